@@ -1,0 +1,1 @@
+"""Result rows in: tables, curves, and where they bend."""

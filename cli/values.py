@@ -1,0 +1,96 @@
+"""Text of an option → value: durations, rates, ranges of rates. No library of ours is imported here."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+_SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(us|ms|s|m|h|)")
+
+
+class Duration(click.ParamType):
+    """``300ms``, ``10``, ``10s``, ``5m`` → seconds, above 0."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float | int):
+            return float(value)
+        match = _DURATION.fullmatch(str(value).strip().lower())
+        seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+        if seconds <= 0:
+            self.fail(f"{value!r} is not a duration above 0; write 300ms, 10s or 5m", param, ctx)
+        return seconds
+
+
+class Rate(click.ParamType):
+    """Requests per second, fractions allowed, above 0."""
+
+    name = "rate"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            return positive_rate(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Rates(click.ParamType):
+    """``50..400``, ``50..400:25`` or ``10,20,50`` → rates in requests per second, in the order given."""
+
+    name = "rates"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Sequence[float]:
+        if not isinstance(value, str):
+            return value  # type: ignore[return-value]  # click converts a default twice
+        try:
+            return parse_rates(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def positive_rate(text: str) -> float:
+    """Read a rate in requests per second.
+
+    Raises:
+        ValueError: not a number above 0 and at most 10 million.
+    """
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate <= 10_000_000:
+        raise ValueError(f"{text!r} is not a rate; write requests per second above 0, such as 100 or 0.5")
+    return rate
+
+
+def parse_rates(text: str) -> tuple[float, ...]:
+    """Read the rates of a sweep: a range in equal steps (about eight where no step is said), or a list.
+
+    Raises:
+        ValueError: not of one of these forms, or the range is empty.
+    """
+    if ".." not in text:
+        return tuple(positive_rate(part) for part in text.split(","))
+    ends, _, step_text = text.partition(":")
+    low, high = (positive_rate(part) for part in ends.split("..", 1))
+    if high <= low:
+        raise ValueError(f"{text!r} is an empty range: {high:g} is not above {low:g}; write 50..400")
+    step = positive_rate(step_text) if step_text else _round_step((high - low) / 7)
+    count = int((high - low) / step + 1e-9)
+    if count > 10_000:
+        raise ValueError(f"{text!r} asks for {count + 1} steps; choose a larger step")
+    rates = [low + index * step for index in range(count + 1)]
+    if high - rates[-1] > 1e-9 * high:
+        rates.append(high)
+    return tuple(rates)
+
+
+def _round_step(step: float) -> float:
+    """The next of 1, 2, 2.5, 5 times a power of ten that is not below nine tenths of the step."""
+    power = 10.0 ** int(f"{step:e}".partition("e")[2])
+    return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= 0.9 * step)

@@ -1,0 +1,1 @@
+"""Access logs in, normalized records out."""

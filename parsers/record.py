@@ -1,0 +1,152 @@
+"""The normalized record: one request of an access log, or of a replay of it.
+
+This is the contract between the parts: the names, order, types and units of the columns, and the one way
+in and out of the files that hold them. Readers go by column name; unknown columns are kept as text.
+
+A result log is a normalized CSV with more columns, so it can be replayed in its turn.
+"""
+
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+CORE_COLUMNS: Final = ("date", "time", "latency", "xfertime", "thinktime", "bytes", "url", "rc", "op")
+"""Always there, always first, always in this order.
+
+``date`` ``YYYY-MM-DD`` and ``time`` ``HH:MM:SS.ffffff``: start of the request, UTC. ``latency`` (written to
+first byte), ``xfertime`` (first to last byte), ``thinktime``: seconds, 0 where unknown. ``bytes``: body of the
+response. ``url``: the request target byte for byte, other bytes than printable ASCII percent-encoded. ``rc``:
+status, 0 where no status line came. ``op``: method.
+"""
+
+LOGGED_COLUMNS: Final = ("client", "host", "referer", "agent", "protocol", "request_bytes", "body")
+"""Follow the core where the log has them."""
+
+RESULT_COLUMNS: Final = (
+    *CORE_COLUMNS,
+    "seq",
+    "row",
+    "step",
+    "offered",
+    "scheduled",
+    "lag",
+    "connect",
+    "error",
+    "expected_rc",
+    "expected_bytes",
+    "expected_latency",
+    "client",
+)
+"""Columns of a result log.
+
+``seq``: number of the request in the run, from 0. ``row``: its row in the input, from 0; repeats when the log is
+looped. ``step``: index of the step. ``offered``: requests/s asked of that step. ``scheduled``: seconds since the
+start of the run. ``lag`` (actual start - scheduled) and ``connect``: seconds. ``error``: empty or one of
+`ERRORS`. A dropped request was never sent: its ``lag`` is how late it was when given up, its other times are 0,
+its date and time the scheduled instant. A failed request's times end at the failure; a timed-out one's
+``connect + latency + xfertime`` is the time-out.
+"""
+
+ERRORS: Final = (
+    "timeout",
+    "refused",
+    "reset",
+    "closed",
+    "connect_timeout",
+    "dns",
+    "tls",
+    "protocol",
+    "short_body",
+    "dropped",
+    "cancelled",
+)
+
+SCHEMA: Final[dict[str, type[pl.DataType]]] = {
+    **dict.fromkeys(("date", "time", "url", "op", "error"), pl.String),
+    **dict.fromkeys(("client", "host", "referer", "agent", "protocol", "body"), pl.String),
+    **dict.fromkeys(("bytes", "rc", "seq", "row", "step"), pl.Int64),
+    **dict.fromkeys(("request_bytes", "expected_rc", "expected_bytes"), pl.Int64),
+    **dict.fromkeys(("latency", "xfertime", "thinktime", "offered", "scheduled"), pl.Float64),
+    **dict.fromkeys(("lag", "connect", "expected_latency"), pl.Float64),
+}
+"""Type of each known column; any other is text."""
+
+
+class LogreplayError(Exception):
+    """Something the user can act on: the text says where, what is wrong, the value, and what to do."""
+
+
+def scan(path: str | Path) -> pl.LazyFrame:
+    """Scan a normalized CSV or a result log without loading it.
+
+    Args:
+        path: ``.csv``, ``.csv.gz``, ``.csv.zst`` or ``.parquet``, with a header line.
+
+    Returns:
+        All columns of the file, the known ones typed by `SCHEMA`; a value that does not fit its type is null,
+        so that one hostile row never ends the reading of the others.
+
+    Raises:
+        LogreplayError: no such file, not readable, or a core column is missing.
+    """
+    path = Path(path)
+    try:
+        if path.suffix == ".parquet":
+            frame = pl.scan_parquet(path)
+        else:
+            frame = pl.scan_csv(path, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy")
+        names = frame.collect_schema().names()
+    except FileNotFoundError:
+        raise LogreplayError(f"{path}: no such file") from None
+    except pl.exceptions.NoDataError:
+        raise LogreplayError(f"{path}: empty file: a normalized CSV begins with a header line") from None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise LogreplayError(f"{path}: cannot be read: {error}") from None
+    missing = [name for name in CORE_COLUMNS if name not in names]
+    if missing:
+        raise LogreplayError(
+            f"{path}: not a normalized CSV: no column {', '.join(missing)}; "
+            f"make one with: logreplay convert {path}"
+        )
+    return frame.with_columns(
+        pl.col(name).cast(SCHEMA[name], strict=False) for name in names if name in SCHEMA
+    )
+
+
+def read_batches(path: str | Path, columns: Sequence[str], rows: int = 8192) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a file in order, some thousands at a time, in flat memory.
+
+    Args:
+        path: as for `scan`.
+        columns: the wanted ones; those the file lacks come as nulls.
+        rows: rows in a batch, about.
+
+    Raises:
+        LogreplayError: as for `scan`.
+    """
+    frame = scan(path)
+    names = frame.collect_schema().names()
+    wanted = [
+        pl.col(name) if name in names else pl.lit(None, SCHEMA.get(name, pl.String)).alias(name)
+        for name in columns
+    ]
+    yield from frame.select(wanted).collect_batches(chunk_size=rows, maintain_order=True)
+
+
+def start_time() -> pl.Expr:
+    """``date`` and ``time`` as one instant: ``Datetime[us]``, UTC, null where they are not valid."""
+    text = pl.col("date") + "T" + pl.col("time")
+    return text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False).alias("start")
+
+
+def to_csv(frame: pl.DataFrame, *, header: bool) -> bytes:
+    """Write rows as the text of a normalized CSV: RFC 4180, UTF-8, ``\\n``, seconds with up to 6 decimals."""
+    floats = [name for name, dtype in frame.schema.items() if dtype == pl.Float64]
+    sink = BytesIO()
+    frame.with_columns(pl.col(floats).round(6)).write_csv(
+        sink, include_header=header, float_scientific=False, quote_style="necessary"
+    )
+    return sink.getvalue()

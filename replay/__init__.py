@@ -1,0 +1,1 @@
+"""Normalized records in, requests on the wire, result rows out."""

@@ -1,0 +1,1 @@
+"""Access logs that come with the package."""
