@@ -1,7 +1,6 @@
 """The command line: one module per command. Only here are errors printed and exit codes set."""
 
 import sys
-from importlib.metadata import version
 
 import click
 
@@ -9,7 +8,7 @@ from logreplay.cli.exit_codes import Exit
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(version("logreplay"), prog_name="logreplay")
+@click.version_option(package_name="logreplay", prog_name="logreplay")
 def cli() -> None:
     """Replay production access logs at rates you choose, and learn what rate your system will carry."""
 
