@@ -10,7 +10,7 @@ _SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "":
 _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(us|ms|s|m|h|)")
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[float]):
     """``300ms``, ``10``, ``10s``, ``5m`` → seconds, above 0."""
 
     name = "duration"
@@ -25,7 +25,7 @@ class Duration(click.ParamType):
         return seconds
 
 
-class Rate(click.ParamType):
+class Rate(click.ParamType[float]):
     """Requests per second, fractions allowed, above 0."""
 
     name = "rate"
@@ -37,14 +37,12 @@ class Rate(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
-class Rates(click.ParamType):
+class Rates(click.ParamType[Sequence[float]]):
     """``50..400``, ``50..400:25`` or ``10,20,50`` → rates in requests per second, in the order given."""
 
     name = "rates"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Sequence[float]:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Sequence[float]:
         if not isinstance(value, str):
             return value  # type: ignore[return-value]  # click converts a default twice
         try:

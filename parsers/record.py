@@ -108,12 +108,9 @@ def scan(path: str | Path) -> pl.LazyFrame:
     missing = [name for name in CORE_COLUMNS if name not in names]
     if missing:
         raise LogreplayError(
-            f"{path}: not a normalized CSV: no column {', '.join(missing)}; "
-            f"make one with: logreplay convert {path}"
+            f"{path}: not a normalized CSV: no column {', '.join(missing)}; make one with: logreplay convert {path}"
         )
-    return frame.with_columns(
-        pl.col(name).cast(SCHEMA[name], strict=False) for name in names if name in SCHEMA
-    )
+    return frame.with_columns(pl.col(name).cast(SCHEMA[name], strict=False) for name in names if name in SCHEMA)
 
 
 def read_batches(path: str | Path, columns: Sequence[str], rows: int = 8192) -> Iterator[pl.DataFrame]:
@@ -130,8 +127,7 @@ def read_batches(path: str | Path, columns: Sequence[str], rows: int = 8192) -> 
     frame = scan(path)
     names = frame.collect_schema().names()
     wanted = [
-        pl.col(name) if name in names else pl.lit(None, SCHEMA.get(name, pl.String)).alias(name)
-        for name in columns
+        pl.col(name) if name in names else pl.lit(None, SCHEMA.get(name, pl.String)).alias(name) for name in columns
     ]
     yield from frame.select(wanted).collect_batches(chunk_size=rows, maintain_order=True)
 
