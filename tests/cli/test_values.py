@@ -1,5 +1,7 @@
 """Durations, rates and ranges of rates, as a user types them."""
 
+from itertools import pairwise
+
 import click
 import pytest
 from hypothesis import given
@@ -65,4 +67,4 @@ def test_a_range_without_a_step_has_about_eight_rates_rising_from_end_to_end(low
     assert rates[0] == pytest.approx(low)
     assert rates[-1] == pytest.approx(high)
     assert 3 <= len(rates) <= 10
-    assert all(a < b for a, b in zip(rates, rates[1:], strict=False))
+    assert all(a < b for a, b in pairwise(rates))
