@@ -1,16 +1,21 @@
 """The command line: one module per command. Only here are errors printed and exit codes set."""
 
+import os
 import sys
 
 import click
 
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.serve import serve
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="logreplay", prog_name="logreplay")
 def cli() -> None:
     """Replay production access logs at rates you choose, and learn what rate your system will carry."""
+
+
+cli.add_command(serve)
 
 
 def main() -> None:
@@ -22,16 +27,31 @@ def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     try:
         code = cli.main(arguments, prog_name="logreplay", standalone_mode=False)
+        sys.stdout.flush()
         return code if isinstance(code, int) else Exit.OK
     except click.exceptions.Exit as request:
         return request.exit_code
-    except click.Abort:
-        return Exit.INTERRUPTED
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except KeyboardInterrupt:
+    except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
+        return Exit.FAILED
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except Exception as error:
+        from logreplay.parsers.record import LogreplayError  # loads Polars: only when something went wrong
+
+        if not isinstance(error, LogreplayError):
+            raise
+        return _fail(str(error))
+
+
+def _fail(text: str) -> Exit:
+    click.echo(f"Error: {text}", err=True)
+    return Exit.FAILED
 
 
 if __name__ == "__main__":

@@ -1,0 +1,203 @@
+"""The built-in target: a web server of known capacity that answers each URL as a log did.
+
+K workers take requests from one FIFO queue and hold each for the service time D, so the target carries K/D
+requests a second and no more. Who works when is computed, not slept: a request's answer is due when a queue of
+exact workers would have finished it, so a late timer delays that one answer and never lowers the capacity.
+"""
+
+import asyncio
+import heapq
+import random
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+
+from logreplay.parsers.record import LogreplayError, read_batches
+
+NO_BODY: Final = frozenset({204, 304})
+FILLER: Final = bytes(65536)
+LOOPBACK: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a target can do: ``workers`` requests at once, each for ``service_s`` seconds.
+
+    With ``exponential``, ``service_s`` is the mean of exponentially distributed times, the same for each ``seed``.
+
+    Raises:
+        ValueError: no worker, or no time.
+    """
+
+    workers: int = 4
+    service_s: float = 0.016
+    exponential: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ValueError(f"a target needs at least 1 worker, got {self.workers}")
+        if not self.service_s > 0:
+            raise ValueError(f"service time must be above 0 s, got {self.service_s:g}")
+
+    @property
+    def rate(self) -> float:
+        """Requests per second it carries."""
+        return self.workers / self.service_s
+
+
+class Queue:
+    """K workers behind one FIFO queue, in computed time: no clock, no sleeping."""
+
+    def __init__(self, capacity: Capacity) -> None:
+        self._free_at = [float("-inf")] * capacity.workers
+        self._capacity = capacity
+        self._random = random.Random(capacity.seed)
+
+    def finish(self, arrival: float) -> float:
+        """Take in a request; return when a worker will have done it. Arrivals come in order of time."""
+        service = self._capacity.service_s
+        if self._capacity.exponential:
+            service = self._random.expovariate(1 / service)
+        done = max(arrival, self._free_at[0]) + service
+        heapq.heapreplace(self._free_at, done)
+        return done
+
+
+class Answers:
+    """Status and size for each request of a log.
+
+    Where a log has several answers to one request (200, then 304), they come round in the log's order.
+    """
+
+    def __init__(self, rows: Iterator[tuple[str, str, int, int]]) -> None:
+        logged: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        for op, url, rc, size in rows:
+            logged.setdefault((op, url), []).append((rc, size))
+        self._logged = {
+            request: cycle(answers if len(set(answers)) > 1 else answers[:1]) for request, answers in logged.items()
+        }
+
+    @classmethod
+    def of_log(cls, path: Path) -> "Answers":
+        """Read the answers of a normalized CSV.
+
+        Raises:
+            LogreplayError: the file cannot be read or is no normalized CSV.
+        """
+        batches = read_batches(path, ("op", "url", "rc", "bytes"))
+        return cls(
+            (op or "", url or "", 200 if rc is None else rc, size or 0)
+            for batch in batches
+            for op, url, rc, size in batch.iter_rows()
+        )
+
+    def take(self, op: str, url: str) -> tuple[int, int]:
+        """Status and body size of the next answer to this request; 404 where the log does not know it."""
+        answers = self._logged.get((op, url))
+        return next(answers) if answers else (404, 0)
+
+
+class _Handler:
+    """One request → one answer, when its worker is done."""
+
+    def __init__(self, answers: Answers, capacity: Capacity) -> None:
+        self._answers = answers
+        self._queue = Queue(capacity)
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        loop = asyncio.get_running_loop()
+        done = self._queue.finish(loop.time())
+        status, size = self._answers.take(request.method, request.raw_path)
+        await request.read()
+        await asyncio.sleep(done - loop.time())
+        if status < 200 and request.transport is not None:
+            request.transport.abort()  # the log says that no answer was given
+        if request.method == "HEAD" or status in NO_BODY:
+            return web.Response(status=status)
+        if size <= len(FILLER):
+            return web.Response(status=status, body=FILLER[:size], content_type="application/octet-stream")
+        return await _stream(request, status, size)
+
+
+async def _stream(request: web.BaseRequest, status: int, size: int) -> web.StreamResponse:
+    response = web.StreamResponse(status=status)
+    response.content_length = size
+    await response.prepare(request)
+    for start in range(0, size, len(FILLER)):
+        await response.write(FILLER[: size - start])
+    return response
+
+
+@asynccontextmanager
+async def serving(answers: Answers, capacity: Capacity, host: str = LOOPBACK, port: int = 0) -> AsyncIterator[str]:
+    """Serve in the running loop; the value is the base URL.
+
+    Raises:
+        LogreplayError: the port is taken, or the address is not this machine's.
+    """
+    server = web.Server(_Handler(answers, capacity), access_log=None, max_line_size=1 << 20, max_field_size=1 << 20)
+    runner = web.ServerRunner(server, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        try:
+            site = web.TCPSite(runner, host, port, backlog=4096)
+            await site.start()
+        except OSError as error:
+            raise LogreplayError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from None
+        yield f"http://{host}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@contextmanager
+def spawned(log: Path, capacity: Capacity) -> Iterator[str]:
+    """Run a target in a process of its own, which ends with the block or with this process; the value is its URL.
+
+    Raises:
+        LogreplayError: it did not start.
+    """
+    arguments = [log, capacity.workers, capacity.service_s, int(capacity.exponential), capacity.seed]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "logreplay.replay.target", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a Ctrl-C is for the replayer, which still waits for answers
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        try:
+            url = process.stdout.readline().strip()
+            if not url:
+                raise LogreplayError(f"the built-in target did not start; see it fail with: logreplay serve {log}")
+            yield url
+        finally:
+            process.terminate()
+
+
+async def _serve_until_stdin_closes(log: Path, capacity: Capacity) -> None:
+    loop = asyncio.get_running_loop()
+    closed = asyncio.Event()
+    async with serving(Answers.of_log(log), capacity) as url:
+        print(url, flush=True)  # noqa: T201  the parent reads it
+        loop.add_reader(sys.stdin.fileno(), closed.set)
+        await closed.wait()
+
+
+def _main(arguments: list[str]) -> None:
+    log, workers, service_s, exponential, seed = arguments
+    capacity = Capacity(int(workers), float(service_s), bool(int(exponential)), int(seed))
+    asyncio.run(_serve_until_stdin_closes(Path(log), capacity))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1:])

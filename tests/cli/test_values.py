@@ -1,0 +1,70 @@
+"""Durations, rates and ranges of rates, as a user types them."""
+
+from itertools import pairwise
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.cli.values import Duration, Rate, Rates, parse_rates
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("300ms", 0.3), ("10", 10.0), ("10s", 10.0), ("5m", 300.0), ("1.5h", 5400.0), (".5", 0.5), ("20us", 2e-5)],
+)
+def test_a_duration_is_a_number_with_or_without_a_unit(text: str, seconds: float) -> None:
+    assert Duration().convert(text, None, None) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1s", "ten", "10 parsecs", "1e3", "nan", "5 0"])
+def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is not a duration above 0; write 300ms, 10s or 5m$"):
+        Duration().convert(text, None, None)
+
+
+@pytest.mark.parametrize("text", ["0", "-5", "nan", "inf", "fast", "", "1e9"])
+def test_what_is_no_rate_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is not a rate; write requests per second above 0"):
+        Rate().convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "rates"),
+    [
+        ("50..400", (50, 100, 150, 200, 250, 300, 350, 400)),
+        ("10..130", (10, 30, 50, 70, 90, 110, 130)),
+        ("50..400:100", (50, 150, 250, 350, 400)),
+        ("10,20,50", (10, 20, 50)),
+        ("0.5", (0.5,)),
+    ],
+)
+def test_a_range_runs_from_its_first_rate_to_its_last(text: str, rates: tuple[float, ...]) -> None:
+    assert parse_rates(text) == pytest.approx(rates)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("400..50", "is an empty range: 50 is not above 400"),
+        ("5..5", "is an empty range"),
+        ("1..", "is not a rate"),
+        ("1..2:0", "is not a rate"),
+        ("1..100000:0.01", "asks for 9999901 steps; choose a larger step"),
+        ("10,,20", "is not a rate"),
+    ],
+)
+def test_a_senseless_range_is_refused(text: str, message: str) -> None:
+    with pytest.raises(click.BadParameter, match=message):
+        Rates().convert(text, None, None)
+
+
+@given(st.floats(0.01, 1e4), st.floats(1.001, 1e3))
+def test_a_range_without_a_step_has_about_eight_rates_rising_from_end_to_end(low: float, factor: float) -> None:
+    high = low * factor
+    rates = parse_rates(f"{low!r}..{high!r}")
+    assert rates[0] == pytest.approx(low)
+    assert rates[-1] == pytest.approx(high)
+    assert 3 <= len(rates) <= 10
+    assert all(a < b for a, b in pairwise(rates))

@@ -1,0 +1,129 @@
+"""The built-in target: capacity as promised, answers as logged."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession, ServerDisconnectedError
+from hypothesis import given
+from hypothesis import strategies as st
+from yarl import URL
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.target import Answers, Capacity, Queue, serving, spawned
+
+LOG = """date,time,latency,xfertime,thinktime,bytes,url,rc,op
+2026-11-20,10:00:00.000000,0,0,0,5,/a?x=%2F,200,GET
+2026-11-20,10:00:01.000000,0,0,0,0,/a?x=%2F,304,GET
+2026-11-20,10:00:02.000000,0,0,0,200000,/big,206,GET
+2026-11-20,10:00:03.000000,0,0,0,0,/gone,444,GET
+2026-11-20,10:00:03.000000,0,0,0,0,/silent,0,GET
+2026-11-20,10:00:04.000000,0,0,0,77,/a?x=%2F,200,HEAD
+"""
+FAST = Capacity(workers=4, service_s=0.001)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.csv"
+    path.write_text(LOG)
+    return path
+
+
+async def ask(session: ClientSession, url: str, op: str = "GET") -> tuple[int, int]:
+    async with session.request(op, URL(url, encoded=True), allow_redirects=False) as response:
+        return response.status, len(await response.read())
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=200), st.integers(1, 20))
+def test_a_queue_of_k_workers_never_finishes_more_than_its_capacity(gaps: list[float], workers: int) -> None:
+    queue = Queue(Capacity(workers, 0.1))
+    now, done = 0.0, []
+    for gap in gaps:
+        now += gap / workers
+        done.append(queue.finish(now))
+        assert done[-1] >= now + 0.1 - 1e-9
+    for early, late in zip(done, done[workers:], strict=False):
+        assert late >= early + 0.1 - 1e-9
+
+
+def test_a_saturated_queue_works_at_exactly_its_capacity() -> None:
+    queue = Queue(Capacity(4, 0.016))
+    done = [queue.finish(0.0) for _ in range(1000)]
+    assert done[-1] == pytest.approx(1000 / 250)
+
+
+def test_exponential_service_times_have_the_asked_mean_and_repeat() -> None:
+    capacity = Capacity(1, 0.02, exponential=True, seed=7)
+    first, second = Queue(capacity), Queue(capacity)
+    done = [first.finish(0.0) for _ in range(20_000)]
+    assert done[-1] / 20_000 == pytest.approx(0.02, rel=0.03)
+    assert [second.finish(0.0) for _ in range(20_000)] == done
+
+
+@pytest.mark.parametrize(("workers", "service_s"), [(0, 1.0), (1, 0.0), (1, -1.0), (1, float("nan"))])
+def test_a_target_without_workers_or_time_is_refused(workers: int, service_s: float) -> None:
+    with pytest.raises(ValueError, match=r"needs at least 1 worker|must be above 0 s"):
+        Capacity(workers, service_s)
+
+
+def test_each_url_is_answered_as_the_log_did_several_answers_in_turn(log: Path) -> None:
+    async def visit() -> list[tuple[int, int]]:
+        async with serving(Answers.of_log(log), FAST) as base, ClientSession() as session:
+            urls = ("/a?x=%2F", "/a?x=%2F", "/a?x=%2F", "/big", "/a?x=/")
+            return [await ask(session, base + url) for url in urls] + [await ask(session, base + "/a?x=%2F", "HEAD")]
+
+    assert asyncio.run(visit()) == [(200, 5), (304, 0), (200, 5), (206, 200_000), (404, 0), (200, 0)]
+
+
+def test_where_the_log_has_no_status_the_connection_ends_without_an_answer(log: Path) -> None:
+    async def visit() -> None:
+        async with serving(Answers.of_log(log), FAST) as base, ClientSession() as session:
+            with pytest.raises(ServerDisconnectedError):
+                await ask(session, base + "/silent")
+            assert await ask(session, base + "/a?x=%2F") == (200, 5)
+
+    asyncio.run(visit())
+
+
+def test_a_spawned_target_ends_with_its_block(log: Path) -> None:
+    async def visit(base: str) -> tuple[int, int]:
+        async with ClientSession() as session:
+            return await ask(session, base + "/big")
+
+    with spawned(log, FAST) as base:
+        assert asyncio.run(visit(base)) == (206, 200_000)
+    with pytest.raises(OSError, match="Cannot connect"):
+        asyncio.run(visit(base))
+
+
+def test_a_taken_port_is_named(log: Path) -> None:
+    async def serve_twice() -> None:
+        async with serving(Answers.of_log(log), FAST) as base:
+            port = int(base.rpartition(":")[2])
+            with pytest.raises(LogreplayError, match=rf"cannot listen on 127.0.0.1:{port}: .*choose another --port"):
+                async with serving(Answers.of_log(log), FAST, port=port):
+                    pass
+
+    asyncio.run(serve_twice())
+
+
+def test_a_spawned_target_ends_when_its_parent_is_killed(log: Path) -> None:
+    parent_code = (
+        "import sys, time, pathlib\n"
+        "from logreplay.replay.target import Capacity, spawned\n"
+        "with spawned(pathlib.Path(sys.argv[1]), Capacity()) as url:\n"
+        "    print(url, flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", parent_code, log], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        port = int(parent.stdout.readline().rpartition(":")[2])
+        connection = socket.create_connection(("127.0.0.1", port))
+        parent.kill()
+        connection.settimeout(10)
+        assert connection.recv(1) == b""  # the target is gone, and its connections with it
+        connection.close()

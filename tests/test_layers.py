@@ -1,0 +1,63 @@
+"""The arrows between the parts are those the design draws."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HEAVY = {"polars", "pandas", "numpy", "matplotlib", "aiohttp", "uvloop", "httptools", "jinja2", "pyarrow", "rich"}
+
+
+def imports(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: relative import"
+            yield f"{node.module}"
+
+
+def ours(folder: str) -> set[str]:
+    modules = (ROOT / folder).glob("*.py")
+    return {name for module in modules for name in imports(module) if name.startswith("logreplay.")}
+
+
+@pytest.mark.parametrize("folder", ["replay", "analysis"])
+def test_replay_and_analysis_know_the_record_and_nothing_else_of_the_others(folder: str) -> None:
+    others = {name for name in ours(folder) if not name.startswith(f"logreplay.{folder}")}
+    assert others <= {"logreplay.parsers.record"}
+
+
+def test_parsers_know_nothing_above_them() -> None:
+    assert all(name.startswith("logreplay.parsers") for name in ours("parsers"))
+
+
+def test_only_the_command_line_prints_or_exits() -> None:
+    for folder in ("parsers", "replay", "analysis"):
+        for module in (ROOT / folder).glob("*.py"):
+            assert "click" not in imports(module), module
+
+
+def test_commands_load_no_heavy_library_before_they_run() -> None:
+    for module in (ROOT / "cli").glob("*.py"):
+        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [f"{node.module}"]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            for name in names:
+                top = name.partition(".")[0]
+                allowed = top != "logreplay" or name.startswith("logreplay.cli")
+                assert top not in HEAVY, f"{module} imports {name}"
+                assert allowed, f"{module} imports {name}"
+
+
+def test_each_package_is_installed_and_typed() -> None:
+    for folder in ("parsers", "replay", "analysis", "cli"):
+        assert (ROOT / folder / "py.typed").exists()
+        assert not any(path.is_dir() and path.name != "__pycache__" for path in (ROOT / folder).iterdir())
