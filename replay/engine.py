@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final, Self
 
 from logreplay.replay.plan import Plan
@@ -223,7 +224,7 @@ class Engine:
         """Wait until nothing is in flight and the schedule's time is over; or end all that is, if stopped."""
         pump = self._pump
         assert pump
-        end = pump.base + int((duration or 0) * 1e9)
+        end = (pump.base or 0) + int((duration or 0) * 1e9)
         while self.in_flight or self._clock() < end:
             if self._stopped:
                 self._sender.cancel()
@@ -247,7 +248,7 @@ class Engine:
         tally, pump = self._recorder.tally, self._pump
         taken_up = pump.seq - self._seq if pump else 0
         return Progress(
-            elapsed=max(0, self._clock() - pump.base) / 1e9 if pump and pump.base else 0.0,
+            elapsed=0.0 if pump is None or pump.base is None else (self._clock() - pump.base) / 1e9,
             scheduled=taken_up,
             sent=taken_up - tally.dropped,
             completed=tally.ok + tally.http_error,
@@ -264,7 +265,7 @@ class Engine:
         counted = asyncio.Event()
         loop = asyncio.get_running_loop()
         if self._threaded:
-            self._recorder.sync(lambda: loop.call_soon_threadsafe(counted.set))
+            self._recorder.sync(partial(loop.call_soon_threadsafe, counted.set))
             await counted.wait()
         else:
             self._recorder.flush()
@@ -277,7 +278,7 @@ class Engine:
         scheduled = pump.seq - first
         assert scheduled == tally.sent + tally.dropped, "scheduled = sent + dropped"
         assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
-        base = pump.base or self._clock()
+        base = self._clock() if pump.base is None else pump.base
         return Outcome(
             step=plan.step,
             offered=plan.schedule.rate,

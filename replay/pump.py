@@ -45,7 +45,7 @@ class Pump:
         drop_after: float | None,
     ) -> None:
         self.seq = first
-        self.base = 0
+        self.base: int | None = None
         self.blocked = False
         self.stopped = False
         self._reader, self._sender, self._recorder, self._clock = reader, sender, recorder, clock
@@ -62,7 +62,7 @@ class Pump:
     async def run(self) -> None:
         """Send everything; return when the last request was started or given up.
 
-        The plan's time (`base`) begins when its first chunk is ready.
+        The plan's time begins (at `base`, nanoseconds of the clock) when its first chunk is ready.
 
         Raises:
             LogreplayError: the plan cannot go on.
@@ -124,12 +124,10 @@ class Pump:
         if isinstance(item, Ended):
             self._finish(item.error)
             return False
-        if not self.base:
+        if self.base is None:
             self.base = self._clock()
         due = item.chunk.due + self.base
-        self._recorder.register(
-            Registered(self.seq, item.chunk.frame, due, self._step, self._offered, left=len(due))
-        )
+        self._recorder.register(Registered(self.seq, item.chunk.frame, due, self._step, self._offered, left=len(due)))
         self._due, self._requests, self._at = due.tolist(), item.requests, 0
         return True
 

@@ -69,7 +69,7 @@ class Recorder:
         self._results, self._origin, self._wall = results, origin, wall
         self._buffer, self._at = _new_buffer(), 0
         self._chunks: list[Registered] = []
-        self._queue: queue.SimpleQueue[Registered | tuple[bytearray, int] | Callable[[], None] | None] = (
+        self._queue: queue.SimpleQueue[Registered | tuple[bytearray, int] | Callable[[], object] | None] = (
             queue.SimpleQueue()
         )
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True) if threaded else None
@@ -104,12 +104,12 @@ class Recorder:
             self._queue.put(None)
             self._thread.join()
 
-    def sync(self, call: Callable[[], None]) -> None:
+    def sync(self, call: Callable[[], object]) -> None:
         """Call (from the second thread) when all that was recorded before is counted and written."""
         self.flush()
         self._put(call)
 
-    def _put(self, item: Registered | tuple[bytearray, int] | Callable[[], None]) -> None:
+    def _put(self, item: Registered | tuple[bytearray, int] | Callable[[], object]) -> None:
         if self._thread:
             self._queue.put(item)
         else:
@@ -119,7 +119,7 @@ class Recorder:
         while (item := self._queue.get()) is not None:
             self._handle(item)
 
-    def _handle(self, item: Registered | tuple[bytearray, int] | Callable[[], None]) -> None:
+    def _handle(self, item: Registered | tuple[bytearray, int] | Callable[[], object]) -> None:
         if isinstance(item, Registered):
             self._chunks.append(item)
         elif isinstance(item, tuple):

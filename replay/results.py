@@ -77,7 +77,7 @@ class ResultLog:
         """After a failed write: leave no half line behind."""
         try:
             end = self._file.tell()
-            written = bytes(rest.obj)[: end - whole]  # type: ignore[arg-type]
+            written = bytes(rest.obj)[: end - whole]
             self._file.truncate(whole + written.rfind(b"\n") + 1)
         except OSError:
             pass

@@ -101,7 +101,7 @@ class Constant:
             n = len(starts) if total is None else min(len(starts), total - sent)
             due = (np.arange(sent, sent + n) + phase) * interval_ns
             sent += n
-            return np.rint(due).astype(np.int64)
+            return np.asarray(np.rint(due), np.int64)
 
         return pace
 

@@ -11,7 +11,7 @@ from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
 from logreplay.replay.schedule import Constant
 from logreplay.replay.sender import Done, SenderCounts, Trace
-from tests.replay.virtual import VirtualTimeLoop, run
+from virtual import VirtualTimeLoop, run
 
 
 class OneServerQueue:

@@ -23,7 +23,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return round(self.virtual * 1e9)
 
 
-class _JumpingSelector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]  # the class differs by platform
+class _JumpingSelector(selectors.DefaultSelector):
     def __init__(self, loop: VirtualTimeLoop) -> None:
         super().__init__()
         self._loop = loop
