@@ -28,7 +28,7 @@ DROPPED: Final = ERROR_CODES["dropped"]
 
 _PACK: Final = struct.Struct("8q").pack_into
 _BUFFER_RECORDS: Final = 4096
-_ERROR_NAMES: Final = pl.Series(("", *ERRORS), dtype=pl.String)
+_ERROR_NAMES: Final = pl.Series((None, *ERRORS), dtype=pl.String)
 
 
 @dataclass(slots=True)

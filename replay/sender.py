@@ -16,6 +16,9 @@ ERROR_CODES: Final = {word: code for code, word in enumerate(("", *ERRORS))}
 """Number of each error word in a record; 0 is no error."""
 
 
+USER_AGENT: Final = "logreplay"
+
+
 class Done(Protocol):
     """How a sender reports the end of an exchange. Times are nanoseconds of the engine's clock."""
 
@@ -53,8 +56,7 @@ class Exchange:
     latency: float
     xfertime: float
     error: str
-    peer: str = ""
-    detail: str = ""
+    detail: str
 
 
 Trace = Callable[[Exchange], None]
