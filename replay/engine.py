@@ -1,0 +1,371 @@
+"""The engine: wait until a request is due, send it, record its end. Knows no HTTP, no rate shape, no file.
+
+Theory of operation. Every instant comes from the schedule and one clock, never from an earlier request: a stall of
+the target, or of ours, shifts nothing and is charged to the requests that had to wait in it. A ticker wakes the
+pump; the pump sends all that is due, reading the clock for each, never early, and arms the ticker for the next.
+Chunks of the plan are made ready by a second thread, records are worked up by a third (`recorder`); the loop itself
+does nothing but send and note.
+
+One engine is one run and one result log. It may run several plans one after the other (the steps of a sweep):
+``seq`` and ``scheduled`` go on from one to the next.
+"""
+
+import asyncio
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Final, Self
+
+from logreplay.replay.plan import Plan
+from logreplay.replay.pump import Pump
+from logreplay.replay.reader import Reader
+from logreplay.replay.recorder import Recorder
+from logreplay.replay.results import Results, utc
+from logreplay.replay.sender import Sender, Trace
+from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.ticker import Clock, monotonic
+
+_FLUSH_S: Final = 0.25
+_REST_S: Final = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may do to keep its schedule.
+
+    Attributes:
+        max_in_flight: requests under way at once; None: as many as the schedule asks for.
+        drop_after: give up a request that is this many seconds late; None: send it however late.
+    """
+
+    max_in_flight: int | None = None
+    drop_after: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_in_flight is not None and self.max_in_flight < 1:
+            raise ValueError(f"max_in_flight must be at least 1, got {self.max_in_flight!r}")
+        if self.drop_after is not None and self.drop_after < 0:
+            raise ValueError(f"drop_after must not be below 0 s, got {self.drop_after!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a run stands.
+
+    Attributes:
+        elapsed: seconds since the start of this plan.
+        scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
+        sent: started.
+        completed: ended with a response, whatever its status.
+        ok, http_error, net_error, dropped: as in `logreplay.replay.tally.Tally`.
+        in_flight: under way now.
+        recent: figures of the last exchanges.
+    """
+
+    elapsed: float
+    scheduled: int
+    sent: int
+    completed: int
+    ok: int
+    http_error: int
+    net_error: int
+    dropped: int
+    in_flight: int
+    recent: Recent
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one plan, once nothing of it is in flight.
+
+    Attributes:
+        step: its index.
+        offered: requests/s asked for.
+        first_seq: of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``.
+        scheduled, sent, dropped, ok, http_error, net_error, unexpected_rc, bytes: counts;
+            ``scheduled = sent + dropped`` and ``sent = ok + http_error + net_error``.
+        errors: requests by error word; status: responses by status.
+        started, ended: UTC; the end is that of the last exchange.
+        began: seconds from the start of the run to the start of this plan.
+        seconds: from the start of this plan until the last request was taken up (at least the schedule's duration,
+            if it was not stopped).
+        stopped: why it ended before its plan did; empty if it did not.
+        left_out: rows of the log that were not sent, by reason.
+    """
+
+    step: int
+    offered: float
+    first_seq: int
+    scheduled: int
+    sent: int
+    dropped: int
+    ok: int
+    http_error: int
+    net_error: int
+    unexpected_rc: int
+    bytes: int
+    errors: dict[str, int]
+    status: dict[int, int]
+    started: datetime
+    ended: datetime
+    began: float
+    seconds: float
+    stopped: str = ""
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+class Engine:
+    """Runs plans against one sender into one result log.
+
+    Use it as an async context manager; `replay` is the short form for a single plan.
+
+    Args:
+        sender: sends the requests. The engine opens and closes it.
+        results: takes the rows. The engine closes it.
+        limits: what may be done to keep the schedule.
+        trace: is shown each exchange in full; costs throughput.
+        clock: nanoseconds; another than the default is for runs in virtual time.
+        threaded: prepare and write in other threads; False for runs in virtual time.
+    """
+
+    def __init__(
+        self,
+        sender: Sender,
+        results: Results,
+        *,
+        limits: Limits | None = None,
+        trace: Trace | None = None,
+        clock: Clock = monotonic,
+        threaded: bool = True,
+    ) -> None:
+        self._sender, self._results, self._trace = sender, results, trace
+        self._limits = limits or Limits()
+        self._clock, self._threaded = clock, threaded
+        self._stopped = ""
+        self._seq = 0
+        self._pump: Pump | None = None
+
+    async def __aenter__(self) -> Self:
+        self._origin, self._wall = self._clock(), time.time_ns()
+        self._recorder = Recorder(self._results, self._origin, self._wall, threaded=self._threaded)
+        done = self._recorder.record if self._limits.max_in_flight is None else self._record_and_wake
+        try:
+            await self._sender.open(done, self._clock, self._trace)
+        except BaseException:
+            await self._off_loop(self._recorder.close)
+            self._results.close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._sender.cancel()
+        await self._sender.close()
+        await self._off_loop(self._recorder.close)
+        self._results.close()
+
+    @property
+    def in_flight(self) -> int:
+        """Requests under way now."""
+        return (self._pump.seq if self._pump else self._seq) - self._recorder.recorded
+
+    def stop(self, why: str = "stopped") -> None:
+        """Send nothing more, and end what is in flight as ``cancelled``. May be called from a signal handler."""
+        if self._stopped:
+            return
+        self._stopped = why
+        if self._pump:
+            self._pump.stopped = True
+            self._pump.wake()
+
+    async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
+        """Run one plan to its end, and wait until nothing of it is in flight.
+
+        Args:
+            plan: what to send and when; its time begins when its first requests are read.
+            on_progress: called about once a second.
+
+        Raises:
+            LogreplayError: the log cannot be read, or the results cannot be written; what was recorded is on disk.
+        """
+        reader = Reader(plan, self._sender, threaded=self._threaded)
+        pump = self._pump = Pump(
+            reader,
+            self._sender,
+            self._recorder,
+            self._clock,
+            first=self._seq,
+            step=plan.step,
+            offered=plan.schedule.rate,
+            max_in_flight=self._limits.max_in_flight,
+            drop_after=self._limits.drop_after,
+        )
+        pump.stopped = bool(self._stopped)
+        watch = asyncio.create_task(self._watch(pump, on_progress))
+        try:
+            with _no_collection():
+                await pump.run()
+                taken_up = self._clock()
+                await self._drain(plan.schedule.duration)
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            await self._off_loop(reader.close)
+        first, self._seq = self._seq, pump.seq
+        tally = await self._take_tally()
+        if self._recorder.failure:
+            raise self._recorder.failure
+        return self._outcome(plan, tally, first, taken_up)
+
+    async def _drain(self, duration: float | None) -> None:
+        """Wait until nothing is in flight and the schedule's time is over; or end all that is, if stopped."""
+        pump = self._pump
+        assert pump
+        end = (pump.base or 0) + int((duration or 0) * 1e9)
+        while self.in_flight or self._clock() < end:
+            if self._stopped:
+                self._sender.cancel()
+                break
+            await asyncio.sleep(_REST_S)
+
+    async def _watch(self, pump: Pump, on_progress: Callable[[Progress], None] | None) -> None:
+        """Hand on the records, stop if they cannot be written, say how the run stands."""
+        beat = 0
+        while True:
+            await asyncio.sleep(_FLUSH_S)
+            self._recorder.flush()
+            if self._recorder.failure:
+                self.stop(str(self._recorder.failure))
+            beat += 1
+            if on_progress and not beat % 4:
+                on_progress(self.progress())
+
+    def progress(self) -> Progress:
+        """How the plan that runs now stands; all zeros before the first."""
+        tally, pump = self._recorder.tally, self._pump
+        taken_up = pump.seq - self._seq if pump else 0
+        return Progress(
+            elapsed=0.0 if pump is None or pump.base is None else (self._clock() - pump.base) / 1e9,
+            scheduled=taken_up,
+            sent=taken_up - tally.dropped,
+            completed=tally.ok + tally.http_error,
+            ok=tally.ok,
+            http_error=tally.http_error,
+            net_error=tally.net_error,
+            dropped=tally.dropped,
+            in_flight=self.in_flight,
+            recent=tally.recent,
+        )
+
+    async def _take_tally(self) -> Tally:
+        """The counts of the plan that ended, complete; begin anew."""
+        counted = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        if self._threaded:
+            self._recorder.sync(partial(loop.call_soon_threadsafe, counted.set))
+            await counted.wait()
+        else:
+            self._recorder.flush()
+        tally, self._recorder.tally = self._recorder.tally, Tally()
+        return tally
+
+    def _outcome(self, plan: Plan, tally: Tally, first: int, taken_up: int) -> Outcome:
+        pump = self._pump
+        assert pump
+        scheduled = pump.seq - first
+        assert scheduled == tally.sent + tally.dropped, "scheduled = sent + dropped"
+        assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
+        base = self._clock() if pump.base is None else pump.base
+        return Outcome(
+            step=plan.step,
+            offered=plan.schedule.rate,
+            first_seq=first,
+            scheduled=scheduled,
+            sent=tally.sent,
+            dropped=tally.dropped,
+            ok=tally.ok,
+            http_error=tally.http_error,
+            net_error=tally.net_error,
+            unexpected_rc=tally.unexpected_rc,
+            bytes=tally.bytes,
+            errors=dict(tally.errors),
+            status=dict(sorted(tally.status.items())),
+            started=utc(base - self._origin + self._wall),
+            ended=utc(self._clock() - self._origin + self._wall),
+            began=(base - self._origin) / 1e9,
+            seconds=max((taken_up - base) / 1e9, 0 if self._stopped else plan.schedule.duration or 0),
+            stopped=self._stopped,
+            left_out=dict(plan.requests.left_out),
+        )
+
+    def _record_and_wake(
+        self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
+    ) -> None:
+        self._recorder.record(seq, start, connect, latency, xfertime, size, status, error)
+        if self._pump and self._pump.blocked:
+            self._pump.wake()
+
+    async def _off_loop(self, call: Callable[[], None]) -> None:
+        if self._threaded:
+            await asyncio.to_thread(call)
+        else:
+            call()
+
+
+async def replay(
+    plan: Plan,
+    sender: Sender,
+    results: Results,
+    *,
+    limits: Limits | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    stop: asyncio.Event | None = None,
+    trace: Trace | None = None,
+) -> Outcome:
+    """Replay one plan.
+
+    Works in any running loop, a notebook's too.
+
+    Args:
+        plan: what to send and when.
+        sender: how; opened and closed here.
+        results: takes a row for each request; closed here.
+        limits: what may be done to keep the schedule.
+        on_progress: called about once a second.
+        stop: ends the run when set; what is in flight is recorded as ``cancelled``.
+        trace: is shown each exchange in full.
+
+    Raises:
+        LogreplayError: the log cannot be read, the target is unusable, or the results cannot be written.
+    """
+    async with Engine(sender, results, limits=limits, trace=trace) as engine:
+        stopper = asyncio.create_task(_stop_when(stop, engine)) if stop else None
+        try:
+            return await engine.run(plan, on_progress)
+        finally:
+            if stopper:
+                stopper.cancel()
+                await asyncio.gather(stopper, return_exceptions=True)
+
+
+async def _stop_when(stop: asyncio.Event, engine: Engine) -> None:
+    await stop.wait()
+    engine.stop("interrupted")
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No pause of the garbage collector: nothing on the hot path makes cycles."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_enabled:
+            gc.enable()

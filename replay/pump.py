@@ -1,0 +1,141 @@
+"""The hot loop: sends what is due, and nothing before it is due."""
+
+import asyncio
+from math import inf
+from typing import Any, Final
+
+from logreplay.replay.reader import Ended, Reader
+from logreplay.replay.recorder import DROPPED, Recorder, Registered
+from logreplay.replay.sender import Sender
+from logreplay.replay.ticker import Clock, ticker
+
+_NEVER: Final = 10**15
+"""Eleven days."""
+_BURST: Final = 64
+"""Requests sent in one go when late, before the answers that came meanwhile are read."""
+_NOT_READY_NS: Final = 200_000
+"""How soon to look again for a chunk that is not ready."""
+
+
+class Pump:
+    """Takes the requests of one plan, in order, and starts each when it is due.
+
+    Args:
+        reader: the requests.
+        sender: starts them.
+        recorder: is told of those that are given up.
+        clock: nanoseconds.
+        first: seq of the first request.
+        step, offered: for the result log.
+        max_in_flight: None: no limit.
+        drop_after: seconds; None: never give up.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        sender: Sender,
+        recorder: Recorder,
+        clock: Clock,
+        *,
+        first: int,
+        step: int,
+        offered: float,
+        max_in_flight: int | None,
+        drop_after: float | None,
+    ) -> None:
+        self.seq = first
+        self.base: int | None = None
+        self.blocked = False
+        self.stopped = False
+        self._reader, self._sender, self._recorder, self._clock = reader, sender, recorder, clock
+        self._step, self._offered = step, offered
+        self._cap = inf if max_in_flight is None else max_in_flight
+        self._patience = inf if drop_after is None else drop_after * 1e9
+        self._due: list[int] = []
+        self._requests: Any = ()
+        self._at = 0
+        loop = asyncio.get_running_loop()
+        self._finished: asyncio.Future[None] = loop.create_future()
+        self._ticker = ticker(loop, clock, self._pump)
+
+    async def run(self) -> None:
+        """Send everything; return when the last request was started or given up.
+
+        The plan's time begins (at `base`, nanoseconds of the clock) when its first chunk is ready.
+
+        Raises:
+            LogreplayError: the plan cannot go on.
+        """
+        self._ticker.arm(self._clock())
+        try:
+            await self._finished
+        finally:
+            self._ticker.close()
+
+    def wake(self) -> None:
+        """Look again at what may be sent: an exchange ended, or the run is stopped."""
+        self.blocked = False
+        if not self._finished.done():
+            self._ticker.arm(self._clock())
+
+    def _pump(self) -> None:
+        clock, send, recorder = self._clock, self._sender.send, self._recorder
+        due, requests, at, seq = self._due, self._requests, self._at, self.seq
+        cap, patience = self._cap, self._patience
+        burst = _BURST
+        while not self.stopped:
+            if at == len(due):
+                self._at = at
+                if not self._take():
+                    return
+                due, requests, at = self._due, self._requests, 0
+            when = due[at]
+            now = clock()
+            if now < when:
+                self._ticker.arm(when)
+                break
+            if not burst:
+                self._ticker.arm(now)
+                break
+            burst -= 1
+            if now - when > patience:
+                self.seq = seq = seq + 1
+                at += 1
+                recorder.record(seq - 1, now, 0, 0, 0, 0, 0, DROPPED)
+            elif seq - recorder.recorded >= cap:
+                self.blocked = True
+                self._ticker.arm(now + _NEVER if patience == inf else when + int(patience) + 1)
+                break
+            else:
+                self.seq = seq = seq + 1
+                at += 1
+                send(seq - 1, requests[at - 1], now)
+        else:
+            self._finish()
+        self._at = at
+
+    def _take(self) -> bool:
+        """Take the next chunk; False if there is none, or none yet."""
+        item = self._reader.poll()
+        if item is None:
+            self._ticker.arm(self._clock() + _NOT_READY_NS)
+            return False
+        if isinstance(item, Ended):
+            self._finish(item.error)
+            return False
+        if self.base is None:
+            self.base = self._clock()
+        due = item.chunk.due + self.base
+        self._recorder.register(Registered(self.seq, item.chunk.frame, due, self._step, self._offered, left=len(due)))
+        self._due, self._requests, self._at = due.tolist(), item.requests, 0
+        return True
+
+    def _finish(self, error: BaseException | None = None) -> None:
+        self._ticker.close()
+        if self._finished.done():
+            return
+        if error:
+            self._finished.set_exception(error)
+        else:
+            self._finished.set_result(None)

@@ -1,0 +1,197 @@
+"""From the records of exchanges to rows and counts, off the loop.
+
+Theory of operation. In the loop each finished exchange is packed as eight integers into a buffer: nothing else is
+done there. Buffers, and the chunks of the plan they belong to, go through one queue to a second thread, which
+counts, joins each record with its row of the plan, and writes. A chunk is let go when all its requests are
+recorded, so memory is flat however long the run.
+"""
+
+import queue
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from logreplay.parsers.record import ERRORS, RESULT_COLUMNS, LogreplayError
+from logreplay.replay.results import Results
+from logreplay.replay.sender import ERROR_CODES
+from logreplay.replay.tally import Tally
+
+FIELDS: Final = ("seq", "start", "connect", "latency", "xfertime", "size", "status", "error")
+RECORD: Final = np.dtype([(name, np.int64) for name in FIELDS])
+DROPPED: Final = ERROR_CODES["dropped"]
+
+_PACK: Final = struct.Struct("8q").pack_into
+_BUFFER_RECORDS: Final = 4096
+_ERROR_NAMES: Final = pl.Series(("", *ERRORS), dtype=pl.String)
+
+
+@dataclass(slots=True)
+class Registered:
+    """A chunk of the plan while its requests are in flight.
+
+    Attributes:
+        first: seq of its first request.
+        frame: as in `logreplay.replay.plan.Chunk`.
+        due: ``(n,)`` when each is due, nanoseconds of the clock.
+        step: index of the step.
+        offered: requests/s asked of the step.
+        left: requests not recorded yet.
+    """
+
+    first: int
+    frame: pl.DataFrame
+    due: NDArray[np.int64]
+    step: int
+    offered: float
+    left: int
+
+
+class Recorder:
+    """Takes records in the loop, hands rows to the results.
+
+    Args:
+        results: where the rows go.
+        origin: start of the run, nanoseconds of the clock.
+        wall: the same instant, nanoseconds since 1970.
+        threaded: work in a second thread; else within `flush`, for runs in virtual time.
+    """
+
+    def __init__(self, results: Results, origin: int, wall: int, *, threaded: bool = True) -> None:
+        self.tally = Tally()
+        self.failure: LogreplayError | None = None
+        self.recorded = 0
+        self._results, self._origin, self._wall = results, origin, wall
+        self._buffer, self._at = _new_buffer(), 0
+        self._chunks: list[Registered] = []
+        self._queue: queue.SimpleQueue[Registered | tuple[bytearray, int] | Callable[[], object] | None] = (
+            queue.SimpleQueue()
+        )
+        self._thread = threading.Thread(target=self._work, name="recorder", daemon=True) if threaded else None
+        if self._thread:
+            self._thread.start()
+
+    def register(self, chunk: Registered) -> None:
+        """Announce a chunk, before any of its requests is recorded."""
+        self._put(chunk)
+
+    def record(
+        self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
+    ) -> None:
+        """Record the end of one exchange (see `logreplay.replay.sender.Done`)."""
+        _PACK(self._buffer, self._at, seq, start, connect, latency, xfertime, size, status, error)
+        self._at += 64
+        self.recorded += 1
+        if self._at == _BUFFER_RECORDS * 64:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand on what was recorded."""
+        if self._at:
+            full = (self._buffer, self._at)
+            self._buffer, self._at = _new_buffer(), 0
+            self._put(full)
+
+    def close(self) -> None:
+        """Write what is left. Blocks; call it off the loop."""
+        self.flush()
+        if self._thread:
+            self._queue.put(None)
+            self._thread.join()
+
+    def sync(self, call: Callable[[], object]) -> None:
+        """Call (from the second thread) when all that was recorded before is counted and written."""
+        self.flush()
+        self._put(call)
+
+    def _put(self, item: Registered | tuple[bytearray, int] | Callable[[], object]) -> None:
+        if self._thread:
+            self._queue.put(item)
+        else:
+            self._handle(item)
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            self._handle(item)
+
+    def _handle(self, item: Registered | tuple[bytearray, int] | Callable[[], object]) -> None:
+        if isinstance(item, Registered):
+            self._chunks.append(item)
+        elif isinstance(item, tuple):
+            buffer, size = item
+            self._write(np.frombuffer(buffer, RECORD, count=size // 64))
+        else:
+            item()
+
+    def _write(self, records: NDArray[np.void]) -> None:
+        rows, due = self._join(records)
+        self.tally.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
+        if self.failure is None:
+            try:
+                self._results.write(_result_rows(records, rows, due, self._origin, self._wall))
+            except LogreplayError as error:
+                self.failure = error
+
+    def _join(self, records: NDArray[np.void]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+        """The planned rows of these records, in their order, and when each was due."""
+        seqs = records["seq"]
+        firsts = np.array([chunk.first for chunk in self._chunks])
+        owner = np.searchsorted(firsts, seqs, side="right") - 1
+        order = np.argsort(owner, kind="stable")
+        frames, dues = [], []
+        owners, counts = np.unique(owner, return_counts=True)
+        at = 0
+        for index, count in zip(owners.tolist(), counts.tolist(), strict=True):
+            chunk = self._chunks[index]
+            offsets = seqs[order[at : at + count]] - chunk.first
+            frames.append(
+                chunk.frame[offsets].with_columns(
+                    pl.lit(chunk.step, pl.Int64).alias("step"), pl.lit(chunk.offered, pl.Float64).alias("offered")
+                )
+            )
+            dues.append(chunk.due[offsets])
+            chunk.left -= count
+            at += count
+        self._chunks = [chunk for chunk in self._chunks if chunk.left]
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        rows, due = pl.concat(frames), np.concatenate(dues)
+        if len(owners) > 1:
+            rows, due = rows[back], due[back]
+        return rows, due
+
+
+def _new_buffer() -> bytearray:
+    return bytearray(_BUFFER_RECORDS * 64)
+
+
+def _result_rows(
+    records: NDArray[np.void], rows: pl.DataFrame, due: NDArray[np.int64], origin: int, wall: int
+) -> pl.DataFrame:
+    """Rows with `RESULT_COLUMNS`."""
+    dropped = records["error"] == DROPPED
+    began = np.where(dropped, due, records["start"])
+    start = pl.Series("start", (began - origin + wall) // 1000).cast(pl.Datetime("us"))
+    return rows.with_columns(
+        start.dt.strftime("%Y-%m-%d").alias("date"),
+        start.dt.strftime("%H:%M:%S%.6f").alias("time"),
+        _seconds("latency", records["latency"]),
+        _seconds("xfertime", records["xfertime"]),
+        pl.lit(0.0).alias("thinktime"),
+        pl.Series("bytes", np.ascontiguousarray(records["size"])),
+        pl.Series("rc", np.ascontiguousarray(records["status"])),
+        pl.Series("seq", np.ascontiguousarray(records["seq"])),
+        _seconds("scheduled", due - origin),
+        _seconds("lag", records["start"] - due),
+        _seconds("connect", records["connect"]),
+        _ERROR_NAMES[np.ascontiguousarray(records["error"])].alias("error"),
+    ).select(RESULT_COLUMNS)
+
+
+def _seconds(name: str, ns: NDArray[np.int64]) -> pl.Series:
+    return pl.Series(name, ns / 1e9)

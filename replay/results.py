@@ -1,0 +1,103 @@
+"""The result log: a row per request, written as the run goes.
+
+Whole lines only, appended in blocks: whatever ends the process leaves a readable file.
+"""
+
+import errno
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, Protocol, Self
+
+import polars as pl
+
+from logreplay.parsers.record import RESULT_COLUMNS, LogreplayError, to_csv
+
+
+class Results(Protocol):
+    """Takes the rows of a run, in order of completion."""
+
+    def write(self, rows: pl.DataFrame) -> None:
+        """Append rows, with `logreplay.parsers.record.RESULT_COLUMNS`.
+
+        Raises:
+            LogreplayError: they cannot be written (the disk is full).
+        """
+
+    def close(self) -> None:
+        """Finish the file."""
+
+
+class MemoryResults:
+    """Keeps the rows: for short runs in a notebook."""
+
+    def __init__(self) -> None:
+        self._parts: list[pl.DataFrame] = []
+
+    def write(self, rows: pl.DataFrame) -> None:
+        self._parts.append(rows)
+
+    def close(self) -> None:
+        """Nothing to finish."""
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All rows so far; columns as `RESULT_COLUMNS`."""
+        return pl.concat(self._parts) if self._parts else pl.DataFrame(schema=RESULT_COLUMNS)
+
+
+class ResultLog:
+    """A result log as a CSV file."""
+
+    def __init__(self, path: Path, *, force: bool = False) -> None:
+        """Create the file, with its header line.
+
+        Raises:
+            LogreplayError: it exists and ``force`` was not given, or cannot be written.
+        """
+        self.path = path
+        try:
+            self._file: BinaryIO = path.open("wb" if force else "xb", buffering=0)
+            self._file.write((",".join(RESULT_COLUMNS) + "\n").encode())
+        except FileExistsError:
+            raise LogreplayError(f"{path}: exists already; choose another name, or overwrite it with --force") from None
+        except OSError as error:
+            raise LogreplayError(f"{path}: cannot be written: {_why(error)}") from None
+
+    def write(self, rows: pl.DataFrame) -> None:
+        data = memoryview(to_csv(rows, header=False))
+        whole = self._file.tell()
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError as error:
+            self._cut(whole, data)
+            raise LogreplayError(f"{self.path}: cannot be written any more: {_why(error)}") from None
+
+    def _cut(self, whole: int, rest: memoryview) -> None:
+        """After a failed write: leave no half line behind."""
+        try:
+            end = self._file.tell()
+            written = bytes(rest.obj)[: end - whole]
+            self._file.truncate(whole + written.rfind(b"\n") + 1)
+        except OSError:
+            pass
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        return "the disk is full; free some space, or write elsewhere with -o"
+    return error.strerror or str(error)
+
+
+def utc(ns: int) -> datetime:
+    """Nanoseconds since 1970 as an aware instant."""
+    return datetime.fromtimestamp(ns / 1e9, UTC)

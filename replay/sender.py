@@ -1,0 +1,99 @@
+"""What the engine asks of a sender, and what a sender tells it.
+
+A sender turns planned requests into something it can send quickly (in a second thread, ahead of time), starts an
+exchange when told, and reports its end exactly once. It never raises for anything that a target does.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import polars as pl
+
+from logreplay.parsers.record import ERRORS
+
+ERROR_CODES: Final = {word: code for code, word in enumerate(("", *ERRORS))}
+"""Number of each error word in a record; 0 is no error."""
+
+
+class Done(Protocol):
+    """How a sender reports the end of an exchange. Times are nanoseconds of the engine's clock."""
+
+    def __call__(
+        self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int, /
+    ) -> None:
+        """Record it.
+
+        Args:
+            seq: as given to `Sender.send`.
+            start: as given to `Sender.send`.
+            connect: time spent on opening a connection, 0 if one was reused.
+            latency: connected to first byte of the response.
+            xfertime: first byte to last byte.
+            size: bytes of the body received.
+            status: of the response, 0 where no status line came.
+            error: one of `ERROR_CODES`.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request and its answer in full, for those who watch (``-v``, ``--crash``). Times in seconds.
+
+    Bytes are as they were on the wire: whoever shows them must escape them.
+    """
+
+    seq: int
+    request: bytes
+    status: int
+    reason: bytes
+    headers: Sequence[tuple[bytes, bytes]]
+    size: int
+    connect: float
+    latency: float
+    xfertime: float
+    error: str
+    peer: str = ""
+    detail: str = ""
+
+
+Trace = Callable[[Exchange], None]
+
+
+@dataclass(slots=True)
+class SenderCounts:
+    """What a sender did, besides the exchanges."""
+
+    connections: int = 0
+    reused: int = 0
+    retried: int = 0
+    details: dict[str, str] = field(default_factory=dict)
+    """For each error word the first full text behind it."""
+
+
+class Sender(Protocol):
+    """Sends requests to one target."""
+
+    counts: SenderCounts
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
+        """Turn planned requests (see `logreplay.replay.plan.Chunk`) into what `send` takes.
+
+        Called in another thread than the loop's, ahead of time.
+        """
+
+    async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
+        """Get ready in the running loop; report to ``done``, read the time from ``clock`` (nanoseconds).
+
+        Raises:
+            LogreplayError: the target is unusable.
+        """
+
+    def send(self, seq: int, request: Any, start: int) -> None:
+        """Start an exchange now. Its end is reported once, from the loop, perhaps before this returns."""
+
+    def cancel(self) -> None:
+        """End every exchange in flight now, as ``cancelled``."""
+
+    async def close(self) -> None:
+        """Close all connections. Nothing is in flight any more."""

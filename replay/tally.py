@@ -1,0 +1,91 @@
+"""Counts of a run, and figures of its last seconds: what can be known at any time without reading the log."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logreplay.parsers.record import ERRORS
+from logreplay.replay.sender import ERROR_CODES
+
+_DROPPED: Final = ERROR_CODES["dropped"]
+_WORDS: Final = ("", *ERRORS)
+_RECENT: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """Figures of the exchanges that ended last (up to some thousands). Seconds; 0 where nothing ended yet."""
+
+    p50: float = 0.0
+    p99: float = 0.0
+    lag_p99: float = 0.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of records.
+
+    Attributes:
+        sent: requests that were started and have ended.
+        dropped: requests that were never sent.
+        ok: a status below 400 came, and no error.
+        http_error: a status of 400 or above came, and no error.
+        net_error: no whole response came.
+        unexpected_rc: a status came, and the log had another.
+        errors: requests by error word.
+        status: responses by status.
+        bytes: of bodies received.
+        recent: figures of the last exchanges.
+    """
+
+    sent: int = 0
+    dropped: int = 0
+    ok: int = 0
+    http_error: int = 0
+    net_error: int = 0
+    unexpected_rc: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    status: Counter[int] = field(default_factory=Counter)
+    bytes: int = 0
+    recent: Recent = Recent()
+
+    def add(self, records: NDArray[np.void], due: NDArray[np.int64], expected_rc: NDArray[np.int64]) -> None:
+        """Count some records.
+
+        Args:
+            records: `logreplay.replay.recorder.RECORD`, ``(n,)``.
+            due: ``(n,)`` when each was due, nanoseconds of the clock.
+            expected_rc: ``(n,)`` what the log had, 0 where it had none.
+        """
+        error, status = records["error"], records["status"]
+        sent = error != _DROPPED
+        whole = error == 0
+        self.sent += int(sent.sum())
+        self.dropped += int((~sent).sum())
+        self.ok += int((whole & (status < 400)).sum())
+        self.http_error += int((whole & (status >= 400)).sum())
+        self.net_error += int((sent & ~whole).sum())
+        self.unexpected_rc += int(((status > 0) & (expected_rc > 0) & (status != expected_rc)).sum())
+        self.bytes += int(records["size"].sum())
+        for code, count in zip(*_counts(error[~whole]), strict=True):
+            self.errors[_WORDS[code]] += count
+        for code, count in zip(*_counts(status[status > 0]), strict=True):
+            self.status[code] += count
+        self.recent = _recent(records[sent][-_RECENT:], due[sent][-_RECENT:])
+
+
+def _counts(values: NDArray[np.int64]) -> tuple[list[int], list[int]]:
+    found, counts = np.unique(values, return_counts=True)
+    return found.tolist(), counts.tolist()
+
+
+def _recent(records: NDArray[np.void], due: NDArray[np.int64]) -> Recent:
+    if not len(records):
+        return Recent()
+    lag = records["start"] - due
+    response = lag + records["connect"] + records["latency"] + records["xfertime"]
+    p50, p99 = (np.percentile(response, (50, 99)) / 1e9).tolist()
+    return Recent(p50, p99, float(np.percentile(lag, 99)) / 1e9)

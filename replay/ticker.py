@@ -1,0 +1,101 @@
+"""Waiting for an instant, exactly.
+
+A ticker calls back once, not long after the instant it was last armed for. It may call back early (timers of
+uvloop do, by up to a millisecond): who is called reads the clock and arms again. On Linux a timerfd gives the
+kernel's own resolution; elsewhere the loop's timers have to do.
+"""
+
+import asyncio
+import ctypes
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+Clock = Callable[[], int]
+"""Nanoseconds that only go forward."""
+
+monotonic: Final[Clock] = time.perf_counter_ns
+"""The one clock of a run. On Linux it is CLOCK_MONOTONIC, which the timerfd uses too."""
+
+
+class Ticker(Protocol):
+    """Calls back at an instant."""
+
+    def arm(self, at: int) -> None:
+        """Call back at this instant of the clock (at once, if it has passed), instead of any earlier wish."""
+
+    def close(self) -> None:
+        """Never call back again."""
+
+
+class LoopTicker:
+    """A ticker made of the loop's own timers."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, call: Callable[[], None]) -> None:
+        self._loop, self._clock, self._call = loop, clock, call
+        self._handle: asyncio.Handle | None = None
+
+    def arm(self, at: int) -> None:
+        if self._handle:
+            self._handle.cancel()
+        self._handle = self._loop.call_later(max(0, at - self._clock()) / 1e9, self._call)
+
+    def close(self) -> None:
+        if self._handle:
+            self._handle.cancel()
+
+
+class TimerfdTicker:
+    """A ticker on the kernel's high resolution timer (Linux).
+
+    The timer is armed with absolute times. It is never read: arming it again makes it unreadable until it expires,
+    which saves a system call for each request.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+        self._loop = loop
+        self._settime = _libc().timerfd_settime
+        self._spec = _TimerSpec()
+        self._pointer = ctypes.byref(self._spec)
+        self._fd = _libc().timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._fd < 0:
+            raise OSError(ctypes.get_errno(), "timerfd_create")
+        loop.add_reader(self._fd, call)
+
+    def arm(self, at: int) -> None:
+        # an all-zero time would disarm the timer; a time in the past expires at once
+        self._spec.seconds, self._spec.nanoseconds = divmod(max(at, 1), 1_000_000_000)
+        self._settime(self._fd, 1, self._pointer, None)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+
+class _TimerSpec(ctypes.Structure):
+    """``struct itimerspec`` of timerfd_create(2)."""
+
+    _fields_ = (
+        ("interval_seconds", ctypes.c_long),
+        ("interval_nanoseconds", ctypes.c_long),
+        ("seconds", ctypes.c_long),
+        ("nanoseconds", ctypes.c_long),
+    )
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.PyDLL(None, use_errno=True)  # PyDLL: a call this short is not worth giving up the interpreter for
+
+
+def ticker(loop: asyncio.AbstractEventLoop, clock: Clock, call: Callable[[], None]) -> Ticker:
+    """The most exact ticker there is for this clock on this machine."""
+    if sys.platform == "linux" and clock is monotonic:
+        try:
+            return TimerfdTicker(loop, call)
+        except (OSError, AttributeError):
+            pass
+    return LoopTicker(loop, clock, call)

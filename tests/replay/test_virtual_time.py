@@ -1,0 +1,66 @@
+"""The engine in virtual time: exact, and the same each time."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from logreplay.replay.engine import Engine, Outcome
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.results import MemoryResults
+from logreplay.replay.schedule import Constant
+from logreplay.replay.sender import Done, SenderCounts, Trace
+from virtual import VirtualTimeLoop, run
+
+
+class OneServerQueue:
+    """A target that answers one request after the other, each in ``service`` seconds, and stands still once."""
+
+    def __init__(self, service: float, stall: tuple[float, float]) -> None:
+        self.counts = SenderCounts()
+        self._service, self._stall = service, stall
+        self._free = 0.0
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[str]:
+        return frame["url"].to_list()
+
+    async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
+        self._done, self._loop = done, asyncio.get_running_loop()
+
+    def send(self, seq: int, request: str, start: int) -> None:
+        begin = max(start / 1e9, self._free)
+        if self._stall[0] <= begin < self._stall[1]:
+            begin = self._stall[1]
+        self._free = begin + self._service
+        latency = round(self._free * 1e9) - start
+        self._loop.call_at(self._free, self._done, seq, start, 0, latency, 0, 10, 200, 0)
+
+    def cancel(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def one_stall(log: Path) -> tuple[Outcome, pl.DataFrame]:
+    loop, results = VirtualTimeLoop(), MemoryResults()
+
+    async def main() -> Outcome:
+        sender = OneServerQueue(0.005, stall=(10.0, 11.0))
+        async with Engine(sender, results, clock=loop.now_ns, threaded=False) as engine:
+            return await engine.run(Plan(Requests(log), Constant(100, 30)))
+
+    return run(main(), loop), results.frame
+
+
+def test_a_stall_of_one_second_is_charged_to_the_requests_that_waited_in_it(log: Path) -> None:
+    """(1.0 - 0.1) / 0.005 = 180 requests respond later than 0.1 s; a closed loop would show one."""
+    outcome, rows = one_stall(log)
+    assert outcome.scheduled == outcome.ok == 3000
+    assert rows["lag"].max() == 0
+    response = rows["lag"] + rows["connect"] + rows["latency"] + rows["xfertime"]
+    assert (response > 0.1).sum() == 180
+
+
+def test_virtual_time_is_deterministic(log: Path) -> None:
+    columns = ["seq", "row", "scheduled", "lag", "latency"]
+    assert one_stall(log)[1].select(columns).equals(one_stall(log)[1].select(columns))
