@@ -86,13 +86,14 @@ class Outcome:
         step: its index.
         offered: requests/s asked for.
         first_seq: of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``.
-        scheduled, sent, dropped, ok, http_error, net_error, unexpected_rc, bytes: counts;
+        scheduled, sent, dropped, ok, http_error, net_error, unexpected_rc, new_errors, bytes: counts;
             ``scheduled = sent + dropped`` and ``sent = ok + http_error + net_error``.
         errors: requests by error word; status: responses by status.
         started, ended: UTC; the end is that of the last exchange.
         began: seconds from the start of the run to the start of this plan.
         seconds: from the start of this plan until the last request was taken up (at least the schedule's duration,
             if it was not stopped).
+        backlog: requests in flight when the last one was taken up.
         stopped: why it ended before its plan did; empty if it did not.
         left_out: rows of the log that were not sent, by reason.
     """
@@ -107,6 +108,7 @@ class Outcome:
     http_error: int
     net_error: int
     unexpected_rc: int
+    new_errors: int
     bytes: int
     errors: dict[str, int]
     status: dict[int, int]
@@ -114,6 +116,7 @@ class Outcome:
     ended: datetime
     began: float
     seconds: float
+    backlog: int = 0
     stopped: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
 
@@ -208,7 +211,7 @@ class Engine:
         try:
             with _no_collection():
                 await pump.run()
-                taken_up = self._clock()
+                taken_up, backlog = self._clock(), self.in_flight
                 await self._drain(plan.schedule.duration)
         finally:
             watch.cancel()
@@ -218,7 +221,7 @@ class Engine:
         tally = await self._take_tally()
         if self._recorder.failure:
             raise self._recorder.failure
-        return self._outcome(plan, tally, first, taken_up)
+        return self._outcome(plan, tally, first, taken_up, backlog)
 
     async def _drain(self, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule's time is over; or end all that is, if stopped."""
@@ -272,7 +275,7 @@ class Engine:
         tally, self._recorder.tally = self._recorder.tally, Tally()
         return tally
 
-    def _outcome(self, plan: Plan, tally: Tally, first: int, taken_up: int) -> Outcome:
+    def _outcome(self, plan: Plan, tally: Tally, first: int, taken_up: int, backlog: int) -> Outcome:
         pump = self._pump
         assert pump
         scheduled = pump.seq - first
@@ -290,6 +293,7 @@ class Engine:
             http_error=tally.http_error,
             net_error=tally.net_error,
             unexpected_rc=tally.unexpected_rc,
+            new_errors=tally.new_errors,
             bytes=tally.bytes,
             errors=dict(tally.errors),
             status=dict(sorted(tally.status.items())),
@@ -297,6 +301,7 @@ class Engine:
             ended=utc(self._clock() - self._origin + self._wall),
             began=(base - self._origin) / 1e9,
             seconds=max((taken_up - base) / 1e9, 0 if self._stopped else plan.schedule.duration or 0),
+            backlog=backlog,
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out),
         )
