@@ -5,7 +5,9 @@ import sys
 
 import click
 
+from logreplay.cli.analyze import analyze
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.seconds import seconds
 from logreplay.cli.serve import serve
 
 
@@ -16,6 +18,10 @@ def cli() -> None:
 
 
 cli.add_command(serve)
+
+
+cli.add_command(analyze)
+cli.add_command(seconds)
 
 
 def main() -> None:

@@ -1,0 +1,200 @@
+"""Where the latency curve bends, and whether to believe it.
+
+"The knee" is no fact of a curve: it moves with the scale of the axes. Two things are facts. **Onset**: the rate from
+which latency leaves its floor. **Saturation**: the rate from which the backlog grows or errors start. Each comes with
+a range, or with the reason for its absence; no number is ever made up for a flat or gently rising curve.
+"""
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis import buckets, stability
+from logreplay.analysis.intake import Requests, name_kinds
+from logreplay.analysis.quantiles import Floats
+
+FEWEST_STEPS: Final = 5
+FEWEST_REQUESTS: Final = 100
+RISE: Final = 3.0
+
+
+@dataclass(frozen=True)
+class Bend:
+    """A rate at which the curve changes, or why there is none.
+
+    Attributes:
+        found: whether there is one.
+        why: what it rests on, or why there is none.
+        rate: requests/s.
+        low: lower end of the range that holds it (about 95 %).
+        high: upper end.
+    """
+
+    found: bool
+    why: str
+    rate: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form of summary.json."""
+        return asdict(self) if self.found else {"found": False, "why": self.why}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a sweep says.
+
+    Attributes:
+        sentence: the answer in words.
+        onset: from where latency leaves its floor.
+        saturation: from where the backlog grows or errors start.
+        generator_limit: highest rate this machine could send, where that ended the measurement; else None.
+        steps: the step table with the evidence of each step.
+    """
+
+    sentence: str
+    onset: Bend
+    saturation: Bend
+    generator_limit: float | None
+    steps: pl.DataFrame = field(repr=False)
+
+
+def judge(requests: Requests) -> Verdict:
+    """Find onset and saturation in the steps of a run, or say why there is none."""
+    table = buckets.steps(requests).join(stability.evidence(requests), on="step", maintain_order="left")
+    usable = table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
+    usable = usable.sort("rate", "start", maintain_order=True)
+    if usable.height < FEWEST_STEPS:
+        text = f"not enough data: {usable.height} steps of at least {FEWEST_REQUESTS} requests, {FEWEST_STEPS} needed"
+        return Verdict(text, Bend(False, text), Bend(False, text), None, table)
+    rates = usable["rate"].to_numpy()
+    bad = (usable["over"] | usable["failing"]).to_numpy()
+    generator = usable["generator"].to_numpy()
+    first_generator, first_bad = persistent(generator), persistent(bad)
+    if first_generator is not None and (first_bad is None or first_generator <= first_bad + 1):
+        return _generator_limited(usable, first_generator, table)
+    if first_bad == 0:
+        text = f"saturated already at the lowest rate, {rates[0]:g}/s: sweep lower"
+        return Verdict(text, Bend(False, text), Bend(False, text), None, table)
+    onset = find_onset(usable[: (first_bad + 1) if first_bad else usable.height])
+    if first_bad is None:
+        return _none(usable, onset, table)
+    saturation = _saturation(usable, first_bad, requests)
+    sentence = f"saturation ~{saturation.rate:.0f}/s ({saturation.low:g}–{saturation.high:g}): {saturation.why}"
+    return Verdict(sentence + _collapse(usable), onset, saturation, None, table)
+
+
+def persistent(bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> int | None:
+    """Return the first bad step that stays bad: so are 3 of the next 4, or all that remain; None if none does."""
+    for index in np.flatnonzero(bad):
+        following = bad[index + 1 : index + 5]
+        if following.all() or following.sum() >= 3:
+            return int(index)
+    return None
+
+
+def find_onset(steps: pl.DataFrame) -> Bend:
+    """Fit two straight lines to log(p90) against rate and return where they meet, if they bend at all.
+
+    Args:
+        steps: steps in order of rate, those after the first bad one left out.
+    """
+    frame = steps.filter(pl.col("p90").is_finite() & (pl.col("p90") > 0))
+    if frame.height < FEWEST_STEPS:
+        return Bend(False, "too few steps before saturation to see where latency leaves its floor")
+    x, y = frame["rate"].to_numpy(), np.log(frame["p90"].to_numpy())
+    rise = math.exp(float(y.max() - y[0]))
+    if rise < RISE:
+        return Bend(False, f"latency stays at its floor (p90 rose {rise:.1f}x)")
+    grid = np.linspace(x[1], x[-2], 200)
+    errors = np.array([_bent_fit(x, y, at)[0] for at in grid])
+    best = int(errors.argmin())
+    at = float(grid[best])
+    bent, (_, first, change) = _bent_fit(x, y, at)
+    straight = float(np.sum((y - np.polyval(np.polyfit(x, y, 1), x)) ** 2))
+    n = len(x)
+    gain = n * math.log(max(straight, 1e-12) / max(bent, 1e-12)) - 2 * math.log(n)
+    if gain <= 6 or first + change <= 3 * max(first, 0.0) or best in (0, len(grid) - 1):
+        return Bend(False, f"latency rises without a bend (p90 rose {rise:.1f}x)")
+    near = grid[errors <= bent * (1 + 3.84 / max(n - 4, 1))]
+    return Bend(True, "p90 leaves its floor", at, float(near[0]), float(near[-1]))
+
+
+def _bent_fit(x: Floats, y: Floats, at: float) -> tuple[float, tuple[float, float, float]]:
+    """Least squares of a + b x + c max(x - at, 0): the squared error and (a, b, c)."""
+    design = np.column_stack([np.ones_like(x), x, np.maximum(x - at, 0.0)])
+    solved = np.linalg.lstsq(design, y, rcond=None)[0]
+    return float(np.sum((y - design @ solved) ** 2)), (float(solved[0]), float(solved[1]), float(solved[2]))
+
+
+def _saturation(usable: pl.DataFrame, first: int, requests: Requests) -> Bend:
+    rates = usable["rate"].to_numpy()
+    bracket = (float(rates[first - 1]), float(rates[first]))
+    gap = bracket[1] - bracket[0]
+    reach = (bracket[0] - gap, bracket[1] + gap)
+    plateau = float(usable["goodput"].to_numpy()[first : first + 3].max())
+    slopes = usable["slope"].to_numpy()[first : first + 5]
+    fluid = float(np.median(rates[first : first + 5] / (1 + np.maximum(slopes, 0.0))))
+    near = [guess for guess in (plateau, fluid) if reach[0] <= guess <= reach[1]]
+    rate = float(np.median(near)) if near else sum(bracket) / 2
+    low, high = widened(rates, first)
+    return Bend(True, _why(usable, first, requests), rate, low, high)
+
+
+def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
+    """Return the bracket [last good, first bad], one step wider on each side: it holds the truth in about 95 %."""
+    gap = float(rates[first_bad] - rates[first_bad - 1])
+    low = float(rates[first_bad - 2]) if first_bad >= 2 else max(float(rates[0]) - gap, 0.0)
+    high = float(rates[first_bad + 1]) if first_bad + 1 < len(rates) else float(rates[first_bad]) + gap
+    return low, high
+
+
+def _why(usable: pl.DataFrame, first: int, requests: Requests) -> str:
+    row = usable.row(first, named=True)
+    good = usable.row(first - 1, named=True)["rate"]
+    if row["over"]:
+        return f"the backlog grows from {good:g}–{row['rate']:g}/s on"
+    step = requests.labels.index(row["step"])
+    kinds = name_kinds(requests.kind[(requests.step == step) & ~requests.good])
+    name, count = kinds.most_common(1)[0]
+    share = 100 * count / kinds.total()
+    return f"errors from {good:g}–{row['rate']:g}/s ({name}: {share:.0f} %), latency flat: limiter or shedding"
+
+
+def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) -> Verdict:
+    row = usable.row(first, named=True)
+    limit = float(usable["sent"].to_numpy()[: first + 1].max())
+    text = (
+        f"replay machine limited at {limit:.0f}/s (send lag p95 {1000 * row['lag_p95']:.0f} ms): "
+        "server not tested beyond"
+    )
+    return Verdict(text, Bend(False, text), Bend(False, text), limit, table)
+
+
+def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame) -> Verdict:
+    high = float(usable["rate"].to_numpy().max())
+    name = "p99" if usable["p99"].is_finite().sum() >= FEWEST_STEPS else "p95"
+    tail = usable[name].drop_nulls()
+    rise = float(tail.max() / tail[0]) if len(tail) and tail[0] > 0 else math.nan
+    if not rise >= RISE:
+        text = f"no knee up to {high:g}/s ({name} rose {rise:.1f}x)"
+    else:
+        text = f"no saturation up to {high:g}/s; latency rising"
+        text += f" (onset ~{onset.rate:.0f}/s)" if onset.found else f" ({name} rose {rise:.1f}x)"
+    return Verdict(text, onset, Bend(False, text), None, table)
+
+
+def _collapse(usable: pl.DataFrame) -> str:
+    """Words for goodput that falls by more than a fifth under its peak while more is offered.
+
+    Steps in which most requests ran into the time-out are left out: there, goodput says how patient we were.
+    """
+    goodput = usable.filter(pl.col("net_errors") < 0.5 * pl.col("scheduled"))["goodput"].to_numpy()
+    if not len(goodput):
+        return ""
+    peak = int(goodput.argmax())
+    return "; congestion collapse" if goodput[peak:].min() < 0.8 * goodput[peak] else ""

@@ -1,0 +1,258 @@
+"""Result rows → what the statistics need of each request, in one pass over a file that is scanned, not loaded.
+
+Theory of operation: text is parsed in batches; of each request some 30 bytes stay, in whole microseconds and in the
+order of the rows (that of completion). All tables and verdicts are computed from these arrays, so 20 million
+requests fit in well under 1.5 GB, and a quantile is an observed value.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from logreplay.analysis.quantiles import FAILED, Ints
+from logreplay.parsers.record import ERRORS, SCHEMA, LogreplayError, scan, start_time
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Source: TypeAlias = "str | Path | pl.LazyFrame | pl.DataFrame | pd.DataFrame"
+"""What can be analysed: a file (or the folder that holds its ``results.csv``), or a table of result rows."""
+
+OK: Final = 0
+HTTP_ERROR: Final = 1
+NET_ERROR: Final = 2
+DROPPED: Final = 3
+
+LONGEST_RUN_S: Final = 100 * 86_400
+"""Rows scheduled later than this are taken for damaged: a table has a row for every second."""
+
+FIRST_ERROR: Final = 1000
+ERROR_WORDS: Final = (*ERRORS, "no_status", "other")
+
+_OUTCOMES: Final = np.full(FIRST_ERROR + len(ERROR_WORDS), NET_ERROR, np.uint8)
+_OUTCOMES[1:400] = OK
+_OUTCOMES[400:FIRST_ERROR] = HTTP_ERROR
+_OUTCOMES[FIRST_ERROR + ERROR_WORDS.index("dropped")] = DROPPED
+_LONGEST_TIME: Final = 2**32 - 1
+_BATCH: Final = 1 << 18
+
+
+@dataclass(frozen=True)
+class Requests:
+    """What was measured, one entry per request, in the order of the rows.
+
+    Attributes:
+        scheduled: (n,) int64, microseconds since the start of the run.
+        lag: (n,) uint32, microseconds; times over 71 minutes count as 71 minutes.
+        service: (n,) uint32, microseconds: connect + latency + xfertime.
+        kind: (n,) uint16, what became of it: the status, or the error as `FIRST_ERROR` + index in `ERROR_WORDS`.
+        good: (n,) bool: answered as expected, that is below 400, or 4xx where the log had a 4xx as well.
+        step: (n,) int32, index into ``rates``.
+        bytes: (n,) int64, bytes of the body.
+        labels: the value of column ``step`` of each step.
+        rates: requests/s asked of each step; NaN where the file does not say.
+        started: instant 0 of the run, UTC; None where the file has no valid date.
+        unreadable: rows left out for want of a time.
+        has_schedule: whether the file says when requests were due; without it lag is unknown and taken as 0.
+    """
+
+    scheduled: Ints
+    lag: npt.NDArray[np.uint32]
+    service: npt.NDArray[np.uint32]
+    kind: npt.NDArray[np.uint16]
+    good: npt.NDArray[np.bool_]
+    step: npt.NDArray[np.int32]
+    bytes: Ints
+    labels: tuple[int, ...]
+    rates: tuple[float, ...]
+    started: datetime | None
+    unreadable: int = 0
+    has_schedule: bool = True
+
+    def __len__(self) -> int:
+        return len(self.scheduled)
+
+    @property
+    def response(self) -> Ints:
+        """(n,) microseconds from the scheduled instant to the end, as measured, whatever the outcome."""
+        return self.lag.astype(np.int64) + self.service
+
+    @property
+    def judged(self) -> Ints:
+        """(n,) `response`, and `FAILED` where the request was not answered as expected."""
+        return np.where(self.good, self.response, FAILED)
+
+    @cached_property
+    def outcome(self) -> npt.NDArray[np.uint8]:
+        """(n,) `OK` (status below 400), `HTTP_ERROR`, `NET_ERROR` or `DROPPED` (never sent)."""
+        return _OUTCOMES[self.kind]
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """How often each status or error word came, most frequent first."""
+        return name_kinds(self.kind)
+
+    @cached_property
+    def sent(self) -> npt.NDArray[np.bool_]:
+        """(n,) whether the request was sent at all."""
+        return np.asarray(self.outcome != DROPPED)
+
+    @property
+    def ended(self) -> datetime | None:
+        """Instant of the last end of a request, UTC."""
+        if self.started is None:
+            return None
+        return self.started + timedelta(microseconds=int((self.scheduled + self.response).max()))
+
+
+def locate(source: str | Path) -> Path:
+    """Return the result log meant by a path: itself, or the one in that folder.
+
+    Raises:
+        LogreplayError: a folder without a result log.
+    """
+    path = Path(source)
+    if not path.is_dir():
+        return path
+    for name in ("results.csv", "results.csv.gz", "results.csv.zst", "results.parquet"):
+        if (path / name).exists():
+            return path / name
+    raise LogreplayError(f"{path}: no results.csv in this folder; name the result log itself")
+
+
+def open_rows(source: Source) -> pl.LazyFrame:
+    """Open what can be analysed as lazy rows of the columns of a normalized CSV or a result log.
+
+    Raises:
+        LogreplayError: no such file, or not a table of requests.
+        ValueError: a table without the columns of a result log.
+    """
+    if isinstance(source, str | Path):
+        return scan(locate(source))
+    if not isinstance(source, pl.LazyFrame):
+        source = (source if isinstance(source, pl.DataFrame) else pl.from_pandas(source)).lazy()
+    names = source.collect_schema().names()
+    if missing := [name for name in ("latency", "xfertime", "rc") if name not in names]:
+        raise ValueError(f"results: no column {', '.join(missing)}; pass what logreplay.analysis.load returned")
+    return source.with_columns(pl.col(name).cast(SCHEMA[name]) for name in names if name in SCHEMA)
+
+
+def read(source: Source) -> Requests:
+    """Read the requests of a result log, or of any normalized CSV.
+
+    Where the file has no column ``scheduled``, the date and time of the start take its place, counted from the
+    earliest, and the lag is unknown.
+
+    Raises:
+        LogreplayError: no such file, not a table of requests, or no row of it can be read.
+        ValueError: a table without the columns of a result log.
+    """
+    rows = open_rows(source)
+    name = str(source) if isinstance(source, str | Path) else "results"
+    names = set(rows.collect_schema().names())
+    has_schedule = "scheduled" in names
+    rows = rows.with_columns(_absent(names))
+    if not has_schedule:
+        start = start_time()
+        rows = rows.with_columns(scheduled=(start - start.min()).dt.total_microseconds() / 1e6)
+    parts = [part for part in _batches(rows) if part.height]
+    if not parts:
+        raise LogreplayError(f"{name}: no requests in it")
+    frame = pl.concat(parts)
+    del parts
+    readable = frame["scheduled"].is_not_null() & frame["service"].is_not_null()
+    unreadable = frame.height - int(readable.sum())
+    if unreadable == frame.height:
+        raise LogreplayError(f"{name}: none of its {frame.height} rows has a time that can be read")
+    if unreadable:
+        frame = frame.filter(readable)
+    labels, step = np.unique(frame["step"].to_numpy(), return_inverse=True)
+    rates = np.full(len(labels), np.nan)
+    rates[step] = frame["offered"].to_numpy()
+    return Requests(
+        scheduled=frame["scheduled"].to_numpy(),
+        lag=frame["lag"].to_numpy(),
+        service=frame["service"].to_numpy(),
+        kind=frame["kind"].to_numpy(),
+        good=frame["good"].to_numpy(),
+        step=step.astype(np.int32),
+        bytes=frame["bytes"].to_numpy(),
+        labels=tuple(labels.tolist()),
+        rates=tuple(rates.tolist()),
+        started=_started(rows),
+        unreadable=unreadable,
+        has_schedule=has_schedule,
+    )
+
+
+def name_kinds(kinds: npt.NDArray[np.uint16]) -> Counter[str]:
+    """Count `Requests.kind` by name: the status as text, or the error word."""
+    counts = np.bincount(kinds)
+    found = [(int(counts[kind]), int(kind)) for kind in np.flatnonzero(counts)]
+    return Counter(
+        {
+            str(kind) if kind < FIRST_ERROR else ERROR_WORDS[kind - FIRST_ERROR]: count
+            for count, kind in sorted(found, reverse=True)
+        }
+    )
+
+
+def _absent(names: set[str]) -> list[pl.Expr]:
+    """The columns a foreign table may lack, as nulls."""
+    wanted = ("error", "expected_rc", "lag", "connect", "bytes", "step", "offered", "date", "time", "xfertime")
+    return [pl.lit(None, SCHEMA[name]).alias(name) for name in wanted if name not in names]
+
+
+def _micros(seconds: pl.Expr) -> pl.Expr:
+    return (seconds * 1e6).round()
+
+
+def _in_time() -> pl.Expr:
+    return pl.col("scheduled").is_between(0, LONGEST_RUN_S)
+
+
+def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """The compact columns, batch by batch."""
+    error, rc = pl.col("error").fill_null(""), pl.col("rc").fill_null(0)
+    words = {word: FIRST_ERROR + index for index, word in enumerate(ERROR_WORDS)}
+    kind = (
+        pl.when(error != "")
+        .then(error.replace_strict(words, default=words["other"], return_dtype=pl.UInt16))
+        .when(rc.is_between(1, 999))
+        .then(rc.cast(pl.UInt16, strict=False))
+        .otherwise(words["no_status"])
+        .cast(pl.UInt16)
+    )
+    expected = pl.col("expected_rc").is_between(400, 499) & rc.is_between(400, 499)
+    service = pl.sum_horizontal(
+        pl.col("connect").fill_null(0.0), pl.col("latency"), pl.col("xfertime").fill_null(0.0), ignore_nulls=False
+    )
+    yield from rows.select(
+        scheduled=pl.when(_in_time()).then(_micros(pl.col("scheduled"))).cast(pl.Int64),
+        lag=_micros(pl.col("lag").fill_null(0.0)).clip(0, _LONGEST_TIME).cast(pl.UInt32, strict=False).fill_null(0),
+        service=pl.when(service.is_finite()).then(_micros(service).clip(0, _LONGEST_TIME)).cast(pl.UInt32),
+        kind=kind,
+        good=(kind < 400) | ((kind < 500) & expected.fill_null(False)),
+        step=pl.col("step").fill_null(0).cast(pl.Int32, strict=False).fill_null(-1),
+        offered=pl.col("offered").cast(pl.Float32).fill_null(float("nan")),
+        bytes=pl.col("bytes").fill_null(0).clip(lower_bound=0),
+    ).collect_batches(chunk_size=_BATCH, maintain_order=True)
+
+
+def _started(rows: pl.LazyFrame) -> datetime | None:
+    """The instant at which the clock of column ``scheduled`` stood at 0, from the first rows."""
+    offset = _micros(pl.col("scheduled") + pl.col("lag").fill_null(0.0)).cast(pl.Int64, strict=False)
+    instant = start_time() - pl.duration(microseconds=offset)
+    first = rows.filter(_in_time()).head(1).select(instant).drop_nulls().collect()
+    if first.is_empty():
+        return None
+    found: datetime = first.item()
+    return found.replace(tzinfo=UTC)

@@ -1,0 +1,142 @@
+"""Pictures of a run. Each takes an Axes and tables, draws, and returns the Axes; no global state is touched.
+
+Tables are those of `logreplay.analysis.buckets`, as Polars or pandas frames. Colours are told apart with colour
+vision deficiencies as well, and by line style.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from logreplay.analysis.quantiles import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from matplotlib.axes import Axes
+
+    Table = pl.DataFrame | pd.DataFrame
+
+BLUE: Final = "#0072b2"
+ORANGE: Final = "#e69f00"
+RED: Final = "#d55e00"
+GREEN: Final = "#009e73"
+GREY: Final = "#7f7f7f"
+"""Okabe and Ito's palette: distinct to all kinds of colour vision."""
+
+
+def save(draw: Callable[["Axes"], object], path: str | Path, *, size: tuple[float, float] = (9.0, 5.5)) -> Path:
+    """Draw on a fresh figure and write it, as PNG or SVG by the ending of the name.
+
+    The same data give the same bytes: no date, no random ids.
+    """
+    path = Path(path)
+    with rc_context({"svg.hashsalt": "logreplay", "font.size": 10}):
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure.add_subplot())
+        figure.savefig(path, dpi=130, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
+    return path
+
+
+def column(table: "Table", name: str) -> Floats:
+    """A column as floats, NaN where there is no value."""
+    return np.asarray(table[name].to_numpy(), dtype=np.float64)
+
+
+def hockey_stick(
+    ax: "Axes",
+    seconds: "Table",
+    steps: "Table",
+    *,
+    verdict: str = "",
+    saturation: Mapping[str, Any] | None = None,
+    onset: Mapping[str, Any] | None = None,
+    slo: float | None = None,
+    linear: bool = False,
+) -> "Axes":
+    """Draw response time against offered rate: one dot a second, percentile bands by step.
+
+    Args:
+        ax: where to draw.
+        seconds: per-second table.
+        steps: step table, with the column ``verdict`` if there is one.
+        verdict: the sentence above the picture.
+        saturation: ``found``, ``rate``, ``low``, ``high`` as in summary.json.
+        onset: the same.
+        slo: bound of the response time, seconds.
+        linear: linear time axis, cut off where the wall would flatten the rest; otherwise logarithmic.
+    """
+    order = np.argsort(column(steps, "rate"), kind="stable")
+    rate = column(steps, "rate")[order]
+    curves = {name: column(steps, name)[order] for name in ("p50", "p95", "p99")}
+    offered, median = column(seconds, "offered"), column(seconds, "p50")
+    finite = np.concatenate([values[np.isfinite(values)] for values in (median, *curves.values())])
+    top = _top(finite, slo, linear)
+    bounded = {name: np.where(np.isinf(values), top, values) for name, values in curves.items()}
+
+    answered = np.isfinite(median)
+    ax.scatter(offered[answered], median[answered], s=7, color=GREY, alpha=0.55, lw=0, rasterized=True, zorder=2,
+               label="one second (median)")  # fmt: skip
+    failed = np.isinf(median)
+    if failed.any():
+        ax.scatter(offered[failed], np.full(failed.sum(), 0.985), s=14, marker="x", color=RED, lw=0.8, zorder=3,
+                   transform=ax.get_xaxis_transform(), label="one second (most failed)")  # fmt: skip
+    ax.fill_between(rate, bounded["p50"], bounded["p95"], color=BLUE, alpha=0.25, lw=0, label="p50–p95")
+    ax.fill_between(rate, bounded["p95"], bounded["p99"], color=BLUE, alpha=0.12, lw=0, label="p95–p99")
+    ax.plot(rate, curves["p50"], color=BLUE, marker="o", ms=4, lw=1.6, zorder=4, label="p50")
+    ax.plot(rate, curves["p99"], color=BLUE, lw=0.8, ls="--", zorder=4, label="p99")
+    if saturation and saturation.get("found"):
+        ax.axvspan(saturation["low"], saturation["high"], color=ORANGE, alpha=0.18, lw=0)
+        ax.axvline(saturation["rate"], color=ORANGE, lw=1.8, label=f"saturation ~{saturation['rate']:.0f}/s")
+    if onset and onset.get("found"):
+        ax.axvline(onset["rate"], color=ORANGE, lw=1.2, ls=":", label=f"onset ~{onset['rate']:.0f}/s")
+    if slo is not None:
+        ax.axhline(slo, color=GREEN, lw=1.2, ls="--", label=f"bound {slo:g} s")
+    _hatch_void(ax, steps, order, rate)
+    ax.set_xlim(0, max(rate.max(), offered.max()) * 1.03)
+    if linear:
+        ax.set_ylim(0, top)
+    else:
+        ax.set_yscale("log")
+        ax.set_ylim(finite[finite > 0].min() / 1.6 if (finite > 0).any() else 1e-4, top)
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.set_xlabel("offered rate, requests/s")
+    ax.set_ylabel("response time from the scheduled instant, s")
+    ax.grid(alpha=0.25, lw=0.5)
+    ax.legend(loc="upper left", fontsize=8, framealpha=0.9)
+    if verdict:
+        ax.set_title(verdict, fontsize=10.5, loc="left", wrap=True)
+    return ax
+
+
+def _top(finite: Floats, slo: float | None, linear: bool) -> float:
+    """Upper end of the time axis."""
+    if not len(finite):
+        return 1.0
+    highest = float(finite.max())
+    if not linear:
+        return max(highest, slo or 0.0) * 2.2
+    floor = float(np.quantile(finite, 0.25))
+    return min(highest, 5 * slo if slo else 30 * floor) * 1.05
+
+
+def _hatch_void(ax: "Axes", steps: "Table", order: "np.ndarray[Any, Any]", rate: Floats) -> None:
+    """Hatch the rates at which this machine, not the target, was measured."""
+    if "verdict" not in steps.columns:
+        return
+    void = np.asarray(steps["verdict"].to_numpy())[order] == "generator-limited"
+    if not void.any():
+        return
+    middles = (rate[1:] + rate[:-1]) / 2
+    low = np.concatenate(([rate[0]], middles))
+    high = np.concatenate((middles, [rate[-1]]))
+    for left, right in zip(low[void], high[void], strict=True):
+        ax.axvspan(left, right, facecolor="none", edgecolor=GREY, hatch="//", alpha=0.4, lw=0, zorder=1)
+    ax.fill_between([], [], facecolor="none", edgecolor=GREY, hatch="//", label="void: replay machine limited")

@@ -1,0 +1,234 @@
+"""Queues with known answers: result logs of servers whose capacity is known by construction.
+
+For tests, notebooks and rehearsals: what an analysis says of these servers can be checked against the truth.
+No clock, no socket: arrival times and service times are drawn, waiting follows from them. A FIFO queue with K
+workers of mean service time D carries K/D requests a second.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from heapq import heapreplace
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Floats = npt.NDArray[np.float64]
+Law = Literal["fixed", "exponential", "lognormal"]
+
+_EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A server: K workers, one FIFO queue in front of them.
+
+    Attributes:
+        workers: requests served at the same time.
+        service_s: mean service time of one request, seconds; ``workers / service_s`` is the capacity.
+        law: distribution of the service time; ``lognormal`` has a coefficient of variation of 2.
+        room: requests that may be in the system; one more is answered 503 at once. None: no limit.
+        limit: requests/s let through, the others answered 503 at once. None: no limit.
+        base_s: time added to each response without occupying a worker (network, other machines).
+    """
+
+    workers: int
+    service_s: float
+    law: Law = "exponential"
+    room: int | None = None
+    limit: float | None = None
+    base_s: float = 0.0
+
+    @property
+    def capacity(self) -> float:
+        """Requests per second beyond which the backlog grows or requests are refused."""
+        served = self.workers / self.service_s
+        return served if self.limit is None else min(served, self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """When requests are scheduled.
+
+    Attributes:
+        scheduled: (n,) seconds since the start of the run, increasing.
+        step: (n,) index of the step.
+        offered: (n,) requests/s asked of that step.
+    """
+
+    scheduled: Floats
+    step: npt.NDArray[np.int64]
+    offered: Floats
+
+
+def sweep(
+    rates: Sequence[float], seconds: float, rng: np.random.Generator, *, poisson: bool = True, pause_s: float = 0.0
+) -> Arrivals:
+    """Schedule one step per rate.
+
+    Args:
+        rates: requests/s of each step.
+        seconds: length of each step.
+        rng: source of chance.
+        poisson: random arrivals; otherwise evenly spaced.
+        pause_s: idle time after each step.
+    """
+    times, counts = [], []
+    for index, rate in enumerate(rates):
+        start = index * (seconds + pause_s)
+        if poisson:
+            within = np.sort(rng.uniform(0.0, seconds, rng.poisson(rate * seconds)))
+        else:
+            within = (np.arange(round(rate * seconds)) + 0.5) / rate
+        times.append(start + within)
+        counts.append(len(within))
+    step = np.repeat(np.arange(len(rates)), counts)
+    return Arrivals(np.concatenate(times), step, np.asarray(rates, dtype=np.float64)[step])
+
+
+def service_times(queue: Queue, count: int, rng: np.random.Generator) -> Floats:
+    """Draw the service times of ``count`` requests, seconds."""
+    if queue.law == "fixed":
+        return np.full(count, queue.service_s)
+    if queue.law == "exponential":
+        return rng.exponential(queue.service_s, count)
+    variance = math.log(1 + 2.0**2)
+    return rng.lognormal(math.log(queue.service_s) - variance / 2, math.sqrt(variance), count)
+
+
+def waits(arrived: Floats, service: Floats, workers: int, room: int | None = None) -> Floats:
+    """How long each request waits in a FIFO queue, seconds; NaN where it found no room.
+
+    Args:
+        arrived: (n,) seconds, increasing.
+        service: (n,) seconds.
+        workers: requests served at the same time.
+        room: requests that may be in the system, the served ones included.
+
+    Source: Kiefer and Wolfowitz, On the theory of queues with many servers, 1955: the next request takes the
+    worker that is free first.
+    """
+    if workers == 1 and room is None:  # Lindley's recursion, solved: work done so far less the least of it
+        slack = arrived - (np.cumsum(service) - service)
+        return np.asarray(np.maximum.accumulate(slack) - slack, dtype=np.float64)
+    free = [0.0] * workers
+    waiting = np.empty(len(arrived))
+    starts: list[float] = []  # of the admitted ones, increasing: FIFO
+    for index, (at, takes) in enumerate(zip(arrived.tolist(), service.tolist(), strict=True)):
+        start = max(at, free[0])
+        if room is not None and start > at:
+            queued = len(starts)
+            while queued and starts[queued - 1] > at:
+                queued -= 1
+            if len(starts) - queued + workers >= room:
+                waiting[index] = np.nan
+                continue
+        starts.append(start)
+        heapreplace(free, start + takes)
+        waiting[index] = start - at
+    return waiting
+
+
+def over_limit(arrived: Floats, limit: float, burst: float = 10.0) -> npt.NDArray[np.bool_]:
+    """Which requests a token bucket of ``limit`` tokens a second refuses."""
+    refused = np.zeros(len(arrived), dtype=np.bool_)
+    tokens, last = burst, 0.0
+    for index, at in enumerate(arrived.tolist()):
+        tokens = min(burst, tokens + (at - last) * limit)
+        last = at
+        if tokens >= 1:
+            tokens -= 1
+        else:
+            refused[index] = True
+    return refused
+
+
+def serve(arrivals: Arrivals, queue: Queue, rng: np.random.Generator, *, timeout_s: float = 30.0) -> pl.DataFrame:
+    """Send the arrivals to a queue and record what the client saw.
+
+    Returns:
+        A result log: the columns `logreplay.parsers.record.RESULT_COLUMNS`, rows in order of completion.
+    """
+    arrived = arrivals.scheduled
+    service = service_times(queue, len(arrived), rng)
+    refused = np.zeros(len(arrived), np.bool_) if queue.limit is None else over_limit(arrived, queue.limit)
+    waiting = np.full(len(arrived), np.nan)
+    waiting[~refused] = waits(arrived[~refused], service[~refused], queue.workers, queue.room)
+    refused |= np.isnan(waiting)
+    latency = queue.base_s + np.where(refused, 0.0005, np.nan_to_num(waiting) + service)
+    return results(arrivals, latency, rc=np.where(refused, 503, 200), timeout_s=timeout_s)
+
+
+def results(
+    arrivals: Arrivals,
+    latency: Floats,
+    *,
+    rc: npt.NDArray[np.int64] | None = None,
+    lag: Floats | None = None,
+    urls: Sequence[str] = ("/", "/products/1", "/search?q=a", "/cart"),
+    timeout_s: float = 30.0,
+) -> pl.DataFrame:
+    """Write down as a result log what happened to each arrival.
+
+    Args:
+        arrivals: when the n requests were scheduled.
+        latency: (n,) seconds from the request to the first byte of its answer; over ``timeout_s`` it is a time-out.
+        rc: (n,) status of the answer; 200 throughout if not given.
+        lag: (n,) seconds between the scheduled and the actual start; 0 if not given.
+        urls: what was asked for, in turn.
+        timeout_s: patience of the client, seconds.
+
+    Returns:
+        The columns `logreplay.parsers.record.RESULT_COLUMNS`, rows in order of completion.
+    """
+    count = len(arrivals.scheduled)
+    late = np.zeros(count) if lag is None else lag
+    status = np.full(count, 200) if rc is None else rc
+    frame = pl.DataFrame(
+        {
+            "seq": np.arange(count),
+            "scheduled": arrivals.scheduled,
+            "lag": late,
+            "latency": np.minimum(latency, timeout_s),
+            "timed_out": latency > timeout_s,
+            "rc": status,
+            "step": arrivals.step,
+            "offered": arrivals.offered,
+            "url": np.resize(np.array(urls, dtype=object), count),
+        },
+        schema_overrides={"url": pl.String},
+    )
+    start = pl.lit(_EPOCH.replace(tzinfo=None)).dt.cast_time_unit("us") + pl.duration(
+        microseconds=((pl.col("scheduled") + pl.col("lag")) * 1e6).round().cast(pl.Int64)
+    )
+    failed = pl.col("timed_out")
+    return (
+        frame.with_columns(start=start)
+        .sort(pl.col("scheduled") + pl.col("lag") + pl.col("latency"))
+        .select(
+            date=pl.col("start").dt.strftime("%Y-%m-%d"),
+            time=pl.col("start").dt.strftime("%H:%M:%S%.6f"),
+            latency=pl.col("latency"),
+            xfertime=pl.lit(0.0),
+            thinktime=pl.lit(0.0),
+            bytes=pl.when(failed).then(0).when(pl.col("rc") == 200).then(1000).otherwise(100).cast(pl.Int64),
+            url="url",
+            rc=pl.when(failed).then(0).otherwise(pl.col("rc")).cast(pl.Int64),
+            op=pl.lit("GET"),
+            seq="seq",
+            row="seq",
+            step="step",
+            offered="offered",
+            scheduled="scheduled",
+            lag="lag",
+            connect=pl.lit(0.0),
+            error=pl.when(failed).then(pl.lit("timeout")),
+            expected_rc=pl.lit(200, pl.Int64),
+            expected_bytes=pl.lit(1000, pl.Int64),
+            expected_latency=pl.lit(None, pl.Float64),
+            client=pl.lit(None, pl.String),
+        )
+    )

@@ -1,0 +1,183 @@
+"""One run in one value: the contents of summary.json, and the rows a terminal shows of it.
+
+Only numbers of the result log and plain values of the caller come in; nothing is printed here.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis.bends import Verdict
+from logreplay.analysis.buckets import SECOND
+from logreplay.analysis.intake import DROPPED, FIRST_ERROR, HTTP_ERROR, NET_ERROR, OK, Requests, name_kinds
+from logreplay.analysis.quantiles import FAILED, SMALLEST_SAMPLE, Ints, quantile
+
+SCHEMA: Final = "logreplay/1"
+LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+
+
+@dataclass(frozen=True)
+class About:
+    """What only the caller knows of a run; all of it plain values that JSON can hold.
+
+    Attributes:
+        log: the log that was replayed.
+        target: where it was sent.
+        options: the options of the run.
+        findings: what was seen that bears on the measurement: ``code``, ``severity``, ``text`` each.
+        more: further keys of summary.json.
+    """
+
+    log: str | None = None
+    target: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    findings: Sequence[Mapping[str, Any]] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def summarise(requests: Requests, verdict: Verdict, about: About | None = None) -> dict[str, Any]:
+    """Return the contents of summary.json.
+
+    Times are seconds. In ``response_s`` a request not answered as expected counts as later than any other; a
+    percentile that falls on one is null, and ``failed`` says how many there are; mean and max are of the answered
+    ones. ``ok_response_s`` is of those answered as expected only.
+    """
+    about = about or About()
+    outcome = requests.outcome
+    counts = {
+        "scheduled": len(requests),
+        "sent": int(requests.sent.sum()),
+        "dropped": int((outcome == DROPPED).sum()),
+        "ok": int((outcome == OK).sum()),
+        "http_error": int((outcome == HTTP_ERROR).sum()),
+        "net_error": int((outcome == NET_ERROR).sum()),
+        "unexpected": int((~requests.good).sum()),
+    }
+    assert counts["scheduled"] == counts["sent"] + counts["dropped"]
+    assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
+    answered = outcome <= HTTP_ERROR
+    response = requests.response
+    sent_at = (requests.scheduled + requests.lag)[requests.sent]
+    first = int(sent_at.min(initial=0)) if len(sent_at) else 0
+    elapsed = max(int((requests.scheduled + response).max()) - first, 1) / SECOND
+    offered_s = max(_span(requests.scheduled), 1) / SECOND
+    named = name_kinds(requests.kind)
+    steps = len(requests.labels) > 1
+    value: dict[str, Any] = {
+        "schema": SCHEMA,
+        "verdict": verdict.sentence,
+        "findings": [dict(finding) for finding in about.findings] + _findings(requests),
+        "requests": counts,
+        "rate": {
+            "offered": counts["scheduled"] / offered_s,
+            "sent": counts["sent"] / (max(_span(sent_at), 1) / SECOND) if len(sent_at) else 0.0,
+            "completed": int(answered.sum()) / elapsed,
+            "goodput": int(requests.good.sum()) / elapsed,
+        },
+        "elapsed_s": elapsed,
+        "response_s": {**_times(requests.judged, response[answered]), "failed": counts["unexpected"]},
+        "ok_response_s": _times(response[requests.good], response[requests.good]),
+        "service_s": _times(requests.service[requests.sent], requests.service[answered]),
+        "lag_s": _times(requests.lag, requests.lag),
+        "errors": {name: count for name, count in named.items() if not name.isdigit()},
+        "status": dict(name_kinds(requests.kind[requests.kind < FIRST_ERROR])),
+        "bytes": int(requests.bytes.sum()),
+        "started": requests.started.isoformat() if requests.started else None,
+        "ended": requests.ended.isoformat() if requests.ended else None,
+        "log": about.log,
+        "target": about.target,
+        "options": dict(about.options),
+    }
+    if steps:
+        value["steps"] = verdict.steps.to_dicts()
+        value["onset"] = verdict.onset.as_dict()
+        value["saturation"] = verdict.saturation.as_dict()
+    return plain({**value, **about.more})  # type: ignore[no-any-return]
+
+
+def plain(value: Any) -> Any:
+    """Make a value fit for JSON: what is not a finite number becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    return value
+
+
+def latency_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Return rows (figure, response time, service time, lag) as text, for a table on a terminal."""
+    response, service, lag = summary["response_s"], summary["service_s"], summary["lag_s"]
+    return [
+        (name, show(response[name], failed=response["failed"] > 0), show(service[name]), show(lag[name]))
+        for name in ("min", "mean", *LADDER, "max")
+    ]
+
+
+def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
+    """Return rows (rate, sent, goodput, errors, p50, p90, p95, p99, lag p95, verdict) as text."""
+    return [
+        (
+            f"{row['rate']:g}",
+            f"{row['sent']:.1f}",
+            f"{row['goodput']:.1f}",
+            str(row["errors"]),
+            *(show(row[name], failed=row[name] == math.inf) for name in ("p50", "p90", "p95", "p99", "lag_p95")),
+            str(row["verdict"]),
+        )
+        for row in steps.iter_rows(named=True)
+    ]
+
+
+def show(seconds: float | None, *, failed: bool = False) -> str:
+    """Write a time so that it can be read: ``1.24 s``, ``35.1 ms``; ``failed`` where no answer came, ``–`` for none."""
+    if seconds is None or not math.isfinite(seconds):
+        return "failed" if failed else "–"
+    for scale, unit in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e6:.0f} µs" if seconds else "0"
+
+
+def _times(values: "np.ndarray[Any, Any]", answered: "np.ndarray[Any, Any]") -> dict[str, Any]:
+    """Quantiles of all of ``values``, mean, min and max of the answered ones; microseconds → seconds."""
+    ordered: Ints = np.sort(values).astype(np.int64)
+    return {
+        "count": len(ordered),
+        "min": answered.min() / SECOND if len(answered) else None,
+        "mean": float(answered.mean()) / SECOND if len(answered) else None,
+        **{
+            name: quantile(ordered, p) if len(ordered) >= SMALLEST_SAMPLE.get(p, 1) or p < 0.99 else None
+            for name, p in LADDER.items()
+        },
+        "max": answered.max() / SECOND if len(answered) else None,
+    }
+
+
+def _span(instants: Ints) -> int:
+    """Microseconds covered by n instants, the gap after the last one included."""
+    if len(instants) < 2:
+        return SECOND
+    length = int(instants.max() - instants.min())
+    return length + length // (len(instants) - 1)
+
+
+def _findings(requests: Requests) -> list[dict[str, str]]:
+    found = []
+    if requests.unreadable:
+        text = f"{requests.unreadable} rows of the result log have no readable time and are left out"
+        found.append({"code": "unreadable_rows", "severity": "warning", "text": text})
+    if not requests.has_schedule:
+        text = "the log does not say when requests were due: lag is unknown, response time is service time"
+        found.append({"code": "no_schedule", "severity": "warning", "text": text})
+    return found
+
+
+assert FAILED > 2 * (2**32 - 1)  # no measured time can be taken for a failure

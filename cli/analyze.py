@@ -1,0 +1,78 @@
+"""``logreplay analyze``: where the curve bends, in tables and pictures, from any result log."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; analyze-TIME by default.")
+@click.option("--no-plots", is_flag=True, help="Tables and summary only.")
+@click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
+@click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of tables.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+def analyze(results: Path, output: Path | None, no_plots: bool, force: bool, as_json: bool, quiet: bool) -> None:
+    """Find where the response-time curve bends, and whether to believe it.
+
+    RESULTS is a result log, or the folder of a sweep; given a folder, what is missing is written there.
+
+    \b
+    Example: logreplay analyze results.csv -o report
+    """
+    from logreplay.analysis import intake
+    from logreplay.analysis.folder import write_folder
+    from logreplay.parsers.record import LogreplayError
+
+    path = intake.locate(results)
+    inside = output is None and results.is_dir()
+    folder = results if inside else output or Path(f"analyze-{time.strftime('%Y%m%d-%H%M%S')}")
+    if not inside and not force and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise LogreplayError(f"{folder}: exists already; choose another with -o, or replace it with --force")
+    summary, steps = write_folder(path, folder, plots=not no_plots)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(summary, indent=2))
+    else:
+        print_summary(summary, steps)
+    if not quiet:
+        click.echo(f"{summary['verdict']}\n{folder}", err=True)
+
+
+def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
+    """Print the tables of one run on stdout: steps if there are several, then the ladder of times."""
+    from rich.console import Console
+
+    from logreplay.analysis.summary import latency_rows, step_rows
+
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = 200  # a pipe has no width to fold the table to
+    if steps.height > 1:
+        table = _table("rate/s", "sent/s", "good/s", "errors", "p50", "p90", "p95", "p99", "lag p95", "verdict")
+        for row in step_rows(steps):
+            table.add_row(*row)
+        console.print(table)
+        console.print()
+    table = _table("", "response time", "service time", "our lag")
+    for cells in latency_rows(summary):
+        table.add_row(*cells)
+    console.print(table)
+
+
+def _table(*heads: str) -> "Table":
+    """An open table: numbers to the right, words (the heads that are no figure) to the left."""
+    from rich.table import Table
+
+    table = Table(box=None)
+    for head in heads:
+        table.add_column(head, justify="left" if head in ("", "verdict") else "right", no_wrap=True)
+    return table

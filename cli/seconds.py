@@ -1,0 +1,36 @@
+"""``logreplay seconds``: the per-second table of a result log."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the table there instead of to stdout.")
+@click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per second on stdout, instead of CSV.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quiet: bool) -> None:
+    """Print what happened in every second of a run, as CSV.
+
+    RESULTS is a result log, or the folder of a sweep. A request belongs to the second in which it was scheduled;
+    what was sent, completed and in flight is counted when it happened. Times are seconds, from the scheduled instant.
+
+    \b
+    Example: logreplay seconds results.csv -o seconds.csv
+    """
+    from logreplay.analysis import intake
+    from logreplay.analysis.buckets import seconds as per_second
+    from logreplay.parsers.record import LogreplayError, to_csv
+
+    if output is not None and output.exists() and not force:
+        raise LogreplayError(f"{output}: exists already; choose another with -o, or replace it with --force")
+    table = per_second(intake.read(results))
+    text = table.write_ndjson().encode() if as_json else to_csv(table, header=True)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    output.write_bytes(text)
+    if not quiet:
+        click.echo(f"{output}: {table.height} seconds", err=True)

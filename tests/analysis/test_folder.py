@@ -1,0 +1,39 @@
+"""A result log becomes a folder that shows it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from logreplay.analysis import simulate
+from logreplay.analysis.folder import write_folder
+from logreplay.analysis.simulate import Queue
+from logreplay.analysis.summary import About
+from logreplay.parsers.record import to_csv
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(1)
+    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 5, rng), Queue(4, 0.016), rng)
+    path = tmp_path_factory.mktemp("run") / "results.csv"
+    path.write_bytes(to_csv(rows, header=True))
+    return path
+
+
+def test_the_folder_holds_tables_summary_and_picture(results: Path, tmp_path: Path) -> None:
+    about = About(log="access.csv", target="http://127.0.0.1:8080", options={"rates": "50..400"})
+    summary, steps = write_folder(results, tmp_path / "out", about)
+    assert summary["saturation"]["found"]
+    assert summary["log"] == "access.csv"
+    assert json.loads((tmp_path / "out" / "summary.json").read_text()) == summary
+    assert pl.read_csv(tmp_path / "out" / "steps.csv").height == steps.height == 8
+    assert pl.read_csv(tmp_path / "out" / "seconds.csv")["offered"].sum() == summary["requests"]["scheduled"]
+    assert (tmp_path / "out" / "hockeystick.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_pictures_there_is_none(results: Path, tmp_path: Path) -> None:
+    write_folder(results, tmp_path, plots=False)
+    assert not (tmp_path / "hockeystick.png").exists()

@@ -1,0 +1,59 @@
+"""``logreplay analyze`` and ``logreplay seconds`` on a result log."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from logreplay.analysis import simulate
+from logreplay.analysis.simulate import Queue
+from logreplay.cli.main import cli
+from logreplay.parsers.record import LogreplayError, to_csv
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(1)
+    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 4, rng), Queue(4, 0.016), rng)
+    path = tmp_path_factory.mktemp("run") / "results.csv"
+    path.write_bytes(to_csv(rows, header=True))
+    return path
+
+
+def test_analyze_prints_the_steps_and_names_the_folder_last(results: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["analyze", str(results), "-o", str(tmp_path / "out"), "--no-plots"])
+    assert done.exit_code == 0
+    assert "overloaded" in done.stdout
+    assert "response time" in done.stdout
+    assert done.stderr.splitlines()[-1] == str(tmp_path / "out")
+    assert done.stderr.startswith("saturation ~")
+
+
+def test_analyze_of_a_folder_fills_that_folder(results: Path) -> None:
+    done = CliRunner().invoke(cli, ["analyze", str(results.parent), "--no-plots", "--json", "-q"])
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["saturation"]["found"]
+    assert (results.parent / "steps.csv").exists()
+
+
+def test_an_existing_folder_is_not_overwritten(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "kept").touch()
+    done = CliRunner().invoke(cli, ["analyze", str(results), "-o", str(tmp_path)])
+    assert isinstance(done.exception, LogreplayError)
+    assert str(done.exception) == f"{tmp_path}: exists already; choose another with -o, or replace it with --force"
+
+
+def test_seconds_prints_csv_on_stdout_and_nothing_else(results: Path) -> None:
+    done = CliRunner().invoke(cli, ["seconds", str(results)])
+    assert done.stdout.startswith("second,offered,sent,completed,errors,in_flight,mean,p50,p90,p95,p99,max,bytes")
+    assert done.stderr == ""
+
+
+def test_seconds_writes_a_file_once(results: Path, tmp_path: Path) -> None:
+    output = tmp_path / "seconds.csv"
+    arguments = ["seconds", str(results), "-o", str(output)]
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    assert isinstance(CliRunner().invoke(cli, arguments).exception, LogreplayError)
+    assert CliRunner().invoke(cli, [*arguments, "--force"]).exit_code == 0
