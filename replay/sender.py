@@ -57,6 +57,8 @@ class Exchange:
     xfertime: float
     error: str
     detail: str
+    expected_rc: int = 0
+    """What the log had; filled in by the engine."""
 
 
 Trace = Callable[[Exchange], None]
