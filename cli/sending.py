@@ -62,8 +62,10 @@ class Sending:
         if endpoint.target.scheme == "https":
             tls = tls_context(cacert=self.cacert, verify=not self.insecure)
         from logreplay.replay.aiohttp_sender import AiohttpSender
+        from logreplay.replay.wire import WireSender
 
-        return AiohttpSender(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
+        chosen = AiohttpSender if self.sender == "aiohttp" else WireSender
+        return chosen(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
 
 
 _OPTIONS = (
@@ -87,7 +89,9 @@ _OPTIONS = (
     click.option("--no-keep-alive", "keep_alive", flag_value=False, default=True, help="A new connection each time."),
     click.option("--insecure", is_flag=True, help="https: do not verify the certificate."),
     click.option("--cacert", type=click.Path(path_type=Path), help="https: trust the certificates in this file only."),
-    click.option("--sender", type=click.Choice(["aiohttp"]), default="aiohttp", show_default=True, help="HTTP client."),
+    click.option(
+        "--sender", type=click.Choice(["wire", "aiohttp"]), default="wire", help="HTTP client; default: wire."
+    ),
 )
 _NAMES = frozenset(Sending.__dataclass_fields__)
 
