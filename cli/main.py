@@ -7,6 +7,7 @@ import click
 
 from logreplay.cli.analyze import analyze
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.run import run as run_command
 from logreplay.cli.seconds import seconds
 from logreplay.cli.serve import serve
 
@@ -17,6 +18,7 @@ def cli() -> None:
     """Replay production access logs at rates you choose, and learn what rate your system will carry."""
 
 
+cli.add_command(run_command)
 cli.add_command(serve)
 
 

@@ -15,7 +15,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Final, Self
@@ -25,7 +25,7 @@ from logreplay.replay.pump import Pump
 from logreplay.replay.reader import Reader
 from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
-from logreplay.replay.sender import Sender, Trace
+from logreplay.replay.sender import Exchange, Sender, Trace
 from logreplay.replay.tally import Recent, Tally
 from logreplay.replay.ticker import Clock, monotonic
 
@@ -151,13 +151,14 @@ class Engine:
         self._stopped = ""
         self._seq = 0
         self._pump: Pump | None = None
+        self._expected: dict[int, int] = {}
 
     async def __aenter__(self) -> Self:
         self._origin, self._wall = self._clock(), time.time_ns()
         self._recorder = Recorder(self._results, self._origin, self._wall, threaded=self._threaded)
         done = self._recorder.record if self._limits.max_in_flight is None else self._record_and_wake
         try:
-            await self._sender.open(done, self._clock, self._trace)
+            await self._sender.open(done, self._clock, self._see if self._trace else None)
         except BaseException:
             await self._off_loop(self._recorder.close)
             self._results.close()
@@ -205,6 +206,7 @@ class Engine:
             offered=plan.schedule.rate,
             max_in_flight=self._limits.max_in_flight,
             drop_after=self._limits.drop_after,
+            note_expected=self._note_expected if self._trace else None,
         )
         pump.stopped = bool(self._stopped)
         watch = asyncio.create_task(self._watch(pump, on_progress))
@@ -305,6 +307,13 @@ class Engine:
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out),
         )
+
+    def _note_expected(self, first: int, statuses: list[int]) -> None:
+        self._expected.update(enumerate(statuses, first))
+
+    def _see(self, exchange: Exchange) -> None:
+        assert self._trace
+        self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
 
     def _record_and_wake(
         self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int

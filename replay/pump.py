@@ -1,6 +1,7 @@
 """The hot loop: sends what is due, and nothing before it is due."""
 
 import asyncio
+from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ class Pump:
         step, offered: for the result log.
         max_in_flight: None: no limit.
         drop_after: seconds; None: never give up.
+        note_expected: is told the seq of a chunk's first request, and the statuses that the log has for the chunk.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Pump:
         offered: float,
         max_in_flight: int | None,
         drop_after: float | None,
+        note_expected: Callable[[int, list[int]], None] | None = None,
     ) -> None:
         self.seq = first
         self.base: int | None = None
@@ -52,6 +55,7 @@ class Pump:
         self._step, self._offered = step, offered
         self._cap = inf if max_in_flight is None else max_in_flight
         self._patience = inf if drop_after is None else drop_after * 1e9
+        self._note_expected = note_expected
         self._due: list[int] = []
         self._requests: Any = ()
         self._at = 0
@@ -129,6 +133,8 @@ class Pump:
         due = item.chunk.due + self.base
         self._recorder.register(Registered(self.seq, item.chunk.frame, due, self._step, self._offered, left=len(due)))
         self._due, self._requests, self._at = due.tolist(), item.requests, 0
+        if self._note_expected:
+            self._note_expected(self.seq, item.chunk.frame["expected_rc"].to_list())
         return True
 
     def _finish(self, error: BaseException | None = None) -> None:

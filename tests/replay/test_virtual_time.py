@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import polars as pl
-from virtual import VirtualTimeLoop, run
 
 from logreplay.replay.engine import Engine, Outcome
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
 from logreplay.replay.schedule import Constant
 from logreplay.replay.sender import Done, SenderCounts, Trace
+from virtual import VirtualTimeLoop, run
 
 
 class OneServerQueue:
