@@ -6,10 +6,12 @@ import sys
 import click
 
 from logreplay.cli.analyze import analyze
+from logreplay.cli.demo import demo
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.run import run as run_command
 from logreplay.cli.seconds import seconds
 from logreplay.cli.serve import serve
+from logreplay.cli.sweep import sweep
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -18,12 +20,8 @@ def cli() -> None:
     """Replay production access logs at rates you choose, and learn what rate your system will carry."""
 
 
-cli.add_command(run_command)
-cli.add_command(serve)
-
-
-cli.add_command(analyze)
-cli.add_command(seconds)
+for command in (run_command, sweep, analyze, seconds, serve, demo):
+    cli.add_command(command)
 
 
 def main() -> None:

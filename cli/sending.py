@@ -21,15 +21,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 class Sending:
     """How to send, as the user asked for it. Times in seconds."""
 
-    timeout: float
-    sender: str
-    keep_alive: bool
-    max_in_flight: int | None
-    late: float | None
-    methods: frozenset[str]
-    allow_target: tuple[str, ...]
-    insecure: bool
-    cacert: Path | None
+    timeout: float = 30.0
+    sender: str = "wire"
+    keep_alive: bool = True
+    max_in_flight: int | None = None
+    late: float | None = None
+    methods: frozenset[str] = frozenset({"GET", "HEAD"})
+    allow_target: tuple[str, ...] = ()
+    insecure: bool = False
+    cacert: Path | None = None
 
     @property
     def limits(self) -> "Limits":

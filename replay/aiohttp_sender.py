@@ -115,7 +115,7 @@ class AiohttpSender:
             async with self._session.request(request[0], self._url, allow_redirects=False) as response:
                 status = response.status
                 reason, headers = (response.reason or "").encode("latin-1", "replace"), [*response.raw_headers]
-                async for data, _ in response.content.iter_chunks():
+                async for data in response.content.iter_any():  # iter_chunks never ends where there is no body
                     size += len(data)
             end = points.last
         except asyncio.CancelledError:
