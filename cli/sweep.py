@@ -126,8 +126,8 @@ class _Watcher:
         if self._line:
             self._line.clear()
         say(
-            f"{outcome.offered:g}/s for {outcome.seconds:.0f} s: sent {outcome.sent}, ok {outcome.ok}, "
-            f"errors {outcome.net_error + outcome.http_error}, in flight at the end {outcome.backlog}",
+            f"{outcome.offered:g}/s for {outcome.seconds:.0f} s: sent {outcome.sent} = ok {outcome.ok} + "
+            f"http_error {outcome.http_error} + net_error {outcome.net_error}; {outcome.backlog} in flight at the end",
             quiet=self._quiet,
         )
 
