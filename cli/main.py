@@ -6,6 +6,7 @@ import sys
 import click
 
 from logreplay.cli.analyze import analyze
+from logreplay.cli.convert import convert
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.seconds import seconds
 from logreplay.cli.serve import serve
@@ -20,6 +21,7 @@ def cli() -> None:
 cli.add_command(serve)
 
 
+cli.add_command(convert)
 cli.add_command(analyze)
 cli.add_command(seconds)
 
