@@ -6,6 +6,7 @@ import sys
 import click
 
 from logreplay.cli.analyze import analyze
+from logreplay.cli.convert import convert
 from logreplay.cli.demo import demo
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.run import run as run_command
@@ -20,7 +21,16 @@ def cli() -> None:
     """Replay production access logs at rates you choose, and learn what rate your system will carry."""
 
 
-for command in (run_command, sweep, analyze, seconds, serve, demo):
+COMMANDS = (
+    convert,
+    run_command,
+    sweep,
+    analyze,
+    seconds,
+    serve,
+    demo,
+)
+for command in COMMANDS:
     cli.add_command(command)
 
 
