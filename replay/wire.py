@@ -151,7 +151,8 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_begun", "_body", "_clock", "_complete", "_fd", "_feed", "_first", "_head", "_in_body", "_lasting", "_parser", "_request",
+        "_begun", "_body", "_clock", "_complete", "_fd", "_feed",
+        "_first", "_head", "_in_body", "_lasting", "_parser", "_request",
         "_retried", "_sender", "_transport", "connect", "reused", "seq", "start",
     )  # fmt: skip
 
