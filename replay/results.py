@@ -4,6 +4,7 @@ Whole lines only, appended in blocks: whatever ends the process leaves a readabl
 """
 
 import errno
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol, Self
@@ -45,6 +46,20 @@ class MemoryResults:
         return pl.concat(self._parts) if self._parts else pl.DataFrame(schema=RESULT_COLUMNS)
 
 
+def check_new(path: Path, *, force: bool = False) -> None:
+    """Check that a result may be written here, before anything costly is done; nothing is created.
+
+    Raises:
+        LogreplayError: something is there already and ``force`` was not given, or the folder cannot be written.
+    """
+    if path.exists() and not force:
+        raise LogreplayError(f"{path}: exists already; choose another name, or overwrite it with --force")
+    if not path.parent.is_dir():
+        raise LogreplayError(f"{path}: cannot be written: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise LogreplayError(f"{path}: cannot be written: no permission; choose another place with -o")
+
+
 class ResultLog:
     """A result log as a CSV file."""
 
@@ -54,12 +69,11 @@ class ResultLog:
         Raises:
             LogreplayError: it exists and ``force`` was not given, or cannot be written.
         """
+        check_new(path, force=force)
         self.path = path
         try:
-            self._file: BinaryIO = path.open("wb" if force else "xb", buffering=0)
+            self._file: BinaryIO = path.open("wb", buffering=0)
             self._file.write((",".join(RESULT_COLUMNS) + "\n").encode())
-        except FileExistsError:
-            raise LogreplayError(f"{path}: exists already; choose another name, or overwrite it with --force") from None
         except OSError as error:
             raise LogreplayError(f"{path}: cannot be written: {_why(error)}") from None
 

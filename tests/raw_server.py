@@ -120,6 +120,7 @@ ANSWERS: dict[str, Answer] = {
     "/redirect": _sends(whole(b"", "302 Found", "Location: http://127.0.0.1:1/elsewhere"), keep=True),
     "/cookie": _sends(whole(b"hello", "200 OK", "Set-Cookie: a=b"), keep=True),
     "/gzip": _sends(whole(b"\x1f\x8bno gzip at all", "200 OK", "Content-Encoding: gzip"), keep=True),
+    "/escape": _sends(whole(b"hello", "200 OK", "X-Evil: \x1b[31mred"), keep=True),
     "/two": _sends(whole(b"one") + whole(b"stray answer"), keep=True),
     "/reused": _closed_when_reused,
     "/reset": _reset,
