@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis import buckets, stability
+from logreplay.analysis import buckets, queueing, stability
 from logreplay.analysis.intake import Requests, name_kinds
 from logreplay.analysis.quantiles import Floats
 
@@ -135,14 +135,36 @@ def _saturation(usable: pl.DataFrame, first: int, requests: Requests) -> Bend:
     rates = usable["rate"].to_numpy()
     bracket = (float(rates[first - 1]), float(rates[first]))
     gap = bracket[1] - bracket[0]
-    reach = (bracket[0] - gap, bracket[1] + gap)
-    plateau = float(usable["goodput"].to_numpy()[first : first + 3].max())
-    slopes = usable["slope"].to_numpy()[first : first + 5]
-    fluid = float(np.median(rates[first : first + 5] / (1 + np.maximum(slopes, 0.0))))
-    near = [guess for guess in (plateau, fluid) if reach[0] <= guess <= reach[1]]
+    guesses = _capacities(usable, first) if usable["over"][first] else [_one_percent_errors(usable, first)]
+    near = [guess for guess in guesses if bracket[0] - gap <= guess <= bracket[1] + gap]
     rate = float(np.median(near)) if near else sum(bracket) / 2
     low, high = widened(rates, first)
     return Bend(True, _why(usable, first, requests), rate, low, high)
+
+
+def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
+    """What the overloaded steps say the capacity is: what they achieved, and how fast they fell behind.
+
+    While r requests/s come and c are served, waiting grows by r/c - 1 seconds a second, until the time-out cuts it
+    off. What a server achieves in overload may fall from step to step: then the first step says most.
+    """
+    rates = usable["rate"].to_numpy()[first : first + 5]
+    achieved = usable["completed"].to_numpy()[first : first + 3]
+    growing = usable["slope"].to_numpy()[first : first + 5]
+    cut_off = (usable["net_errors"] / usable["scheduled"]).to_numpy()[first : first + 5] > 0.5
+    fluid = rates / (1 + np.maximum(growing, 0.0))
+    return [
+        float(max(achieved[0], np.median(achieved))),
+        *([float(np.median(fluid[~cut_off]))] if (~cut_off).any() else []),
+    ]
+
+
+def _one_percent_errors(usable: pl.DataFrame, first: int) -> float:
+    """The rate at which 1 % fail, on the line between the last good step and the first failing one."""
+    rates = usable["rate"].to_numpy()
+    share = (usable["errors"] / usable["scheduled"]).to_numpy()
+    part = (stability.ERROR_SHARE - share[first - 1]) / (share[first] - share[first - 1])
+    return float(rates[first - 1] + np.clip(part, 0.0, 1.0) * (rates[first] - rates[first - 1]))
 
 
 def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
@@ -185,6 +207,11 @@ def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame) -> Verdict:
     else:
         text = f"no saturation up to {high:g}/s; latency rising"
         text += f" (onset ~{onset.rate:.0f}/s)" if onset.found else f" ({name} rose {rise:.1f}x)"
+        found = queueing.fit(usable["rate"].to_numpy(), usable["mean"].to_numpy())
+        if found and found.usable and onset.found:  # a straight rise looks like a queue, too
+            text += (
+                f"; queueing fit suggests ~{found.capacity:.0f}/s (rho {found.utilisation:.2f} reached; rough, ±15 %)"
+            )
     return Verdict(text, onset, Bend(False, text), None, table)
 
 

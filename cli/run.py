@@ -11,12 +11,12 @@ import click
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import new_name, normalized, say, target_or_builtin
 from logreplay.cli.live import live_line
-from logreplay.cli.running import run_in_loop
+from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.values import Duration, Rate
 
 if TYPE_CHECKING:
-    from logreplay.replay.engine import Engine, Outcome
+    from logreplay.replay.engine import Outcome
     from logreplay.replay.health import Finding
     from logreplay.replay.plan import Plan
     from logreplay.replay.watch import Watch
@@ -107,21 +107,12 @@ def _replay(
         sender, findings = await sending.ready(url, path, rate=schedule.rate, duration=schedule.duration)
         trace = watch.see if watch.needed else None
         results = ResultLog(path, force=True)
-        async with Engine(sender, results, limits=sending.limits, trace=trace) as engine:
+        async with Engine(sender, results, limits=sending.limits, trace=trace) as engine, stopped_by(stop, engine):
             watch.stop = engine.stop
-            stopper = asyncio.create_task(_stop_when(stop, engine))
-            try:
-                with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
-                    return await engine.run(plan, line.show if line else None), findings
-            finally:
-                stopper.cancel()
+            with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
+                return await engine.run(plan, line.show if line else None), findings
 
     return run_in_loop(main)
-
-
-async def _stop_when(stop: asyncio.Event, engine: "Engine") -> None:
-    await stop.wait()
-    engine.stop("interrupted")
 
 
 def _summarise(

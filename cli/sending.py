@@ -22,15 +22,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 class Sending:
     """How to send, as the user asked for it. Times in seconds."""
 
-    timeout: float
-    sender: str
-    keep_alive: bool
-    max_in_flight: int | None
-    late: float | None
-    methods: frozenset[str]
-    allow_target: tuple[str, ...]
-    insecure: bool
-    cacert: Path | None
+    timeout: float = 30.0
+    sender: str = "wire"
+    keep_alive: bool = True
+    max_in_flight: int | None = None
+    late: float | None = None
+    methods: frozenset[str] = frozenset({"GET", "HEAD"})
+    allow_target: tuple[str, ...] = ()
+    insecure: bool = False
+    cacert: Path | None = None
 
     @property
     def limits(self) -> "Limits":
@@ -57,18 +57,33 @@ class Sending:
             LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
         """
         from logreplay.replay import preflight
-        from logreplay.replay.endpoint import check_permission, parse_target, resolve
 
-        endpoint = await resolve(parse_target(target))
-        check_permission(endpoint, self.allow_target)
+        endpoint = await self.endpoint(target)
         demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive)
         findings = preflight.machine(demand, output)
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
-        findings += await preflight.answers(self._sender_to(endpoint), endpoint)
-        return self._sender_to(endpoint), findings
+        findings += await preflight.answers(self.sender_to(endpoint), endpoint)
+        return self.sender_to(endpoint), findings
 
-    def _sender_to(self, endpoint: "Endpoint") -> "Sender":
+    async def endpoint(self, target: str) -> "Endpoint":
+        """Resolve a target and check that it may be loaded.
+
+        Raises:
+            LogreplayError: it cannot be resolved, or needs permission.
+        """
+        from logreplay.replay.endpoint import check_permission, parse_target, resolve
+
+        endpoint = await resolve(parse_target(target))
+        check_permission(endpoint, self.allow_target)
+        return endpoint
+
+    def sender_to(self, endpoint: "Endpoint") -> "Sender":
+        """The sender that was asked for.
+
+        Raises:
+            LogreplayError: the certificates cannot be read.
+        """
         from logreplay.replay.endpoint import tls_context
 
         tls = None

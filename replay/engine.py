@@ -33,6 +33,7 @@ from logreplay.replay.ticker import Clock, monotonic
 from logreplay.replay.vitals import Pulse, Vitals
 
 _FLUSH_S: Final = 0.25
+_SECOND: Final = 1_000_000_000
 _REST_S: Final = 0.002
 
 
@@ -155,13 +156,13 @@ class Engine:
         self._clock, self._threaded = clock, threaded
         self._stopped = ""
         self._seq = 0
+        self._begun, self._origin, self._wall = False, 0, 0
         self._pump: Pump | None = None
         self._expected: dict[int, int] = {}
         self._local: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
-        self._origin, self._wall = self._clock(), time.time_ns()
-        self._recorder = Recorder(self._results, self._origin, self._wall, threaded=self._threaded)
+        self._recorder = Recorder(self._results, threaded=self._threaded)
         done = self._recorder.record if self._limits.max_in_flight is None else self._record_and_wake
         try:
             await self._sender.open(done, self._clock, self._see if self._trace else None)
@@ -195,7 +196,7 @@ class Engine:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
         Args:
-            plan: what to send and when; its time begins when its first requests are read.
+            plan: what to send and when; its time begins when its first requests are read, on a whole second of the run.
             on_progress: called about once a second.
 
         Raises:
@@ -207,6 +208,7 @@ class Engine:
             self._sender,
             self._recorder,
             self._clock,
+            begin=self._begin,
             first=self._seq,
             step=plan.step,
             offered=plan.schedule.rate,
@@ -232,6 +234,16 @@ class Engine:
         if self._recorder.failure:
             raise self._recorder.failure
         return self._outcome(plan, tally, vitals, first, taken_up, backlog)
+
+    def _begin(self, ready: int) -> int:
+        """When a plan begins whose first requests are ready now: the run with the first one, others on a whole second.
+
+        So each second of the run belongs to one plan only.
+        """
+        if not self._begun:
+            self._begun, self._origin, self._wall = True, ready, time.time_ns()
+            self._recorder.begin(self._origin, self._wall)
+        return ready + (self._origin - ready) % _SECOND
 
     async def _drain(self, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule's time is over; or end all that is, if stopped."""
