@@ -314,9 +314,9 @@ def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 def _slowest(batch: pl.DataFrame) -> pl.DataFrame:
     """The slowest of these requests that were sent and have a time, slowest first."""
-    sent = batch.lazy().filter(pl.col("kind") != FIRST_ERROR + ERROR_WORDS.index("dropped"))
+    sent = batch.filter(pl.col("kind") != FIRST_ERROR + ERROR_WORDS.index("dropped"), pl.col("service").is_not_null())
     response = pl.col("lag").cast(pl.Int64) + pl.col("service")
-    return sent.sort(response, descending=True, nulls_last=True).head(SLOWEST).collect()
+    return sent.top_k(SLOWEST, by=response).sort(response, descending=True)
 
 
 def _started(rows: pl.LazyFrame) -> datetime | None:

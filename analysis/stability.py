@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.buckets import SECOND, SETTLE, Windows, in_flight_at, step_windows, steps
+from logreplay.analysis.buckets import SECOND, SETTLE, Flow, Windows, step_windows, steps
 from logreplay.analysis.intake import WINDOW_S, Requests, name_kinds
 from logreplay.analysis.quantiles import Floats, Grouped, Ints
 
@@ -28,11 +28,19 @@ _Z99: Final = 2.5758
 
 def judged_steps(requests: Requests) -> pl.DataFrame:
     """Return the step table with the evidence of each step: the columns of `buckets.steps` and of `evidence`."""
-    return steps(requests).join(evidence(requests), on="step", maintain_order="left")
+    windows, flow = step_windows(requests), Flow(requests)
+    table = steps(requests, windows, flow)
+    return table.join(evidence(requests, table, windows, flow), on="step", maintain_order="left")
 
 
-def evidence(requests: Requests) -> pl.DataFrame:
+def evidence(requests: Requests, table: pl.DataFrame, windows: Windows, flow: Flow) -> pl.DataFrame:
     """Judge each step of a run by itself.
+
+    Args:
+        requests: the run.
+        table: its steps, of `buckets.steps`.
+        windows: when they were offered.
+        flow: what was on its way when.
 
     Returns:
         One row per step. ``growth``: of the requests in flight, per request scheduled, after the first fifth of the
@@ -43,22 +51,17 @@ def evidence(requests: Requests) -> pl.DataFrame:
         of them and its share. ``generator``: we were late.
         ``verdict``: ``stable``, ``overloaded``, ``errors`` or ``generator-limited``.
     """
-    windows = step_windows(requests)
     medians = _block_medians(requests, windows)
-    backlog = in_flight_at(requests, windows.stop)
-    at_settled = in_flight_at(requests, windows.settled)
-    late = requests.scheduled >= windows.settled[requests.step]
+    backlog, at_settled = flow.in_flight(windows.stop), flow.in_flight(windows.settled)
     number = len(requests.labels)
-    arrivals = np.bincount(requests.step[late], minlength=number)
+    arrivals = windows.count * (1 - SETTLE)
     growth = (backlog - at_settled) / np.maximum(arrivals, 1)
     z = mann_kendall(medians)
     first, last = np.nanmean(medians[:, :2], axis=1), np.nanmean(medians[:, -2:], axis=1)
     drift = (last - first) / np.maximum(first, 1e-6)
-    service = Grouped(requests.step[requests.sent], requests.service[requests.sent], number).quantile(0.5)
-    lag = Grouped(requests.step, requests.lag, number).quantile(0.95)
+    service, lag = (table[name].to_numpy() for name in ("service_p50", "lag_p95"))
     rate = windows.count / np.maximum(windows.length, 1) * SECOND
-    errors = np.bincount(requests.step[~requests.good], minlength=number)
-    error_low = wilson_low(errors, windows.count)
+    error_low = wilson_low(table["errors"].to_numpy(), windows.count)
     patience = BACKLOG_S + np.nan_to_num(service).min()  # a slow but steady server holds rate x latency in flight
     over = ((growth > GROWTH) & (z > TREND_Z) & (drift > DRIFT)) | (backlog > rate * patience)
     failing = error_low > ERROR_SHARE
@@ -152,12 +155,11 @@ def _failure(requests: Requests, step: int) -> str:
 
 def _block_medians(requests: Requests, windows: Windows) -> Floats:
     """(steps, `BLOCKS`) medians of the response time as measured, seconds, after the first fifth of each step."""
-    start = windows.settled[requests.step]
-    length = np.maximum((windows.stop - windows.settled) // BLOCKS, 1)[requests.step]
-    block = (requests.scheduled - start) // length
-    inside = (requests.scheduled >= start) & requests.sent
-    groups = requests.step * BLOCKS + np.minimum(block, BLOCKS - 1)
     number = len(requests.labels)
+    length = np.maximum((windows.stop - windows.settled) // BLOCKS, 1)
+    block = (requests.scheduled - windows.settled[requests.step]) // length[requests.step]
+    groups = requests.step * BLOCKS + np.minimum(block, BLOCKS - 1)
+    inside = (block >= 0) & requests.sent
     blocks = Grouped(groups[inside], requests.response[inside], number * BLOCKS)
     return blocks.quantile(0.5).reshape(number, BLOCKS)
 
