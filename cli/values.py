@@ -51,6 +51,37 @@ class Rates(click.ParamType[Sequence[float]]):
             self.fail(str(error), param, ctx)
 
 
+class Late(click.ParamType[float | None]):
+    """``send`` → None, ``drop:D`` → seconds."""
+
+    name = "late"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+        if not isinstance(value, str):
+            return value  # type: ignore[return-value]  # click converts a default twice
+        if value == "send":
+            return None
+        word, _, duration = value.partition(":")
+        if word != "drop" or not duration:
+            self.fail(f"{value!r} is no way to treat late requests; write send or drop:2s", param, ctx)
+        return Duration().convert(duration, param, ctx)
+
+
+class Methods(click.ParamType[frozenset[str]]):
+    """``GET,HEAD`` → the set of these."""
+
+    name = "methods"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[str]:
+        if not isinstance(value, str):
+            return value  # type: ignore[return-value]  # click converts a default twice
+        methods = frozenset(part.strip().upper() for part in value.split(","))
+        for method in sorted(methods):
+            if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Z-]+", method) or method == "CONNECT":
+                self.fail(f"{method!r} is not a method that can be sent; write GET,HEAD,POST", param, ctx)
+        return methods
+
+
 def positive_rate(text: str) -> float:
     """Read a rate in requests per second.
 

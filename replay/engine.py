@@ -15,7 +15,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Final, Self
@@ -25,11 +25,12 @@ from logreplay.replay.pump import Pump
 from logreplay.replay.reader import Reader
 from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
-from logreplay.replay.sender import Sender, Trace
+from logreplay.replay.sender import Exchange, Sender, Trace
 from logreplay.replay.tally import Recent, Tally
 from logreplay.replay.ticker import Clock, monotonic
 
 _FLUSH_S: Final = 0.25
+_SECOND: Final = 1_000_000_000
 _REST_S: Final = 0.002
 
 
@@ -86,13 +87,14 @@ class Outcome:
         step: its index.
         offered: requests/s asked for.
         first_seq: of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``.
-        scheduled, sent, dropped, ok, http_error, net_error, unexpected_rc, bytes: counts;
+        scheduled, sent, dropped, ok, http_error, net_error, unexpected_rc, new_errors, bytes: counts;
             ``scheduled = sent + dropped`` and ``sent = ok + http_error + net_error``.
         errors: requests by error word; status: responses by status.
         started, ended: UTC; the end is that of the last exchange.
         began: seconds from the start of the run to the start of this plan.
         seconds: from the start of this plan until the last request was taken up (at least the schedule's duration,
             if it was not stopped).
+        backlog: requests in flight when the last one was taken up.
         stopped: why it ended before its plan did; empty if it did not.
         left_out: rows of the log that were not sent, by reason.
     """
@@ -107,6 +109,7 @@ class Outcome:
     http_error: int
     net_error: int
     unexpected_rc: int
+    new_errors: int
     bytes: int
     errors: dict[str, int]
     status: dict[int, int]
@@ -114,6 +117,7 @@ class Outcome:
     ended: datetime
     began: float
     seconds: float
+    backlog: int = 0
     stopped: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
 
@@ -147,14 +151,15 @@ class Engine:
         self._clock, self._threaded = clock, threaded
         self._stopped = ""
         self._seq = 0
+        self._begun, self._origin, self._wall = False, 0, 0
         self._pump: Pump | None = None
+        self._expected: dict[int, int] = {}
 
     async def __aenter__(self) -> Self:
-        self._origin, self._wall = self._clock(), time.time_ns()
-        self._recorder = Recorder(self._results, self._origin, self._wall, threaded=self._threaded)
+        self._recorder = Recorder(self._results, threaded=self._threaded)
         done = self._recorder.record if self._limits.max_in_flight is None else self._record_and_wake
         try:
-            await self._sender.open(done, self._clock, self._trace)
+            await self._sender.open(done, self._clock, self._see if self._trace else None)
         except BaseException:
             await self._off_loop(self._recorder.close)
             self._results.close()
@@ -185,7 +190,7 @@ class Engine:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
         Args:
-            plan: what to send and when; its time begins when its first requests are read.
+            plan: what to send and when; its time begins when its first requests are read, on a whole second of the run.
             on_progress: called about once a second.
 
         Raises:
@@ -197,18 +202,20 @@ class Engine:
             self._sender,
             self._recorder,
             self._clock,
+            begin=self._begin,
             first=self._seq,
             step=plan.step,
             offered=plan.schedule.rate,
             max_in_flight=self._limits.max_in_flight,
             drop_after=self._limits.drop_after,
+            note_expected=self._note_expected if self._trace else None,
         )
         pump.stopped = bool(self._stopped)
         watch = asyncio.create_task(self._watch(pump, on_progress))
         try:
             with _no_collection():
                 await pump.run()
-                taken_up = self._clock()
+                taken_up, backlog = self._clock(), self.in_flight
                 await self._drain(plan.schedule.duration)
         finally:
             watch.cancel()
@@ -218,7 +225,17 @@ class Engine:
         tally = await self._take_tally()
         if self._recorder.failure:
             raise self._recorder.failure
-        return self._outcome(plan, tally, first, taken_up)
+        return self._outcome(plan, tally, first, taken_up, backlog)
+
+    def _begin(self, ready: int) -> int:
+        """When a plan begins whose first requests are ready now: the run with the first one, others on a whole second.
+
+        So each second of the run belongs to one plan only.
+        """
+        if not self._begun:
+            self._begun, self._origin, self._wall = True, ready, time.time_ns()
+            self._recorder.begin(self._origin, self._wall)
+        return ready + (self._origin - ready) % _SECOND
 
     async def _drain(self, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule's time is over; or end all that is, if stopped."""
@@ -272,7 +289,7 @@ class Engine:
         tally, self._recorder.tally = self._recorder.tally, Tally()
         return tally
 
-    def _outcome(self, plan: Plan, tally: Tally, first: int, taken_up: int) -> Outcome:
+    def _outcome(self, plan: Plan, tally: Tally, first: int, taken_up: int, backlog: int) -> Outcome:
         pump = self._pump
         assert pump
         scheduled = pump.seq - first
@@ -290,6 +307,7 @@ class Engine:
             http_error=tally.http_error,
             net_error=tally.net_error,
             unexpected_rc=tally.unexpected_rc,
+            new_errors=tally.new_errors,
             bytes=tally.bytes,
             errors=dict(tally.errors),
             status=dict(sorted(tally.status.items())),
@@ -297,9 +315,17 @@ class Engine:
             ended=utc(self._clock() - self._origin + self._wall),
             began=(base - self._origin) / 1e9,
             seconds=max((taken_up - base) / 1e9, 0 if self._stopped else plan.schedule.duration or 0),
+            backlog=backlog,
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out),
         )
+
+    def _note_expected(self, first: int, statuses: list[int]) -> None:
+        self._expected.update(enumerate(statuses, first))
+
+    def _see(self, exchange: Exchange) -> None:
+        assert self._trace
+        self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
 
     def _record_and_wake(
         self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int

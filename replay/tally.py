@@ -35,6 +35,7 @@ class Tally:
         http_error: a status of 400 or above came, and no error.
         net_error: no whole response came.
         unexpected_rc: a status came, and the log had another.
+        new_errors: a status of 400 or above came, and the log had a lower one or none.
         errors: requests by error word.
         status: responses by status.
         bytes: of bodies received.
@@ -47,6 +48,7 @@ class Tally:
     http_error: int = 0
     net_error: int = 0
     unexpected_rc: int = 0
+    new_errors: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     status: Counter[int] = field(default_factory=Counter)
     bytes: int = 0
@@ -69,6 +71,7 @@ class Tally:
         self.http_error += int((whole & (status >= 400)).sum())
         self.net_error += int((sent & ~whole).sum())
         self.unexpected_rc += int(((status > 0) & (expected_rc > 0) & (status != expected_rc)).sum())
+        self.new_errors += int((whole & (status >= 400) & (expected_rc < 400)).sum())
         self.bytes += int(records["size"].sum())
         for code, count in zip(*_counts(error[~whole]), strict=True):
             self.errors[_WORDS[code]] += count

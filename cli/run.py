@@ -1,0 +1,152 @@
+"""``logreplay run``: one replay."""
+
+import asyncio
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from logreplay.cli.exit_codes import Exit
+from logreplay.cli.inputs import new_name, normalized, say, target_or_builtin
+from logreplay.cli.live import live_line
+from logreplay.cli.running import run_in_loop, stopped_by
+from logreplay.cli.sending import Sending, sending_options
+from logreplay.cli.values import Duration, Rate
+
+if TYPE_CHECKING:
+    from logreplay.replay.engine import Outcome
+    from logreplay.replay.plan import Plan
+    from logreplay.replay.results import Results
+    from logreplay.replay.watch import Watch
+
+
+@click.command()
+@click.argument("log", required=False, type=click.Path(path_type=Path))
+@click.argument("target", required=False)
+@click.option("--tps", type=Rate(), required=True, help="Requests per second, evenly spaced.")
+@click.option("--for", "duration", type=Duration(), help="How long; default: once through the log.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Result log; default: named after the time.")
+@click.option("--force", is_flag=True, help="Overwrite an existing result.")
+@click.option("--crash", is_flag=True, help="Stop at the first error or unexpected status, and print that exchange.")
+@click.option("-v", "--verbose", is_flag=True, help="Print each exchange.")
+@click.option("-d", "--debug", is_flag=True, help="Say what the replayer itself does.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@sending_options
+def run(
+    log: Path | None,
+    target: str | None,
+    tps: float,
+    duration: float | None,
+    output: Path | None,
+    force: bool,
+    crash: bool,
+    verbose: bool,
+    debug: bool,
+    quiet: bool,
+    as_json: bool,
+    sending: Sending,
+) -> int:
+    """Replay LOG against TARGET at a rate you choose.
+
+    Each request is sent when its time has come, whatever the target does; what it had to wait is charged to the
+    target (response time) and shown beside what the target needed (service time) and how late we were (lag).
+
+    LOG is an access log or a normalized CSV, without it the bundled sample log; TARGET is http://HOST:PORT,
+    unix:/PATH, or without it a built-in one.
+
+    \b
+    Example:
+      logreplay run access.log http://127.0.0.1:8080 --tps 100 --for 1m
+    """
+    from logreplay.replay.plan import Plan, Requests
+    from logreplay.replay.results import ResultLog
+    from logreplay.replay.schedule import Constant
+    from logreplay.replay.watch import Watch, describe
+
+    with ExitStack() as stack:
+        path = output or new_name("run", ".csv")
+        results = stack.enter_context(ResultLog(path, force=force))
+        csv = stack.enter_context(normalized(log, quiet=quiet))
+        url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
+        requests = Requests(csv, methods=sending.methods, loop=duration is not None)
+        plan = Plan(requests, Constant(tps, duration))
+        watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
+        outcome = _replay(plan, url, results, sending, watch, quiet=quiet)
+
+    options = {"tps": tps, "for": duration, "timeout": sending.timeout, "sender": sending.sender}
+    summary = _summarise(path, str(log) if log else None, url, options, outcome)
+    if as_json:
+        click.echo(json.dumps(summary, indent=2))
+    elif not quiet:
+        _print_summary(summary)
+    if watch.culprit:
+        click.echo(f"stopped at the first failure:\n{describe(watch.culprit)}", err=True)
+    say(f"results: {path}, {_beside(path)}", quiet=quiet)
+    if watch.culprit:
+        return Exit.CONDITION
+    return Exit.INTERRUPTED if outcome.stopped else Exit.OK
+
+
+def _replay(plan: "Plan", url: str, results: "Results", sending: Sending, watch: "Watch", *, quiet: bool) -> "Outcome":
+    """Run the plan, with a live line on a terminal."""
+    from logreplay.replay.engine import Engine
+
+    schedule = plan.schedule
+
+    async def main(stop: asyncio.Event) -> "Outcome":
+        sender = sending.sender_to(await sending.endpoint(url))
+        trace = watch.see if watch.needed else None
+        async with Engine(sender, results, limits=sending.limits, trace=trace) as engine, stopped_by(stop, engine):
+            watch.stop = engine.stop
+            with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
+                return await engine.run(plan, line.show if line else None)
+
+    return run_in_loop(main)
+
+
+def _summarise(path: Path, log: str | None, target: str, options: dict[str, Any], outcome: "Outcome") -> dict[str, Any]:
+    """Compute the summary from the result log, and write it beside it."""
+    from logreplay.analysis import bends, intake
+    from logreplay.analysis.summary import About, summarise
+
+    more = {"left_out": outcome.left_out, "stopped": outcome.stopped or None}
+    requests = intake.read(path)
+    summary = summarise(requests, bends.judge(requests), About(log, target, options, more=more))
+    _beside(path).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    return summary
+
+
+def _beside(path: Path) -> Path:
+    """The summary's name: that of the result log without its ending."""
+    stem = path
+    while stem.suffix in (".gz", ".zst", ".csv", ".parquet"):
+        stem = stem.with_suffix("")
+    return stem.with_name(stem.name + ".summary.json")
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
+    """The figures of a run as a table on stdout."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from logreplay.analysis.summary import latency_rows
+
+    counts, rate = summary["requests"], summary["rate"]
+    table = Table("", "response time", "service time", "our lag", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in latency_rows(summary):
+        table.add_row(*row)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(
+        f"scheduled {counts['scheduled']} = sent {counts['sent']} + dropped {counts['dropped']}; "
+        f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}",
+        f"offered {rate['offered']:.6g}/s, sent {rate['sent']:.6g}/s, completed {rate['completed']:.6g}/s, "
+        f"goodput {rate['goodput']:.6g}/s",
+        sep="\n",
+        soft_wrap=True,
+    )

@@ -1,0 +1,248 @@
+"""A sender on aiohttp's client: the second opinion on what the wire sender measures.
+
+aiohttp is used without all that would change what is measured or sent: no pool limit, redirects, cookies, proxies,
+decoding, name resolution. Clock points are taken in the connection's ``data_received``, where the bytes arrive, and
+not where the task that waits for them is resumed.
+"""
+
+import asyncio
+import errno
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from functools import partial
+from itertools import cycle
+from typing import Any, Final
+
+import aiohttp
+import polars as pl
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from yarl import URL
+
+from logreplay.replay.endpoint import Endpoint
+from logreplay.replay.sender import ERROR_CODES, USER_AGENT, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.ticker import Clock
+
+_SKIP: Final = ("Accept-Encoding", "Content-Type", "User-Agent", "Accept")
+_MAX_HEADERS: Final = 1 << 20
+
+
+class _Points:
+    """Clock points of one exchange."""
+
+    __slots__ = ("connect", "connected", "first", "last", "sends")
+
+    def __init__(self) -> None:
+        self.connect = self.connected = self.first = self.last = self.sends = 0
+
+
+_points: ContextVar[_Points] = ContextVar("points")
+_target: ContextVar[str] = ContextVar("target")
+
+
+class AiohttpSender:
+    """Sends with aiohttp's client.
+
+    Args:
+        endpoint: where to.
+        timeout: seconds from the start of an exchange to its end.
+        keep_alive: use connections again.
+        tls: context for https; None: the system's certificates.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, *, timeout: float, keep_alive: bool = True, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.counts = SenderCounts()
+        self._endpoint, self._timeout, self._keep_alive = endpoint, timeout, keep_alive
+        self._tls = tls
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[tuple[str, str]]:
+        return list(zip(frame["op"].to_list(), frame["url"].to_list(), strict=True))
+
+    async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
+        self._done, self._clock, self._trace = done, clock, trace
+        self._loop = asyncio.get_running_loop()
+        target = self._endpoint.target
+        # the path is replaced by the request target, byte for byte, when the request is written
+        self._url = URL.build(scheme=target.scheme, host=target.host, port=target.port or None, path="/")
+        reuse: dict[str, Any] = {"keepalive_timeout": 3600} if self._keep_alive else {"force_close": True}
+        if target.path:
+            connector: aiohttp.BaseConnector = aiohttp.UnixConnector(target.path, limit=0, **reuse)
+        else:
+            resolver = _Resolved(self._endpoint.addresses)
+            connector = _Connector(limit=0, use_dns_cache=False, resolver=resolver, ssl=self._tls or True, **reuse)
+            connector.clock = clock
+        connector._factory = partial(_TimedHandler, self._clock, loop=self._loop)  # type: ignore[assignment]
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            skip_auto_headers=_SKIP,
+            headers={"Host": target.authority, "User-Agent": USER_AGENT, "Accept": "*/*"},
+            timeout=aiohttp.ClientTimeout(total=self._timeout, ceil_threshold=1e9),
+            request_class=_RawTargetRequest,
+            max_line_size=_MAX_HEADERS,
+            max_field_size=_MAX_HEADERS,
+        )
+
+    def send(self, seq: int, request: tuple[str, str], start: int) -> None:
+        task = self._loop.create_task(self._exchange(seq, request, start))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def close(self) -> None:
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._session.close()
+
+    async def _exchange(self, seq: int, request: tuple[str, str], start: int) -> None:
+        points = _Points()
+        _points.set(points)
+        _target.set(request[1])
+        status = size = 0
+        error, detail = "", ""
+        reason, headers = b"", list[tuple[bytes, bytes]]()
+        try:
+            async with self._session.request(request[0], self._url, allow_redirects=False) as response:
+                status = response.status
+                reason, headers = (response.reason or "").encode("latin-1", "replace"), [*response.raw_headers]
+                async for data in response.content.iter_any():  # iter_chunks never ends where there is no body
+                    size += len(data)
+            end = points.last
+        except asyncio.CancelledError:
+            error, end = "cancelled", self._clock()
+        except Exception as raised:
+            end = self._clock()
+            error = _word(raised, connected=bool(points.sends), got=bool(status))
+            detail = f"{type(raised).__name__}: {raised}"
+            self.counts.details.setdefault(error, detail)
+        if end - start > self._timeout * 1e9 or error in ("timeout", "connect_timeout"):
+            error, end = error or "timeout", start + int(self._timeout * 1e9)
+        self.counts.retried += points.sends > 1
+        self.counts.connections += points.connect > 0
+        self.counts.reused += bool(points.sends and not points.connect)
+        connect, latency, xfertime = _split(points, start, end)
+        self._done(seq, start, connect, latency, xfertime, size, status, ERROR_CODES[error])
+        if self._trace:
+            line = f"{request[0]} {request[1]} HTTP/1.1\r\nHost: {self._endpoint.target.authority}\r\n"
+            line += f"User-Agent: {USER_AGENT}\r\nAccept: */*\r\n\r\n"
+            times = (connect / 1e9, latency / 1e9, xfertime / 1e9)
+            self._trace(Exchange(seq, line.encode(), status, reason, headers, size, *times, error, detail))
+
+
+def _split(points: _Points, start: int, end: int) -> tuple[int, int, int]:
+    """Nanoseconds of connecting, waiting, and reading. Together they are ``end - start``."""
+    if not points.sends:
+        return end - start, 0, 0
+    connected = min(points.connected or start, end)
+    first = min(max(points.first, connected), end) if points.first else end
+    return connected - start, first - connected, end - first
+
+
+def _word(error: Exception, *, connected: bool, got: bool) -> str:
+    """The error word of the result log for an exception of aiohttp."""
+    match error:
+        case TimeoutError():
+            return "timeout" if connected else "connect_timeout"
+        case aiohttp.ClientConnectorDNSError():
+            return "dns"
+        case aiohttp.ClientSSLError() | ssl.SSLError():
+            return "tls"
+        case aiohttp.ClientConnectorError():
+            return {errno.ECONNRESET: "reset", errno.ETIMEDOUT: "connect_timeout"}.get(error.errno or 0, "refused")
+        case aiohttp.ServerDisconnectedError():
+            return "closed"
+        case aiohttp.ClientPayloadError():
+            cause = error.__cause__
+            if isinstance(cause, aiohttp.http_exceptions.TransferEncodingError):
+                return "protocol"
+            return "reset" if isinstance(cause, ConnectionResetError) else "short_body"
+        case aiohttp.ClientResponseError():
+            return "protocol"
+        case OSError():
+            return "reset" if connected else "refused"
+    return "protocol"
+
+
+class _TimedHandler(ResponseHandler):
+    """aiohttp's connection, which notes when bytes arrive."""
+
+    def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self.points: _Points | None = None
+        self._now = clock
+
+    def data_received(self, data: bytes) -> None:
+        points = self.points
+        if points is not None:
+            points.last = self._now()
+            points.first = points.first or points.last
+        super().data_received(data)
+
+
+class _RawTargetRequest(aiohttp.ClientRequest):
+    """A request whose target is written as the log has it, whatever yarl makes of it."""
+
+    async def send(self, conn: Connection) -> aiohttp.ClientResponse:
+        points = _points.get()
+        points.sends += 1
+        points.first = 0
+        points.connected = points.connected if points.connect else 0
+        assert isinstance(conn.protocol, _TimedHandler)
+        conn.protocol.points = points
+        self.url = _RequestTarget(_target.get())  # type: ignore[assignment]
+        return await super().send(conn)
+
+
+class _RequestTarget:
+    """As much of a URL as the writing of the request line needs."""
+
+    def __init__(self, raw: str) -> None:
+        self.raw_path_qs = raw
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Notes how long opening a connection took."""
+
+    clock: Callable[[], int]
+
+    async def _create_connection(self, *request: Any) -> ResponseHandler:
+        points = _points.get()
+        begin = self.clock()
+        protocol = await super()._create_connection(*request)
+        points.connected = self.clock()
+        points.connect = points.connected - begin
+        return protocol
+
+
+class _Resolved(AbstractResolver):
+    """The addresses that were looked up and checked before the run, in turn."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._turns = cycle([(*addresses[i:], *addresses[:i]) for i in range(len(addresses))] or [()])
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in next(self._turns)
+        ]
+
+    async def close(self) -> None: ...

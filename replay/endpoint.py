@@ -1,0 +1,156 @@
+"""Where requests go: one target, resolved and checked once, before the first request.
+
+A load generator is a weapon: it needs permission for anything but loopback. The addresses that were checked are the
+addresses that are used; no name is looked up during a run.
+"""
+
+import asyncio
+import ipaddress
+import re
+import socket
+import ssl
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from logreplay.parsers.record import LogreplayError
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the user named.
+
+    Attributes:
+        scheme: ``http`` or ``https``.
+        host: name or address, without brackets; for a unix socket ``localhost``.
+        port: 0 for a unix socket.
+        path: of the unix socket; empty for TCP.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    path: str = ""
+
+    @property
+    def authority(self) -> str:
+        """Value of the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port in (0, _PORTS[self.scheme]) else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"unix:{self.path}" if self.path else f"{self.scheme}://{self.authority}"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A target and the addresses that were found for it and checked.
+
+    Attributes:
+        target: what the user named.
+        addresses: numeric, in the order of the resolver; used in turn. Empty for a unix socket.
+    """
+
+    target: Target
+    addresses: tuple[str, ...]
+
+
+def parse_target(text: str) -> Target:
+    """Read ``http://HOST[:PORT]``, ``https://…``, ``HOST:PORT`` or ``unix:/path/to/socket``.
+
+    Raises:
+        LogreplayError: it is none of these.
+    """
+    if text.startswith("unix:"):
+        path = text.removeprefix("unix:").removeprefix("//")
+        if not path.startswith("/"):
+            raise LogreplayError(f"target {text!r}: the path of a unix socket begins with /")
+        return Target("http", "localhost", 0, path)
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+        port = parts.port
+    except ValueError as error:
+        raise LogreplayError(f"target {text!r}: {error}; write http://HOST:PORT") from None
+    scheme, host = parts.scheme.lower(), parts.hostname or ""
+    if scheme not in _PORTS:
+        raise LogreplayError(f"target {text!r}: the scheme must be http or https; write http://HOST:PORT")
+    if not host or not re.fullmatch(r"[A-Za-z0-9_.:%-]+", host):
+        raise LogreplayError(f"target {text!r}: no valid host name; write http://HOST:PORT")
+    if parts.username is not None or parts.password is not None:
+        raise LogreplayError(f"target {parts.hostname!r}: user and password do not belong into a target")
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise LogreplayError(
+            f"target {text!r}: only a host, the paths come from the log; write {scheme}://{parts.netloc}"
+        )
+    return Target(scheme, host, _PORTS[scheme] if port is None else port)
+
+
+async def resolve(target: Target) -> Endpoint:
+    """Look the target's name up, once.
+
+    Raises:
+        LogreplayError: there is no such name.
+    """
+    if target.path:
+        return Endpoint(target, ())
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise LogreplayError(f"target {target}: the name {target.host!r} cannot be resolved: {why}") from None
+    return Endpoint(target, tuple(dict.fromkeys(str(info[4][0]) for info in found)))
+
+
+def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
+    """Refuse a target that is not ours to load.
+
+    Loopback addresses and unix sockets need no permission; any other host must have been named. A name of which one
+    address is not loopback counts as not loopback.
+
+    Args:
+        endpoint: resolved.
+        allowed: host names or addresses, as the user wrote them.
+
+    Raises:
+        LogreplayError: no permission.
+    """
+    target = endpoint.target
+    if target.path or target.host.lower() in {host.lower().strip("[]") for host in allowed}:
+        return
+    foreign = [address for address in endpoint.addresses if not is_loopback(address)]
+    if foreign:
+        where = target.host if target.host in foreign else f"{target.host} ({', '.join(foreign)})"
+        raise LogreplayError(
+            f"target {target}: {where} is not this machine; "
+            f"if it is yours to load, say so with --allow-target {target.host}"
+        )
+
+
+def is_loopback(address: str) -> bool:
+    """Whether a numeric address is this machine's loopback, also as IPv4 within IPv6."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
+
+
+def tls_context(*, cacert: Path | None = None, verify: bool = True) -> ssl.SSLContext:
+    """How to speak to an https target.
+
+    Args:
+        cacert: trust the certificates of this file instead of the system's.
+        verify: whether the target's certificate is checked at all.
+
+    Raises:
+        LogreplayError: the certificates cannot be read.
+    """
+    try:
+        context = ssl.create_default_context(cafile=cacert)
+    except (OSError, ssl.SSLError) as error:
+        raise LogreplayError(f"{cacert}: no certificates can be read: {error}; give a PEM file") from None
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
