@@ -57,7 +57,7 @@ def evidence(requests: Requests, table: pl.DataFrame, windows: Windows, flow: Fl
     arrivals = windows.count * (1 - SETTLE)
     growth = (backlog - at_settled) / np.maximum(arrivals, 1)
     z = mann_kendall(medians)
-    first, last = np.nanmean(medians[:, :2], axis=1), np.nanmean(medians[:, -2:], axis=1)
+    first, last = _means(medians[:, :2]), _means(medians[:, -2:])
     drift = (last - first) / np.maximum(first, 1e-6)
     service, lag = (table[name].to_numpy() for name in ("service_p50", "lag_p95"))
     rate = windows.count / np.maximum(windows.length, 1) * SECOND
@@ -151,6 +151,13 @@ def _failure(requests: Requests, step: int) -> str:
     kinds = name_kinds(requests.kind[(requests.step == step) & ~requests.good])
     name, count = kinds.most_common(1)[0]
     return f"{name}: {100 * count / kinds.total():.0f} %"
+
+
+def _means(rows: Floats) -> Floats:
+    """Mean of each row without its NaNs; NaN, and no warning, where there is nothing else."""
+    known = ~np.isnan(rows)
+    sums = np.where(known, rows, 0.0).sum(axis=1)
+    return np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan)
 
 
 def _block_medians(requests: Requests, windows: Windows) -> Floats:

@@ -344,7 +344,7 @@ class Engine:
             health=judge(evidence),
             backlog=backlog,
             stopped=self._stopped,
-            left_out=dict(plan.requests.left_out),
+            left_out=dict(plan.requests.left_out.most_common()),
         )
 
     def _note_expected(self, first: int, statuses: list[int]) -> None:

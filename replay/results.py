@@ -5,6 +5,7 @@ Whole lines only, appended in blocks: whatever ends the process leaves a readabl
 
 import errno
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol, Self
@@ -73,28 +74,28 @@ class ResultLog:
         self.path = path
         try:
             self._file: BinaryIO = path.open("wb", buffering=0)
-            self._file.write((",".join(RESULT_COLUMNS) + "\n").encode())
         except OSError as error:
             raise LogreplayError(f"{path}: cannot be written: {_why(error)}") from None
+        self._append((",".join(RESULT_COLUMNS) + "\n").encode())
 
     def write(self, rows: pl.DataFrame) -> None:
-        data = memoryview(to_csv(rows, header=False))
-        whole = self._file.tell()
+        self._append(to_csv(rows, header=False))
+
+    def _append(self, lines: bytes) -> None:
+        rest, whole = memoryview(lines), self._file.tell()
         try:
-            while data:
-                data = data[self._file.write(data) :]
+            while rest:
+                rest = rest[self._file.write(rest) :]
         except OSError as error:
-            self._cut(whole, data)
+            self._cut(lines, whole)
+            self._file.close()
             raise LogreplayError(f"{self.path}: cannot be written any more: {_why(error)}") from None
 
-    def _cut(self, whole: int, rest: memoryview) -> None:
+    def _cut(self, lines: bytes, whole: int) -> None:
         """After a failed write: leave no half line behind."""
-        try:
-            end = self._file.tell()
-            written = bytes(rest.obj)[: end - whole]
+        with suppress(OSError):
+            written = lines[: self._file.tell() - whole]
             self._file.truncate(whole + written.rfind(b"\n") + 1)
-        except OSError:
-            pass
 
     def close(self) -> None:
         self._file.close()

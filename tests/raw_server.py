@@ -120,7 +120,7 @@ ANSWERS: dict[str, Answer] = {
     "/redirect": _sends(whole(b"", "302 Found", "Location: http://127.0.0.1:1/elsewhere"), keep=True),
     "/cookie": _sends(whole(b"hello", "200 OK", "Set-Cookie: a=b"), keep=True),
     "/gzip": _sends(whole(b"\x1f\x8bno gzip at all", "200 OK", "Content-Encoding: gzip"), keep=True),
-    "/escape": _sends(whole(b"hello", "200 OK", "X-Evil: \x1b[31mred"), keep=True),
+    "/escape": _sends(whole(b"hello", "200 OK", "X-Evil: \x9b31mred"), keep=True),
     "/two": _sends(whole(b"one") + whole(b"stray answer"), keep=True),
     "/reused": _closed_when_reused,
     "/reset": _reset,
@@ -153,9 +153,13 @@ class RawServer:
         self.counts: Counter[str] = Counter()
         self.connections = 0
         self.url = ""
+        self.tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        task = asyncio.current_task()
+        assert task
+        self.tasks.add(task)
         number = 0
         try:
             while True:
@@ -170,6 +174,7 @@ class RawServer:
             pass
         finally:
             writer.close()
+            self.tasks.discard(task)
 
 
 @asynccontextmanager
@@ -179,10 +184,11 @@ async def raw_server(host: str = "127.0.0.1") -> AsyncIterator[RawServer]:
     server = await asyncio.start_server(handler, host, 0, limit=1 << 20)
     port = server.sockets[0].getsockname()[1]
     handler.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    tasks_before = asyncio.all_tasks()
     try:
         yield handler
     finally:
         server.close()
-        for task in asyncio.all_tasks() - tasks_before:
+        for task in handler.tasks:
             task.cancel()
+        await asyncio.gather(*handler.tasks, return_exceptions=True)
+        await asyncio.sleep(0.01)  # lets the transports close
