@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from logreplay.analysis import bends, buckets, intake
+from logreplay.analysis import bends, buckets, intake, stability
 from logreplay.analysis.intake import Source
 from logreplay.analysis.summary import About, summarise
 from logreplay.parsers.record import LogreplayError, to_csv
@@ -31,7 +31,7 @@ def write_folder(
     """
     folder = Path(folder)
     requests = intake.read(source)
-    verdict = bends.judge(requests)
+    verdict = bends.judge(stability.judged_steps(requests))
     seconds = buckets.seconds(requests)
     value = summarise(requests, verdict, about)
     try:
