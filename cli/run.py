@@ -108,15 +108,12 @@ def _replay(plan: "Plan", url: str, results: "Results", sending: Sending, watch:
 
 
 def _summarise(path: Path, log: str | None, target: str, options: dict[str, Any], outcome: "Outcome") -> dict[str, Any]:
-    """Compute the summary from the result log, and write it beside it."""
-    from logreplay.analysis import bends, intake
-    from logreplay.analysis.summary import About, summarise
+    """Write the summary and the histograms of the result log beside it, and return the summary."""
+    from logreplay.analysis.folder import write_beside
+    from logreplay.analysis.summary import About
 
     more = {"left_out": outcome.left_out, "stopped": outcome.stopped or None}
-    requests = intake.read(path)
-    summary = summarise(requests, bends.judge(requests), About(log, target, options, more=more))
-    _beside(path).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    return summary
+    return write_beside(path, About(log, target, options, more=more))
 
 
 def _beside(path: Path) -> Path:
