@@ -16,12 +16,12 @@ from typing import Any, BinaryIO, Final
 import polars as pl
 
 from logreplay.parsers import clock
-from logreplay.parsers.detect import detect
+from logreplay.parsers.detect import Reading, detect
 from logreplay.parsers.layouts import Format
 from logreplay.parsers.order import Sorter
 from logreplay.parsers.reader import Block, Source
 from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
-from logreplay.parsers.rows import Parsed, parse
+from logreplay.parsers.rows import Parsed
 from logreplay.parsers.spread import Spreader
 
 FIRST_SHOWN: Final = 5
@@ -190,15 +190,15 @@ class _Job:
         self._naive = 0
 
     def run(self) -> None:
-        formats = self._formats()
-        columns = _output_columns(formats)
+        reading = self._find_reading()
+        columns = _output_columns(reading.formats)
         header = (",".join(columns) + "\n").encode()
         self._sorter = Sorter(self._part, header, lambda rows: _encode(rows, columns))
         done = total = 0
         total = sum(source.size for source in self._sources)
         for source in self._sources:
             spreader = Spreader()
-            for block, parsed in _parsed(source, formats, self._options.timezone):
+            for block, parsed in _parsed(source, reading, self._options.timezone):
                 self._account(source, block, parsed)
                 self._emit(spreader.add(parsed.rows))
                 if self._progress:
@@ -207,7 +207,7 @@ class _Job:
             done += source.size
             if source.truncated:
                 self.report.notes.append(f"{source.name}: the {source.compression} data end too soon or are damaged")
-        self._finish(formats)
+        self._finish()
 
     def tidy_up(self) -> None:
         """Leave no half-written file behind."""
@@ -217,16 +217,14 @@ class _Job:
             self._rejects.close()
         self._rejects_part.unlink(missing_ok=True)
 
-    def _formats(self) -> tuple[Format, ...]:
-        samples = [(source, source.sample()) for source in self._sources]
-        if not any(data.strip() for _, data in samples):
+    def _find_reading(self) -> Reading:
+        samples = [source.sample() for source in self._sources]
+        if not any(data.strip() for data in samples):
             raise LogreplayError(f"{self._sources[0].name}: empty log: nothing to convert")
-        lines = pl.concat([Block(data, 1, 0).lines() for _, data in samples if data])
-        found = detect(lines, self._sources[0].name)
-        self.report.format = "+".join(format.name for format in found.formats)
-        self.report.share = found.share
-        self.report.server = found.formats[0].server
-        return found.formats
+        reading = detect(samples, self._sources[0].name, self._options.format)
+        self.report.format, self.report.share = reading.name, reading.share
+        self.report.server = reading.formats[0].server if reading.formats else "w3c"
+        return reading
 
     def _account(self, source: Source, block: Block, parsed: Parsed) -> None:
         report = self.report
@@ -261,7 +259,7 @@ class _Job:
         low, high = int(rows["start"].min()), int(rows["start"].max())  # type: ignore[arg-type]
         self._bounds = (min(low, self._bounds[0]), max(high, self._bounds[1])) if self._bounds else (low, high)
 
-    def _finish(self, formats: Sequence[Format]) -> None:
+    def _finish(self) -> None:
         report = self.report
         assert self._sorter is not None
         report.sentence()
@@ -282,13 +280,13 @@ class _Job:
             sys.stdout.buffer.flush()
 
 
-def _parsed(source: Source, formats: Sequence[Format], zone: str) -> Iterator[tuple[Block, Parsed]]:
+def _parsed(source: Source, reading: Reading, zone: str) -> Iterator[tuple[Block, Parsed]]:
     """Parse blocks on all cores, in order."""
     workers = pl.thread_pool_size()
     with ThreadPoolExecutor(workers) as pool:
         waiting: deque[tuple[Block, Future[Parsed]]] = deque()
-        for block in source.blocks():
-            waiting.append((block, pool.submit(_parse_block, block, formats, zone)))
+        for block, formats in reading.pieces(source.blocks()):
+            waiting.append((block, pool.submit(_parse_block, block, formats, reading, zone)))
             if len(waiting) > workers:
                 done, future = waiting.popleft()
                 yield done, future.result()
@@ -296,11 +294,13 @@ def _parsed(source: Source, formats: Sequence[Format], zone: str) -> Iterator[tu
             yield done, future.result()
 
 
-def _parse_block(block: Block, formats: Sequence[Format], zone: str) -> Parsed:
-    return parse(block.lines(), formats, zone)
+def _parse_block(block: Block, formats: Sequence[Format], reading: Reading, zone: str) -> Parsed:
+    return reading.parse(block.lines(), formats, zone)
 
 
 def _output_columns(formats: Sequence[Format]) -> tuple[str, ...]:
+    if not formats:  # known only when the directives are read
+        return (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body"), "user")
     have = {name for format in formats for name in format.layout.fields} | {"host"}
     if "request" in have:
         have.add("protocol")

@@ -41,17 +41,22 @@ class Block:
     read: int
 
     def lines(self) -> pl.Series:
-        """The lines without their line ends, one character a byte (Latin-1), so that no byte is lost."""
-        data = self.data if self.data.endswith(b"\n") else self.data + b"\n"
-        if not data.isascii():
-            data = data.decode("latin-1").encode()
-        lines = split_lines(data)
-        return lines.str.strip_suffix("\r") if b"\r\n" in data else lines
+        """The lines, see `text_lines`."""
+        return text_lines(self.data)
 
     def raw_lines(self) -> list[bytes]:
         """The same lines as they stand in the file, without the newline."""
         lines = self.data.split(b"\n")
         return lines[:-1] if self.data.endswith(b"\n") else lines
+
+
+def text_lines(data: bytes) -> pl.Series:
+    """The lines of a block without their line ends, one character a byte (Latin-1), so that no byte is lost."""
+    data = data if data.endswith(b"\n") else data + b"\n"
+    if not data.isascii():
+        data = data.decode("latin-1").encode()
+    lines = split_lines(data)
+    return lines.str.strip_suffix("\r") if b"\r\n" in data else lines
 
 
 def split_lines(data: bytes) -> pl.Series:
