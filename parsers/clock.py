@@ -87,13 +87,13 @@ def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
     if stamp.kind == "pattern":
         return _by_pattern(text, stamp.pattern, zone)
     assert stamp.kind in ("clf", "iso")
-    distinct = text.unique(maintain_order=True)
-    if len(distinct) > len(text) // 2 and len(text) > 1000:
+    new = (text != text.shift(1)).fill_null(True)
+    runs = text.filter(new)
+    if len(runs) > len(text) // 2:
         return _read_distinct(text, stamp.kind, zone)
-    known = _read_distinct(distinct, stamp.kind, zone)
-    table = pl.DataFrame({"text": distinct, "us": known.us, "whole": known.whole})
-    rows = text.rename("text").to_frame().join(table, on="text", how="left", maintain_order="left")
-    return Instants(rows["us"], rows["whole"].fill_null(True), known.naive)
+    known = _read_distinct(runs, stamp.kind, zone)
+    run = new.cast(pl.UInt32).cum_sum() - 1
+    return Instants(known.us.gather(run), known.whole.gather(run), known.naive)
 
 
 def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
@@ -176,11 +176,14 @@ def columns(us: pl.Series) -> tuple[pl.Series, pl.Series]:
     Digits are put in place by table look-up: a strftime of every row would take as long as all the rest.
     """
     values = us.to_numpy()
-    days, rest = np.divmod(values, _DAY)
+    days = values // _DAY
     one_day = len(days) and days.min() == days.max()
     distinct, which = (days[:1], np.zeros(len(days), np.int64)) if one_day else np.unique(days, return_inverse=True)
     names = pl.Series("date", distinct.astype("datetime64[D]").astype(str), pl.String)
-    seconds, micros = np.divmod(rest, SECOND)
+    rest = values - days * _DAY
+    whole = rest // SECOND
+    micros = (rest - whole * SECOND).astype(np.uint32)
+    seconds = whole.astype(np.uint32)
     text = np.full((len(values), 15), ord(":"), np.uint8)
     text[:, 8] = ord(".")
     for place, number in (

@@ -20,6 +20,9 @@ from logreplay.parsers.record import LogreplayError
 
 Escape = Literal["default", "none"]
 
+WITH_HEADERS: Final = -1
+"""Rank of a byte count that includes headers."""
+
 MILLISECOND: Final = 1e-3
 MICROSECOND: Final = 1e-6
 
@@ -84,7 +87,7 @@ _NGINX: Final = {
     "server_protocol": Field("protocol"),
     "status": Field("rc", "status"),
     "body_bytes_sent": Field("bytes", "int", 2),
-    "bytes_sent": Field("bytes", "int", 1),
+    "bytes_sent": Field("bytes", "int", WITH_HEADERS),
     "request_length": Field("request_bytes", "int"),
     "request_time": Field("total", "seconds", 2),
     "upstream_response_time": Field("total", "list", 1),
@@ -116,7 +119,7 @@ _APACHE: Final = {
     ">s": Field("rc", "status", 2),
     "b": Field("bytes", "int", 3),
     "B": Field("bytes", "int", 2),
-    "O": Field("bytes", "int", 1),
+    "O": Field("bytes", "int", WITH_HEADERS),
     "I": Field("request_bytes", "int"),
     "D": Field("total", "int", 3, MICROSECOND),
     "T": Field("total", "number", 1),
@@ -319,8 +322,12 @@ def compile_tokens(tokens: Sequence[str | Field], name: str, server: str, escape
         careful += _group(group, wide)
         last_resort += _group(group, widest)
     total, first, time = (owners.get(slot, Field()) for slot in ("total", "first", "time"))
+    doubts = [] if escaped or server != "nginx" else ["with escape=none a quote in a value can imitate the layout"]
+    if "bytes" in owners and owners["bytes"].rank == WITH_HEADERS:
+        doubts.append("byte counts include headers, as the log has no others")
     return Format(
         name=name,
+        note="; ".join(doubts),
         server=server,
         escaped=escaped,
         layout=TextLayout(
