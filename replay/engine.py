@@ -29,6 +29,7 @@ from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
 from logreplay.replay.sender import Exchange, Sender, Trace
 from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.threads import quick_switching
 from logreplay.replay.ticker import Clock, monotonic
 from logreplay.replay.vitals import Pulse, Vitals
 
@@ -220,7 +221,7 @@ class Engine:
         watch = asyncio.create_task(self._watch(pump, on_progress))
         pulse = Pulse()
         try:
-            with _no_collection():
+            with _no_collection(), quick_switching():
                 await pump.run()
                 taken_up, backlog = self._clock(), self.in_flight
                 await self._drain(plan.schedule.duration)
