@@ -96,7 +96,7 @@ def test_an_injected_delay_is_measured_to_a_third_of_a_millisecond(
     log: Path, sender: type[WireSender], delay: float
 ) -> None:
     """Three tries: a machine that is busy with something else may answer late, but never early."""
-    misses = []
+    misses: list[float] = []
     with responding(delay) as url:
         while len(misses) < 3 and min(misses, default=1.0) > 0.0003:
             outcome, rows = run(url, log, Constant(1000, 1), sender=sender)
