@@ -26,6 +26,7 @@ GOOD = Evidence(
     new_errors=0,
     errors={},
     response_p50=0.010,
+    lag_p50=0.00005,
     lag_p95=0.0001,
     lag_p99=0.0005,
     duration=10,
