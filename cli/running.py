@@ -2,8 +2,12 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from logreplay.replay.engine import Engine
 
 T = TypeVar("T")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -25,3 +29,18 @@ def run_in_loop(main: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> T:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(with_signals())
+
+
+@asynccontextmanager
+async def stopped_by(stop: asyncio.Event, engine: "Engine") -> AsyncIterator[None]:
+    """Within the block, end the run of an engine in good order when ``stop`` is set."""
+
+    async def wait() -> None:
+        await stop.wait()
+        engine.stop("interrupted")
+
+    stopper = asyncio.create_task(wait())
+    try:
+        yield
+    finally:
+        stopper.cancel()

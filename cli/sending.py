@@ -12,6 +12,7 @@ from logreplay.cli.values import Duration, Late, Methods
 if TYPE_CHECKING:
     from logreplay.replay.endpoint import Endpoint
     from logreplay.replay.engine import Limits
+    from logreplay.replay.health import Finding
     from logreplay.replay.sender import Sender
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -21,15 +22,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 class Sending:
     """How to send, as the user asked for it. Times in seconds."""
 
-    timeout: float
-    sender: str
-    keep_alive: bool
-    max_in_flight: int | None
-    late: float | None
-    methods: frozenset[str]
-    allow_target: tuple[str, ...]
-    insecure: bool
-    cacert: Path | None
+    timeout: float = 30.0
+    sender: str = "wire"
+    keep_alive: bool = True
+    max_in_flight: int | None = None
+    late: float | None = None
+    methods: frozenset[str] = frozenset({"GET", "HEAD"})
+    allow_target: tuple[str, ...] = ()
+    insecure: bool = False
+    cacert: Path | None = None
 
     @property
     def limits(self) -> "Limits":
@@ -37,6 +38,33 @@ class Sending:
         from logreplay.replay.engine import Limits
 
         return Limits(self.max_in_flight, self.late)
+
+    async def ready(
+        self, target: str, output: Path, *, rate: float, duration: float | None
+    ) -> "tuple[Sender, list[Finding]]":
+        """Find the target, check that it may be loaded, and that it and this machine are fit for the run.
+
+        Args:
+            target: as the user named it.
+            output: the result log; its folder is there.
+            rate: requests/s, the highest of the run.
+            duration: seconds, of all of it; None: unknown.
+
+        Returns:
+            A sender to the target, and what was found on the way.
+
+        Raises:
+            LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
+        """
+        from logreplay.replay import preflight
+
+        endpoint = await self.endpoint(target)
+        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive)
+        findings = preflight.machine(demand, output)
+        endpoint, silent = await preflight.reachable(endpoint)
+        findings += silent
+        findings += await preflight.answers(self.sender_to(endpoint), endpoint)
+        return self.sender_to(endpoint), findings
 
     async def endpoint(self, target: str) -> "Endpoint":
         """Resolve a target and check that it may be loaded.

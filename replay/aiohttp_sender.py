@@ -6,7 +6,6 @@ not where the task that waits for them is resumed.
 """
 
 import asyncio
-import errno
 import socket
 import ssl
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from logreplay.replay.endpoint import Endpoint
+from logreplay.replay.faults import connect_fault, local_fault, loss_fault
 from logreplay.replay.heads import PAYLOAD, default_headers, header_rows
 from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.ticker import Clock
@@ -38,10 +38,12 @@ _Request = tuple[str, str, list[tuple[str, str]], bytes | None]
 class _Points:
     """Clock points of one exchange."""
 
-    __slots__ = ("connect", "connected", "first", "last", "sends")
+    __slots__ = ("connect", "connected", "first", "last", "lost", "sends")
 
     def __init__(self) -> None:
         self.connect = self.connected = self.first = self.last = self.sends = 0
+        self.lost: BaseException | bool = False
+        """Whether, and by what error, the connection ended."""
 
 
 _points: ContextVar[_Points] = ContextVar("points")
@@ -121,16 +123,20 @@ class AiohttpSender:
         try:
             async with self._session.request(op, self._url, headers=sent, data=body, allow_redirects=False) as response:
                 status = response.status
+                if status == 101:
+                    raise aiohttp.ClientPayloadError("an upgrade nobody asked for")
                 reason, headers = (response.reason or "").encode("latin-1", "replace"), [*response.raw_headers]
-                async for data in response.content.iter_any():  # iter_chunks() of an answer to a HEAD may never end
+                while data := await response.content.readany():
                     size += len(data)
             end = points.last
         except asyncio.CancelledError:
             error, end = "cancelled", self._clock()
         except Exception as raised:
             end = self._clock()
-            error = _word(raised, connected=bool(points.sends), got=bool(status))
+            error = _word(raised, points)
             detail = f"{type(raised).__name__}: {raised}"
+            if local := local_fault(raised):
+                self.counts.local[local] += 1
             self.counts.details.setdefault(error, detail)
         if end - start > self._timeout * 1e9 or error in ("timeout", "connect_timeout"):
             error, end = error or "timeout", start + int(self._timeout * 1e9)
@@ -156,28 +162,25 @@ def _split(points: _Points, start: int, end: int) -> tuple[int, int, int]:
     return connected - start, first - connected, end - first
 
 
-def _word(error: Exception, *, connected: bool, got: bool) -> str:
+def _word(error: Exception, points: _Points) -> str:
     """The error word of the result log for an exception of aiohttp."""
     match error:
         case TimeoutError():
-            return "timeout" if connected else "connect_timeout"
-        case aiohttp.ClientConnectorDNSError():
-            return "dns"
-        case aiohttp.ClientSSLError() | ssl.SSLError():
+            return "timeout" if points.sends else "connect_timeout"
+        case aiohttp.ClientSSLError():
             return "tls"
         case aiohttp.ClientConnectorError():
-            return {errno.ECONNRESET: "reset", errno.ETIMEDOUT: "connect_timeout"}.get(error.errno or 0, "refused")
+            return connect_fault(error.os_error)
         case aiohttp.ServerDisconnectedError():
             return "closed"
         case aiohttp.ClientPayloadError():
-            cause = error.__cause__
-            if isinstance(cause, aiohttp.http_exceptions.TransferEncodingError):
+            if not points.lost:
                 return "protocol"
-            return "reset" if isinstance(cause, ConnectionResetError) else "short_body"
+            return "reset" if isinstance(points.lost, ConnectionResetError) else "short_body"
         case aiohttp.ClientResponseError():
             return "protocol"
         case OSError():
-            return "reset" if connected else "refused"
+            return loss_fault(error, in_body=False) if points.sends else connect_fault(error)
     return "protocol"
 
 
@@ -188,6 +191,11 @@ class _TimedHandler(ResponseHandler):
         super().__init__(loop)
         self.points: _Points | None = None
         self._now = clock
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if self.points is not None:
+            self.points.lost = exc or True
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         points = self.points

@@ -26,6 +26,7 @@ class Pump:
         sender: starts them.
         recorder: is told of those that are given up.
         clock: nanoseconds.
+        begin: told when the first requests are ready; says when the plan begins.
         first: seq of the first request.
         step, offered: for the result log.
         max_in_flight: None: no limit.
@@ -40,6 +41,7 @@ class Pump:
         recorder: Recorder,
         clock: Clock,
         *,
+        begin: Callable[[int], int],
         first: int,
         step: int,
         offered: float,
@@ -50,9 +52,10 @@ class Pump:
         self.seq = first
         self.base: int | None = None
         self.blocked = False
+        self.limited = 0
         self.stopped = False
         self._reader, self._sender, self._recorder, self._clock = reader, sender, recorder, clock
-        self._step, self._offered = step, offered
+        self._begin, self._step, self._offered = begin, step, offered
         self._cap = inf if max_in_flight is None else max_in_flight
         self._patience = inf if drop_after is None else drop_after * 1e9
         self._note_expected = note_expected
@@ -108,6 +111,8 @@ class Pump:
                 at += 1
                 recorder.record(seq - 1, now, 0, 0, 0, 0, 0, DROPPED)
             elif seq - recorder.recorded >= cap:
+                if not self.blocked:
+                    self.limited += 1
                 self.blocked = True
                 self._ticker.arm(now + _NEVER if patience == inf else when + int(patience) + 1)
                 break
@@ -129,7 +134,7 @@ class Pump:
             self._finish(item.error)
             return False
         if self.base is None:
-            self.base = self._clock()
+            self.base = self._begin(self._clock())
         due = item.chunk.due + self.base
         self._recorder.register(Registered(self.seq, item.chunk.frame, due, self._step, self._offered, left=len(due)))
         self._due, self._requests, self._at = due.tolist(), item.requests, 0

@@ -57,16 +57,14 @@ class Recorder:
 
     Args:
         results: where the rows go.
-        origin: start of the run, nanoseconds of the clock.
-        wall: the same instant, nanoseconds since 1970.
         threaded: work in a second thread; else within `flush`, for runs in virtual time.
     """
 
-    def __init__(self, results: Results, origin: int, wall: int, *, threaded: bool = True) -> None:
+    def __init__(self, results: Results, *, threaded: bool = True) -> None:
         self.tally = Tally()
         self.failure: LogreplayError | None = None
         self.recorded = 0
-        self._results, self._origin, self._wall = results, origin, wall
+        self._results, self._origin, self._wall = results, 0, 0
         self._buffer, self._at = _new_buffer(), 0
         self._chunks: list[Registered] = []
         self._queue: queue.SimpleQueue[Registered | tuple[bytearray, int] | Callable[[], object] | None] = (
@@ -75,6 +73,15 @@ class Recorder:
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True) if threaded else None
         if self._thread:
             self._thread.start()
+
+    def begin(self, origin: int, wall: int) -> None:
+        """Set the start of the run, before anything is recorded.
+
+        Args:
+            origin: nanoseconds of the clock.
+            wall: the same instant, nanoseconds since 1970.
+        """
+        self._origin, self._wall = origin, wall
 
     def register(self, chunk: Registered) -> None:
         """Announce a chunk, before any of its requests is recorded."""

@@ -4,6 +4,8 @@ Whole lines only, appended in blocks: whatever ends the process leaves a readabl
 """
 
 import errno
+import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol, Self
@@ -45,6 +47,20 @@ class MemoryResults:
         return pl.concat(self._parts) if self._parts else pl.DataFrame(schema=RESULT_COLUMNS)
 
 
+def check_new(path: Path, *, force: bool = False) -> None:
+    """Check that a result may be written here, before anything costly is done; nothing is created.
+
+    Raises:
+        LogreplayError: something is there already and ``force`` was not given, or the folder cannot be written.
+    """
+    if path.exists() and not force:
+        raise LogreplayError(f"{path}: exists already; choose another name, or overwrite it with --force")
+    if not path.parent.is_dir():
+        raise LogreplayError(f"{path}: cannot be written: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise LogreplayError(f"{path}: cannot be written: no permission; choose another place with -o")
+
+
 class ResultLog:
     """A result log as a CSV file."""
 
@@ -54,33 +70,32 @@ class ResultLog:
         Raises:
             LogreplayError: it exists and ``force`` was not given, or cannot be written.
         """
+        check_new(path, force=force)
         self.path = path
         try:
-            self._file: BinaryIO = path.open("wb" if force else "xb", buffering=0)
-            self._file.write((",".join(RESULT_COLUMNS) + "\n").encode())
-        except FileExistsError:
-            raise LogreplayError(f"{path}: exists already; choose another name, or overwrite it with --force") from None
+            self._file: BinaryIO = path.open("wb", buffering=0)
         except OSError as error:
             raise LogreplayError(f"{path}: cannot be written: {_why(error)}") from None
+        self._append((",".join(RESULT_COLUMNS) + "\n").encode())
 
     def write(self, rows: pl.DataFrame) -> None:
-        data = memoryview(to_csv(rows, header=False))
-        whole = self._file.tell()
+        self._append(to_csv(rows, header=False))
+
+    def _append(self, lines: bytes) -> None:
+        rest, whole = memoryview(lines), self._file.tell()
         try:
-            while data:
-                data = data[self._file.write(data) :]
+            while rest:
+                rest = rest[self._file.write(rest) :]
         except OSError as error:
-            self._cut(whole, data)
+            self._cut(lines, whole)
+            self._file.close()
             raise LogreplayError(f"{self.path}: cannot be written any more: {_why(error)}") from None
 
-    def _cut(self, whole: int, rest: memoryview) -> None:
+    def _cut(self, lines: bytes, whole: int) -> None:
         """After a failed write: leave no half line behind."""
-        try:
-            end = self._file.tell()
-            written = bytes(rest.obj)[: end - whole]
+        with suppress(OSError):
+            written = lines[: self._file.tell() - whole]
             self._file.truncate(whole + written.rfind(b"\n") + 1)
-        except OSError:
-            pass
 
     def close(self) -> None:
         self._file.close()

@@ -149,8 +149,8 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_begun", "_body", "_clock", "_complete", "_fd", "_feed", "_first", "_head", "_in_body", "_lasting", "_parser", "_request",
-        "_retried", "_sender", "_transport", "connect", "reused", "seq", "start",
+        "_begun", "_body", "_clock", "_complete", "_fd", "_feed", "_first", "_head", "_in_body", "_lasting",
+        "_parser", "_request", "_retried", "_sender", "_transport", "connect", "reused", "seq", "start",
     )  # fmt: skip
 
     def __init__(self, sender: WireSender, seq: int, request: bytes, start: int) -> None:
@@ -178,6 +178,7 @@ class Connection(asyncio.Protocol):
     def begin(self, seq: int, request: bytes, start: int) -> None:
         """Start another exchange on this connection."""
         self.seq, self._request, self.start = seq, request, start
+        self._retried = False
         self._write()
 
     def _write(self) -> None:
@@ -271,7 +272,8 @@ class Connection(asyncio.Protocol):
         self._begun += 1
 
     def on_body(self, data: bytes) -> None:
-        self._body += len(data)
+        if self._begun == 1:  # else it belongs to an answer that nobody asked for
+            self._body += len(data)
 
     def on_message_complete(self) -> None:
         if self._parser.get_status_code() < 200 and not self._parser.should_upgrade():

@@ -16,7 +16,12 @@ def imports(module: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}: relative import"
-            yield f"{node.module}"
+            packages = {"logreplay.parsers", "logreplay.replay", "logreplay.analysis", "logreplay.cli"}
+            yield from (
+                (f"{node.module}.{alias.name}" for alias in node.names)
+                if node.module in packages
+                else [f"{node.module}"]
+            )
 
 
 def ours(folder: str) -> set[str]:

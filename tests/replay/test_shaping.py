@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -166,7 +167,7 @@ def test_urls_are_rewritten_in_the_order_of_the_rules(shop: Path) -> None:
         ("s|a|b|", "/aa", "/ba"),
         ("s|a|b|g", "/aa", "/bb"),
         ("s|A|b|gi", "/aa", "/bb"),
-        (r"s|/x\|y|/z|", "/x|y", "/xx|y"),
+        (r"s|(/x\|/y)z|/n|", "/yz", "/n"),
         ("s|x|$1|", "/x", "/$1"),
         (r"s|/(.)|/\1\1|", "/x", "/xx"),
         ("s|^http://[^/]*||", "http://other.example/x", "/x"),
@@ -176,10 +177,6 @@ def test_urls_are_rewritten_in_the_order_of_the_rules(shop: Path) -> None:
     ],
 )
 def test_a_rule_is_read_as_sed_reads_it(rule: str, before: str, after: str | None, tmp_path: Path) -> None:
-    if rule == r"s|/x\|y|/z|":
-        after = Rewritten.parse(rule)(pl.DataFrame({"url": [before]}))["url"][0]
-        assert after in ("/z", "/z|y")  # the escaped delimiter is an alternative of the pattern
-        return
     requests = shaped(written(tmp_path / "one.csv", f"GET {before} 200"), Rewritten.parse(rule))
     if after is None:
         with pytest.raises(LogreplayError, match="nothing to replay"):
@@ -367,7 +364,7 @@ def test_the_share_is_exact_however_the_log_is_cut(sizes: list[int], share: floa
 
         def frames(self, rows: int = 1) -> object:
             for size in self.sizes:
-                schema = {"row": pl.Int64, "op": pl.String, "start": pl.Datetime("us")}
+                schema: dict[str, Any] = {"row": pl.Int64, "op": pl.String, "start": pl.Datetime("us")}
                 yield pl.DataFrame({"row": range(size), "op": [self.op] * size, "start": [None] * size}, schema=schema)
 
     endless = [1000] * 60

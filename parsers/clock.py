@@ -1,0 +1,170 @@
+"""Time stamps of a log → microseconds since 1970, UTC; and back to the two columns of the normalized record.
+
+Whole columns at a time: a stamp of whole seconds repeats from line to line, so only its distinct values are parsed.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+Kind = Literal["clf", "iso", "epoch", "pattern", "none"]
+
+SECOND: Final = 1_000_000
+"""Microseconds."""
+
+_DAY: Final = 86_400 * SECOND
+_CLF: Final = (
+    r"^\s*([0-9]{1,2}/[A-Za-z]{3}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2})"
+    r"(?:\.([0-9]{1,9}))? ?(Z|[+-][0-9]{2}:?[0-9]{2})?\s*$"
+)
+_ISO: Final = (
+    r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})"
+    r"(?:[.,]([0-9]{1,9}))? ?(Z|z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?\s*$"
+)
+_TWO_DIGITS: Final = np.frombuffer("".join(f"{n:02}" for n in range(100)).encode(), np.uint8).reshape(100, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """How a log writes the time, and what that time means.
+
+    Attributes:
+        kind: ``clf`` (``20/Nov/2026:23:30:37 +0530``), ``iso`` (ISO 8601, also with a blank and a decimal comma),
+            ``epoch`` (a number), ``pattern`` (as strftime, see ``pattern``), ``none`` (the log has no times).
+        at: the server stamps a request when it begins (``start``) or when it is done (``end``).
+        unit: of an epoch, in microseconds.
+        pattern: for ``pattern``, in the words of Rust's chrono.
+        zone: what stamps without an offset mean where the format's own rules say it, else empty.
+    """
+
+    kind: Kind
+    at: Literal["start", "end"] = "start"
+    unit: int = SECOND
+    pattern: str = ""
+    zone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Instants:
+    """A column of stamps as read.
+
+    Attributes:
+        us: microseconds since 1970, UTC; null where the text is no time.
+        whole: the stamp has no digits below a second.
+        naive: how many carried no zone.
+    """
+
+    us: pl.Series
+    whole: pl.Series
+    naive: int
+
+
+def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
+    """Read a column of stamps.
+
+    Args:
+        text: one stamp a row.
+        stamp: how they are written.
+        zone: IANA name, for stamps that carry no offset and whose format does not say what they mean.
+    """
+    zone = zone or stamp.zone or "UTC"
+    if stamp.kind == "none":
+        return Instants(pl.zeros(len(text), pl.Int64, eager=True), pl.repeat(True, len(text), eager=True), 0)
+    if stamp.kind == "epoch":
+        us = _epoch(text, stamp.unit)
+        whole = text.str.contains(".", literal=True).not_() if stamp.unit == SECOND else None
+        return Instants(us, pl.repeat(False, len(text), eager=True) if whole is None else whole, 0)
+    if stamp.kind == "pattern":
+        return _by_pattern(text, stamp.pattern, zone)
+    distinct = text.unique(maintain_order=True)
+    if len(distinct) > len(text) // 2 and len(text) > 1000:
+        return _read_distinct(text, stamp.kind, zone)
+    known = _read_distinct(distinct, stamp.kind, zone)
+    table = pl.DataFrame({"text": distinct, "us": known.us, "whole": known.whole})
+    rows = text.rename("text").to_frame().join(table, on="text", how="left", maintain_order="left")
+    return Instants(rows["us"], rows["whole"].fill_null(True), known.naive)
+
+
+def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
+    parts = text.str.extract_groups(_CLF if kind == "clf" else _ISO).struct.unnest()
+    if kind == "clf":
+        moment, pattern = parts["1"], "%d/%b/%Y:%H:%M:%S"
+        fraction, offset = parts["2"], parts["3"]
+    else:
+        moment, pattern = parts["1"] + "T" + parts["2"], "%Y-%m-%dT%H:%M:%S"
+        fraction, offset = parts["3"], parts["4"]
+    local = moment.str.to_datetime(pattern, time_unit="us", strict=False)
+    us = local.to_physical() - _offset(offset)
+    naive = offset.is_null() & local.is_not_null()
+    if naive.any():
+        us = us.zip_with(~naive, _in_zone(local, zone).to_physical())
+    micros = fraction.str.slice(0, 6).str.pad_end(6, "0").cast(pl.Int64, strict=False)
+    return Instants(us + micros.fill_null(0), fraction.is_null(), int(naive.sum()))
+
+
+def _offset(text: pl.Series) -> pl.Series:
+    """``+05:30`` → microseconds; 0 for ``Z`` and where there is none."""
+    digits = (
+        text.str.replace_all(":", "", literal=True).str.extract_groups(r"^([+-])([0-9]{2})([0-9]{2})$").struct.unnest()
+    )
+    minutes = digits["2"].cast(pl.Int64) * 60 + digits["3"].cast(pl.Int64)
+    return (minutes.zip_with((digits["1"] != "-").fill_null(True), -minutes) * (60 * SECOND)).fill_null(0)
+
+
+def _in_zone(local: pl.Series, zone: str) -> pl.Series:
+    """Wall-clock times of a zone → UTC.
+
+    The hour that a clock runs through twice is taken as its first pass; an instant that the zone's clock skips is
+    read with the offset in force before the change, as clocks that were set late would show it.
+    """
+    frame = local.to_frame("t")
+    here = pl.col("t").dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
+    before = (pl.col("t") - pl.duration(hours=1)).dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
+    utc = pl.coalesce(here, before + pl.duration(hours=1)).dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return frame.select(utc).to_series()
+
+
+def _epoch(text: pl.Series, unit: int) -> pl.Series:
+    """A double holds microseconds since 1970 exactly until the year 2255."""
+    us = (text.cast(pl.Float64, strict=False) * unit).round()
+    return us.set(~us.is_between(-62_135_596_800 * SECOND, 253_402_300_799 * SECOND), None).cast(pl.Int64)
+
+
+def _by_pattern(text: pl.Series, pattern: str, zone: str) -> Instants:
+    whole = "f" not in pattern
+    zoned = "%z" in pattern or "%:z" in pattern or "%#z" in pattern
+    moment = text.str.to_datetime(pattern, time_unit="us", strict=False, time_zone="UTC" if zoned else None)
+    if zoned:
+        return Instants(moment.to_physical(), pl.repeat(whole, len(text), eager=True), 0)
+    us = _in_zone(moment, zone).to_physical()
+    return Instants(us, pl.repeat(whole, len(text), eager=True), int(moment.is_not_null().sum()))
+
+
+def columns(us: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Microseconds since 1970 → the columns ``date`` (``YYYY-MM-DD``) and ``time`` (``HH:MM:SS.ffffff``).
+
+    Digits are put in place by table look-up: a strftime of every row would take as long as all the rest.
+    """
+    values = us.to_numpy()
+    days, rest = np.divmod(values, _DAY)
+    one_day = len(days) and days.min() == days.max()
+    distinct, which = (days[:1], np.zeros(len(days), np.int64)) if one_day else np.unique(days, return_inverse=True)
+    names = pl.Series("date", distinct.astype("datetime64[D]").astype(str), pl.String)
+    seconds, micros = np.divmod(rest, SECOND)
+    text = np.full((len(values), 15), ord(":"), np.uint8)
+    text[:, 8] = ord(".")
+    for place, number in (
+        (0, seconds // 3600),
+        (3, seconds // 60 % 60),
+        (6, seconds % 60),
+        (9, micros // 10_000),
+        (11, micros // 100 % 100),
+        (13, micros % 100),
+    ):
+        text[:, place : place + 2] = _TWO_DIGITS[number]
+    offsets = np.arange(0, 15 * (len(values) + 1), 15, dtype=np.int64)
+    array = pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(offsets), pa.py_buffer(text))
+    return names.gather(which), pl.Series("time", array)

@@ -1,0 +1,208 @@
+"""One text of a log line → one value: escapes, request lines, targets, addresses, durations, counts.
+
+The careful path: exact rules on single values, for the lines that the block-wise fast path does not understand.
+Texts hold one character per byte of the log (Latin-1), so that nothing is lost before it is decided.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+CLEAN: Final = r"[!#-\[\]-~]"
+"""What passes unchanged into ``url``: printable ASCII without blank, quote and backslash (Rust and Python regex)."""
+
+_ESCAPE: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
+_NAMED: Final = {"b": "\b", "n": "\n", "r": "\r", "t": "\t", "v": "\v", '"': '"', "\\": "\\"}
+_METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_PROTOCOL: Final = re.compile(r"\s+(HTTP/[0-9](?:\.[0-9])?|HTTP)\s*$")
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+_UNSAFE: Final = re.compile(r"[^!#-~]")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_ADDRESS: Final = re.compile(r"[0-9A-Fa-f:.]*[:.][0-9A-Fa-f:.]*")
+_SPELLED: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_WITH_UNIT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|\xc2\xb5s|ms|s|m|h)")
+_LIST: Final = re.compile(r"\s*[,:]\s+|\s+:\s*|,")
+
+
+class Unreplayable(Exception):
+    """A valid log line whose request cannot be sent again; the text is the reason."""
+
+
+class Rejected(Exception):
+    """A line that cannot be understood; the text is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a request line says.
+
+    Attributes:
+        op: the method.
+        url: path and query, printable ASCII.
+        protocol: ``HTTP/1.1``; empty for HTTP/0.9.
+        host: of an absolute URI, else empty.
+    """
+
+    op: str
+    url: str
+    protocol: str
+    host: str
+
+
+def unescape(text: str) -> str:
+    """Undo the escapes of nginx (``\\xHH``) and Apache (also ``\\"``, ``\\\\``, ``\\n``, …) in logs.
+
+    One rule serves both: in nginx a backslash is always written ``\\x5C``, so none of Apache's other escapes can
+    stand in its logs. An escape that neither writes stays as it is.
+
+    Source: ngx_http_log_module.c (escape=default), httpd util.c (ap_escape_logitem).
+    """
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _NAMED.get(m[2], m[0]), text)
+
+
+def request(line: str) -> Request:
+    """Take a decoded request line apart.
+
+    Raises:
+        Unreplayable: it is no HTTP request, or none that can be sent again.
+    """
+    if line in ("", "-"):
+        raise Unreplayable("no request")
+    body = line.strip(" \t\r\n")
+    protocol = ""
+    if match := _PROTOCOL.search(body):
+        protocol, body = match[1], body[: match.start()]
+    op, blank, target = body.partition(" ")
+    if not _METHOD.fullmatch(op):
+        raise Unreplayable("not HTTP: binary" if _UNSAFE.search(line.replace(" ", "")) else "not HTTP: no method")
+    if not blank:
+        raise Unreplayable("not HTTP: one word")
+    return parts(op, target, protocol)
+
+
+def parts(op: str, target: str, protocol: str = "") -> Request:
+    """Bring the method and target of a request to the form of the normalized record.
+
+    Raises:
+        Unreplayable: CONNECT, the preface of HTTP/2, no method, or a target that is no path.
+    """
+    target = target.strip(" \t\r\n")
+    if op in ("", "-") or target in ("", "-"):
+        raise Unreplayable("no request")
+    if not _METHOD.fullmatch(op):
+        raise Unreplayable("not HTTP: no method")
+    if op == "CONNECT":
+        raise Unreplayable("CONNECT")
+    if op == "PRI" and target == "*":
+        raise Unreplayable("preface of HTTP/2")
+    host = ""
+    if match := _ABSOLUTE.match(target):
+        host = quote(match[1].rpartition("@")[2])
+        target = target[match.end() :].partition("#")[0]
+        if not target.startswith("/"):
+            target = "/" + target
+    if target != "*" and not target.startswith("/"):
+        raise Unreplayable("target is no path")
+    return Request(op, quote(target), "" if protocol == "-" else protocol, host)
+
+
+def quote(target: str) -> str:
+    """Percent-encode the bytes that may not stand in a request line; every other byte stays as it is."""
+    return _UNSAFE.sub(lambda m: "".join(f"%{byte:02X}" for byte in to_bytes(m[0])), target)
+
+
+def to_bytes(text: str) -> bytes:
+    """The bytes behind a text: one a character, UTF-8 for what a JSON escape put beyond them."""
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return b"".join(c.encode("latin-1") if c <= "\xff" else c.encode("utf-8", "replace") for c in text)
+
+
+def free_text(text: str) -> str:
+    """A decoded header value as it may stand in a text file: UTF-8 where it is, no control character."""
+    if text == "-":
+        return ""
+    decoded = to_bytes(text).decode("utf-8", "backslashreplace") if not text.isascii() else text
+    return _CONTROL.sub(lambda m: f"\\x{ord(m[0]):02X}", decoded)
+
+
+def address(text: str) -> str:
+    """The client's address: the first of an X-Forwarded-For list, without quotes, brackets and port."""
+    words = [word for word in re.split(r'[\s,"]+', text) if word not in ("", "-", "unknown")]
+    if not words:
+        return ""
+    first = next((word for word in words if _ADDRESS.fullmatch(word.strip("[]"))), words[0])
+    if first.startswith("["):
+        return first[1:].partition("]")[0]
+    if first.count(":") == 1:
+        return first.partition(":")[0]
+    return first
+
+
+def seconds(text: str, unit: float | None) -> float | None:
+    """Read a duration; of a list (``0.001, 0.041 : -``: retries and internal redirects) the sum.
+
+    Args:
+        text: as logged.
+        unit: seconds in one; None where the text says it (``25ms``).
+
+    Returns:
+        None where the log says there is none (``-``, empty, -1).
+
+    Raises:
+        Rejected: not a duration.
+    """
+    found = [value for part in _LIST.split(text.strip()) if (value := _one_duration(part, unit)) is not None]
+    return sum(found) if found else None
+
+
+def _one_duration(text: str, unit: float | None) -> float | None:
+    if text in ("", "-", "-1", "-1.000"):
+        return None
+    try:
+        if unit is not None:
+            value = float(text.removeprefix("+")) * unit
+        else:
+            pieces = _WITH_UNIT.findall(text)
+            if "".join(number + name for number, name in pieces) != text:
+                raise ValueError
+            value = sum(float(number) * _SPELLED.get(name, 1e-6) for number, name in pieces)
+    except ValueError:
+        raise Rejected("duration") from None
+    if not 0 <= value < 1e9:
+        raise Rejected("duration")
+    return value
+
+
+def count(text: str) -> int:
+    """Read a number of bytes; ``-``, empty and negative: 0.
+
+    Raises:
+        Rejected: not a number, or beyond 64 bits.
+    """
+    if text in ("", "-") or text.startswith("-"):
+        return 0
+    try:
+        value = int(text.removeprefix("+")) if text.isascii() else -1
+    except ValueError:
+        raise Rejected("bytes") from None
+    if not 0 <= value < 1 << 62:
+        raise Rejected("bytes")
+    return value
+
+
+def status(text: str) -> int:
+    """Read a status; of a list (nginx: one of each upstream) the last. ``-`` and -1: 0, no status line was sent.
+
+    Raises:
+        Rejected: not a number of up to three digits.
+    """
+    last = _LIST.split(text.strip())[-1]
+    if last in ("", "-", "-1"):
+        return 0
+    if not (last.isascii() and last.isdigit() and len(last) <= 3):
+        raise Rejected("status")
+    return int(last)

@@ -1,0 +1,336 @@
+"""A ``log_format`` of nginx or a ``LogFormat`` of Apache → a format.
+
+A format string is literals and variables in turn. Each variable has a kind, which says what its value can look like,
+and perhaps a slot, the raw field that it fills; the rest is skipped over. From these a strict pattern for clean lines
+and wider ones for all others are made.
+
+Source: https://nginx.org/en/docs/http/ngx_http_log_module.html,
+https://httpd.apache.org/docs/2.4/mod/mod_log_config.html#formats
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from logreplay.parsers.clock import Stamp
+from logreplay.parsers.fields import CLEAN
+from logreplay.parsers.layouts import Format, TextLayout
+from logreplay.parsers.record import LogreplayError
+
+Escape = Literal["default", "none"]
+
+MILLISECOND: Final = 1e-3
+MICROSECOND: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One variable of a format string.
+
+    Attributes:
+        slot: the raw field it fills; empty: skipped over.
+        kind: key of `_SHAPES`, or ``text``, ``user``, ``request``.
+        rank: of several variables for one slot the highest counts.
+        unit: of a duration, in seconds.
+        stamp: of a time.
+        shape: for kind ``shape``: the pattern of its values.
+    """
+
+    slot: str = ""
+    kind: str = "text"
+    rank: int = 0
+    unit: float = 1.0
+    stamp: Stamp | None = None
+    shape: str = ""
+
+
+_LIST: Final = r"(?:[-0-9.]+(?:(?:, | : |,|:)[-0-9.]+)*)?"
+
+_SHAPES: Final = {
+    "clf": (
+        r"[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2} [+-][0-9]{4}",
+        r"[0-9]{1,2}/[A-Za-z]{3}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?: ?[+-][0-9]{4}| ?)",
+    ),
+    "iso": (
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?",
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)? ?(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2})?",
+    ),
+    "epoch": (r"[0-9]+(?:\.[0-9]+)?", r"[0-9]+(?:\.[0-9]+)?"),
+    "status": (r"[0-9]{3}|-", _LIST),
+    "int": (r"[0-9]+|-", r"[-+]?[0-9]*"),
+    "seconds": (r"[0-9]+(?:\.[0-9]+)?|-", _LIST),
+    "list": (r"[0-9]+(?:\.[0-9]+)?|-", _LIST),
+    "query": (r"(?:\?[!#-\[\]-~]*)?", r"(?:\?.*?)?"),
+}
+"""Strict and wide pattern of each kind of value."""
+
+_NGINX: Final = {
+    "remote_addr": Field("client", "text", 1),
+    "remote_user": Field("user", "user"),
+    "time_local": Field("time", "clf", 1, stamp=Stamp("clf", "end")),
+    "time_iso8601": Field("time", "iso", 2, stamp=Stamp("iso", "end")),
+    "msec": Field("time", "epoch", 3, stamp=Stamp("epoch", "end")),
+    "request": Field("request", "request"),
+    "request_method": Field("op"),
+    "request_uri": Field("url", "target", 2),
+    "uri": Field("url", "path", 1),
+    "document_uri": Field("url", "path"),
+    "args": Field("args"),
+    "query_string": Field("args"),
+    "server_protocol": Field("protocol"),
+    "status": Field("rc", "status"),
+    "body_bytes_sent": Field("bytes", "int", 2),
+    "bytes_sent": Field("bytes", "int", 1),
+    "request_length": Field("request_bytes", "int"),
+    "request_time": Field("total", "seconds", 2),
+    "upstream_response_time": Field("total", "list", 1),
+    "upstream_header_time": Field("first", "list"),
+    "upstream_connect_time": Field("", "list"),
+    "upstream_status": Field("", "list"),
+    "upstream_response_length": Field("", "list"),
+    "connection": Field("", "int"),
+    "connection_requests": Field("", "int"),
+    "http_host": Field("host", "text", 2),
+    "host": Field("host", "text", 3),
+    "server_name": Field("host", "text", 1),
+    "http_referer": Field("referer"),
+    "http_user_agent": Field("agent"),
+    "http_x_forwarded_for": Field("forwarded"),
+    "request_body": Field("body"),
+}
+
+_APACHE: Final = {
+    "h": Field("client", "text", 1),
+    "a": Field("client", "text", 2),
+    "u": Field("user", "user"),
+    "r": Field("request", "request"),
+    "m": Field("op"),
+    "U": Field("url", "path", 1),
+    "q": Field("query", "query"),
+    "H": Field("protocol"),
+    "s": Field("rc", "status", 1),
+    ">s": Field("rc", "status", 2),
+    "b": Field("bytes", "int", 3),
+    "B": Field("bytes", "int", 2),
+    "O": Field("bytes", "int", 1),
+    "I": Field("request_bytes", "int"),
+    "D": Field("total", "int", 3, MICROSECOND),
+    "T": Field("total", "seconds", 1),
+    "v": Field("host", "text", 1),
+    "V": Field("host", "text", 2),
+    "p": Field("", "int"),
+    "P": Field("", "int"),
+    "k": Field("", "int"),
+    "S": Field("", "int"),
+    "{us}T": Field("total", "int", 3, MICROSECOND),
+    "{ms}T": Field("total", "int", 2, MILLISECOND),
+    "{s}T": Field("total", "seconds", 1),
+    "^FB": Field("first", "int", 1, MICROSECOND),
+    "{referer}i": Field("referer"),
+    "{user-agent}i": Field("agent"),
+    "{x-forwarded-for}i": Field("forwarded"),
+    "{host}i": Field("host", "text", 3),
+}
+
+_VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z0-9_]+)\}|([A-Za-z0-9_]+))")
+_DIRECTIVE: Final = re.compile(
+    r"%(?:%|(?:!?[0-9]{3}(?:,[0-9]{3})*)?([<>]?)(\{[^}]*\})?([<>]?)(\^[A-Za-z]{2}|[A-Za-z]))"
+)
+_STRFTIME: Final = {
+    "Y": r"[0-9]{4}",
+    "b": r"[A-Za-z]{3}",
+    "h": r"[A-Za-z]{3}",
+    "B": r"[A-Za-z]+",
+    "a": r"[A-Za-z]{3}",
+    "j": r"[0-9]{3}",
+    "e": r"[ 0-9][0-9]",
+    "z": r"[+-][0-9]{4}",
+    "F": r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    "T": r"[0-9]{2}:[0-9]{2}:[0-9]{2}",
+    "R": r"[0-9]{2}:[0-9]{2}",
+    "D": r"[0-9]{2}/[0-9]{2}/[0-9]{2}",
+    "p": r"[AP]M",
+    "3f": r"[0-9]{3}",
+    "6f": r"[0-9]{6}",
+    **dict.fromkeys("mdHMSyI", r"[0-9]{2}"),
+}
+
+
+def nginx_format(text: str, name: str = "log_format", escape: Escape = "default") -> Format:
+    """Compile the string of a ``log_format``, as nginx sees it after its own unquoting.
+
+    Args:
+        text: for example ``$remote_addr [$time_local] "$request" $status $request_time``.
+        name: of the format, for reports.
+        escape: as in the directive; a format for ``json`` is read as JSON, see `logreplay.parsers.json_lines`.
+
+    Raises:
+        LogreplayError: no variable at all, or none that says what was requested.
+    """
+    tokens: list[str | Field] = []
+    end = 0
+    for match in _VARIABLE.finditer(text):
+        tokens += [text[end : match.start()], _NGINX.get(match[1] or match[2], Field())]
+        end = match.end()
+    tokens.append(text[end:])
+    return _compile(tokens, name, "nginx", escape == "default", text)
+
+
+def apache_format(text: str, name: str = "LogFormat") -> Format:
+    """Compile the string of a ``LogFormat``, as Apache sees it after its own unquoting.
+
+    Raises:
+        LogreplayError: no directive at all, or none that says what was requested.
+    """
+    tokens: list[str | Field] = []
+    end = 0
+    for match in _DIRECTIVE.finditer(text):
+        tokens.append(text[end : match.start()])
+        end = match.end()
+        if match[4] is None:
+            tokens.append("%")
+        else:
+            tokens += _directive(match[1] or match[3], (match[2] or "")[1:-1], match[4])
+    tokens.append(text[end:])
+    return _compile(_join_times(tokens), name, "apache", True, text)
+
+
+def _directive(which: str, argument: str, letter: str) -> list[str | Field]:
+    if letter == "t":
+        return ["[", Field("time", "clf", 2, stamp=Stamp("clf")), "]"] if not argument else [_time(argument)]
+    if letter == "a" and argument:
+        return [Field()]
+    key = f"{{{argument.lower()}}}{letter}" if argument and letter not in "uvVpP" else letter
+    return [_APACHE.get(which + key if which + key in _APACHE else key, Field())]
+
+
+def _time(argument: str) -> Field:
+    prefix, _, rest = argument.rpartition(":") if argument.startswith(("begin:", "end:")) else ("", "", argument)
+    at: Literal["start", "end"] = "end" if prefix == "end" else "start"
+    rank = 0 if at == "end" else 10
+    if argument.startswith(("begin:", "end:")) and not rest:
+        rest = argument.partition(":")[2]
+    fixed = {
+        "sec": Field("time", "epoch", rank + 1, stamp=Stamp("epoch", at)),
+        "%s": Field("time", "epoch", rank + 1, stamp=Stamp("epoch", at)),
+        "msec": Field("time", "epoch", rank + 3, stamp=Stamp("epoch", at, 1000)),
+        "usec": Field("time", "epoch", rank + 4, stamp=Stamp("epoch", at, 1)),
+        "msec_frac": Field("", "shape", shape=_STRFTIME["3f"], stamp=Stamp("pattern", at, pattern="%3f")),
+        "usec_frac": Field("", "shape", shape=_STRFTIME["6f"], stamp=Stamp("pattern", at, pattern="%6f")),
+    }
+    if rest in fixed:
+        return fixed[rest]
+    shape = re.sub(
+        r"%[EO_0^#-]?([A-Za-z])|([^%]+)", lambda m: _STRFTIME.get(m[1], ".+?") if m[1] else re.escape(m[2]), rest
+    )
+    return Field("time", "shape", rank + 2, stamp=Stamp("pattern", at, pattern=rest), shape=shape)
+
+
+def _join_times(tokens: Sequence[str | Field]) -> list[str | Field]:
+    """Make one field of the pieces of one time, such as ``%{%T}t.%{usec_frac}t``."""
+    joined: list[str | Field] = []
+    for token in (t for t in tokens if t != ""):
+        before = joined[-2:]
+        gap = before[-1] if before and isinstance(before[-1], str) else ""
+        last = before[0] if gap and len(before) == 2 else joined[-1] if joined else None
+        if (
+            isinstance(token, Field)
+            and isinstance(last, Field)
+            and token.stamp
+            and last.stamp
+            and token.stamp.kind == last.stamp.kind == "pattern"
+            and len(gap) <= 3
+        ):
+            del joined[len(joined) - (2 if gap else 1) :]
+            pattern = last.stamp.pattern + gap.replace("%", "%%") + token.stamp.pattern
+            token = replace(
+                last,
+                slot="time",
+                rank=max(last.rank, token.rank) + 1,
+                stamp=replace(last.stamp, pattern=pattern),
+                shape=last.shape + re.escape(gap) + token.shape,
+            )
+        joined.append(token)
+    return joined
+
+
+def _compile(tokens: Sequence[str | Field], name: str, server: str, escaped: bool, text: str) -> Format:
+    """Give each slot to one field, and make the patterns."""
+    fields = [token for token in tokens if isinstance(token, Field)]
+    if not fields:
+        raise LogreplayError(f"log format {text!r}: no variable in it; write it as in the server's configuration")
+    owners: dict[str, Field] = {}
+    places: dict[str, int] = {}
+    for place, token in enumerate(tokens):
+        if (
+            isinstance(token, Field)
+            and token.slot
+            and (token.slot not in owners or token.rank > owners[token.slot].rank)
+        ):
+            owners[token.slot], places[token.slot] = token, place
+    if "request" in places:
+        for slot in ("op", "url", "query", "args", "protocol"):
+            places.pop(slot, None)
+    elif "url" not in places:
+        raise LogreplayError(f"log format {text!r}: it does not log the request ($request, $request_uri, %r, %U)")
+    wanted = set(places.values())
+    fast, careful, last_resort = "", "", ""
+    for place, token in enumerate(tokens):
+        if isinstance(token, str):
+            fast += re.escape(token)
+            wide = re.sub(r"(?:\\? )+", " +", re.escape(token))
+            careful, last_resort = careful + wide, last_resort + wide
+            continue
+        before = tokens[place - 1] if place else ""
+        after = tokens[place + 1] if place + 1 < len(tokens) else ""
+        strict, wide, widest = _patterns(token, before, after, escaped, server)
+        group = token.slot if place in wanted else ""
+        fast += _strict_group(group, strict)
+        careful += _group(group, wide)
+        last_resort += _group(group, widest)
+    total, first, time = (owners.get(slot, Field()) for slot in ("total", "first", "time"))
+    return Format(
+        name=name,
+        server=server,
+        escaped=escaped,
+        layout=TextLayout(
+            f"^{fast}$", tuple(dict.fromkeys(f"^{p}\\s*$" for p in (careful, last_resort))), frozenset(places)
+        ),
+        stamp=time.stamp or Stamp("none"),
+        total_unit=total.unit,
+        first_unit=first.unit,
+    )
+
+
+def _group(name: str, pattern: str) -> str:
+    return f"(?P<{name}>{pattern})" if name else f"(?:{pattern})"
+
+
+def _strict_group(name: str, pattern: str) -> str:
+    if name == "request":
+        return rf"(?P<op>[A-Z]+) (?P<url>/{CLEAN}*)(?: (?P<protocol>HTTP/[0-9.]+))?"
+    if name == "url":
+        return rf"(?P<url>/{pattern})"
+    return _group(name, pattern)
+
+
+def _patterns(
+    field: Field, before: str | Field, after: str | Field, escaped: bool, server: str
+) -> tuple[str, str, str]:
+    """Strict, wide and widest pattern of a value in its place."""
+    if field.kind == "shape":
+        return field.shape, field.shape, field.shape
+    if field.kind in _SHAPES:
+        strict, wide = _SHAPES[field.kind]
+        return strict, wide, wide
+    quoted = isinstance(before, str) and before.endswith('"') and isinstance(after, str) and after.startswith('"')
+    stops = "\\\\" + (re.escape(after[0]) if isinstance(after, str) and after else "")
+    if field.kind in ("target", "path") or field.slot in ("url", "op"):
+        stops += ' "' + (r"\?" if field.kind == "path" and isinstance(after, Field) else "")
+    strict = f"[ -~--[{stops}]]*" + ("?" if isinstance(after, Field) else "")
+    widest = ".*" if field.kind == "user" else ".*?"
+    if quoted and escaped:
+        wide = '[^"]*' if server == "nginx" else r'(?:[^"\\]|\\.)*'
+        return strict, wide, widest
+    return strict, widest, widest

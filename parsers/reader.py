@@ -1,0 +1,173 @@
+"""Files → blocks of whole lines: compression by content, any line length, flat memory."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import zstandard
+
+from logreplay.parsers.record import LogreplayError
+
+BLOCK: Final = 4 << 20
+"""Bytes read at a time; a block is a little longer or shorter, as its last line ends."""
+
+_SAMPLE: Final = 1 << 18
+
+_MAGIC: Final = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of a file.
+
+    Attributes:
+        data: the bytes, each line with its line end but perhaps the last of the file.
+        first: number of the first line in the file, from 1.
+        read: bytes of the file (compressed, if it is) consumed so far, for progress.
+    """
+
+    data: bytes
+    first: int
+    read: int
+
+    def lines(self) -> pl.Series:
+        """The lines without their line ends, one character a byte (Latin-1), so that no byte is lost."""
+        data = self.data if self.data.endswith(b"\n") else self.data + b"\n"
+        if not data.isascii():
+            data = data.decode("latin-1").encode()
+        lines = split_lines(data)
+        return lines.str.strip_suffix("\r") if b"\r\n" in data else lines
+
+    def raw_lines(self) -> list[bytes]:
+        """The same lines as they stand in the file, without the newline."""
+        lines = self.data.split(b"\n")
+        return lines[:-1] if self.data.endswith(b"\n") else lines
+
+
+def split_lines(data: bytes) -> pl.Series:
+    """Cut UTF-8 text that ends with a newline into its lines, without copying it."""
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
+    offsets = np.zeros(len(ends) + 1, np.int64)
+    offsets[1:] = ends + 1
+    array = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
+    return pl.Series("text", array).str.strip_suffix("\n")
+
+
+class Source:
+    """One log, opened. ``size`` is 0 where it is not known (a pipe)."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Open a log; ``-`` is standard input.
+
+        Raises:
+            LogreplayError: no such file, or not readable.
+        """
+        self.name = "standard input" if str(path) == "-" else str(path)
+        self.size = 0
+        try:
+            if str(path) == "-":
+                self._raw: BinaryIO = sys.stdin.buffer
+            else:
+                if Path(path).is_dir():
+                    raise LogreplayError(f"{path}: is a folder; name the log files in it")
+                self._raw = open(path, "rb")  # noqa: SIM115  # closed by close()
+                self.size = Path(path).stat().st_size
+        except FileNotFoundError:
+            raise LogreplayError(f"{path}: no such file") from None
+        except OSError as error:
+            raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
+        head = self._raw.read(6)
+        self.compression = next((name for magic, name in _MAGIC if head.startswith(magic)), "")
+        self._counted = _Counted(self._raw, head)
+        self._stream = _decompressed(io.BufferedReader(self._counted, 1 << 16), self.compression)
+        self._pushed = b""
+        self.truncated = False
+
+    def sample(self) -> bytes:
+        """Return whole lines from all over the log, or from the beginning of a compressed log or a pipe."""
+        if self.compression or not self.size:
+            self._pushed = self._read(_SAMPLE)
+            return self._pushed[: self._pushed.rfind(b"\n") + 1] or self._pushed
+        pieces = []
+        for place in (0, self.size // 2, self.size - _SAMPLE):
+            piece = os.pread(self._raw.fileno(), _SAMPLE, max(place, 0))
+            if place > 0:
+                piece = piece[piece.find(b"\n") + 1 :]
+            pieces.append(piece[: piece.rfind(b"\n") + 1] or piece + b"\n")
+            if self.size <= _SAMPLE:
+                break
+        return b"".join(pieces)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._raw is not sys.stdin.buffer:
+            self._raw.close()
+
+    def blocks(self, size: int = BLOCK) -> Iterator[Block]:
+        """Yield the rest of the log, whole lines at a time.
+
+        A compressed file that ends too soon, or is damaged, gives what could be read; `truncated` says so.
+        """
+        first, pieces = 1, list[bytes]()
+        while data := self._pushed or self._read(size):
+            self._pushed = b""
+            cut = data.rfind(b"\n") + 1
+            if not cut:
+                pieces.append(data)
+                continue
+            block = Block(b"".join((*pieces, data[:cut])), first, self._counted.count)
+            pieces = [data[cut:]]
+            yield block
+            first += block.data.count(b"\n")
+        if last := b"".join(pieces):
+            yield Block(last, first, self._counted.count)
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return self._stream.read(size)
+        except (EOFError, OSError, lzma.LZMAError, zstandard.ZstdError, ValueError) as error:
+            if not self.compression:
+                raise LogreplayError(f"{self.name}: cannot be read: {error}") from None
+            self.truncated = True
+            return b""
+
+
+class _Counted(io.RawIOBase):
+    """A stream that gives back the bytes looked at first, and counts."""
+
+    def __init__(self, stream: BinaryIO, head: bytes) -> None:
+        self._stream, self._head, self.count = stream, head, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
+        data = self._head or self._stream.read(len(buffer))
+        self._head = b""
+        data, self._head = data[: len(buffer)], data[len(buffer) :]
+        buffer[: len(data)] = data
+        self.count += len(data)
+        return len(data)
+
+
+def _decompressed(stream: io.BufferedReader, compression: str) -> BinaryIO:
+    match compression:
+        case "gzip":
+            return gzip.GzipFile(fileobj=stream)  # type: ignore[return-value]  # reads several members
+        case "bzip2":
+            return bz2.BZ2File(stream)  # type: ignore[return-value]
+        case "xz":
+            return lzma.LZMAFile(stream)  # type: ignore[return-value]
+        case "zstd":
+            return zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+    return stream

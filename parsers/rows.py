@@ -1,0 +1,214 @@
+"""Lines → typed rows: the fast path over whole blocks, the careful path for the lines it refuses.
+
+Every line gets exactly one fate: a row, blank, unreplayable or rejected; the last two with a reason.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from logreplay.parsers import clock, fields
+from logreplay.parsers.layouts import Format
+
+TEXTS: Final = ("client", "host", "user", "referer", "agent", "protocol", "body")
+
+ROW_SCHEMA: Final[dict[str, type[pl.DataType]]] = {
+    "line": pl.UInt32,
+    "us": pl.Int64,
+    "whole": pl.Boolean,
+    "back": pl.Int64,
+    "latency": pl.Float64,
+    "xfertime": pl.Float64,
+    "bytes": pl.Int64,
+    "url": pl.String,
+    "rc": pl.Int64,
+    "op": pl.String,
+    **dict.fromkeys(TEXTS, pl.String),
+    "request_bytes": pl.Int64,
+}
+"""``line``: index of the line in its block. ``us``: the stamp as logged, microseconds since 1970 UTC; ``whole``: it
+has no digits below a second; ``back``: what lies between it and the start of the request, microseconds. The others
+are those of the normalized record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A line that became no row: its index in the block, ``unreplayable`` or ``rejected``, and why."""
+
+    line: int
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What became of the lines of a block: ``len(lines) = rows.height + len(refusals) + blank``."""
+
+    rows: pl.DataFrame
+    refusals: Sequence[Refusal]
+    blank: int
+    naive: int
+
+
+def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "") -> Parsed:
+    """Read a block of lines.
+
+    Args:
+        lines: without line ends, one character a byte.
+        formats: the main one first; the others are tried on lines that it does not fit.
+        zone: for stamps that carry none.
+    """
+    frame = pl.DataFrame({"line": pl.int_range(len(lines), dtype=pl.UInt32, eager=True), "text": lines})
+    found: list[pl.DataFrame] = []
+    refusals: list[Refusal] = []
+    naive = 0
+    for format in formats:
+        raw = format.layout.split(frame["text"])
+        fits = _fits(raw)
+        if fits.any():
+            rows, bad, without_zone = _with_time(
+                _typed(raw, format).with_columns(frame["line"]).filter(fits), format, zone
+            )
+            found.append(rows)
+            refusals += bad
+            naive += without_zone
+            frame = frame.filter(~fits)
+        if not frame.height:
+            break
+    if frame.height:
+        frame = frame.filter(~_is_blank(frame["text"]))
+    blank = len(lines) - frame.height - sum(rows.height for rows in found) - len(refusals)
+    for format in formats:
+        if not frame.height:
+            break
+        raw = format.layout.split_carefully(frame["text"])
+        fits = _fits(raw)
+        if fits.any():
+            tidy, bad = _careful(raw.with_columns(frame["line"]).filter(fits), format)
+            rows, late, without_zone = _with_time(tidy, format, zone)
+            found.append(rows)
+            refusals += bad + late
+            naive += without_zone
+            frame = frame.filter(~fits)
+    refusals += [Refusal(line, "rejected", "layout") for line in frame["line"]]
+    rows = pl.concat(found) if found else pl.DataFrame(schema=ROW_SCHEMA)
+    return Parsed(rows.sort("line") if len(found) > 1 else rows, refusals, blank, naive)
+
+
+def _fits(raw: pl.DataFrame) -> pl.Series:
+    for name in ("rc", "url", "request", "op"):
+        if name in raw.columns:
+            return raw[name].is_not_null()
+    raise AssertionError("a layout delivers the request")
+
+
+def _is_blank(text: pl.Series) -> pl.Series:
+    return text.str.contains(r"^\s*(?:#|$)")
+
+
+def _typed(raw: pl.DataFrame, format: Format) -> pl.DataFrame:
+    """Clean raw fields → rows without times; what is not there is null."""
+    have = set(raw.columns)
+
+    def number(name: str) -> pl.Expr:
+        return pl.col(name).cast(pl.Int64, strict=False).fill_null(0) if name in have else pl.lit(0, pl.Int64)
+
+    def seconds(name: str, unit: float | None) -> pl.Expr:
+        if name not in have:
+            return pl.lit(None, pl.Float64)
+        return pl.col(name).cast(pl.Float64, strict=False) * (unit or 1.0)
+
+    def text(name: str) -> pl.Expr:
+        if name not in have:
+            return pl.lit(None, pl.String).alias(name)
+        return pl.when(pl.col(name) != "-").then(pl.col(name)).alias(name)
+
+    url = pl.col("url")
+    if "query" in have:
+        url = url + pl.col("query").fill_null("")
+    if "args" in have:
+        url = url + pl.when(pl.col("args").is_in(["", "-"])).then(pl.lit("")).otherwise("?" + pl.col("args"))
+    total, first = seconds("total", format.total_unit), seconds("first", format.first_unit)
+    latency = pl.coalesce(pl.min_horizontal(first, total), pl.lit(0.0)) if "first" in have else total.fill_null(0.0)
+    xfertime = (total - latency).fill_null(0.0) if "first" in have else pl.lit(0.0)
+    columns = {
+        "time": pl.col("time") if "time" in have else pl.lit(""),
+        "latency": latency,
+        "xfertime": xfertime,
+        "bytes": number("bytes"),
+        "url": url,
+        "rc": number("rc"),
+        "op": pl.col("op") if "op" in have else pl.lit("GET"),
+        **{name: text(name) for name in TEXTS},
+        "request_bytes": number("request_bytes") if "request_bytes" in have else pl.lit(None, pl.Int64),
+    }
+    return raw.select(expression.alias(name) for name, expression in columns.items())
+
+
+def _careful(raw: pl.DataFrame, format: Format) -> tuple[pl.DataFrame, list[Refusal]]:
+    """Raw fields with escapes, lists, odd requests → rows without times."""
+    rows: list[dict[str, Any]] = []
+    refusals: list[Refusal] = []
+    for row in raw.rows(named=True):
+        try:
+            rows.append(_tidy(row, format))
+        except fields.Unreplayable as reason:
+            refusals.append(Refusal(row["line"], "unreplayable", str(reason)))
+        except fields.Rejected as reason:
+            refusals.append(Refusal(row["line"], "rejected", str(reason)))
+    schema = {name: dtype for name, dtype in ROW_SCHEMA.items() if name not in ("us", "whole", "back")}
+    return pl.DataFrame(rows, schema={**schema, "time": pl.String}, orient="row"), refusals
+
+
+def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
+    decode = fields.unescape if format.escaped else str
+
+    def text(name: str) -> str:
+        return decode(row.get(name) or "")
+
+    total = fields.seconds(row.get("total") or "", format.total_unit)
+    first = fields.seconds(row.get("first") or "", format.first_unit)
+    latency = min((value for value in (first, total) if value is not None), default=0.0)
+    rc = fields.status(row.get("rc") or "")
+    sizes = fields.count(row.get("bytes") or ""), fields.count(row.get("request_bytes") or "")
+    if row.get("request") is not None:
+        request = fields.request(text("request"))
+    else:
+        query = text("query") or ("?" + text("args") if text("args") not in ("", "-") else "")
+        request = fields.parts(text("op") if "op" in row else "GET", text("url") + query, text("protocol"))
+    agent = fields.free_text(text("agent"))
+    if agent.endswith("(internal dummy connection)"):
+        raise fields.Unreplayable("Apache's own dummy connection")
+    return {
+        "line": row["line"],
+        "time": row.get("time") or "",
+        "latency": latency,
+        "xfertime": max((total or 0.0) - latency, 0.0),
+        "bytes": sizes[0],
+        "url": request.url,
+        "rc": rc,
+        "op": request.op,
+        "client": fields.address(text("client")) or None,
+        "host": request.host or fields.free_text(text("host")) or None,
+        "user": fields.free_text(text("user")) or None,
+        "referer": fields.free_text(text("referer")) or None,
+        "agent": agent or None,
+        "protocol": request.protocol or None,
+        "body": fields.free_text(text("body")) or None,
+        "request_bytes": sizes[1] if "request_bytes" in row else None,
+    }
+
+
+def _with_time(rows: pl.DataFrame, format: Format, zone: str) -> tuple[pl.DataFrame, list[Refusal], int]:
+    instants = clock.read(rows["time"], format.stamp, zone)
+    taken = ((pl.col("latency") + pl.col("xfertime")) * clock.SECOND).round().cast(pl.Int64)
+    timed = rows.with_columns(
+        us=instants.us, whole=instants.whole, back=taken if format.stamp.at == "end" else pl.lit(0, pl.Int64)
+    ).select(*ROW_SCHEMA)
+    bad = timed["us"].is_null()
+    if not bad.any():
+        return timed, [], instants.naive
+    refusals = [Refusal(line, "rejected", "time stamp") for line in timed.filter(bad)["line"]]
+    return timed.filter(~bad), refusals, instants.naive

@@ -1,0 +1,63 @@
+"""``logreplay convert`` as a user types it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SAMPLE = Path(__file__).parents[2] / "sample_logs" / "nginx_request_time.log"
+
+
+def run(folder: Path, *words: str, **more: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "logreplay.cli.main", "convert", *words]
+    return subprocess.run(command, cwd=folder, text=True, timeout=60, **{"capture_output": True, **more})  # type: ignore[call-overload, no-any-return]
+
+
+def test_a_log_becomes_a_csv_in_the_current_folder(tmp_path: Path) -> None:
+    done = run(tmp_path, str(SAMPLE))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (tmp_path / "nginx_request_time.csv").exists()
+    assert done.stderr.splitlines()[-1] == "nginx_request_time.csv, nginx_request_time.rejects"
+    assert " lines = " in done.stderr
+
+
+def test_json_is_all_that_stands_on_stdout(tmp_path: Path) -> None:
+    summary = json.loads(run(tmp_path, str(SAMPLE), "--json", "-q").stdout)
+    assert summary["lines"] == sum(summary[word] for word in ("converted", "unreplayable", "rejected", "blank"))
+    assert summary["output"] == "nginx_request_time.csv"
+
+
+def test_the_csv_can_go_to_stdout(tmp_path: Path) -> None:
+    done = run(tmp_path, str(SAMPLE), "-o", "-", "--rejects", "x.rejects")
+    assert done.stdout.startswith("date,time,latency,")
+    assert sorted(os.listdir(tmp_path)) == ["x.rejects"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = run(tmp_path, str(SAMPLE), "-q", "-o", "-", capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: standard output: disk full")
+
+
+def test_errors_are_one_line_and_exit_code_1(tmp_path: Path) -> None:
+    done = run(tmp_path, "nope.log")
+    assert (done.returncode, done.stderr) == (1, "Error: nope.log: no such file\n")
+
+
+def test_an_output_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    done = run(tmp_path, str(SAMPLE), "-o", "no/such/folder.csv")
+    assert done.returncode == 1
+    assert done.stderr.endswith("Error: no/such/folder.csv: cannot be written: No such file or directory\n")
+
+
+def test_a_second_run_does_not_overwrite_the_first(tmp_path: Path) -> None:
+    run(tmp_path, str(SAMPLE))
+    before = (tmp_path / "nginx_request_time.csv").read_bytes()
+    assert run(tmp_path, str(SAMPLE)).returncode == 1
+    assert (tmp_path / "nginx_request_time.csv").read_bytes() == before
+    assert run(tmp_path, str(SAMPLE), "--force").returncode == 0

@@ -1,0 +1,207 @@
+"""Access logs become normalized records, and every line is accounted for."""
+
+import gzip
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.parsers.convert import ConvertOptions, ConvertReport, convert, output_for
+from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, scan, start_time
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample_logs"
+SHARED = ROOT.parent / "shared" / "logs"
+
+LINE = '10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a?b=c HTTP/1.1" 200 17 "http://r/" "curl/8.5.0" 0.250'
+
+
+def converted(tmp_path: Path, *lines: str | bytes, options: ConvertOptions | None = None) -> pl.DataFrame:
+    log = tmp_path / "access.log"
+    log.write_bytes(b"".join(line.encode() + b"\n" if isinstance(line, str) else line for line in lines))
+    convert([log], tmp_path / "access.csv", options)
+    return scan(tmp_path / "access.csv").collect()
+
+
+def account(report: ConvertReport) -> tuple[int, int, int, int, int]:
+    return report.lines, report.converted, report.unreplayable, report.rejected, report.blank
+
+
+def test_a_line_becomes_a_record(tmp_path: Path) -> None:
+    assert converted(tmp_path, LINE).row(0, named=True) == {
+        "date": "2026-11-20",
+        "time": "17:58:56.250000",  # the middle of the second, less the request time, in UTC
+        "latency": 0.25,
+        "xfertime": 0.0,
+        "thinktime": 0.0,
+        "bytes": 17,
+        "url": "/a?b=c",
+        "rc": 200,
+        "op": "GET",
+        "client": "10.0.0.7",
+        "host": None,
+        "referer": "http://r/",
+        "agent": "curl/8.5.0",
+        "protocol": "HTTP/1.1",
+        "user": None,
+    }
+
+
+def test_the_core_columns_come_first(tmp_path: Path) -> None:
+    assert tuple(converted(tmp_path, LINE).columns[:9]) == CORE_COLUMNS
+
+
+def test_lines_of_one_second_are_spread_over_it_in_file_order(tmp_path: Path) -> None:
+    lines = [LINE.replace("/a?b=c", f"/{n}").replace("0.250", "0.000") for n in range(4)]
+    rows = converted(tmp_path, *lines)
+    assert rows["url"].to_list() == ["/0", "/1", "/2", "/3"]
+    assert [text[9:] for text in rows["time"]] == ["125000", "375000", "625000", "875000"]
+
+
+def test_rows_come_in_order_of_start(tmp_path: Path) -> None:
+    slow = LINE.replace("/a?b=c", "/slow").replace("0.250", "30.000")
+    rows = converted(tmp_path, *(LINE.replace(":56 ", f":{s:02} ") for s in range(50)), slow)
+    starts = rows.select(start_time()).to_series()
+    assert starts.is_sorted()
+    assert rows["url"].to_list().index("/slow") in range(24, 29)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.glob("*.log")))
+def test_sample_logs_convert(name: str, tmp_path: Path) -> None:
+    report = convert([SAMPLES / name], tmp_path / "out.csv")
+    assert report.lines == len((SAMPLES / name).read_bytes().splitlines())
+    assert report.converted > 0.9 * report.lines
+    assert scan(tmp_path / "out.csv").collect().height == report.converted
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared logs are not here")
+def test_ten_thousand_real_lines_are_accounted_for(tmp_path: Path) -> None:
+    report = convert([SHARED / "apache_elastic_10k.log"], tmp_path / "out.csv")
+    assert account(report) == (10_000, 9_999, 0, 1, 0)
+    assert report.first_bad == [(str(SHARED / "apache_elastic_10k.log"), 8899, "rejected: layout")]
+
+
+def test_bad_lines_are_kept_with_number_and_reason(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    bad = b"caf\xe9 \x00 \xff garbage\r"
+    tls = LINE.replace("GET /a?b=c HTTP/1.1", r"\x16\x03\x01").encode()
+    log.write_bytes(LINE.encode() + b"\n" + bad + b"\n\n# comment\n" + tls + b"\n" + LINE.encode())
+    report = convert([log], tmp_path / "out.csv")
+    assert account(report) == (6, 2, 1, 1, 2)
+    rejects = (tmp_path / "out.rejects").read_bytes()
+    assert rejects == b"2 rejected: layout\t" + bad + b"\n5 unreplayable: not HTTP: binary\t" + tls + b"\n"
+    assert report.sentence() == "6 lines = 2 converted + 1 unreplayable + 1 rejected + 2 blank"
+
+
+def test_no_reject_file_without_rejects(tmp_path: Path) -> None:
+    converted(tmp_path, LINE)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["access.csv", "access.log"]
+
+
+@pytest.mark.parametrize(
+    ("logged", "op", "url", "host"),
+    [
+        (r"GET /caf\xC3\xA9 HTTP/1.1", "GET", "/caf%C3%A9", None),
+        (r"GET /\x22q\x5C HTTP/1.1", "GET", "/%22q\\", None),
+        (r"GET /\"q\\ HTTP/1.1", "GET", "/%22q\\", None),
+        ("GET /with space/file HTTP/1.1", "GET", "/with%20space/file", None),
+        ("GET /dspace  HTTP/1.1", "GET", "/dspace", None),
+        ("GET /simple09", "GET", "/simple09", None),
+        ("GET http://u:p@example.com:80/p?q HTTP/1.1", "GET", "/p?q", "example.com:80"),
+        ("GET http://example.com?q HTTP/1.1", "GET", "/?q", "example.com"),
+        ("PROPFIND /%zz//a/../b?c=%e9 HTTP/1.1", "PROPFIND", "/%zz//a/../b?c=%e9", None),
+        ("OPTIONS * HTTP/1.1", "OPTIONS", "*", None),
+    ],
+)
+def test_targets_are_kept_byte_for_byte(tmp_path: Path, logged: str, op: str, url: str, host: str | None) -> None:
+    row = converted(tmp_path, LINE.replace("GET /a?b=c HTTP/1.1", logged)).row(0, named=True)
+    assert (row["op"], row["url"], row["host"]) == (op, url, host)
+
+
+@pytest.mark.parametrize(
+    ("logged", "reason"),
+    [
+        ("", "no request"),
+        ("-", "no request"),
+        (r"\x16\x03\x01\x00\xC8", "not HTTP: binary"),
+        ("HELP", "not HTTP: one word"),
+        ("CONNECT example.com:443 HTTP/1.1", "CONNECT"),
+        ("PRI * HTTP/2.0", "preface of HTTP/2"),
+        ("GET example.com/ HTTP/1.1", "target is no path"),
+    ],
+)
+def test_what_cannot_be_sent_again_is_counted_and_named(tmp_path: Path, logged: str, reason: str) -> None:
+    log = tmp_path / "access.log"
+    log.write_text(LINE + "\n" + LINE.replace("GET /a?b=c HTTP/1.1", logged) + "\n")
+    report = convert([log], tmp_path / "out.csv")
+    assert account(report) == (2, 1, 1, 0, 0)
+    assert report.reasons == {f"unreplayable: {reason}": 1}
+
+
+def test_a_user_that_imitates_a_time_stamp_moves_nothing(tmp_path: Path) -> None:
+    user = r"ev\x22il] [x [01/Jan/1999:00:00:00 +0000] y"
+    row = converted(tmp_path, LINE.replace(" - - [", f" - {user} [")).row(0, named=True)
+    assert (row["date"], row["client"]) == ("2026-11-20", "10.0.0.7")
+    assert row["user"] == 'ev"il] [x [01/Jan/1999:00:00:00 +0000] y'
+
+
+def test_no_control_character_reaches_the_csv(tmp_path: Path) -> None:
+    rows = converted(tmp_path, LINE.replace("curl/8.5.0", r"a\x0Ab\x1B[31m"))
+    assert rows["agent"].to_list() == [r"a\x0Ab\x1B[31m"]
+    assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", (tmp_path / "access.csv").read_bytes())
+
+
+def test_gz_crlf_and_a_last_line_without_newline(tmp_path: Path) -> None:
+    log = tmp_path / "access.log.1.gz"
+    log.write_bytes(gzip.compress(LINE.encode() + b"\r\n") + gzip.compress(LINE.encode()))
+    assert account(convert([log], tmp_path / "out.csv")) == (2, 2, 0, 0, 0)
+
+
+def test_a_cut_gz_gives_what_could_be_read_and_says_so(tmp_path: Path) -> None:
+    log = tmp_path / "access.gz"
+    import random
+
+    text = "".join(LINE.replace("/a?b=c", f"/{random.Random(n).random()}") + "\n" for n in range(3000))
+    log.write_bytes(gzip.compress(text.encode())[:-3000])
+    report = convert([log], tmp_path / "out.csv")
+    assert 1000 < report.converted < 3000
+    assert report.notes == [f"{log}: the gzip data end too soon or are damaged"]
+
+
+def test_a_line_of_ten_megabytes_is_a_line(tmp_path: Path) -> None:
+    rows = converted(tmp_path, LINE, LINE.replace("curl", "x" * 10_000_000), LINE)
+    assert [len(agent) for agent in rows["agent"]] == [10, 10_000_006, 10]
+
+
+def test_the_output_name_comes_from_the_log() -> None:
+    assert [str(output_for(f"logs/{name}")) for name in ("access.log", "access.log.1.gz", "x")] == [
+        "access.csv",
+        "access.csv",
+        "x.csv",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (None, "{log}: no such file"),
+        (b"", "{log}: empty log: nothing to convert"),
+        (b"\n\n", "{log}: empty log: nothing to convert"),
+        (b"root:x:0\n", "{log}: not an access log, or in an unknown format: 0% of 1 sample lines fit"),
+    ],
+)
+def test_errors_say_what_is_wrong(tmp_path: Path, content: bytes | None, text: str) -> None:
+    log = tmp_path / "access.log"
+    if content is not None:
+        log.write_bytes(content)
+    with pytest.raises(LogreplayError, match="^" + re.escape(text.format(log=log))):
+        convert([log], tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_results_are_overwritten_only_by_force(tmp_path: Path) -> None:
+    converted(tmp_path, LINE)
+    with pytest.raises(LogreplayError, match="exists already"):
+        converted(tmp_path, LINE)
+    assert converted(tmp_path, LINE, LINE, options=ConvertOptions(force=True)).height == 2
