@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import polars as pl
 
-from logreplay.analysis.comparison import TOLERANCE, Change
+from logreplay.analysis.comparison import TOLERANCE, Change, Comparison
 from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, column, logarithmic, plain_numbers
 
 if TYPE_CHECKING:
@@ -110,11 +109,12 @@ def ratios(ax: "Axes", pairs: "Table") -> "Axes":
     return ax
 
 
-def named_changes(table: pl.DataFrame, by: str) -> dict[str, Change]:
-    """Return the rows of `Comparison.by_step` or ``by_route`` as changes by name."""
-    return {
-        f"{row[by]:g}/s" if isinstance(row[by], float) else str(row[by]): Change(
-            row["ratio"], row["low"], row["high"], row["count"], row["blocks"]
-        )
-        for row in table.iter_rows(named=True)
+def shown(found: Comparison) -> dict[str, Change]:
+    """Return what `changes` draws of a comparison: the change of all pairs, of the routes, of the percentiles."""
+    if found.change is None or not found.paired:
+        return dict(found.quantiles)
+    routes = {
+        row["route"]: Change(row["ratio"], row["low"], row["high"], row["count"], row["blocks"])
+        for row in found.by_route.iter_rows(named=True)
     }
+    return {"all, request by request": found.change, **routes, **found.quantiles}

@@ -121,13 +121,7 @@ def _print_statuses(found: "Comparison | Fidelity") -> None:
 def _draw(found: "Comparison", output: Path, tolerance: float) -> None:
     from logreplay.analysis import plots, plots_compare
 
-    shown = dict(found.quantiles)
-    if found.change is not None and found.paired:
-        shown = {
-            "all, request by request": found.change,
-            **plots_compare.named_changes(found.by_route, "route"),
-            **shown,
-        }
+    shown = plots_compare.shown(found)
 
     def draw(ax: "Axes") -> None:
         plots_compare.changes(ax, shown, tolerance=tolerance).set_title(found.sentence, fontsize=10.5, loc="left")
