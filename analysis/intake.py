@@ -198,9 +198,12 @@ def read(source: Source) -> Requests:
     routes = Routes()
     parts, slowest = [], []
     wanted = compact(rows).select(*_KEPT, "url", "op", "rc")
-    for batch in wanted.collect_batches(chunk_size=_BATCH, maintain_order=True):
-        parts.append(batch.select(*_KEPT, route=routes.encode(batch["url"])))
-        slowest.append(_slowest(batch))
+    try:
+        for batch in wanted.collect_batches(chunk_size=_BATCH, maintain_order=True):
+            parts.append(batch.select(*_KEPT, route=routes.encode(batch["url"])))
+            slowest.append(_slowest(batch))
+    except pl.exceptions.ComputeError as error:
+        raise LogreplayError(f"{name}: cannot be read: {error}") from None
     frame = pl.concat(parts)
     del parts
     if frame.is_empty():

@@ -100,6 +100,7 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
         value["steps"] = verdict.steps.to_dicts()
         value["onset"] = verdict.onset.as_dict()
         value["saturation"] = verdict.saturation.as_dict()
+        value["generator_limit"] = verdict.generator_limit
     return plain({**value, **about.more})  # type: ignore[no-any-return]
 
 

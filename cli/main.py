@@ -6,6 +6,7 @@ import sys
 import click
 
 from logreplay.cli.analyze import analyze
+from logreplay.cli.calibrate import calibrate
 from logreplay.cli.capacity import capacity
 from logreplay.cli.compare import compare
 from logreplay.cli.convert import convert
@@ -35,6 +36,7 @@ COMMANDS = (
     plot,
     serve,
     demo,
+    calibrate,
 )
 for command in COMMANDS:
     cli.add_command(command)
