@@ -17,8 +17,8 @@ from logreplay.cli.values import Duration, Rate
 
 if TYPE_CHECKING:
     from logreplay.replay.engine import Outcome
+    from logreplay.replay.health import Finding
     from logreplay.replay.plan import Plan
-    from logreplay.replay.results import Results
     from logreplay.replay.watch import Watch
 
 
@@ -62,61 +62,79 @@ def run(
       logreplay run access.log http://127.0.0.1:8080 --tps 100 --for 1m
     """
     from logreplay.replay.plan import Plan, Requests
-    from logreplay.replay.results import ResultLog
+    from logreplay.replay.results import check_new
     from logreplay.replay.schedule import Constant
     from logreplay.replay.watch import Watch, describe
 
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")
-        results = stack.enter_context(ResultLog(path, force=force))
+        check_new(path, force=force)
         csv = stack.enter_context(normalized(log, quiet=quiet))
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         requests = Requests(csv, methods=sending.methods, loop=duration is not None)
         plan = Plan(requests, Constant(tps, duration))
         watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
-        outcome = _replay(plan, url, results, sending, watch, quiet=quiet)
+        outcome, findings = _replay(plan, url, path, sending, watch, quiet=quiet)
 
     options = {"tps": tps, "for": duration, "timeout": sending.timeout, "sender": sending.sender}
-    summary = _summarise(path, str(log) if log else None, url, options, outcome)
+    findings += outcome.health.findings
+    summary = _summarise(path, str(log) if log else None, url, options, outcome, findings)
     if as_json:
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
         _print_summary(summary)
+    _say_findings(outcome, findings, quiet=quiet)
     if watch.culprit:
         click.echo(f"stopped at the first failure:\n{describe(watch.culprit)}", err=True)
     say(f"results: {path}, {_beside(path)}", quiet=quiet)
     if watch.culprit:
         return Exit.CONDITION
-    return Exit.INTERRUPTED if outcome.stopped else Exit.OK
+    if outcome.stopped:
+        return Exit.INTERRUPTED
+    return Exit.OK if outcome.health.valid else Exit.INVALID
 
 
-def _replay(plan: "Plan", url: str, results: "Results", sending: Sending, watch: "Watch", *, quiet: bool) -> "Outcome":
-    """Run the plan, with a live line on a terminal."""
+def _replay(
+    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", *, quiet: bool
+) -> "tuple[Outcome, list[Finding]]":
+    """Run the plan, with a live line on a terminal; what became of it, and what was found before it began."""
     from logreplay.replay.engine import Engine
+    from logreplay.replay.results import ResultLog
 
     schedule = plan.schedule
 
-    async def main(stop: asyncio.Event) -> "Outcome":
-        sender = sending.sender_to(await sending.endpoint(url))
+    async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
+        sender, findings = await sending.ready(url, path, rate=schedule.rate, duration=schedule.duration)
         trace = watch.see if watch.needed else None
+        results = ResultLog(path, force=True)
         async with Engine(sender, results, limits=sending.limits, trace=trace) as engine, stopped_by(stop, engine):
             watch.stop = engine.stop
             with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
-                return await engine.run(plan, line.show if line else None)
+                return await engine.run(plan, line.show if line else None), findings
 
     return run_in_loop(main)
 
 
-def _summarise(path: Path, log: str | None, target: str, options: dict[str, Any], outcome: "Outcome") -> dict[str, Any]:
-    """Compute the summary from the result log, and write it beside it."""
-    from logreplay.analysis import bends, intake
-    from logreplay.analysis.summary import About, summarise
+def _summarise(
+    path: Path, log: str | None, target: str, options: dict[str, Any], outcome: "Outcome", findings: "list[Finding]"
+) -> dict[str, Any]:
+    """Write the summary and the histograms of the result log beside it, and return the summary."""
+    from logreplay.analysis.folder import write_beside
+    from logreplay.analysis.summary import About
 
-    more = {"left_out": outcome.left_out, "stopped": outcome.stopped or None}
-    requests = intake.read(path)
-    summary = summarise(requests, bends.judge(requests), About(log, target, options, more=more))
-    _beside(path).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    return summary
+    more = {"verdict": str(outcome.health.verdict), "left_out": outcome.left_out, "stopped": outcome.stopped or None}
+    return write_beside(path, About(log, target, options, [finding.as_dict() for finding in findings], more))
+
+
+def _say_findings(outcome: "Outcome", findings: "list[Finding]", *, quiet: bool) -> None:
+    """What was left out, what was seen, and the verdict."""
+    if outcome.left_out:
+        left_out = ", ".join(f"{count} x {why}" for why, count in outcome.left_out.items())
+        say(f"not sent: {left_out}", quiet=quiet)
+    for finding in findings:
+        say(f"{finding.severity}: {finding.text}", quiet=quiet)
+    if not outcome.health.valid:
+        say(f"{outcome.health.verdict}: this run is no measurement of the target", quiet=quiet)
 
 
 def _beside(path: Path) -> Path:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from logreplay.cli.calibrate import ceiling
 from logreplay.cli.values import Duration, Late, Methods
 
 if TYPE_CHECKING:
     from logreplay.replay.endpoint import Endpoint
     from logreplay.replay.engine import Limits
+    from logreplay.replay.health import Finding
     from logreplay.replay.sender import Sender
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -37,6 +39,33 @@ class Sending:
         from logreplay.replay.engine import Limits
 
         return Limits(self.max_in_flight, self.late)
+
+    async def ready(
+        self, target: str, output: Path, *, rate: float, duration: float | None
+    ) -> "tuple[Sender, list[Finding]]":
+        """Find the target, check that it may be loaded, and that it and this machine are fit for the run.
+
+        Args:
+            target: as the user named it.
+            output: the result log; its folder is there.
+            rate: requests/s, the highest of the run.
+            duration: seconds, of all of it; None: unknown.
+
+        Returns:
+            A sender to the target, and what was found on the way.
+
+        Raises:
+            LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
+        """
+        from logreplay.replay import preflight
+
+        endpoint = await self.endpoint(target)
+        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive)
+        findings = preflight.machine(demand, output, ceiling())
+        endpoint, silent = await preflight.reachable(endpoint)
+        findings += silent
+        findings += await preflight.answers(self.sender_to(endpoint), endpoint)
+        return self.sender_to(endpoint), findings
 
     async def endpoint(self, target: str) -> "Endpoint":
         """Resolve a target and check that it may be loaded.

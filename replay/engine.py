@@ -13,6 +13,7 @@ One engine is one run and one result log. It may run several plans one after the
 import asyncio
 import gc
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Self
 
+from logreplay.replay.health import Evidence, Health, judge
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
 from logreplay.replay.reader import Reader
@@ -27,7 +29,9 @@ from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
 from logreplay.replay.sender import Exchange, Sender, Trace
 from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.threads import quick_switching
 from logreplay.replay.ticker import Clock, monotonic
+from logreplay.replay.vitals import Pulse, Vitals
 
 _FLUSH_S: Final = 0.25
 _SECOND: Final = 1_000_000_000
@@ -95,6 +99,7 @@ class Outcome:
         seconds: from the start of this plan until the last request was taken up (at least the schedule's duration,
             if it was not stopped).
         backlog: requests in flight when the last one was taken up.
+        health: whether it is a measurement; evidence: what that rests on.
         stopped: why it ended before its plan did; empty if it did not.
         left_out: rows of the log that were not sent, by reason.
     """
@@ -117,6 +122,8 @@ class Outcome:
     ended: datetime
     began: float
     seconds: float
+    health: Health
+    evidence: Evidence
     backlog: int = 0
     stopped: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
@@ -154,6 +161,7 @@ class Engine:
         self._begun, self._origin, self._wall = False, 0, 0
         self._pump: Pump | None = None
         self._expected: dict[int, int] = {}
+        self._local: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
         self._recorder = Recorder(self._results, threaded=self._threaded)
@@ -212,12 +220,14 @@ class Engine:
         )
         pump.stopped = bool(self._stopped)
         watch = asyncio.create_task(self._watch(pump, on_progress))
+        pulse = Pulse()
         try:
-            with _no_collection():
+            with _no_collection(), quick_switching():
                 await pump.run()
                 taken_up, backlog = self._clock(), self.in_flight
                 await self._drain(plan.schedule.duration)
         finally:
+            vitals = pulse.stop()
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             await self._off_loop(reader.close)
@@ -225,7 +235,7 @@ class Engine:
         tally = await self._take_tally()
         if self._recorder.failure:
             raise self._recorder.failure
-        return self._outcome(plan, tally, first, taken_up, backlog)
+        return self._outcome(plan, tally, vitals, first, taken_up, backlog)
 
     def _begin(self, ready: int) -> int:
         """When a plan begins whose first requests are ready now: the run with the first one, others on a whole second.
@@ -289,13 +299,32 @@ class Engine:
         tally, self._recorder.tally = self._recorder.tally, Tally()
         return tally
 
-    def _outcome(self, plan: Plan, tally: Tally, first: int, taken_up: int, backlog: int) -> Outcome:
+    def _outcome(self, plan: Plan, tally: Tally, vitals: Vitals, first: int, taken_up: int, backlog: int) -> Outcome:
         pump = self._pump
         assert pump
         scheduled = pump.seq - first
         assert scheduled == tally.sent + tally.dropped, "scheduled = sent + dropped"
         assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
         base = self._clock() if pump.base is None else pump.base
+        local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
+        evidence = Evidence(
+            offered=plan.schedule.rate,
+            scheduled=scheduled,
+            sent=tally.sent,
+            dropped=tally.dropped,
+            net_error=tally.net_error,
+            new_errors=tally.new_errors,
+            errors=dict(tally.errors),
+            response_p50=tally.response.quantile(0.5),
+            lag_p50=tally.lag.quantile(0.5) or 0.0,
+            lag_p95=tally.lag.quantile(0.95) or 0.0,
+            lag_p99=tally.lag.quantile(0.99) or 0.0,
+            duration=None if self._stopped else plan.schedule.duration,
+            seconds=(taken_up - base) / 1e9,
+            limited=pump.limited,
+            local=local,
+            vitals=vitals,
+        )
         return Outcome(
             step=plan.step,
             offered=plan.schedule.rate,
@@ -315,9 +344,11 @@ class Engine:
             ended=utc(self._clock() - self._origin + self._wall),
             began=(base - self._origin) / 1e9,
             seconds=max((taken_up - base) / 1e9, 0 if self._stopped else plan.schedule.duration or 0),
+            health=judge(evidence),
+            evidence=evidence,
             backlog=backlog,
             stopped=self._stopped,
-            left_out=dict(plan.requests.left_out),
+            left_out=dict(plan.requests.left_out.most_common()),
         )
 
     def _note_expected(self, first: int, statuses: list[int]) -> None:

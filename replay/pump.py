@@ -52,6 +52,7 @@ class Pump:
         self.seq = first
         self.base: int | None = None
         self.blocked = False
+        self.limited = 0
         self.stopped = False
         self._reader, self._sender, self._recorder, self._clock = reader, sender, recorder, clock
         self._begin, self._step, self._offered = begin, step, offered
@@ -110,6 +111,8 @@ class Pump:
                 at += 1
                 recorder.record(seq - 1, now, 0, 0, 0, 0, 0, DROPPED)
             elif seq - recorder.recorded >= cap:
+                if not self.blocked:
+                    self.limited += 1
                 self.blocked = True
                 self._ticker.arm(now + _NEVER if patience == inf else when + int(patience) + 1)
                 break
