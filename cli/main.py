@@ -6,6 +6,7 @@ import sys
 import click
 
 from logreplay.cli.analyze import analyze
+from logreplay.cli.calibrate import calibrate
 from logreplay.cli.convert import convert
 from logreplay.cli.demo import demo
 from logreplay.cli.exit_codes import Exit
@@ -29,6 +30,7 @@ COMMANDS = (
     seconds,
     serve,
     demo,
+    calibrate,
 )
 for command in COMMANDS:
     cli.add_command(command)

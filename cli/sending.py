@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from logreplay.cli.calibrate import ceiling
 from logreplay.cli.values import Duration, Late, Methods
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Sending:
 
         endpoint = await self.endpoint(target)
         demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive)
-        findings = preflight.machine(demand, output)
+        findings = preflight.machine(demand, output, ceiling())
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
         findings += await preflight.answers(self.sender_to(endpoint), endpoint)

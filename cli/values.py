@@ -68,16 +68,17 @@ class Late(click.ParamType[float | None]):
 
 
 class Methods(click.ParamType[frozenset[str]]):
-    """``GET,HEAD`` → the set of these."""
+    """``GET,HEAD`` → the set of these; methods are case-sensitive, so what is not upper case stands for both."""
 
     name = "methods"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[str]:
         if not isinstance(value, str):
             return value  # type: ignore[return-value]  # click converts a default twice
-        methods = frozenset(part.strip().upper() for part in value.split(","))
+        named = [part.strip() for part in value.split(",")]
+        methods = frozenset(named) | {method.upper() for method in named}
         for method in sorted(methods):
-            if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Z-]+", method) or method == "CONNECT":
+            if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", method) or method == "CONNECT":
                 self.fail(f"{method!r} is not a method that can be sent; write GET,HEAD,POST", param, ctx)
         return methods
 

@@ -44,9 +44,12 @@ class Spreader:
 def start_times(rows: pl.DataFrame) -> pl.DataFrame:
     """Add the column ``start`` to rows that stand in file order and hold every row of their seconds."""
     stamps = rows["us"].to_numpy()
-    order = np.argsort(stamps, kind="stable")
-    ordered = stamps[order]
-    firsts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.empty(0, np.int64)
+    if not len(stamps) or not rows["whole"].any():
+        return rows.with_columns(start=rows["us"] - rows["back"])
+    in_order = bool((stamps[1:] >= stamps[:-1]).all())
+    order = np.arange(len(stamps)) if in_order else np.argsort(stamps, kind="stable")
+    ordered = stamps if in_order else stamps[order]
+    firsts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     counts = np.diff(np.r_[firsts, len(ordered)])
     rank = np.empty(len(ordered))
     rank[order] = (np.arange(len(ordered)) - np.repeat(firsts, counts) + 0.5) / np.repeat(counts, counts)

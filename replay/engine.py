@@ -30,6 +30,7 @@ from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
 from logreplay.replay.sender import Exchange, Sender, Trace
 from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.threads import quick_switching
 from logreplay.replay.ticker import Clock, monotonic
 from logreplay.replay.vitals import Pulse, Vitals
 
@@ -99,7 +100,7 @@ class Outcome:
         seconds: from the start of this plan until the last request was taken up (at least the schedule's duration,
             if it was not stopped).
         backlog: requests in flight when the last one was taken up.
-        health: whether it is a measurement.
+        health: whether it is a measurement; evidence: what that rests on.
         stopped: why it ended before its plan did; empty if it did not.
         left_out: rows of the log that were not sent, by reason.
     """
@@ -123,6 +124,7 @@ class Outcome:
     began: float
     seconds: float
     health: Health
+    evidence: Evidence
     backlog: int = 0
     stopped: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
@@ -227,7 +229,7 @@ class Engine:
         watch = asyncio.create_task(self._watch(pump, on_progress))
         pulse = Pulse()
         try:
-            with _no_collection():
+            with _no_collection(), quick_switching():
                 await pump.run()
                 taken_up, backlog = self._clock(), self.in_flight
                 await self._drain(plan.schedule.duration)
@@ -321,6 +323,7 @@ class Engine:
             new_errors=tally.new_errors,
             errors=dict(tally.errors),
             response_p50=tally.response.quantile(0.5),
+            lag_p50=tally.lag.quantile(0.5) or 0.0,
             lag_p95=tally.lag.quantile(0.95) or 0.0,
             lag_p99=tally.lag.quantile(0.99) or 0.0,
             duration=None if self._stopped else plan.schedule.duration,
@@ -349,6 +352,7 @@ class Engine:
             began=(base - self._origin) / 1e9,
             seconds=max((taken_up - base) / 1e9, 0 if self._stopped else plan.schedule.duration or 0),
             health=judge(evidence),
+            evidence=evidence,
             backlog=backlog,
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out.most_common()),

@@ -9,6 +9,7 @@ from typing import Any, Final
 from logreplay.replay.heads import is_sent
 from logreplay.replay.plan import Chunk
 from logreplay.replay.sender import Sender
+from logreplay.replay.threads import step_back
 
 _AHEAD: Final = 16
 """Chunks kept ready: at 100,000 requests/s a third of a second, at usual rates minutes."""
@@ -79,6 +80,7 @@ class Reader:
         return Ended()
 
     def _work(self) -> None:
+        step_back()
         while True:
             self._room.acquire()
             if self._closed:

@@ -21,6 +21,7 @@ from logreplay.parsers.record import ERRORS, RESULT_COLUMNS, LogreplayError
 from logreplay.replay.results import Results
 from logreplay.replay.sender import ERROR_CODES
 from logreplay.replay.tally import Tally
+from logreplay.replay.threads import step_back
 
 FIELDS: Final = ("seq", "start", "connect", "latency", "xfertime", "size", "status", "error")
 RECORD: Final = np.dtype([(name, np.int64) for name in FIELDS])
@@ -123,6 +124,7 @@ class Recorder:
             self._handle(item)
 
     def _work(self) -> None:
+        step_back()
         while (item := self._queue.get()) is not None:
             self._handle(item)
 
