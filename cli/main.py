@@ -7,9 +7,12 @@ import click
 
 from logreplay.cli.analyze import analyze
 from logreplay.cli.calibrate import calibrate
+from logreplay.cli.capacity import capacity
+from logreplay.cli.compare import compare
 from logreplay.cli.convert import convert
 from logreplay.cli.demo import demo
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.plot import plot
 from logreplay.cli.run import run as run_command
 from logreplay.cli.seconds import seconds
 from logreplay.cli.serve import serve
@@ -29,6 +32,9 @@ COMMANDS = (
     sweep,
     analyze,
     seconds,
+    capacity,
+    compare,
+    plot,
     serve,
     demo,
     calibrate,
