@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from logreplay.cli.inputs import normalized, say
-from logreplay.cli.values import Parsed, Percent
+from logreplay.cli.values import Parsed, Percentage
 
 if TYPE_CHECKING:
+    from logreplay.replay.headers import Header
     from logreplay.replay.plan import Requests, Shape, Stream
     from logreplay.replay.schedule import Schedule
 
@@ -34,7 +35,7 @@ def _param(text: str) -> "Shape":
     return Param(name, value)
 
 
-def _header(text: str) -> "Shape":
+def _header(text: str) -> "Header":
     from logreplay.replay.headers import Header
 
     return Header.parse(text)
@@ -114,7 +115,7 @@ class Shaping:
     arrivals: str = "even"
     rewrite: "Sequence[Shape]" = ()
     param: "Sequence[Shape]" = ()
-    header: "Sequence[Shape]" = ()
+    header: "Sequence[Header]" = ()
     host: str | None = None
     agent: str | None = None
     referer: str | None = None
@@ -198,6 +199,14 @@ class Shaping:
             return Limited(LogTimes.at_rate(rate * (1 - injected), rate, base(stream)), seconds=duration)
         return Constant(rate, duration)
 
+    def said(self) -> dict[str, Any]:
+        """What the user said, for the summary: never the value of a header, which may be a secret."""
+        given = {name: getattr(self, name) for name in sorted(_NAMES) if getattr(self, name) != getattr(_NONE, name)}
+        return {
+            name: [shape.name for shape in value] if name == "header" else _plain(value)
+            for name, value in given.items()
+        }
+
     def _filters(self) -> "Iterator[Shape]":
         from logreplay.replay.shaping import Excluding, Matching, Sampled
 
@@ -234,6 +243,15 @@ class Shaping:
             *self.header,
             *((self.body,) if self.body else ()),
         )
+
+
+_NONE = Shaping()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return value if isinstance(value, str | int | float) else str(value)
 
 
 def base(stream: "Stream") -> "Requests":
@@ -280,7 +298,7 @@ _OPTIONS = (
     _option("--match", multiple=True, type=Parsed(_pattern), metavar="REGEX", help="Only urls in which it is found."),
     _option("--exclude", multiple=True, type=Parsed(_pattern), metavar="REGEX", help="No urls in which it is found."),
     _option("--status", type=Parsed(_status), metavar="2xx,404", help="Only what has these statuses in LOG."),
-    _option("--sample", type=Percent(), metavar="P%", help="Only these of the clients, each time the same."),
+    _option("--sample", type=Percentage(), metavar="P%", help="Only these of the clients, each time the same."),
     _option("--from", "beginning", type=Parsed(_beginning), metavar="ROW|INSTANT", help="Where in LOG to begin."),
     _option("--shuffle", is_flag=True, help="Each request once, in an order by chance."),
     _option("--random", is_flag=True, help="Any of the requests each time, by chance."),

@@ -1,7 +1,6 @@
 """``logreplay urls``: the cross product of lists as a normalized CSV."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -51,11 +50,8 @@ def urls(template: str, variables: Sequence[str], output: str, force: bool, quie
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="TEMPLATE") from None
     try:
-        if output == "-":
-            click.get_binary_stream("stdout").writelines(to_normalized(expand(template, named)))
-        else:
-            with Path(output).open("wb" if force else "xb") as file:
-                file.writelines(to_normalized(expand(template, named)))
+        with click.open_file(output, "wb" if force or output == "-" else "xb") as file:
+            file.writelines(to_normalized(expand(template, named)))
     except FileExistsError:
         raise LogreplayError(
             f"{output}: exists already; choose another name with -o, or overwrite it with --force"

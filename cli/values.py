@@ -69,7 +69,7 @@ class Rates(click.ParamType[Sequence[float]]):
             self.fail(str(error), param, ctx)
 
 
-class Percent(click.ParamType[float]):
+class Percentage(click.ParamType[float]):
     """``5%`` or ``5`` → 5.0, above 0 and at most 100."""
 
     name = "percent"
