@@ -10,6 +10,7 @@ from logreplay.cli.calibrate import calibrate
 from logreplay.cli.convert import convert
 from logreplay.cli.demo import demo
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.find import find
 from logreplay.cli.run import run as run_command
 from logreplay.cli.seconds import seconds
 from logreplay.cli.serve import serve
@@ -26,6 +27,7 @@ COMMANDS = (
     convert,
     run_command,
     sweep,
+    find,
     analyze,
     seconds,
     serve,

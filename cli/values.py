@@ -124,3 +124,20 @@ def _round_step(step: float) -> float:
     """The next of 1, 2, 2.5, 5 times a power of ten that is not below nine tenths of the step."""
     power = 10.0 ** int(f"{step:e}".partition("e")[2])
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= 0.9 * step)
+
+
+class Percent(click.ParamType[float]):
+    """``5%``, ``0.1%`` or ``5`` → a share, 0 to below 1."""
+
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            share = float(str(value).strip().removesuffix("%")) / 100
+        except ValueError:
+            share = -1.0
+        if not 0 <= share < 1:
+            self.fail(f"{value!r} is not a share below 100 %; write 5% or 0.1%", param, ctx)
+        return share
