@@ -124,6 +124,8 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: Verdict, about: About | No
         "rate": {"offered": scheduled / max(seconds.height, 1)},
         "elapsed_s": float(seconds.height),
         "response_s": {"mean": mean},
+        "started": None,
+        "ended": None,
         "log": about.log,
         "target": about.target,
         "options": dict(about.options),

@@ -41,6 +41,13 @@ def _bound_options(command: Any) -> Any:
 @click.option("--trial", "trial_s", type=Duration(), help="Length of a full trial; default: 60s, or as needed.")
 @click.option("--trials", type=click.IntRange(1), default=25, show_default=True, help="No more trials than these.")
 @click.option("--budget", type=Duration(), default="15m", show_default=True, help="Time for all trials.")
+@click.option(
+    "--arrivals",
+    type=click.Choice(["poisson", "even"]),
+    default="poisson",
+    show_default=True,
+    help="Requests come by chance, as visitors do, or evenly spaced, which flatters the target.",
+)
 @click.option("--tps", type=Rate(), help="Say how many such machines this rate needs.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time.")
 @click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
@@ -58,6 +65,7 @@ def find(
     trial_s: float | None,
     trials: int,
     budget: float,
+    arrivals: str,
     tps: float | None,
     output: Path | None,
     force: bool,
@@ -88,7 +96,8 @@ def find(
     if not bounds:
         raise click.UsageError("what must hold? Give a bound, such as --p99 300ms")
     try:
-        goal = Goal((*bounds, Bound("errors", max_errors)), start, max_tps, precision, trial_s, trials, budget)
+        bounds.append(Bound("errors", max_errors))
+        goal = Goal(tuple(bounds), start, max_tps, precision, trial_s, trials, budget)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     search = Search(goal)
@@ -96,14 +105,14 @@ def find(
     with ExitStack() as stack:
         csv = stack.enter_context(normalized(log, quiet=quiet))
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
-        ended, findings = _search(search, folder, csv, url, sending, quiet=quiet)
+        ended, findings = _search(search, folder, csv, url, sending, poisson=arrivals == "poisson", quiet=quiet)
     if not ended:
         say(f"interrupted after {len(search.judged)} trials\nresults: {folder}", quiet=quiet)
         return Exit.INTERRUPTED
     options = {
         **{str(bound.statistic): bound.limit for bound in goal.bounds},
         "start": start, "max_tps": max_tps, "precision": precision, "trial": trial_s, "trials": trials,
-        "budget": budget, "timeout": sending.timeout, "sender": sending.sender,
+        "budget": budget, "arrivals": arrivals, "timeout": sending.timeout, "sender": sending.sender,
     }  # fmt: skip
     found = [finding.as_dict() for finding in findings] + weaknesses(search)
     _write(search, folder, str(log) if log else None, url, options, found, tps, plots=not no_plots, as_json=as_json)
@@ -116,7 +125,7 @@ def find(
 
 
 def _search(
-    search: "Search", folder: Path, log: Path, target: str, sending: Sending, *, quiet: bool
+    search: "Search", folder: Path, log: Path, target: str, sending: Sending, *, poisson: bool, quiet: bool
 ) -> "tuple[bool, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found before it."""
     from logreplay.replay.engine import Engine
@@ -137,6 +146,7 @@ def _search(
                 responses,
                 Requests(log, methods=sending.methods),
                 timeout_s=sending.timeout,
+                poisson=poisson,
                 on_begin=teller.begin,
                 on_progress=teller.progress,
                 on_end=teller.end,

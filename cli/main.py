@@ -7,10 +7,13 @@ import click
 
 from logreplay.cli.analyze import analyze
 from logreplay.cli.calibrate import calibrate
+from logreplay.cli.capacity import capacity
+from logreplay.cli.compare import compare
 from logreplay.cli.convert import convert
 from logreplay.cli.demo import demo
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.find import find
+from logreplay.cli.plot import plot
 from logreplay.cli.run import run as run_command
 from logreplay.cli.seconds import seconds
 from logreplay.cli.serve import serve
@@ -30,6 +33,9 @@ COMMANDS = (
     find,
     analyze,
     seconds,
+    capacity,
+    compare,
+    plot,
     serve,
     demo,
     calibrate,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from logreplay.replay.engine import Outcome as Ran
     from logreplay.replay.plan import Stream
     from logreplay.replay.responses import Responses
-    from logreplay.replay.schedule import Constant
+    from logreplay.replay.schedule import Schedule
 
 
 _ROWS_AFTER_S = 1.0
@@ -27,6 +27,7 @@ async def drive(
     requests: "Stream",
     *,
     timeout_s: float,
+    poisson: bool = True,
     on_begin: "Callable[[Trial], None]",
     on_progress: "Callable[[Progress], None]",
     on_end: "Callable[[Judged], None]",
@@ -39,6 +40,7 @@ async def drive(
         responses: what the engine saw, while it runs.
         requests: what to send in each trial.
         timeout_s: what a failed request counts as in a mean.
+        poisson: requests come by chance, differently in each trial; otherwise evenly spaced.
         on_begin: told before each trial.
         on_progress: told about once a second.
         on_end: told after each trial.
@@ -50,6 +52,7 @@ async def drive(
         LogreplayError: as `Engine.run`.
     """
     from logreplay.analysis.search import Outcome, Trial
+    from logreplay.replay.arrivals import Poisson
     from logreplay.replay.plan import Plan
     from logreplay.replay.schedule import Constant
 
@@ -57,7 +60,8 @@ async def drive(
     while isinstance(search.next, Trial):
         trial = search.next
         on_begin(trial)
-        schedule = Constant(trial.rate, trial.seconds)
+        even = Constant(trial.rate, trial.seconds)
+        schedule = Poisson(even, seed=trial.number) if poisson else even
         look = _Look(search, trial, schedule, responses, first, timeout_s)
         watch = _Watch(look, engine, on_progress)
         began = time.monotonic()
@@ -82,7 +86,7 @@ class _Look:
         self,
         search: "Search",
         trial: "Trial",
-        schedule: "Constant",
+        schedule: "Schedule",
         responses: "Responses",
         first: int,
         timeout_s: float,
@@ -91,9 +95,9 @@ class _Look:
 
         self._search, self._trial, self._responses = search, trial, responses
         self._first, self._timeout_s = first, timeout_s
-        total = schedule.requests
-        assert total is not None, "a trial has an end"
-        self._due = schedule.pacer()(np.zeros(total, np.int64)) / 1e9
+        enough = int(1.2 * trial.rate * trial.seconds) + 1000
+        self._due = schedule.pacer()(np.zeros(enough, np.int64)) / 1e9
+        assert len(self._due) < enough, "the schedule of a trial ends"
 
     def evidence(
         self, until: float, taken_up: int, *, known_by: float = math.inf, without_lag: bool = False

@@ -37,6 +37,24 @@ class Rate(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
+class Percent(click.ParamType[float]):
+    """``20%``, ``2.5 %`` or ``0.2`` → a fraction from 0 to below 10."""
+
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        try:
+            fraction = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            fraction = -1.0
+        if not 0 <= fraction < 10:
+            self.fail(f"{value!r} is not a share; write 20% or 0.2", param, ctx)
+        return fraction
+
+
 class Rates(click.ParamType[Sequence[float]]):
     """``50..400``, ``50..400:25`` or ``10,20,50`` → rates in requests per second, in the order given."""
 
@@ -124,20 +142,3 @@ def _round_step(step: float) -> float:
     """The next of 1, 2, 2.5, 5 times a power of ten that is not below nine tenths of the step."""
     power = 10.0 ** int(f"{step:e}".partition("e")[2])
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= 0.9 * step)
-
-
-class Percent(click.ParamType[float]):
-    """``5%``, ``0.1%`` or ``5`` → a share, 0 to below 1."""
-
-    name = "percent"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        try:
-            share = float(str(value).strip().removesuffix("%")) / 100
-        except ValueError:
-            share = -1.0
-        if not 0 <= share < 1:
-            self.fail(f"{value!r} is not a share below 100 %; write 5% or 0.1%", param, ctx)
-        return share

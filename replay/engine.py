@@ -21,6 +21,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Self
 
+from logreplay.replay.closed import ClosedPump, Users
 from logreplay.replay.health import Evidence, Health, judge
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
@@ -141,6 +142,7 @@ class Engine:
         trace: is shown each exchange in full; costs throughput.
         clock: nanoseconds; another than the default is for runs in virtual time.
         threaded: prepare and write in other threads; False for runs in virtual time.
+        closed: plans with `logreplay.replay.closed.Users` are run.
     """
 
     def __init__(
@@ -152,9 +154,11 @@ class Engine:
         trace: Trace | None = None,
         clock: Clock = monotonic,
         threaded: bool = True,
+        closed: bool = False,
     ) -> None:
         self._sender, self._results, self._trace = sender, results, trace
         self._limits = limits or Limits()
+        self._tell = closed or self._limits.max_in_flight is not None
         self._clock, self._threaded = clock, threaded
         self._stopped = ""
         self._seq = 0
@@ -165,7 +169,7 @@ class Engine:
 
     async def __aenter__(self) -> Self:
         self._recorder = Recorder(self._results, threaded=self._threaded)
-        done = self._recorder.record if self._limits.max_in_flight is None else self._record_and_wake
+        done = self._record_and_tell if self._tell else self._recorder.record
         try:
             await self._sender.open(done, self._clock, self._see if self._trace else None)
         except BaseException:
@@ -211,7 +215,10 @@ class Engine:
             LogreplayError: the log cannot be read, or the results cannot be written; what was recorded is on disk.
         """
         reader = Reader(plan, self._sender, threaded=self._threaded)
-        pump = self._pump = Pump(
+        users = plan.schedule if isinstance(plan.schedule, Users) else None
+        if users and not self._tell:
+            raise ValueError("an engine that runs users must be made with closed=True")
+        pump = self._pump = (partial(ClosedPump, users) if users else Pump)(
             reader,
             self._sender,
             self._recorder,
@@ -364,12 +371,12 @@ class Engine:
         assert self._trace
         self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
 
-    def _record_and_wake(
+    def _record_and_tell(
         self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
     ) -> None:
         self._recorder.record(seq, start, connect, latency, xfertime, size, status, error)
-        if self._pump and self._pump.blocked:
-            self._pump.wake()
+        if self._pump:
+            self._pump.ended(seq)
 
     async def _off_loop(self, call: Callable[[], None]) -> None:
         if self._threaded:

@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.parsers.convert import ConvertOptions, ConvertReport, convert, output_for
+from logreplay.parsers.convert import ConvertOptions, convert, output_for
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, scan, start_time
+from logreplay.parsers.report import ConvertReport
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample_logs"
