@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import gettempdir
@@ -145,7 +145,7 @@ def find_reading(sources: Sequence[Source], options: ConvertOptions) -> Reading:
     if not any(data.strip(b"\0 \t\r\n") for data in samples):
         raise LogreplayError(f"{sources[0].name}: empty log: nothing to convert")
     found = detect(samples, sources[0].name, options.format)
-    return Reading(found.formats, found.prefix, found.share, found.sample, options.time_unit, options.stamped)
+    return replace(found, time_unit=options.time_unit, stamped=options.stamped)
 
 
 class _Job:
