@@ -12,8 +12,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis import buckets, stability
-from logreplay.analysis.intake import Requests, name_kinds
+from logreplay.analysis import queueing, stability
 from logreplay.analysis.quantiles import Floats
 
 FEWEST_STEPS: Final = 5
@@ -63,9 +62,12 @@ class Verdict:
     steps: pl.DataFrame = field(repr=False)
 
 
-def judge(requests: Requests) -> Verdict:
-    """Find onset and saturation in the steps of a run, or say why there is none."""
-    table = buckets.steps(requests).join(stability.evidence(requests), on="step", maintain_order="left")
+def judge(table: pl.DataFrame) -> Verdict:
+    """Find onset and saturation in the steps of a run, or say why there is none.
+
+    Args:
+        table: steps with their evidence, of `stability.judged_steps`.
+    """
     usable = table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
     usable = usable.sort("rate", "start", maintain_order=True)
     if usable.height < FEWEST_STEPS:
@@ -83,7 +85,7 @@ def judge(requests: Requests) -> Verdict:
     onset = find_onset(usable[: (first_bad + 1) if first_bad else usable.height])
     if first_bad is None:
         return _none(usable, onset, table)
-    saturation = _saturation(usable, first_bad, requests)
+    saturation = _saturation(usable, first_bad)
     sentence = f"saturation ~{saturation.rate:.0f}/s ({saturation.low:g}–{saturation.high:g}): {saturation.why}"
     return Verdict(sentence + _collapse(usable), onset, saturation, None, table)
 
@@ -98,18 +100,19 @@ def persistent(bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> int | None:
 
 
 def find_onset(steps: pl.DataFrame) -> Bend:
-    """Fit two straight lines to log(p90) against rate and return where they meet, if they bend at all.
+    """Fit two straight lines to the logarithm of p90 against rate, and return where they meet if they bend at all.
 
     Args:
-        steps: steps in order of rate, those after the first bad one left out.
+        steps: steps in order of rate, those after the first bad one left out. Where p90 is not known, the mean serves.
     """
-    frame = steps.filter(pl.col("p90").is_finite() & (pl.col("p90") > 0))
+    name = _known(steps, "p90", "mean")
+    frame = steps.filter(pl.col(name).is_finite() & (pl.col(name) > 0))
     if frame.height < FEWEST_STEPS:
         return Bend(False, "too few steps before saturation to see where latency leaves its floor")
-    x, y = frame["rate"].to_numpy(), np.log(frame["p90"].to_numpy())
+    x, y = frame["rate"].to_numpy(), np.log(frame[name].to_numpy())
     rise = math.exp(float(y.max() - y[0]))
     if rise < RISE:
-        return Bend(False, f"latency stays at its floor (p90 rose {rise:.1f}x)")
+        return Bend(False, f"latency stays at its floor ({name} rose {rise:.1f}x)")
     grid = np.linspace(x[1], x[-2], 200)
     errors = np.array([_bent_fit(x, y, at)[0] for at in grid])
     best = int(errors.argmin())
@@ -119,9 +122,9 @@ def find_onset(steps: pl.DataFrame) -> Bend:
     n = len(x)
     gain = n * math.log(max(straight, 1e-12) / max(bent, 1e-12)) - 2 * math.log(n)
     if gain <= 6 or first + change <= 3 * max(first, 0.0) or best in (0, len(grid) - 1):
-        return Bend(False, f"latency rises without a bend (p90 rose {rise:.1f}x)")
+        return Bend(False, f"latency rises without a bend ({name} rose {rise:.1f}x)")
     near = grid[errors <= bent * (1 + 3.84 / max(n - 4, 1))]
-    return Bend(True, "p90 leaves its floor", at, float(near[0]), float(near[-1]))
+    return Bend(True, f"{name} leaves its floor", at, float(near[0]), float(near[-1]))
 
 
 def _bent_fit(x: Floats, y: Floats, at: float) -> tuple[float, tuple[float, float, float]]:
@@ -131,18 +134,40 @@ def _bent_fit(x: Floats, y: Floats, at: float) -> tuple[float, tuple[float, floa
     return float(np.sum((y - design @ solved) ** 2)), (float(solved[0]), float(solved[1]), float(solved[2]))
 
 
-def _saturation(usable: pl.DataFrame, first: int, requests: Requests) -> Bend:
+def _saturation(usable: pl.DataFrame, first: int) -> Bend:
     rates = usable["rate"].to_numpy()
     bracket = (float(rates[first - 1]), float(rates[first]))
     gap = bracket[1] - bracket[0]
-    reach = (bracket[0] - gap, bracket[1] + gap)
-    plateau = float(usable["goodput"].to_numpy()[first : first + 3].max())
-    slopes = usable["slope"].to_numpy()[first : first + 5]
-    fluid = float(np.median(rates[first : first + 5] / (1 + np.maximum(slopes, 0.0))))
-    near = [guess for guess in (plateau, fluid) if reach[0] <= guess <= reach[1]]
+    guesses = _capacities(usable, first) if usable["over"][first] else [_one_percent_errors(usable, first)]
+    near = [guess for guess in guesses if bracket[0] - gap <= guess <= bracket[1] + gap]
     rate = float(np.median(near)) if near else sum(bracket) / 2
     low, high = widened(rates, first)
-    return Bend(True, _why(usable, first, requests), rate, low, high)
+    return Bend(True, _why(usable, first), rate, low, high)
+
+
+def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
+    """What the overloaded steps say the capacity is: what they achieved, and how fast they fell behind.
+
+    While r requests/s come and c are served, waiting grows by r/c - 1 seconds a second, until the time-out cuts it
+    off. What a server achieves in overload may fall from step to step: then the first step says most.
+    """
+    rates = usable["rate"].to_numpy()[first : first + 5]
+    growing = usable["slope"].to_numpy()[first : first + 5]
+    cut_off = (usable["net_errors"] / usable["scheduled"]).to_numpy()[first : first + 5] > 0.5
+    fluid = (rates / (1 + np.maximum(growing, 0.0)))[~cut_off]
+    guesses = [float(np.median(fluid))] if len(fluid) else []
+    achieved = usable["completed"].drop_nulls().to_numpy()[first : first + 3]
+    if len(achieved):
+        guesses.append(float(max(achieved[0], np.median(achieved))))
+    return guesses
+
+
+def _one_percent_errors(usable: pl.DataFrame, first: int) -> float:
+    """The rate at which 1 % fail, on the line between the last good step and the first failing one."""
+    rates = usable["rate"].to_numpy()
+    share = (usable["errors"] / usable["scheduled"]).to_numpy()
+    part = (stability.ERROR_SHARE - share[first - 1]) / (share[first] - share[first - 1])
+    return float(rates[first - 1] + np.clip(part, 0.0, 1.0) * (rates[first] - rates[first - 1]))
 
 
 def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
@@ -153,16 +178,12 @@ def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
     return low, high
 
 
-def _why(usable: pl.DataFrame, first: int, requests: Requests) -> str:
+def _why(usable: pl.DataFrame, first: int) -> str:
     row = usable.row(first, named=True)
     good = usable.row(first - 1, named=True)["rate"]
     if row["over"]:
         return f"the backlog grows from {good:g}–{row['rate']:g}/s on"
-    step = requests.labels.index(row["step"])
-    kinds = name_kinds(requests.kind[(requests.step == step) & ~requests.good])
-    name, count = kinds.most_common(1)[0]
-    share = 100 * count / kinds.total()
-    return f"errors from {good:g}–{row['rate']:g}/s ({name}: {share:.0f} %), latency flat: limiter or shedding"
+    return f"errors from {good:g}–{row['rate']:g}/s ({row['failure']}), latency flat: limiter or shedding"
 
 
 def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) -> Verdict:
@@ -177,15 +198,25 @@ def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) ->
 
 def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame) -> Verdict:
     high = float(usable["rate"].to_numpy().max())
-    name = "p99" if usable["p99"].is_finite().sum() >= FEWEST_STEPS else "p95"
-    tail = usable[name].drop_nulls()
-    rise = float(tail.max() / tail[0]) if len(tail) and tail[0] > 0 else math.nan
-    if not rise >= RISE:
+    name = _known(usable, "p99", "p95", "mean")
+    tail = usable[name].drop_nulls().to_numpy()
+    rise = float(tail.max() / tail[0]) if len(tail) and tail[0] > 0 else 1.0
+    if rise < RISE:
         text = f"no knee up to {high:g}/s ({name} rose {rise:.1f}x)"
     else:
         text = f"no saturation up to {high:g}/s; latency rising"
         text += f" (onset ~{onset.rate:.0f}/s)" if onset.found else f" ({name} rose {rise:.1f}x)"
+        found = queueing.fit(usable["rate"].to_numpy(), usable["mean"].to_numpy())
+        if found and found.usable and onset.found:  # a straight rise looks like a queue, too
+            text += (
+                f"; queueing fit suggests ~{found.capacity:.0f}/s (rho {found.utilisation:.2f} reached; rough, ±15 %)"
+            )
     return Verdict(text, onset, Bend(False, text), None, table)
+
+
+def _known(steps: pl.DataFrame, *names: str) -> str:
+    """The first of these columns that has a time for enough steps; else the last."""
+    return next((name for name in names if steps[name].is_finite().sum() >= FEWEST_STEPS), names[-1])
 
 
 def _collapse(usable: pl.DataFrame) -> str:
@@ -193,7 +224,7 @@ def _collapse(usable: pl.DataFrame) -> str:
 
     Steps in which most requests ran into the time-out are left out: there, goodput says how patient we were.
     """
-    goodput = usable.filter(pl.col("net_errors") < 0.5 * pl.col("scheduled"))["goodput"].to_numpy()
+    goodput = usable.filter(pl.col("net_errors") < 0.5 * pl.col("scheduled"))["goodput"].drop_nulls().to_numpy()
     if not len(goodput):
         return ""
     peak = int(goodput.argmax())

@@ -33,9 +33,10 @@ def seconds(requests: Requests) -> pl.DataFrame:
         both at the time they happened. ``errors``: of those scheduled in it, not answered as expected.
         ``in_flight``: at its end. ``mean``, ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time of those
         scheduled in it, seconds; a percentile counts failures as never answered (inf) and is null where it cannot
-        be known (p99 under 368 requests); mean and max are of the answered ones. ``bytes``: of bodies, by schedule.
-        ``ok``: answered with a status below 400. ``service_p50``: without our own lag. ``lag_p50``, ``lag_max``:
-        how late we were. ``step``: of the first request scheduled in it. Times are null where nothing happened.
+        be known (p99 under 368 requests); mean and max are of those answered as expected. ``bytes``: of bodies, by
+        schedule. ``ok``: answered with a status below 400. ``service_p50``: without our own lag. ``lag_p50``,
+        ``lag_max``: how late we were. ``step``: of the first request scheduled in it. Times are null where
+        nothing happened.
     """
     scheduled = requests.scheduled // SECOND
     sent = (requests.scheduled + requests.lag)[requests.sent] // SECOND
@@ -47,14 +48,10 @@ def seconds(requests: Requests) -> pl.DataFrame:
         return np.bincount(where, minlength=number).astype(np.int64)
 
     sent_each = count(sent)
-    first_step = np.full(number, np.iinfo(np.int64).max)
-    np.minimum.at(first_step, scheduled, requests.step)
-    offered = count(scheduled)
-    labels = np.asarray(requests.labels)[np.where(offered > 0, first_step, 0)]
     return pl.DataFrame(
         {
             "second": np.arange(number),
-            "offered": offered,
+            "offered": count(scheduled),
             "sent": sent_each,
             "completed": count(((requests.scheduled + requests.response)[answered]) // SECOND),
             "errors": count(scheduled[~requests.good]),
@@ -65,12 +62,12 @@ def seconds(requests: Requests) -> pl.DataFrame:
             "service_p50": _service(requests, scheduled, number).quantile(0.5),
             "lag_p50": (lag := Grouped(scheduled, requests.lag, number)).quantile(0.5),
             "lag_max": lag.quantile(1.0),
-            "step": labels,
+            "step": _step_of_each_second(requests, number),
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None), step=pl.when(pl.col("offered") > 0).then("step"))
 
 
-def steps(requests: Requests) -> pl.DataFrame:
+def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | None" = None) -> pl.DataFrame:
     """Count and summarise the requests by step.
 
     Returns:
@@ -82,25 +79,14 @@ def steps(requests: Requests) -> pl.DataFrame:
         answered as expected only; ``service_p50``, ``service_p99``, ``lag_p50``, ``lag_p95``, ``lag_p99``,
         seconds; ``bytes``; ``in_flight`` at the end of the step.
     """
-    number = len(requests.labels)
-    step, scheduled = requests.step, requests.scheduled
-    windows = step_windows(requests)
-    sent = scheduled + requests.lag
-    end = scheduled + requests.response
-    answered = requests.outcome <= HTTP_ERROR
+    number, step = len(requests.labels), requests.step
+    windows = windows or step_windows(requests)
+    flow = flow or step_flow(requests, windows)
     judged_s = (windows.stop - windows.settled) / SECOND
-    order = np.argsort(windows.settled)
 
     def per_step(chosen: Bools) -> Ints:
         return np.bincount(step[chosen], minlength=number).astype(np.int64)
 
-    def completed_in_window(chosen: Bools) -> Floats:
-        position = np.searchsorted(windows.settled, end, side="right", sorter=order) - 1
-        index = order[position]
-        inside = chosen & (position >= 0) & (end < windows.stop[index])
-        return np.bincount(index[inside], minlength=number) / judged_s
-
-    in_time = requests.sent & (sent < windows.stop[step])
     service = _service(requests, step, number)
     lag = Grouped(step, requests.lag, number)
     good = Grouped(step[requests.good], requests.response[requests.good], number)
@@ -117,9 +103,9 @@ def steps(requests: Requests) -> pl.DataFrame:
             "net_errors": per_step(requests.outcome == NET_ERROR),
             "errors": per_step(~requests.good),
             "offered": windows.count / windows.length * SECOND,
-            "sent": per_step(in_time) / windows.length * SECOND,
-            "completed": completed_in_window(answered),
-            "goodput": completed_in_window(requests.good),
+            "sent": (flow.stop - flow.start)[0] / windows.length * SECOND,
+            "completed": (flow.stop - flow.settled)[2] / judged_s,
+            "goodput": (flow.stop - flow.settled)[3] / judged_s,
             **_times(requests, step, number, p999=0.999),
             "ok_p50": good.quantile(0.5),
             "ok_p99": good.quantile(0.99, SMALLEST_SAMPLE[0.99]),
@@ -129,9 +115,30 @@ def steps(requests: Requests) -> pl.DataFrame:
             "lag_p95": lag.quantile(0.95),
             "lag_p99": lag.quantile(0.99),
             "bytes": np.bincount(step, requests.bytes, number).astype(np.int64),
-            "in_flight": in_flight_at(requests, windows.stop),
+            "in_flight": flow.in_flight,
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def by_route(requests: Requests) -> pl.DataFrame:
+    """Count and summarise the requests by route, the most frequent first.
+
+    Returns:
+        One row per route. Columns: ``route``, ``requests``, ``errors`` (not answered as expected), ``bytes``, ``mean``,
+        ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time as in `seconds`; ``service_p50``.
+    """
+    number, route = len(requests.routes), requests.route
+    table = pl.DataFrame(
+        {
+            "route": requests.routes,
+            "requests": np.bincount(route, minlength=number).astype(np.int64),
+            "errors": np.bincount(route[~requests.good], minlength=number).astype(np.int64),
+            "bytes": np.bincount(route, requests.bytes, number).astype(np.int64),
+            **_times(requests, route, number),
+            "service_p50": _service(requests, route, number).quantile(0.5),
+        }
+    ).with_columns(pl.col(pl.Float64).fill_nan(None))
+    return table.filter(pl.col("requests") > 0).sort("requests", descending=True, maintain_order=True)
 
 
 @dataclass(frozen=True)
@@ -140,11 +147,13 @@ class Windows:
 
     Attributes:
         start: first scheduled instant.
+        last: last scheduled instant.
         stop: one mean gap after the last one, but not after the start of the step that follows in time.
         count: requests scheduled.
     """
 
     start: Ints
+    last: Ints
     stop: Ints
     count: Ints
 
@@ -163,41 +172,82 @@ def step_windows(requests: Requests) -> Windows:
     """Find when each step of a run was offered."""
     number = len(requests.labels)
     count = np.bincount(requests.step, minlength=number).astype(np.int64)
+    runs = np.flatnonzero(np.diff(requests.step, prepend=-1))  # rows are nearly in order: few runs of a step
     start = np.full(number, np.iinfo(np.int64).max)
     last = np.zeros(number, np.int64)
-    np.minimum.at(start, requests.step, requests.scheduled)
-    np.maximum.at(last, requests.step, requests.scheduled)
+    np.minimum.at(start, requests.step[runs], np.minimum.reduceat(requests.scheduled, runs))
+    np.maximum.at(last, requests.step[runs], np.maximum.reduceat(requests.scheduled, runs))
     gap = np.where(count > 1, (last - start) / np.maximum(count - 1, 1), SECOND)
     stop = last + np.maximum(gap, 1).astype(np.int64)
     order = np.argsort(start)
     following = np.full(number, np.iinfo(np.int64).max)
     following[order[:-1]] = start[order[1:]]
-    return Windows(start, np.where(following > last, np.minimum(stop, following), stop), count)
+    return Windows(start, last, np.where(following > last, np.minimum(stop, following), stop), count)
 
 
-def in_flight_at(requests: Requests, instants: Ints) -> Ints:
-    """How many requests were sent and not yet over at each of these instants (k,), microseconds."""
-    sent = np.sort((requests.scheduled + requests.lag)[requests.sent])
-    ends = np.sort((requests.scheduled + requests.response)[requests.sent])
-    result: Ints = np.searchsorted(sent, instants, side="right") - np.searchsorted(ends, instants, side="right")
+@dataclass(frozen=True)
+class Flow:
+    """How many requests were sent, over, answered and answered as expected before each edge of the steps.
+
+    Attributes:
+        start: (4, steps) the counts at the start of each step, in this order.
+        settled: (4, steps) from when on it is judged.
+        stop: (4, steps) at its end.
+    """
+
+    start: Ints
+    settled: Ints
+    stop: Ints
+
+    @property
+    def in_flight_settled(self) -> Ints:
+        """(steps,) sent and not yet over when the judging begins."""
+        return np.asarray(self.settled[0] - self.settled[1])
+
+    @property
+    def in_flight(self) -> Ints:
+        """(steps,) sent and not yet over at the end of the step."""
+        return np.asarray(self.stop[0] - self.stop[1])
+
+
+def step_flow(requests: Requests, windows: Windows) -> Flow:
+    """Count what was sent and what was over at the edges of the steps; one sorted array at a time is in memory."""
+    at = requests.scheduled + requests.lag
+    rows = [_counts_before(at[requests.sent], windows)]
+    at += requests.service
+    for chosen in (requests.sent, requests.outcome <= HTTP_ERROR, requests.good):
+        rows.append(_counts_before(at[chosen], windows))
+    start, settled, stop = np.moveaxis(np.array(rows), 1, 0)
+    return Flow(start, settled, stop)
+
+
+def _counts_before(instants: Ints, windows: Windows) -> Ints:
+    """(3, steps) how many of the instants lie before the start, the settled time and the stop of each step."""
+    instants.sort()
+    return np.array([np.searchsorted(instants, edge) for edge in (windows.start, windows.settled, windows.stop)])
+
+
+def _step_of_each_second(requests: Requests, number: int) -> Ints:
+    """The label of the step of the first request scheduled in each second; anything where there is none."""
+    windows = step_windows(requests)
+    order = np.argsort(windows.start)
+    begins = np.arange(number) * SECOND
+    at = np.clip(np.searchsorted(windows.start[order], begins, "right") - 1, 0, None)
+    following = np.minimum(at + 1, len(order) - 1)
+    over = (windows.last[order][at] < begins) & (windows.start[order][following] < begins + SECOND)
+    result: Ints = np.asarray(requests.labels)[order[np.where(over, following, at)]]
     return result
 
 
 def _times(requests: Requests, groups: npt.NDArray[np.integer], number: int, **more: float) -> dict[str, Floats]:
-    """Response times by group: mean and max of the answered ones, percentiles of all."""
+    """Response times by group: percentiles of all, mean and max of those answered as expected."""
     judged = Grouped(groups, requests.judged, number)
-    answered = requests.outcome <= HTTP_ERROR
-    response = requests.response[answered]
-    counts = np.bincount(groups[answered], minlength=number)
-    with np.errstate(invalid="ignore"):
-        mean = np.bincount(groups[answered], response, number) / counts / SECOND
-    longest = np.full(number, -1)
-    np.maximum.at(longest, groups[answered], response)
+    _, mean, longest = judged.answered()
     ladder = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, **more}
     return {
         "mean": mean,
         **{name: judged.quantile(p, SMALLEST_SAMPLE[p] if p >= 0.99 else 1) for name, p in ladder.items()},
-        "max": np.where(longest >= 0, longest / SECOND, np.nan),
+        "max": longest,
     }
 
 

@@ -105,6 +105,21 @@ class Grouped:
         answer[enough] = seconds(self._keys[position] & FAILED)
         return answer
 
+    def answered(self) -> tuple[Ints, Floats, Floats]:
+        """Return per group how many values are not `FAILED`, and the mean and the largest of them in seconds."""
+        starts = self._ends - self.counts
+        limits = (np.arange(len(self.counts), dtype=np.int64) << 40) | FAILED
+        number = np.searchsorted(self._keys, limits) - starts
+        some = number > 0
+        mean, largest = np.full((2, len(self.counts)), np.nan)
+        if some.any():
+            last = starts[some] + number[some]
+            edges = np.column_stack([starts[some], last]).ravel()
+            sums = np.add.reduceat(np.append(self._keys & FAILED, 0), edges)[::2]  # the last edge may be the end
+            mean[some] = sums / number[some] / 1e6
+            largest[some] = (self._keys[last - 1] & FAILED) / 1e6
+        return number.astype(np.int64), mean, largest
+
     def values(self, group: int) -> Ints:
         """Return one group's values, sorted, microseconds."""
         end = int(self._ends[group])

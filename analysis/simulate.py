@@ -32,6 +32,7 @@ class Queue:
         law: distribution of the service time; ``lognormal`` has a coefficient of variation of 2.
         room: requests that may be in the system; one more is answered 503 at once. None: no limit.
         limit: requests/s let through, the others answered 503 at once. None: no limit.
+        burst: how many the limit lets through at once.
         base_s: time added to each response without occupying a worker (network, other machines).
     """
 
@@ -40,6 +41,7 @@ class Queue:
     law: Law = "exponential"
     room: int | None = None
     limit: float | None = None
+    burst: float = 10.0
     base_s: float = 0.0
 
     @property
@@ -82,7 +84,7 @@ def sweep(
         if poisson:
             within = np.sort(rng.uniform(0.0, seconds, rng.poisson(rate * seconds)))
         else:
-            within = (np.arange(round(rate * seconds)) + 0.5) / rate
+            within = (np.arange(round(rate * seconds), dtype=np.float64) + 0.5) / rate
         times.append(start + within)
         counts.append(len(within))
     step = np.repeat(np.arange(len(rates)), counts)
@@ -132,8 +134,8 @@ def waits(arrived: Floats, service: Floats, workers: int, room: int | None = Non
     return waiting
 
 
-def over_limit(arrived: Floats, limit: float, burst: float = 10.0) -> npt.NDArray[np.bool_]:
-    """Which requests a token bucket of ``limit`` tokens a second refuses."""
+def over_limit(arrived: Floats, limit: float, burst: float) -> npt.NDArray[np.bool_]:
+    """Which requests a bucket of ``burst`` tokens, refilled with ``limit`` a second, refuses."""
     refused = np.zeros(len(arrived), dtype=np.bool_)
     tokens, last = burst, 0.0
     for index, at in enumerate(arrived.tolist()):
@@ -154,7 +156,7 @@ def serve(arrivals: Arrivals, queue: Queue, rng: np.random.Generator, *, timeout
     """
     arrived = arrivals.scheduled
     service = service_times(queue, len(arrived), rng)
-    refused = np.zeros(len(arrived), np.bool_) if queue.limit is None else over_limit(arrived, queue.limit)
+    refused = np.zeros(len(arrived), np.bool_) if queue.limit is None else over_limit(arrived, queue.limit, queue.burst)
     waiting = np.full(len(arrived), np.nan)
     waiting[~refused] = waits(arrived[~refused], service[~refused], queue.workers, queue.room)
     refused |= np.isnan(waiting)

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.buckets import SECOND, Windows, in_flight_at, step_windows
-from logreplay.analysis.intake import Requests
+from logreplay.analysis.buckets import SECOND, SETTLE, Flow, Windows, step_flow, step_windows, steps
+from logreplay.analysis.intake import WINDOW_S, Requests, name_kinds
 from logreplay.analysis.quantiles import Floats, Grouped, Ints
 
 BLOCKS: Final = 10
@@ -26,33 +26,42 @@ ERROR_SHARE: Final = 0.01
 _Z99: Final = 2.5758
 
 
-def evidence(requests: Requests) -> pl.DataFrame:
+def judged_steps(requests: Requests) -> pl.DataFrame:
+    """Return the step table with the evidence of each step: the columns of `buckets.steps` and of `evidence`."""
+    windows = step_windows(requests)
+    flow = step_flow(requests, windows)
+    table = steps(requests, windows, flow)
+    return table.join(evidence(requests, table, windows, flow), on="step", maintain_order="left")
+
+
+def evidence(requests: Requests, table: pl.DataFrame, windows: Windows, flow: Flow) -> pl.DataFrame:
     """Judge each step of a run by itself.
+
+    Args:
+        requests: the run.
+        table: its steps, of `buckets.steps`.
+        windows: when they were offered.
+        flow: what was on its way when.
 
     Returns:
         One row per step. ``growth``: of the requests in flight, per request scheduled, after the first fifth of the
         step. ``trend_z``: Mann-Kendall statistic of ten successive medians of the response time. ``drift``: last two
         of these less the first two, over the first. ``slope``: seconds of response time gained per second.
         ``error_low``: lower end of the 99 % Wilson interval of the share of errors. ``over``: the backlog grows,
-        or more than a second of work is waiting. ``failing``: more than 1 % errors. ``generator``: we were late.
+        or more than a second of work is waiting. ``failing``: more than 1 % errors, ``failure`` the most frequent
+        of them and its share. ``generator``: we were late.
         ``verdict``: ``stable``, ``overloaded``, ``errors`` or ``generator-limited``.
     """
-    windows = step_windows(requests)
     medians = _block_medians(requests, windows)
-    backlog = in_flight_at(requests, windows.stop)
-    at_settled = in_flight_at(requests, windows.settled)
-    late = requests.scheduled >= windows.settled[requests.step]
+    backlog, at_settled = flow.in_flight, flow.in_flight_settled
     number = len(requests.labels)
-    arrivals = np.bincount(requests.step[late], minlength=number)
+    arrivals = windows.count * (1 - SETTLE)
     growth = (backlog - at_settled) / np.maximum(arrivals, 1)
     z = mann_kendall(medians)
-    first, last = np.nanmean(medians[:, :2], axis=1), np.nanmean(medians[:, -2:], axis=1)
-    drift = (last - first) / np.maximum(first, 1e-6)
-    service = Grouped(requests.step[requests.sent], requests.service[requests.sent], number).quantile(0.5)
-    lag = Grouped(requests.step, requests.lag, number).quantile(0.95)
+    drift = _drift(medians)
+    service, lag = (table[name].to_numpy() for name in ("service_p50", "lag_p95"))
     rate = windows.count / np.maximum(windows.length, 1) * SECOND
-    errors = np.bincount(requests.step[~requests.good], minlength=number)
-    error_low = wilson_low(errors, windows.count)
+    error_low = wilson_low(table["errors"].to_numpy(), windows.count)
     patience = BACKLOG_S + np.nan_to_num(service).min()  # a slow but steady server holds rate x latency in flight
     over = ((growth > GROWTH) & (z > TREND_Z) & (drift > DRIFT)) | (backlog > rate * patience)
     failing = error_low > ERROR_SHARE
@@ -68,23 +77,96 @@ def evidence(requests: Requests) -> pl.DataFrame:
             "error_low": error_low,
             "over": over,
             "failing": failing,
+            "failure": [_failure(requests, index) if failing[index] else None for index in range(number)],
             "generator": generator,
             "verdict": verdict.astype(object),
         },
-        schema_overrides={"verdict": pl.String},
+        schema_overrides={"verdict": pl.String, "failure": pl.String},
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
+    """Return a step table with evidence from nothing but a per-second table.
+
+    What is lost: percentiles of a step, requests in flight, kinds of errors, our own lag. The backlog is inferred: if
+    response times grow by s seconds a second, s/(1+s) of what comes is not served.
+
+    Args:
+        seconds: needs ``second``, ``offered``, ``errors``, ``mean``; where it has no ``step``, each `WINDOW_S` are one.
+    """
+    if "step" not in seconds.columns:
+        seconds = seconds.with_columns(step=pl.col("second") // WINDOW_S)
+    seconds = seconds.filter(pl.col("step").is_not_null())
+    answered = pl.when(pl.col("mean").is_not_null()).then("offered")
+    table = seconds.group_by("step", maintain_order=True).agg(
+        start=pl.col("second").min().cast(pl.Float64),
+        duration=(pl.col("second").max() - pl.col("second").min() + 1).cast(pl.Float64),
+        scheduled=pl.col("offered").sum(),
+        errors=pl.col("errors").sum(),
+        mean=(pl.col("mean") * answered).sum() / answered.sum(),
+        series="mean",
+    )
+    width = int(table["series"].list.len().to_numpy().max())
+    series = np.full((table.height, width), np.nan)
+    for row, values in enumerate(table["series"].to_list()):
+        judged = values[round(SETTLE * len(values)) :]
+        series[row, : len(judged)] = [np.nan if value is None else value for value in judged]
+    rate = (table["scheduled"] / table["duration"]).to_numpy()
+    z, slope = mann_kendall(series), np.nan_to_num(theil_sen(series, np.ones(table.height)))
+    growth = slope / (1 + np.maximum(slope, 0.0))
+    drift = _drift(series)
+    error_low = wilson_low(table["errors"].to_numpy(), table["scheduled"].to_numpy())
+    waiting = np.nan_to_num(table["mean"].to_numpy()) > BACKLOG_S + np.nanmin(table["mean"].to_numpy())
+    over = ((growth > GROWTH) & (z > TREND_Z) & (drift > DRIFT)) | waiting
+    failing = error_low > ERROR_SHARE
+    unknown = ("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "lag_p95")
+    return (
+        table.drop("series")
+        .with_columns(
+            rate=pl.Series(rate),
+            offered=pl.Series(rate),
+            **dict.fromkeys(unknown, pl.lit(None, pl.Float64)),
+            net_errors=pl.lit(0),
+            growth=pl.Series(growth),
+            trend_z=pl.Series(z),
+            drift=pl.Series(drift),
+            slope=pl.Series(slope),
+            error_low=pl.Series(error_low),
+            over=pl.Series(over),
+            failing=pl.Series(failing),
+            failure=pl.when(pl.Series(failing)).then(pl.lit("kind unknown")),
+            generator=pl.lit(False),
+            verdict=pl.Series(np.select([over, failing], ["overloaded", "errors"], default="stable").tolist()),
+        )
+        .with_columns(pl.col(pl.Float64).fill_nan(None))
+    )
+
+
+def _failure(requests: Requests, step: int) -> str:
+    kinds = name_kinds(requests.kind[(requests.step == step) & ~requests.good])
+    name, count = kinds.most_common(1)[0]
+    return f"{name}: {100 * count / kinds.total():.0f} %"
 
 
 def _block_medians(requests: Requests, windows: Windows) -> Floats:
     """(steps, `BLOCKS`) medians of the response time as measured, seconds, after the first fifth of each step."""
-    start = windows.settled[requests.step]
-    length = np.maximum((windows.stop - windows.settled) // BLOCKS, 1)[requests.step]
-    block = (requests.scheduled - start) // length
-    inside = (requests.scheduled >= start) & requests.sent
-    groups = requests.step * BLOCKS + np.minimum(block, BLOCKS - 1)
     number = len(requests.labels)
+    length = np.maximum((windows.stop - windows.settled) // BLOCKS, 1)
+    block = (requests.scheduled - windows.settled[requests.step]) // length[requests.step]
+    groups = requests.step * BLOCKS + np.minimum(block, BLOCKS - 1)
+    inside = (block >= 0) & requests.sent
     blocks = Grouped(groups[inside], requests.response[inside], number * BLOCKS)
     return blocks.quantile(0.5).reshape(number, BLOCKS)
+
+
+def _drift(series: Floats) -> Floats:
+    """By how much the last two values of each row exceed its first two, as a share of these; NaN for empty rows."""
+    result = np.full(len(series), np.nan)
+    for index, row in enumerate(series):
+        known = row[~np.isnan(row)]
+        if len(known):
+            result[index] = known[-2:].mean() / max(known[:2].mean(), 1e-6) - 1
+    return result
 
 
 def mann_kendall(series: Floats) -> Floats:
@@ -129,4 +211,4 @@ def wilson(hits: int, trials: int, z: float = 1.96) -> tuple[float, float]:
     n = max(trials, 1)
     share = hits / n
     middle, spread = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return (middle - spread) / (1 + z * z / n), (middle + spread) / (1 + z * z / n)
+    return max((middle - spread) / (1 + z * z / n), 0.0), min((middle + spread) / (1 + z * z / n), 1.0)

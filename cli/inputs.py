@@ -27,12 +27,17 @@ def bundled_log() -> Iterator[Path]:
 
 @contextmanager
 def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
-    """A normalized CSV of the log, made on the way where it is a raw access log; the bundled log where none is given.
+    """A normalized CSV of the log, made on the way where it is a raw access log or a list of urls.
+
+    The bundled log where none is given. A file with one raw HTTP request stays what it is.
 
     Raises:
         LogreplayError: no such file, or no line of it can be read.
     """
-    if log is not None and is_normalized(log):
+    from logreplay.replay.source import is_request_file
+    from logreplay.replay.urls import is_url_list, read_url_list, to_normalized
+
+    if log is not None and (is_normalized(log) or is_request_file(log)):
         yield log
         return
     from logreplay.parsers.convert import ConvertOptions, convert
@@ -41,6 +46,11 @@ def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
         if log is None:
             say(f"no LOG given: replaying the bundled sample log, {BUNDLED}", quiet=quiet)
         path = Path(folder) / "log.csv"
+        if log is not None and is_url_list(log):
+            with path.open("wb") as file:
+                file.writelines(to_normalized(read_url_list(log)))
+            yield path
+            return
         report = convert([log or sample], path, ConvertOptions())
         say(f"{log or BUNDLED}: {report.sentence()}", quiet=quiet)
         yield path
@@ -92,6 +102,23 @@ def new_name(stem: str, ending: str = "") -> Path:
 
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     return Path(f"{stem}-{stamp}{ending}")
+
+
+def new_folder(folder: Path, *, force: bool = False) -> Path:
+    """Make a folder for results; nothing that stands in it is overwritten without ``force``.
+
+    Raises:
+        LogreplayError: it holds something already, or cannot be made.
+    """
+    from logreplay.parsers.record import LogreplayError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogreplayError(f"{folder}: cannot be written: {error.strerror}; choose another with -o") from None
+    if not force and any(folder.iterdir()):
+        raise LogreplayError(f"{folder}: holds something already; choose another with -o, or overwrite it with --force")
+    return folder
 
 
 def on_terminal() -> bool:

@@ -6,7 +6,6 @@ not where the task that waits for them is resumed.
 """
 
 import asyncio
-import errno
 import socket
 import ssl
 from collections.abc import Callable, Sequence
@@ -23,20 +22,28 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from logreplay.replay.endpoint import Endpoint
-from logreplay.replay.sender import ERROR_CODES, USER_AGENT, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.faults import connect_fault, local_fault, loss_fault
+from logreplay.replay.heads import PAYLOAD, default_headers, header_rows
+from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.ticker import Clock
 
 _SKIP: Final = ("Accept-Encoding", "Content-Type", "User-Agent", "Accept")
 _MAX_HEADERS: Final = 1 << 20
 
 
+_Request = tuple[str, str, list[tuple[str, str]], bytes | None]
+"""Method, request target, headers, body."""
+
+
 class _Points:
     """Clock points of one exchange."""
 
-    __slots__ = ("connect", "connected", "first", "last", "sends")
+    __slots__ = ("connect", "connected", "first", "last", "lost", "sends")
 
     def __init__(self) -> None:
         self.connect = self.connected = self.first = self.last = self.sends = 0
+        self.lost: BaseException | bool = False
+        """Whether, and by what error, the connection ended."""
 
 
 _points: ContextVar[_Points] = ContextVar("points")
@@ -61,8 +68,10 @@ class AiohttpSender:
         self._tls = tls
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def prepare(self, frame: pl.DataFrame) -> Sequence[tuple[str, str]]:
-        return list(zip(frame["op"].to_list(), frame["url"].to_list(), strict=True))
+    def prepare(self, frame: pl.DataFrame) -> Sequence[_Request]:
+        headers = header_rows(frame, default_headers(self._endpoint.target.authority, keep_alive=self._keep_alive))
+        bodies = frame[PAYLOAD].to_list() if PAYLOAD in frame.columns else [None] * frame.height
+        return list(zip(frame["op"].to_list(), frame["url"].to_list(), headers, bodies, strict=True))
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self._done, self._clock, self._trace = done, clock, trace
@@ -84,14 +93,13 @@ class AiohttpSender:
             auto_decompress=False,
             trust_env=False,
             skip_auto_headers=_SKIP,
-            headers={"Host": target.authority, "User-Agent": USER_AGENT, "Accept": "*/*"},
             timeout=aiohttp.ClientTimeout(total=self._timeout, ceil_threshold=1e9),
             request_class=_RawTargetRequest,
             max_line_size=_MAX_HEADERS,
             max_field_size=_MAX_HEADERS,
         )
 
-    def send(self, seq: int, request: tuple[str, str], start: int) -> None:
+    def send(self, seq: int, request: _Request, start: int) -> None:
         task = self._loop.create_task(self._exchange(seq, request, start))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -104,26 +112,31 @@ class AiohttpSender:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._session.close()
 
-    async def _exchange(self, seq: int, request: tuple[str, str], start: int) -> None:
+    async def _exchange(self, seq: int, request: _Request, start: int) -> None:
+        op, target, sent, body = request
         points = _Points()
         _points.set(points)
-        _target.set(request[1])
+        _target.set(target)
         status = size = 0
         error, detail = "", ""
         reason, headers = b"", list[tuple[bytes, bytes]]()
         try:
-            async with self._session.request(request[0], self._url, allow_redirects=False) as response:
+            async with self._session.request(op, self._url, headers=sent, data=body, allow_redirects=False) as response:
                 status = response.status
+                if status == 101:
+                    raise aiohttp.ClientPayloadError("an upgrade nobody asked for")
                 reason, headers = (response.reason or "").encode("latin-1", "replace"), [*response.raw_headers]
-                async for data, _ in response.content.iter_chunks():
+                while data := await response.content.readany():
                     size += len(data)
             end = points.last
         except asyncio.CancelledError:
             error, end = "cancelled", self._clock()
         except Exception as raised:
             end = self._clock()
-            error = _word(raised, connected=bool(points.sends), got=bool(status))
+            error = _word(raised, points)
             detail = f"{type(raised).__name__}: {raised}"
+            if local := local_fault(raised):
+                self.counts.local[local] += 1
             self.counts.details.setdefault(error, detail)
         if end - start > self._timeout * 1e9 or error in ("timeout", "connect_timeout"):
             error, end = error or "timeout", start + int(self._timeout * 1e9)
@@ -133,10 +146,11 @@ class AiohttpSender:
         connect, latency, xfertime = _split(points, start, end)
         self._done(seq, start, connect, latency, xfertime, size, status, ERROR_CODES[error])
         if self._trace:
-            line = f"{request[0]} {request[1]} HTTP/1.1\r\nHost: {self._endpoint.target.authority}\r\n"
-            line += f"User-Agent: {USER_AGENT}\r\nAccept: */*\r\n\r\n"
+            head = "\r\n".join((f"{op} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent), "", ""))
             times = (connect / 1e9, latency / 1e9, xfertime / 1e9)
-            self._trace(Exchange(seq, line.encode(), status, reason, headers, size, *times, error, detail))
+            self._trace(
+                Exchange(seq, head.encode() + (body or b""), status, reason, headers, size, *times, error, detail)
+            )
 
 
 def _split(points: _Points, start: int, end: int) -> tuple[int, int, int]:
@@ -148,28 +162,25 @@ def _split(points: _Points, start: int, end: int) -> tuple[int, int, int]:
     return connected - start, first - connected, end - first
 
 
-def _word(error: Exception, *, connected: bool, got: bool) -> str:
+def _word(error: Exception, points: _Points) -> str:
     """The error word of the result log for an exception of aiohttp."""
     match error:
         case TimeoutError():
-            return "timeout" if connected else "connect_timeout"
-        case aiohttp.ClientConnectorDNSError():
-            return "dns"
-        case aiohttp.ClientSSLError() | ssl.SSLError():
+            return "timeout" if points.sends else "connect_timeout"
+        case aiohttp.ClientSSLError():
             return "tls"
         case aiohttp.ClientConnectorError():
-            return {errno.ECONNRESET: "reset", errno.ETIMEDOUT: "connect_timeout"}.get(error.errno or 0, "refused")
+            return connect_fault(error.os_error)
         case aiohttp.ServerDisconnectedError():
             return "closed"
         case aiohttp.ClientPayloadError():
-            cause = error.__cause__
-            if isinstance(cause, aiohttp.http_exceptions.TransferEncodingError):
+            if not points.lost:
                 return "protocol"
-            return "reset" if isinstance(cause, ConnectionResetError) else "short_body"
+            return "reset" if isinstance(points.lost, ConnectionResetError) else "short_body"
         case aiohttp.ClientResponseError():
             return "protocol"
         case OSError():
-            return "reset" if connected else "refused"
+            return loss_fault(error, in_body=False) if points.sends else connect_fault(error)
     return "protocol"
 
 
@@ -180,6 +191,11 @@ class _TimedHandler(ResponseHandler):
         super().__init__(loop)
         self.points: _Points | None = None
         self._now = clock
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if self.points is not None:
+            self.points.lost = exc or True
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         points = self.points

@@ -8,8 +8,10 @@ import asyncio
 import ipaddress
 import re
 import socket
+import ssl
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -132,3 +134,23 @@ def is_loopback(address: str) -> bool:
     """Whether a numeric address is this machine's loopback, also as IPv4 within IPv6."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
+
+
+def tls_context(*, cacert: Path | None = None, verify: bool = True) -> ssl.SSLContext:
+    """How to speak to an https target.
+
+    Args:
+        cacert: trust the certificates of this file instead of the system's.
+        verify: whether the target's certificate is checked at all.
+
+    Raises:
+        LogreplayError: the certificates cannot be read.
+    """
+    try:
+        context = ssl.create_default_context(cafile=cacert)
+    except (OSError, ssl.SSLError) as error:
+        raise LogreplayError(f"{cacert}: no certificates can be read: {error}; give a PEM file") from None
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

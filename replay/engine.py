@@ -13,23 +13,29 @@ One engine is one run and one result log. It may run several plans one after the
 import asyncio
 import gc
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Final, Self
 
+from logreplay.replay.closed import ClosedPump, Users
+from logreplay.replay.health import Evidence, Health, judge
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
 from logreplay.replay.reader import Reader
 from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
-from logreplay.replay.sender import Sender, Trace
+from logreplay.replay.sender import Exchange, Sender, Trace
 from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.threads import quick_switching
 from logreplay.replay.ticker import Clock, monotonic
+from logreplay.replay.vitals import Pulse, Vitals
 
 _FLUSH_S: Final = 0.25
+_SECOND: Final = 1_000_000_000
 _REST_S: Final = 0.002
 
 
@@ -94,6 +100,7 @@ class Outcome:
         seconds: from the start of this plan until the last request was taken up (at least the schedule's duration,
             if it was not stopped).
         backlog: requests in flight when the last one was taken up.
+        health: whether it is a measurement; evidence: what that rests on.
         stopped: why it ended before its plan did; empty if it did not.
         left_out: rows of the log that were not sent, by reason.
     """
@@ -116,6 +123,8 @@ class Outcome:
     ended: datetime
     began: float
     seconds: float
+    health: Health
+    evidence: Evidence
     backlog: int = 0
     stopped: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
@@ -133,6 +142,7 @@ class Engine:
         trace: is shown each exchange in full; costs throughput.
         clock: nanoseconds; another than the default is for runs in virtual time.
         threaded: prepare and write in other threads; False for runs in virtual time.
+        closed: plans with `logreplay.replay.closed.Users` are run.
     """
 
     def __init__(
@@ -144,20 +154,24 @@ class Engine:
         trace: Trace | None = None,
         clock: Clock = monotonic,
         threaded: bool = True,
+        closed: bool = False,
     ) -> None:
         self._sender, self._results, self._trace = sender, results, trace
         self._limits = limits or Limits()
+        self._tell = closed or self._limits.max_in_flight is not None
         self._clock, self._threaded = clock, threaded
         self._stopped = ""
         self._seq = 0
+        self._begun, self._origin, self._wall = False, 0, 0
         self._pump: Pump | None = None
+        self._expected: dict[int, int] = {}
+        self._local: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
-        self._origin, self._wall = self._clock(), time.time_ns()
-        self._recorder = Recorder(self._results, self._origin, self._wall, threaded=self._threaded)
-        done = self._recorder.record if self._limits.max_in_flight is None else self._record_and_wake
+        self._recorder = Recorder(self._results, threaded=self._threaded)
+        done = self._record_and_tell if self._tell else self._recorder.record
         try:
-            await self._sender.open(done, self._clock, self._trace)
+            await self._sender.open(done, self._clock, self._see if self._trace else None)
         except BaseException:
             await self._off_loop(self._recorder.close)
             self._results.close()
@@ -184,36 +198,49 @@ class Engine:
             self._pump.stopped = True
             self._pump.wake()
 
+    def cut(self) -> None:
+        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
+        if self._pump:
+            self._pump.stopped = True
+            self._pump.wake()
+
     async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
         Args:
-            plan: what to send and when; its time begins when its first requests are read.
+            plan: what to send and when; its time begins when its first requests are read, on a whole second of the run.
             on_progress: called about once a second.
 
         Raises:
             LogreplayError: the log cannot be read, or the results cannot be written; what was recorded is on disk.
         """
         reader = Reader(plan, self._sender, threaded=self._threaded)
-        pump = self._pump = Pump(
+        users = plan.schedule if isinstance(plan.schedule, Users) else None
+        if users and not self._tell:
+            raise ValueError("an engine that runs users must be made with closed=True")
+        pump = self._pump = (partial(ClosedPump, users) if users else Pump)(
             reader,
             self._sender,
             self._recorder,
             self._clock,
+            begin=self._begin,
             first=self._seq,
             step=plan.step,
             offered=plan.schedule.rate,
             max_in_flight=self._limits.max_in_flight,
             drop_after=self._limits.drop_after,
+            note_expected=self._note_expected if self._trace else None,
         )
         pump.stopped = bool(self._stopped)
         watch = asyncio.create_task(self._watch(pump, on_progress))
+        pulse = Pulse()
         try:
-            with _no_collection():
+            with _no_collection(), quick_switching():
                 await pump.run()
                 taken_up, backlog = self._clock(), self.in_flight
                 await self._drain(plan.schedule.duration)
         finally:
+            vitals = pulse.stop()
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             await self._off_loop(reader.close)
@@ -221,14 +248,24 @@ class Engine:
         tally = await self._take_tally()
         if self._recorder.failure:
             raise self._recorder.failure
-        return self._outcome(plan, tally, first, taken_up, backlog)
+        return self._outcome(plan, tally, vitals, first, taken_up, backlog)
+
+    def _begin(self, ready: int) -> int:
+        """When a plan begins whose first requests are ready now: the run with the first one, others on a whole second.
+
+        So each second of the run belongs to one plan only.
+        """
+        if not self._begun:
+            self._begun, self._origin, self._wall = True, ready, time.time_ns()
+            self._recorder.begin(self._origin, self._wall)
+        return ready + (self._origin - ready) % _SECOND
 
     async def _drain(self, duration: float | None) -> None:
-        """Wait until nothing is in flight and the schedule's time is over; or end all that is, if stopped."""
+        """Wait until nothing is in flight and the schedule is over, if not cut; or end all that is, if stopped."""
         pump = self._pump
         assert pump
         end = (pump.base or 0) + int((duration or 0) * 1e9)
-        while self.in_flight or self._clock() < end:
+        while self.in_flight or (self._clock() < end and not pump.stopped):
             if self._stopped:
                 self._sender.cancel()
                 break
@@ -275,13 +312,32 @@ class Engine:
         tally, self._recorder.tally = self._recorder.tally, Tally()
         return tally
 
-    def _outcome(self, plan: Plan, tally: Tally, first: int, taken_up: int, backlog: int) -> Outcome:
+    def _outcome(self, plan: Plan, tally: Tally, vitals: Vitals, first: int, taken_up: int, backlog: int) -> Outcome:
         pump = self._pump
         assert pump
         scheduled = pump.seq - first
         assert scheduled == tally.sent + tally.dropped, "scheduled = sent + dropped"
         assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
         base = self._clock() if pump.base is None else pump.base
+        local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
+        evidence = Evidence(
+            offered=plan.schedule.rate,
+            scheduled=scheduled,
+            sent=tally.sent,
+            dropped=tally.dropped,
+            net_error=tally.net_error,
+            new_errors=tally.new_errors,
+            errors=dict(tally.errors),
+            response_p50=tally.response.quantile(0.5),
+            lag_p50=tally.lag.quantile(0.5) or 0.0,
+            lag_p95=tally.lag.quantile(0.95) or 0.0,
+            lag_p99=tally.lag.quantile(0.99) or 0.0,
+            duration=None if pump.stopped else plan.schedule.duration,
+            seconds=(taken_up - base) / 1e9,
+            limited=pump.limited,
+            local=local,
+            vitals=vitals,
+        )
         return Outcome(
             step=plan.step,
             offered=plan.schedule.rate,
@@ -300,18 +356,27 @@ class Engine:
             started=utc(base - self._origin + self._wall),
             ended=utc(self._clock() - self._origin + self._wall),
             began=(base - self._origin) / 1e9,
-            seconds=max((taken_up - base) / 1e9, 0 if self._stopped else plan.schedule.duration or 0),
+            seconds=max((taken_up - base) / 1e9, 0 if pump.stopped else plan.schedule.duration or 0),
+            health=judge(evidence),
+            evidence=evidence,
             backlog=backlog,
             stopped=self._stopped,
-            left_out=dict(plan.requests.left_out),
+            left_out=dict(plan.requests.left_out.most_common()),
         )
 
-    def _record_and_wake(
+    def _note_expected(self, first: int, statuses: list[int]) -> None:
+        self._expected.update(enumerate(statuses, first))
+
+    def _see(self, exchange: Exchange) -> None:
+        assert self._trace
+        self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
+
+    def _record_and_tell(
         self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
     ) -> None:
         self._recorder.record(seq, start, connect, latency, xfertime, size, status, error)
-        if self._pump and self._pump.blocked:
-            self._pump.wake()
+        if self._pump:
+            self._pump.ended(seq)
 
     async def _off_loop(self, call: Callable[[], None]) -> None:
         if self._threaded:

@@ -1,8 +1,11 @@
 """The hot loop: sends what is due, and nothing before it is due."""
 
 import asyncio
+from collections.abc import Callable
 from math import inf
 from typing import Any, Final
+
+import polars as pl
 
 from logreplay.replay.reader import Ended, Reader
 from logreplay.replay.recorder import DROPPED, Recorder, Registered
@@ -25,10 +28,12 @@ class Pump:
         sender: starts them.
         recorder: is told of those that are given up.
         clock: nanoseconds.
+        begin: told when the first requests are ready; says when the plan begins.
         first: seq of the first request.
         step, offered: for the result log.
         max_in_flight: None: no limit.
         drop_after: seconds; None: never give up.
+        note_expected: is told the seq of a chunk's first request, and the statuses that the log has for the chunk.
     """
 
     def __init__(
@@ -38,20 +43,24 @@ class Pump:
         recorder: Recorder,
         clock: Clock,
         *,
+        begin: Callable[[int], int],
         first: int,
         step: int,
         offered: float,
         max_in_flight: int | None,
         drop_after: float | None,
+        note_expected: Callable[[int, list[int]], None] | None = None,
     ) -> None:
         self.seq = first
         self.base: int | None = None
         self.blocked = False
+        self.limited = 0
         self.stopped = False
         self._reader, self._sender, self._recorder, self._clock = reader, sender, recorder, clock
-        self._step, self._offered = step, offered
+        self._begin, self._step, self._offered = begin, step, offered
         self._cap = inf if max_in_flight is None else max_in_flight
         self._patience = inf if drop_after is None else drop_after * 1e9
+        self._note_expected = note_expected
         self._due: list[int] = []
         self._requests: Any = ()
         self._at = 0
@@ -72,6 +81,11 @@ class Pump:
             await self._finished
         finally:
             self._ticker.close()
+
+    def ended(self, seq: int) -> None:
+        """An exchange ended."""
+        if self.blocked:
+            self.wake()
 
     def wake(self) -> None:
         """Look again at what may be sent: an exchange ended, or the run is stopped."""
@@ -104,6 +118,8 @@ class Pump:
                 at += 1
                 recorder.record(seq - 1, now, 0, 0, 0, 0, 0, DROPPED)
             elif seq - recorder.recorded >= cap:
+                if not self.blocked:
+                    self.limited += 1
                 self.blocked = True
                 self._ticker.arm(now + _NEVER if patience == inf else when + int(patience) + 1)
                 break
@@ -125,11 +141,18 @@ class Pump:
             self._finish(item.error)
             return False
         if self.base is None:
-            self.base = self._clock()
+            self.base = self._begin(self._clock())
         due = item.chunk.due + self.base
-        self._recorder.register(Registered(self.seq, item.chunk.frame, due, self._step, self._offered, left=len(due)))
+        frame = self._with_think(item.chunk.frame)
+        self._registered = Registered(self.seq, frame, due, self._step, self._offered, left=len(due))
+        self._recorder.register(self._registered)
         self._due, self._requests, self._at = due.tolist(), item.requests, 0
+        if self._note_expected:
+            self._note_expected(self.seq, item.chunk.frame["expected_rc"].to_list())
         return True
+
+    def _with_think(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame
 
     def _finish(self, error: BaseException | None = None) -> None:
         self._ticker.close()

@@ -21,6 +21,7 @@ from logreplay.parsers.record import ERRORS, RESULT_COLUMNS, LogreplayError
 from logreplay.replay.results import Results
 from logreplay.replay.sender import ERROR_CODES
 from logreplay.replay.tally import Tally
+from logreplay.replay.threads import step_back
 
 FIELDS: Final = ("seq", "start", "connect", "latency", "xfertime", "size", "status", "error")
 RECORD: Final = np.dtype([(name, np.int64) for name in FIELDS])
@@ -40,7 +41,7 @@ class Registered:
         frame: as in `logreplay.replay.plan.Chunk`.
         due: ``(n,)`` when each is due, nanoseconds of the clock.
         step: index of the step.
-        offered: requests/s asked of the step.
+        offered: requests/s asked of the step; 0: none were, and the result log says nothing.
         left: requests not recorded yet.
     """
 
@@ -57,16 +58,14 @@ class Recorder:
 
     Args:
         results: where the rows go.
-        origin: start of the run, nanoseconds of the clock.
-        wall: the same instant, nanoseconds since 1970.
         threaded: work in a second thread; else within `flush`, for runs in virtual time.
     """
 
-    def __init__(self, results: Results, origin: int, wall: int, *, threaded: bool = True) -> None:
+    def __init__(self, results: Results, *, threaded: bool = True) -> None:
         self.tally = Tally()
         self.failure: LogreplayError | None = None
         self.recorded = 0
-        self._results, self._origin, self._wall = results, origin, wall
+        self._results, self._origin, self._wall = results, 0, 0
         self._buffer, self._at = _new_buffer(), 0
         self._chunks: list[Registered] = []
         self._queue: queue.SimpleQueue[Registered | tuple[bytearray, int] | Callable[[], object] | None] = (
@@ -75,6 +74,15 @@ class Recorder:
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True) if threaded else None
         if self._thread:
             self._thread.start()
+
+    def begin(self, origin: int, wall: int) -> None:
+        """Set the start of the run, before anything is recorded.
+
+        Args:
+            origin: nanoseconds of the clock.
+            wall: the same instant, nanoseconds since 1970.
+        """
+        self._origin, self._wall = origin, wall
 
     def register(self, chunk: Registered) -> None:
         """Announce a chunk, before any of its requests is recorded."""
@@ -116,6 +124,7 @@ class Recorder:
             self._handle(item)
 
     def _work(self) -> None:
+        step_back()
         while (item := self._queue.get()) is not None:
             self._handle(item)
 
@@ -151,7 +160,8 @@ class Recorder:
             offsets = seqs[order[at : at + count]] - chunk.first
             frames.append(
                 chunk.frame[offsets].with_columns(
-                    pl.lit(chunk.step, pl.Int64).alias("step"), pl.lit(chunk.offered, pl.Float64).alias("offered")
+                    pl.lit(chunk.step, pl.Int64).alias("step"),
+                    pl.lit(chunk.offered or None, pl.Float64).alias("offered"),
                 )
             )
             dues.append(chunk.due[offsets])
@@ -182,7 +192,7 @@ def _result_rows(
         start.dt.strftime("%H:%M:%S%.6f").alias("time"),
         _seconds("latency", records["latency"]),
         _seconds("xfertime", records["xfertime"]),
-        pl.lit(0.0).alias("thinktime"),
+        pl.col("thinktime") if "thinktime" in rows.columns else pl.lit(0.0).alias("thinktime"),
         pl.Series("bytes", np.ascontiguousarray(records["size"])),
         pl.Series("rc", np.ascontiguousarray(records["status"])),
         pl.Series("seq", np.ascontiguousarray(records["seq"])),

@@ -4,6 +4,7 @@ A sender turns planned requests into something it can send quickly (in a second 
 exchange when told, and reports its end exactly once. It never raises for anything that a target does.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -57,6 +58,8 @@ class Exchange:
     xfertime: float
     error: str
     detail: str
+    expected_rc: int = 0
+    """What the log had; filled in by the engine."""
 
 
 Trace = Callable[[Exchange], None]
@@ -69,6 +72,8 @@ class SenderCounts:
     connections: int = 0
     reused: int = 0
     retried: int = 0
+    local: Counter[str] = field(default_factory=Counter)
+    """Connections that this machine could not open, by the name of its error (EMFILE, EADDRNOTAVAIL)."""
     details: dict[str, str] = field(default_factory=dict)
     """For each error word the first full text behind it."""
 

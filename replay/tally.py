@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS
+from logreplay.replay.histogram import Histogram
 from logreplay.replay.sender import ERROR_CODES
 
 _DROPPED: Final = ERROR_CODES["dropped"]
@@ -40,6 +41,8 @@ class Tally:
         status: responses by status.
         bytes: of bodies received.
         recent: figures of the last exchanges.
+        lag: of all requests, the dropped ones too.
+        response: response times of those that were sent.
     """
 
     sent: int = 0
@@ -53,6 +56,8 @@ class Tally:
     status: Counter[int] = field(default_factory=Counter)
     bytes: int = 0
     recent: Recent = Recent()
+    lag: Histogram = field(default_factory=Histogram)
+    response: Histogram = field(default_factory=Histogram)
 
     def add(self, records: NDArray[np.void], due: NDArray[np.int64], expected_rc: NDArray[np.int64]) -> None:
         """Count some records.
@@ -77,7 +82,12 @@ class Tally:
             self.errors[_WORDS[code]] += count
         for code, count in zip(*_counts(status[status > 0]), strict=True):
             self.status[code] += count
-        self.recent = _recent(records[sent][-_RECENT:], due[sent][-_RECENT:])
+        lag = records["start"] - due
+        response = (lag + records["connect"] + records["latency"] + records["xfertime"])[sent]
+        self.lag.add(lag)
+        self.response.add(response)
+        if len(response):
+            self.recent = _recent(response[-_RECENT:], lag[sent][-_RECENT:])
 
 
 def _counts(values: NDArray[np.int64]) -> tuple[list[int], list[int]]:
@@ -85,10 +95,6 @@ def _counts(values: NDArray[np.int64]) -> tuple[list[int], list[int]]:
     return found.tolist(), counts.tolist()
 
 
-def _recent(records: NDArray[np.void], due: NDArray[np.int64]) -> Recent:
-    if not len(records):
-        return Recent()
-    lag = records["start"] - due
-    response = lag + records["connect"] + records["latency"] + records["xfertime"]
+def _recent(response: NDArray[np.int64], lag: NDArray[np.int64]) -> Recent:
     p50, p99 = (np.percentile(response, (50, 99)) / 1e9).tolist()
     return Recent(p50, p99, float(np.percentile(lag, 99)) / 1e9)

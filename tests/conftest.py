@@ -96,7 +96,7 @@ def nginx(tmp_path: Path) -> Iterator[ServerFactory]:
             (folder / "files").mkdir(parents=True)
             conf = NGINX_CONF.format(folder=folder, port=port, server=server, log_format=log_format)
             (folder / "nginx.conf").write_text(conf)
-            command = [NGINX, "-c", folder / "nginx.conf", "-p", folder, "-e", folder / "error.log"]
+            command: list[str | Path] = [NGINX, "-c", folder / "nginx.conf", "-p", folder, "-e", folder / "error.log"]
             return stack.enter_context(running(command, folder, port))
 
         yield start

@@ -1,9 +1,13 @@
-"""Virtual time: an event loop whose selector, instead of waiting, moves the loop's clock on."""
+"""Virtual time: an event loop whose selector, instead of waiting, moves the loop's clock on; and a target in it."""
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
+
+import polars as pl
+
+from logreplay.replay.sender import Done, SenderCounts, Trace
 
 T = TypeVar("T")
 
@@ -41,3 +45,30 @@ def run(main: Coroutine[Any, Any, T], loop: VirtualTimeLoop) -> T:
         return loop.run_until_complete(main)
     finally:
         loop.close()
+
+
+class OneServerQueue:
+    """A target that answers one request after the other, each in ``service`` seconds, and stands still once."""
+
+    def __init__(self, service: float, stall: tuple[float, float]) -> None:
+        self.counts = SenderCounts()
+        self._service, self._stall = service, stall
+        self._free = 0.0
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[str]:
+        return frame["url"].to_list()
+
+    async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
+        self._done, self._loop = done, asyncio.get_running_loop()
+
+    def send(self, seq: int, request: str, start: int) -> None:
+        begin = max(start / 1e9, self._free)
+        if self._stall[0] <= begin < self._stall[1]:
+            begin = self._stall[1]
+        self._free = begin + self._service
+        latency = round(self._free * 1e9) - start
+        self._loop.call_at(self._free, self._done, seq, start, 0, latency, 0, 10, 200, 0)
+
+    def cancel(self) -> None: ...
+
+    async def close(self) -> None: ...

@@ -1,36 +1,127 @@
 """Servers whose capacity is known by construction: saturation is found, and none is invented."""
 
+from collections.abc import Callable
+
 import numpy as np
+import numpy.typing as npt
+import polars as pl
 import pytest
 
-from logreplay.analysis import bends, intake, simulate
-from logreplay.analysis.simulate import Queue
+from logreplay.analysis import bends, intake, simulate, stability
+from logreplay.analysis.simulate import Arrivals, Queue
+
+Floats = npt.NDArray[np.float64]
+Server = Callable[[Arrivals, np.random.Generator], pl.DataFrame]
 
 RATES = range(50, 401, 25)
+SEEDS = range(20)
 
 
-def verdict(queue: Queue, seed: int) -> bends.Verdict:
+def queue(server: Queue) -> Server:
+    return lambda arrivals, rng: simulate.serve(arrivals, server, rng)
+
+
+def gently_rising_then_wall(arrivals: Arrivals, rng: np.random.Generator) -> pl.DataFrame:
+    """16 workers of 64 ms, and a base latency that doubles on the way to 250/s."""
+    service = np.full(len(arrivals.scheduled), 0.064)
+    base = 0.02 + 0.02 * arrivals.offered / 250
+    return simulate.results(arrivals, base + service + simulate.waits(arrivals.scheduled, service, 16))
+
+
+def noisy(arrivals: Arrivals, rng: np.random.Generator) -> pl.DataFrame:
+    """Widely spread service times, the whole server stopped for 0.3 to 1 s every 20 s, 0.3 % stragglers.
+
+    Stopped 3 % of the time, it carries 242.5/s: its work is simulated on a time axis without the pauses.
+    """
+    count, end = len(arrivals.scheduled), arrivals.scheduled[-1] + 100
+    begins = np.cumsum(rng.exponential(20, int(end / 10) + 10))
+    lengths = rng.uniform(0.3, 1.0, len(begins))
+    edges = np.concatenate(([0.0], np.column_stack([begins, begins + lengths]).ravel()))
+    edges = np.maximum.accumulate(edges)
+    worked = np.concatenate(([0.0], np.cumsum(np.diff(edges) * (np.arange(len(edges) - 1) % 2 == 0))))
+    arrived = np.interp(arrivals.scheduled, edges, worked)
+    service = simulate.service_times(Queue(4, 0.016, "lognormal"), count, rng)
+    done = arrived + simulate.waits(arrived, service, 4) + service
+    straggling = np.where(rng.random(count) < 0.003, rng.uniform(1, 5, count), 0.0)
+    latency = np.interp(done, worked + 1e-9 * np.arange(len(worked)), edges) - arrivals.scheduled
+    return simulate.results(arrivals, np.maximum(latency, 0.0005) + straggling)
+
+
+def collapsing(arrivals: Arrivals, rng: np.random.Generator) -> pl.DataFrame:
+    """4 workers of 16 ms that need twice as long for each request while more than 200 wait."""
+    free, latency = [0.0] * 4, []
+    service = rng.exponential(0.016, len(arrivals.scheduled))
+    for at, takes in zip(arrivals.scheduled.tolist(), service.tolist(), strict=True):
+        start = max(at, free[0])
+        free[0] = start + takes * (2 if start - at > 200 / 250 else 1)
+        latency.append(free[0] - at)
+        free.sort()
+    return simulate.results(arrivals, np.array(latency))
+
+
+def rising_without_limit(arrivals: Arrivals, rng: np.random.Generator) -> pl.DataFrame:
+    """Latency in proportion to the rate, no queue."""
+    mean = 0.005 + 0.02 * arrivals.offered / 400
+    return simulate.results(arrivals, rng.gamma(4, mean / 4))
+
+
+def flat_with_stragglers(arrivals: Arrivals, rng: np.random.Generator) -> pl.DataFrame:
+    count = len(arrivals.scheduled)
+    straggling = np.where(rng.random(count) < 0.003, rng.uniform(1, 5, count), 0.0)
+    return simulate.results(arrivals, rng.lognormal(np.log(0.01), 0.8, count) + straggling)
+
+
+def replay_machine_of_250(arrivals: Arrivals, rng: np.random.Generator) -> pl.DataFrame:
+    """A fast target behind a client that can send 250/s."""
+    lag = simulate.waits(arrivals.scheduled, np.full(len(arrivals.scheduled), 1 / 250), 1)
+    return simulate.results(arrivals, rng.exponential(0.005, len(lag)), lag=lag)
+
+
+WALLS: dict[str, tuple[Server, float]] = {
+    "M/M/1": (queue(Queue(1, 0.004)), 250),
+    "M/M/4": (queue(Queue(4, 0.016)), 250),
+    "M/D/16": (queue(Queue(16, 0.064, "fixed")), 250),
+    "limiter": (queue(Queue(4, 0.002, limit=250, burst=25)), 250),
+    "M/M/4/16": (queue(Queue(4, 0.016, room=16)), 203),  # where it refuses 1 %
+    "gently rising, then wall": (gently_rising_then_wall, 250),
+    "noisy": (noisy, 242.5),
+    "collapse": (collapsing, 250),
+}
+NO_WALLS: dict[str, Server] = {
+    "flat": queue(Queue(1000, 0.005)),
+    "rising": rising_without_limit,
+    "flat with stragglers": flat_with_stragglers,
+    "M/M/1 beyond the range": queue(Queue(1, 1 / 450)),
+    "M/M/4 beyond the range": queue(Queue(4, 4 / 450)),
+}
+
+
+def verdict(server: Server, seed: int) -> bends.Verdict:
     rng = np.random.default_rng(seed)
-    return bends.judge(intake.read(simulate.serve(simulate.sweep(RATES, 10, rng), queue, rng)))
+    return bends.judge(stability.judged_steps(intake.read(server(simulate.sweep(RATES, 10, rng), rng))))
 
 
-@pytest.mark.parametrize(
-    "queue",
-    [Queue(1, 0.004), Queue(4, 0.016), Queue(16, 0.064, "fixed"), Queue(4, 0.016, "lognormal")],
-    ids=["M/M/1", "M/M/4", "M/D/16", "M/G/4"],
-)
-@pytest.mark.parametrize("seed", range(3))
-def test_saturation_is_found_where_the_queue_has_it(queue: Queue, seed: int) -> None:
-    found = verdict(queue, seed).saturation
-    assert found.found, found.why
-    assert found.rate == pytest.approx(queue.capacity, rel=0.06)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= queue.capacity <= found.high
+@pytest.mark.parametrize(("server", "capacity"), WALLS.values(), ids=WALLS)
+def test_saturation_is_found_within_6_percent_in_18_of_20_runs(server: Server, capacity: float) -> None:
+    found = [verdict(server, seed).saturation for seed in SEEDS]
+    missed = [bend.why for bend in found if not bend.found]
+    assert not missed
+    errors = sorted(abs((bend.rate or 0) / capacity - 1) for bend in found)
+    assert errors[17] < 0.06, errors
+    inside = sum((bend.low or 0) <= capacity <= (bend.high or 0) for bend in found)
+    assert inside >= 18
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_target_with_room_to_spare_has_no_knee(seed: int) -> None:
-    found = verdict(Queue(1000, 0.005), seed)
-    assert not found.saturation.found
-    assert found.sentence.startswith("no knee up to 400/s (p99 rose 1.")
+@pytest.mark.parametrize("server", NO_WALLS.values(), ids=NO_WALLS)
+def test_none_is_invented_in_20_runs(server: Server) -> None:
+    said = [verdict(server, seed) for seed in SEEDS]
+    assert not [each.sentence for each in said if each.saturation.found]
+    assert all(each.sentence.startswith(("no knee up to 400/s", "no saturation up to 400/s")) for each in said)
+
+
+def test_a_limited_replay_machine_is_named_and_nothing_is_said_of_the_target() -> None:
+    for seed in SEEDS:
+        said = verdict(replay_machine_of_250, seed)
+        assert said.generator_limit == pytest.approx(240, abs=30)
+        assert said.sentence.startswith("replay machine limited at 2")
+        assert not said.saturation.found

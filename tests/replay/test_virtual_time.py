@@ -1,44 +1,14 @@
 """The engine in virtual time: exact, and the same each time."""
 
-import asyncio
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import polars as pl
-from virtual import VirtualTimeLoop, run
 
 from logreplay.replay.engine import Engine, Outcome
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
 from logreplay.replay.schedule import Constant
-from logreplay.replay.sender import Done, SenderCounts, Trace
-
-
-class OneServerQueue:
-    """A target that answers one request after the other, each in ``service`` seconds, and stands still once."""
-
-    def __init__(self, service: float, stall: tuple[float, float]) -> None:
-        self.counts = SenderCounts()
-        self._service, self._stall = service, stall
-        self._free = 0.0
-
-    def prepare(self, frame: pl.DataFrame) -> Sequence[str]:
-        return frame["url"].to_list()
-
-    async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
-        self._done, self._loop = done, asyncio.get_running_loop()
-
-    def send(self, seq: int, request: str, start: int) -> None:
-        begin = max(start / 1e9, self._free)
-        if self._stall[0] <= begin < self._stall[1]:
-            begin = self._stall[1]
-        self._free = begin + self._service
-        latency = round(self._free * 1e9) - start
-        self._loop.call_at(self._free, self._done, seq, start, 0, latency, 0, 10, 200, 0)
-
-    def cancel(self) -> None: ...
-
-    async def close(self) -> None: ...
+from virtual import OneServerQueue, VirtualTimeLoop, run
 
 
 def one_stall(log: Path) -> tuple[Outcome, pl.DataFrame]:

@@ -1,0 +1,147 @@
+"""Result logs and per-second tables of Play-it-Again-Sam (and per-second tables of our own), as our rows.
+
+Its result log is separated by blanks, without a header of names: date time latency xfertime sleeptime bytes url rc op
+[rate [expected]]; rows come in order of completion with the time of the start. The rate is that at *completion*, so
+a step begins when its rate is first seen. Times are local and without a zone: taken as UTC. Copies saved by a
+spreadsheet have tabs or commas instead.
+
+Source: the programs and data of Play-it-Again-Sam (2017 to 2025).
+"""
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.parsers.record import SCHEMA
+
+_TRANSPORT_ERROR: Final = 444
+_DATES: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d/%b/%Y", "%Y-%b-%d", "%Y/%m/%d")
+_NUMBER: Final = r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?"
+_WHEN: Final = r"^\s*(?<date>[0-9]+[-/][0-9A-Za-z]+[-/][0-9]+){s}(?<time>[0-9:.]+)"
+_ROW: Final = (
+    _WHEN + r"{s}(?<latency>{n}){s}(?<xfertime>{n}){s}(?<thinktime>{n}){s}(?<bytes>[0-9,]+){s}"
+    r"(?<url>[^\s]+?){s}(?<rc>-?[0-9]+){s}(?<op>[A-Z]+)(?:{s}(?<offered>[0-9.]+))?(?:{s}+expected(?:RC)?=(?<expected>[0-9]+))?"
+)
+_SECOND: Final = (
+    _WHEN + r"{s}(?<latency>{n}){s}(?<xfertime>{n}){s}(?<thinktime>{n}){s}(?<bytes>[0-9,]+){s}(?<requests>[0-9]+)"
+    r"(?:{s}(?<errors>[0-9]+))?\s*$"
+)
+_OURS: Final = r"^second,offered,sent,|^[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+,-?[0-9]+,[0-9.e-]*,"
+_RATE: Final = r"^#\s*(?:TPS|request/second)\s*=\s*([0-9.]+)"
+
+
+def result_rows(path: Path) -> pl.LazyFrame | None:
+    """Read a result log of Play-it-Again-Sam as rows of a result log; None if the file is none."""
+    lines = _lines(path, _ROW)
+    if lines is None:
+        return None
+    rate = pl.col("line").str.extract(_RATE).cast(pl.Float64, strict=False).forward_fill()
+    fields = pl.col("line").str.extract_groups(_filled(_ROW, lines)).alias("field")
+    rows = lines.lazy().select(rate.alias("said"), fields).unnest("field").filter(pl.col("latency").is_not_null())
+    frame = (
+        rows.select(
+            _start().alias("start"),
+            *(pl.col(name).cast(pl.Float64, strict=False) for name in ("latency", "xfertime", "thinktime")),
+            pl.col("bytes").str.replace_all(",", "").cast(pl.Int64, strict=False),
+            "url",
+            pl.col("rc").cast(pl.Int64, strict=False),
+            "op",
+            offered=pl.coalesce(pl.col("offered").cast(pl.Float64, strict=False), "said").replace(0.0, None),
+            expected_rc=pl.col("expected").cast(pl.Int64, strict=False),
+        )
+        .filter(pl.col("start").is_not_null())
+        .unique(["start", "latency", "xfertime", "url", "op"], keep="last", maintain_order=True)  # S3 wrote all twice
+        .with_columns(
+            expected_rc=pl.coalesce("expected_rc", "rc"),  # it says so where they differ
+            rc=pl.when((pl.col("rc") > 0) & (pl.col("rc") != _TRANSPORT_ERROR)).then("rc").otherwise(0),
+            scheduled=(pl.col("start") - pl.col("start").min()).dt.total_microseconds() / 1e6,
+            date=pl.col("start").dt.strftime("%Y-%m-%d"),
+            time=pl.col("start").dt.strftime("%H:%M:%S%.6f"),
+        )
+        .collect()
+    )
+    return _with_steps(frame).drop("start").lazy()
+
+
+def seconds_table(path: Path) -> pl.DataFrame | None:
+    """Read a per-second table, of Play-it-Again-Sam or of ours, as the table of `buckets.seconds`; None if it is none.
+
+    Returns:
+        One row for every second from the first to the last; only means of the response time are known.
+    """
+    lines = _lines(path, _SECOND)
+    if lines is None:
+        return pl.read_csv(path, infer_schema_length=None) if _lines(path, _OURS) is not None else None
+    fields = pl.col("line").str.extract_groups(_filled(_SECOND, lines)).alias("field")
+    rows = lines.select(fields).unnest("field").filter(pl.col("latency").is_not_null())
+    known = rows.select(
+        start=_start(),
+        offered=pl.col("requests").cast(pl.Int64),
+        errors=pl.col("errors").cast(pl.Int64).fill_null(0),
+        mean=pl.col("latency").cast(pl.Float64, strict=False) + pl.col("xfertime").cast(pl.Float64, strict=False),
+        bytes=pl.col("bytes").str.replace_all(",", "").cast(pl.Int64),
+    ).filter(pl.col("start").is_not_null())
+    if known.is_empty():
+        return None
+    known = known.with_columns(second=(pl.col("start") - pl.col("start").min()).dt.total_seconds())
+    every = pl.DataFrame({"second": np.arange(int(known["second"].max()) + 1)})  # type: ignore[arg-type]
+    table = every.join(
+        known.drop("start").unique("second", keep="first"), on="second", how="left", maintain_order="left"
+    )
+    return table.with_columns(pl.col("offered", "errors", "bytes").fill_null(0))
+
+
+def _lines(path: Path, form: str) -> pl.DataFrame | None:
+    """The lines of a text file, one a row, if most of the first ones that are no comment have this form."""
+    lines = pl.scan_csv(
+        path,
+        has_header=False,
+        separator="\x01",
+        quote_char=None,
+        infer_schema=False,
+        new_columns=["line"],
+        truncate_ragged_lines=True,
+        encoding="utf8-lossy",
+    ).drop_nulls()
+    try:
+        head = lines.filter(_data()).head(50).collect()
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    alike = int(head["line"].str.contains(_filled(form, head)).sum()) if head.height else 0
+    return lines.collect() if alike > head.height / 2 else None
+
+
+def _data() -> pl.Expr:
+    return ~pl.col("line").str.starts_with("#") & (pl.col("line").str.strip_chars() != "")
+
+
+def _separator(lines: pl.DataFrame) -> str:
+    text = str(lines.filter(_data()).item(0, 0))
+    if "\t" in text:
+        return r"\t"
+    return "," if "," in text and " " not in text else " "
+
+
+def _filled(pattern: str, lines: pl.DataFrame) -> str:
+    return pattern.replace("{s}", _separator(lines)).replace("{n}", _NUMBER)
+
+
+def _start() -> pl.Expr:
+    text = pl.col("date") + "T" + pl.col("time")
+    return pl.coalesce(text.str.to_datetime(f"{date}T%H:%M:%S%.f", time_unit="us", strict=False) for date in _DATES)
+
+
+def _with_steps(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give each request the step that was running when it *started*; the file says which was when it ended."""
+    offered = frame["offered"].to_numpy()
+    rates = np.unique(offered[~np.isnan(offered)])
+    if len(rates) < 2:
+        return frame.with_columns(step=pl.lit(0, SCHEMA["step"]))
+    start = frame["scheduled"].to_numpy()
+    end = start + frame["latency"].to_numpy() + frame["xfertime"].to_numpy()
+    begins = np.array([np.nanmin(end[offered == rate]) for rate in rates])
+    begins[0] = -np.inf
+    step = np.searchsorted(np.maximum.accumulate(begins), start, side="right") - 1
+    return frame.with_columns(step=pl.Series(step), offered=pl.Series(rates[step]))

@@ -1,0 +1,139 @@
+"""The options of every command that sends: where to, how, and within what limits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from logreplay.cli.calibrate import ceiling
+from logreplay.cli.values import Duration, Late, Methods
+
+if TYPE_CHECKING:
+    from logreplay.replay.endpoint import Endpoint
+    from logreplay.replay.engine import Limits
+    from logreplay.replay.health import Finding
+    from logreplay.replay.sender import Sender
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """How to send, as the user asked for it. Times in seconds."""
+
+    timeout: float = 30.0
+    sender: str = "wire"
+    keep_alive: bool = True
+    max_in_flight: int | None = None
+    late: float | None = None
+    methods: frozenset[str] = frozenset({"GET", "HEAD"})
+    allow_target: tuple[str, ...] = ()
+    insecure: bool = False
+    cacert: Path | None = None
+
+    @property
+    def limits(self) -> "Limits":
+        """What the engine may do to keep its schedule."""
+        from logreplay.replay.engine import Limits
+
+        return Limits(self.max_in_flight, self.late)
+
+    async def ready(
+        self, target: str, output: Path, *, rate: float, duration: float | None
+    ) -> "tuple[Sender, list[Finding]]":
+        """Find the target, check that it may be loaded, and that it and this machine are fit for the run.
+
+        Args:
+            target: as the user named it.
+            output: the result log; its folder is there.
+            rate: requests/s, the highest of the run.
+            duration: seconds, of all of it; None: unknown.
+
+        Returns:
+            A sender to the target, and what was found on the way.
+
+        Raises:
+            LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
+        """
+        from logreplay.replay import preflight
+
+        endpoint = await self.endpoint(target)
+        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive)
+        findings = preflight.machine(demand, output, ceiling())
+        endpoint, silent = await preflight.reachable(endpoint)
+        findings += silent
+        findings += await preflight.answers(self.sender_to(endpoint), endpoint)
+        return self.sender_to(endpoint), findings
+
+    async def endpoint(self, target: str) -> "Endpoint":
+        """Resolve a target and check that it may be loaded.
+
+        Raises:
+            LogreplayError: it cannot be resolved, or needs permission.
+        """
+        from logreplay.replay.endpoint import check_permission, parse_target, resolve
+
+        endpoint = await resolve(parse_target(target))
+        check_permission(endpoint, self.allow_target)
+        return endpoint
+
+    def sender_to(self, endpoint: "Endpoint") -> "Sender":
+        """The sender that was asked for.
+
+        Raises:
+            LogreplayError: the certificates cannot be read.
+        """
+        from logreplay.replay.endpoint import tls_context
+
+        tls = None
+        if endpoint.target.scheme == "https":
+            tls = tls_context(cacert=self.cacert, verify=not self.insecure)
+        from logreplay.replay.aiohttp_sender import AiohttpSender
+        from logreplay.replay.wire import WireSender
+
+        chosen = AiohttpSender if self.sender == "aiohttp" else WireSender
+        return chosen(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
+
+
+_OPTIONS = (
+    click.option("--timeout", type=Duration(), default="30s", show_default=True, help="For each request."),
+    click.option("--max-in-flight", type=click.IntRange(1), help="Requests under way at once; default: no limit."),
+    click.option(
+        "--late",
+        type=Late(),
+        default="send",
+        show_default=True,
+        metavar="send|drop:D",
+        help="Requests that are late: send them all the same, or give up those later than D.",
+    ),
+    click.option("--methods", type=Methods(), default="GET,HEAD", show_default=True, help="What may be sent."),
+    click.option(
+        "--allow-target",
+        multiple=True,
+        metavar="HOST",
+        help="A host other than this machine that is yours to load. Repeatable.",
+    ),
+    click.option("--no-keep-alive", "keep_alive", flag_value=False, default=True, help="A new connection each time."),
+    click.option("--insecure", is_flag=True, help="https: do not verify the certificate."),
+    click.option("--cacert", type=click.Path(path_type=Path), help="https: trust the certificates in this file only."),
+    click.option(
+        "--sender", type=click.Choice(["wire", "aiohttp"]), default="wire", help="HTTP client; default: wire."
+    ),
+)
+_NAMES = frozenset(Sending.__dataclass_fields__)
+
+
+def sending_options(command: Command) -> Command:
+    """Give a command the options of sending; it receives them as one ``sending``."""
+    from functools import wraps
+
+    @wraps(command)
+    def with_sending(**options: Any) -> Any:
+        sending = Sending(**{name: options.pop(name) for name in _NAMES})
+        return command(sending=sending, **options)
+
+    for option in reversed(_OPTIONS):
+        with_sending = option(with_sending)
+    return with_sending  # type: ignore[return-value]  # click's options keep what they decorate

@@ -1,0 +1,38 @@
+"""What went wrong, as one of the error words of the result log.
+
+``refused``: no connection could be made; ``reset``: the connection was reset; ``closed``: it was closed before
+the whole head of the answer had come; ``short_body``: after that, and before the announced length had.
+"""
+
+import errno
+import ssl
+from typing import Final
+
+_LOCAL: Final = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM, errno.EADDRINUSE}
+)
+"""Errors by which this machine, not the target, says that it cannot open one more connection."""
+
+
+def connect_fault(error: BaseException) -> str:
+    """The word for a connection that could not be opened."""
+    if isinstance(error, ssl.SSLError | ssl.CertificateError):
+        return "tls"
+    if isinstance(error, TimeoutError) or getattr(error, "errno", None) == errno.ETIMEDOUT:
+        return "connect_timeout"
+    if isinstance(error, ConnectionResetError):
+        return "reset"
+    return "refused"
+
+
+def loss_fault(error: BaseException | None, *, in_body: bool) -> str:
+    """The word for a connection that ended before the answer did; ``error`` is None if it was closed in order."""
+    if error is None:
+        return "short_body" if in_body else "closed"
+    return "tls" if isinstance(error, ssl.SSLError) else "reset"
+
+
+def local_fault(error: BaseException) -> str | None:
+    """The name of an error that is this machine's own, such as ``EMFILE``; None for all others."""
+    number = getattr(error, "errno", None)
+    return errno.errorcode[number] if number in _LOCAL else None

@@ -1,0 +1,224 @@
+"""Is a run a measurement? Typed findings: what was seen, the likely cause, what helps.
+
+The thresholds: a lag of ours is worth a word from ``p99 > max(5 ms, 10 % of the median response time)`` on, and voids
+a run from ``p95 > max(50 ms, 20 % of it)`` on, or when less than 98 % of the schedule was sent.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from logreplay.replay.vitals import Vitals
+
+SENT_ENOUGH: Final = 0.98
+FAILING: Final = 0.5
+"""Share of requests without a usable answer from which on nothing but failure was measured."""
+_BUSY: Final = 0.8
+_STOOD_STILL_S: Final = 0.5
+
+
+class Severity(StrEnum):
+    """What a finding means for the run."""
+
+    INFO = "info"
+    WARNING = "warning"
+    VOID = "void"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that bears on the measurement.
+
+    Attributes:
+        code: short and stable, for programs.
+        severity: whether it voids the run.
+        text: what was seen, the likely cause, what helps; for people.
+    """
+
+    code: str
+    severity: Severity
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {name: str(value) for name, value in asdict(self).items()}
+
+
+class Verdict(StrEnum):
+    """VALID; or why not: we could not send, the rate was not reached, or the target hardly answered."""
+
+    VALID = "VALID"
+    GENERATOR_BOUND = "GENERATOR_BOUND"
+    RATE_MISSED = "RATE_MISSED"
+    TARGET_FAILING = "TARGET_FAILING"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a run, to be judged. Times in seconds.
+
+    Attributes:
+        offered: requests/s asked for.
+        scheduled, sent, dropped, net_error, new_errors: counts, as in `logreplay.replay.tally.Tally`.
+        errors: requests by error word.
+        response_p50: median response time; None if nothing was answered.
+        lag_p50, lag_p95, lag_p99: how late requests were started.
+        duration: of the schedule; None if the log decided.
+        seconds: until the last request was taken up.
+        limited: requests that had to wait for the in-flight limit.
+        local: connections this machine could not open, by the name of its error.
+        vitals: of our own process.
+    """
+
+    offered: float
+    scheduled: int
+    sent: int
+    dropped: int
+    net_error: int
+    new_errors: int
+    errors: Mapping[str, int]
+    response_p50: float | None
+    lag_p50: float
+    lag_p95: float
+    lag_p99: float
+    duration: float | None
+    seconds: float
+    limited: int
+    local: Mapping[str, int]
+    vitals: Vitals
+
+    @property
+    def achieved(self) -> float:
+        """Share of the schedule that was sent in its time; 1 where nothing was asked."""
+        in_time = 1.0 if self.duration is None else min(1.0, self.duration / max(self.seconds, 1e-9))
+        return in_time * (self.sent / self.scheduled if self.scheduled else 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A verdict and what it rests on."""
+
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether the run is a measurement of the target."""
+        return self.verdict is Verdict.VALID
+
+
+def judge(evidence: Evidence) -> Health:
+    """Say whether a run measured the target, and what speaks against it."""
+    generator = _generator(evidence)
+    target = _target(evidence)
+    missed = _missed(evidence, ours=any(finding.severity is Severity.VOID for finding in generator))
+    verdict = Verdict.VALID
+    for kind, findings in (
+        (Verdict.GENERATOR_BOUND, generator),
+        (Verdict.TARGET_FAILING, target),
+        (Verdict.RATE_MISSED, missed),
+    ):
+        if any(finding.severity is Severity.VOID for finding in findings):
+            verdict = kind
+            break
+    return Health(verdict, (*generator, *target, *missed))
+
+
+def worst(healths: Sequence[Health]) -> Verdict:
+    """The verdict of a run of several steps: the first that is not VALID."""
+    return next((health.verdict for health in healths if not health.valid), Verdict.VALID)
+
+
+def _generator(seen: Evidence) -> list[Finding]:
+    """What our own machine did."""
+    findings = []
+    p50 = seen.response_p50 or 0.0
+    late = seen.lag_p95 > max(0.05, 0.2 * p50)
+    ours = not seen.limited
+    if ours and (late or seen.lag_p99 > max(0.005, 0.1 * p50)):
+        severity = Severity.VOID if late else Severity.WARNING
+        text = f"requests were started late: lag p95 {_ms(seen.lag_p95)}, p99 {_ms(seen.lag_p99)}; {_why_late(seen)}"
+        findings.append(Finding("lag", severity, text))
+    if seen.vitals.longest_pause > _STOOD_STILL_S:
+        findings.append(
+            Finding(
+                "stood_still",
+                Severity.WARNING,
+                f"the replayer stood still for {seen.vitals.longest_pause:.2g} s: it was stopped, or its machine was; "
+                "response times of that time are ours, not the target's",
+            )
+        )
+    for name, count in seen.local.items():
+        findings.append(Finding(name.lower(), Severity.VOID, _local(name, count)))
+    return findings
+
+
+def _why_late(seen: Evidence) -> str:
+    vitals = seen.vitals
+    if vitals.waited > 0.1 * max(vitals.seconds, 1e-9):
+        return (
+            f"it waited {vitals.waited:.1f} s of {vitals.seconds:.1f} s for a CPU that others used; "
+            "stop them, or replay from another machine"
+        )
+    if vitals.longest_pause > _STOOD_STILL_S:
+        return f"it stood still for {vitals.longest_pause:.2g} s"
+    if vitals.loop_share > _BUSY:
+        return (
+            f"it used {vitals.loop_share:.0%} of its core; ask for less than {seen.offered:g}/s, "
+            "or give it more processes with --workers; logreplay calibrate tells what this machine can send"
+        )
+    return "something held the machine up; see whether it is idle, and repeat the run"
+
+
+def _local(name: str, count: int) -> str:
+    seen = f"{count} connections could not be opened here ({name})"
+    helps = {
+        "EMFILE": "too few file descriptors: raise the limit (ulimit -n), or set a --max-in-flight",
+        "ENFILE": "the system has too few file descriptors: sysctl fs.file-max",
+        "EADDRNOTAVAIL": "no local port is left: keep connections alive, or widen the range with "
+        "sysctl net.ipv4.ip_local_port_range='1024 65535'; a port rests for a minute after use",
+    }
+    return f"{seen}: {helps.get(name, 'this machine is at a limit of its network; lower the rate')}"
+
+
+def _target(seen: Evidence) -> list[Finding]:
+    """What the target did."""
+    local = sum(seen.local.values())
+    failed = max(0, seen.net_error - seen.errors.get("cancelled", 0) - local) + seen.new_errors
+    if not seen.sent or failed <= 0.01 * seen.sent:
+        return []
+    share = failed / seen.sent
+    words = ", ".join(
+        f"{count} x {word}" for word, count in seen.errors.items() if word not in ("cancelled", "dropped")
+    )
+    if seen.new_errors:
+        words += f"{', ' if words else ''}{seen.new_errors} x status 400 and above where the log had none"
+    severity = Severity.VOID if share > FAILING else Severity.WARNING
+    text = f"{share:.0%} of the requests failed ({words}): see the target's own log; -v or --crash shows an exchange"
+    return [Finding("target_failing", severity, text)]
+
+
+def _missed(seen: Evidence, *, ours: bool) -> list[Finding]:
+    """What became of the rate."""
+    findings = []
+    if seen.limited:
+        findings.append(
+            Finding(
+                "in_flight_limit",
+                Severity.WARNING,
+                f"{seen.limited} requests had to wait for the limit of requests in flight: the target was slower than "
+                "the schedule; the wait is in the response times; a higher --max-in-flight sends them on time",
+            )
+        )
+    if seen.dropped:
+        text = f"{seen.dropped} of {seen.scheduled} requests were too late to be sent, and dropped (--late)"
+        findings.append(Finding("dropped", Severity.WARNING, text))
+    if seen.achieved < SENT_ENOUGH and not ours:
+        text = f"{seen.achieved:.1%} of the schedule was sent in its time: the rate was not {seen.offered:g}/s"
+        findings.append(Finding("rate_missed", Severity.VOID, text))
+    return findings
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.3g} ms"

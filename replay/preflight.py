@@ -1,0 +1,194 @@
+"""Before the first request: is everything there that the run will need?
+
+What can be put right is (the limit of file descriptors is raised); what makes a run senseless ends it with a word;
+the rest is said.
+"""
+
+import asyncio
+import resource
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from logreplay.parsers.record import ERRORS, LogreplayError
+from logreplay.replay.endpoint import Endpoint
+from logreplay.replay.health import Finding, Severity
+from logreplay.replay.sender import Sender
+from logreplay.replay.ticker import monotonic
+
+_SPARE_FILES: Final = 64
+_ROW_BYTES: Final = 160
+_TIME_WAIT_S: Final = 60
+_PROBE_S: Final = 5.0
+_PORTS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_SAYS: Final = {
+    "refused": "connection refused: is it running, and is this its port?",
+    "connect_timeout": "no connection within {timeout:g} s: is it reachable from here?",
+    "tls": "no TLS connection: {detail}; --cacert trusts a certificate, --insecure does not look",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a run will ask of this machine.
+
+    Attributes:
+        rate: requests/s, the highest of the run.
+        duration: seconds; None: unknown.
+        timeout: seconds.
+        max_in_flight: None: no limit.
+        keep_alive: whether connections are used again.
+    """
+
+    rate: float
+    duration: float | None
+    timeout: float
+    max_in_flight: int | None = None
+    keep_alive: bool = True
+
+    @property
+    def connections(self) -> int:
+        """Connections that may be open at once, if the target should answer nothing."""
+        most = self.rate * self.timeout
+        return int(most if self.max_in_flight is None else min(most, self.max_in_flight)) + 1
+
+
+def machine(demand: Demand, output: Path, ceiling: float | None = None) -> list[Finding]:
+    """Look at this machine: descriptors, ports, disk. Raises the soft limit of descriptors.
+
+    Args:
+        demand: what the run will ask.
+        output: the result log.
+        ceiling: requests/s that this machine was found to carry; None: never measured.
+
+    Raises:
+        LogreplayError: the disk has no room for any result.
+    """
+    findings = [_ceiling(demand, ceiling), _descriptors(demand), _ports(demand), _disk(demand, output)]
+    return [finding for finding in findings if finding]
+
+
+def _ceiling(demand: Demand, ceiling: float | None) -> Finding | None:
+    if ceiling is None or demand.rate <= ceiling:
+        return None
+    return Finding(
+        "ceiling",
+        Severity.WARNING,
+        f"{demand.rate:g}/s is more than the {ceiling:.0f}/s that this machine was found to send on time; ask for "
+        "less, replay from another machine, or repeat logreplay calibrate if this one was busy then",
+    )
+
+
+def _descriptors(demand: Demand) -> Finding | None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = demand.connections + _SPARE_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return None
+    return Finding(
+        "descriptors",
+        Severity.INFO,
+        f"if the target should stall, {demand.rate:g}/s with a time-out of {demand.timeout:g} s need {needed} file "
+        f"descriptors, and only {soft} are allowed; raise the limit (ulimit -Hn), shorten --timeout, or set "
+        f"--max-in-flight {max(1, soft - _SPARE_FILES)}",
+    )
+
+
+def _ports(demand: Demand) -> Finding | None:
+    if demand.keep_alive:
+        return None
+    try:
+        low, high = map(int, _PORTS.read_text().split())
+    except (OSError, ValueError):
+        return None
+    used = demand.rate * min(_TIME_WAIT_S, demand.duration or _TIME_WAIT_S)
+    if used <= high - low + 1:
+        return None
+    return Finding(
+        "ports",
+        Severity.WARNING,
+        f"without keep-alive {demand.rate:g}/s may use up the {high - low + 1} local ports (EADDRNOTAVAIL), each of "
+        f"which rests for {_TIME_WAIT_S} s; widen them with sysctl net.ipv4.ip_local_port_range='1024 65535', or "
+        f"lower the rate under {(high - low + 1) / _TIME_WAIT_S:.0f}/s",
+    )
+
+
+def _disk(demand: Demand, output: Path) -> Finding | None:
+    free = shutil.disk_usage(output.parent).free
+    if free < 1_000_000:
+        raise LogreplayError(f"{output.parent}: the disk is full; free some space, or write elsewhere with -o")
+    needed = demand.rate * (demand.duration or 0) * _ROW_BYTES
+    if needed < 0.9 * free:
+        return None
+    return Finding(
+        "disk",
+        Severity.WARNING,
+        f"the result log will take about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free in {output.parent}; "
+        "free some space, or write elsewhere with -o",
+    )
+
+
+async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[Endpoint, list[Finding]]:
+    """Connect to each address once, and leave out those that do not take a connection.
+
+    Raises:
+        LogreplayError: none does.
+    """
+    if len(endpoint.addresses) < 2:
+        return endpoint, []
+
+    async def takes(address: str) -> bool:
+        try:
+            async with asyncio.timeout(timeout_s):
+                _, writer = await asyncio.open_connection(address, endpoint.target.port)
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        return True
+
+    answers = await asyncio.gather(*map(takes, endpoint.addresses))
+    good = tuple(address for address, answer in zip(endpoint.addresses, answers, strict=True) if answer)
+    if not good:
+        raise LogreplayError(f"target {endpoint.target}: {_SAYS['refused']} ({', '.join(endpoint.addresses)})")
+    silent = [address for address in endpoint.addresses if address not in good]
+    text = f"{endpoint.target.host} is also {', '.join(silent)}, which takes no connection; only the others are used"
+    return replace(endpoint, addresses=good), [Finding("addresses", Severity.INFO, text)] if silent else []
+
+
+async def answers(sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_S) -> list[Finding]:
+    """Ask the target for ``/`` once (HEAD), with the sender that the run will use.
+
+    Raises:
+        LogreplayError: no connection can be made.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+
+    def done(
+        seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int, /
+    ) -> None:
+        ended.set_result(error)
+
+    await sender.open(done, monotonic)
+    try:
+        request = sender.prepare(pl.DataFrame({"op": ["HEAD"], "url": ["/"]}))[0]
+        sender.send(0, request, monotonic())
+        async with asyncio.timeout(timeout_s):
+            word = ("", *ERRORS)[await asyncio.shield(ended)]
+    except TimeoutError:
+        word = "timeout"
+    finally:
+        sender.cancel()
+        await sender.close()
+    detail = sender.counts.details.get(word, "")
+    if word in _SAYS:
+        text = _SAYS[word].format(timeout=timeout_s, detail=detail)
+        raise LogreplayError(f"target {endpoint.target}: {text}")
+    if not word:
+        return []
+    return [Finding("no_answer", Severity.WARNING, f"the target did not answer HEAD / ({word}); sending all the same")]

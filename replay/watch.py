@@ -1,0 +1,82 @@
+"""Watching exchanges one by one: what is unexpected, and how an exchange is shown."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from logreplay.replay.sender import Exchange
+
+
+def unexpected(status: int, expected: int) -> bool:
+    """Whether a status is not what the log promised.
+
+    Args:
+        status: that came.
+        expected: that the log had; 0 where it had none, and then any status below 400 will do. Where the log had
+            304 or 206, a 200 will do: validators and ranges are not in a log and so are not sent. 499 (nginx: the
+            client went away) is no answer of the server, so nothing is expected.
+    """
+    if expected in (304, 206) and status == 200:
+        return False
+    if expected in (0, 499):
+        return status >= 400
+    return status != expected
+
+
+@dataclass(slots=True)
+class Watch:
+    """Looks at each exchange as it ends; give `see` to the engine as ``trace``.
+
+    Attributes:
+        crash: stop at the first exchange that failed or was answered unexpectedly.
+        show: is given the text of each exchange.
+        stop: called when the run is to stop.
+        culprit: the exchange that stopped the run.
+    """
+
+    crash: bool = False
+    show: Callable[[str], object] | None = None
+    stop: Callable[[str], object] | None = None
+    culprit: Exchange | None = None
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to watch for."""
+        return self.crash or self.show is not None
+
+    def see(self, exchange: Exchange) -> None:
+        """Look at one exchange."""
+        if self.show:
+            self.show(describe(exchange))
+        if self.crash and not self.culprit and (exchange.error or unexpected(exchange.status, exchange.expected_rc)):
+            if exchange.error == "cancelled":
+                return
+            self.culprit = exchange
+            if self.stop:
+                self.stop("crash")
+
+
+def describe(exchange: Exchange) -> str:
+    """An exchange as text, a line each for what was sent, got, and measured; control bytes are shown as escapes."""
+    lines = [f"> {printable(line)}" for line in exchange.request.removesuffix(b"\r\n\r\n").split(b"\r\n")]
+    if exchange.status:
+        lines.append(f"< {exchange.status} {printable(exchange.reason)}".rstrip())
+        lines += [f"< {printable(name)}: {printable(value)}" for name, value in exchange.headers]
+    if exchange.error:
+        lines.append(f"! {exchange.error}" + (f": {printable(exchange.detail.encode())}" if exchange.detail else ""))
+    elif unexpected(exchange.status, exchange.expected_rc):
+        lines.append(f"! status {exchange.status}; the log had {exchange.expected_rc or 'none'}")
+    times = ", ".join(
+        f"{name} {seconds * 1000:.3f} ms"
+        for name, seconds in (
+            ("connect", exchange.connect),
+            ("latency", exchange.latency),
+            ("xfertime", exchange.xfertime),
+        )
+    )
+    lines.append(f"= request {exchange.seq}: {exchange.size} bytes, {times}")
+    return "\n".join(lines) + "\n"
+
+
+def printable(data: bytes) -> str:
+    """Bytes of strangers as text that a terminal can be given."""
+    return "".join(chr(byte) if 0x20 <= byte < 0x7F and byte != 0x5C else f"\\x{byte:02x}" for byte in data)

@@ -1,0 +1,402 @@
+"""The default sender: HTTP/1.1 straight on uvloop's transports, parsed by httptools (llhttp).
+
+Theory of operation. Requests come as finished bytes. `WireSender.send` takes the connection that became idle last
+(so the others may close) or opens a new one, and writes. Each `Connection` carries one exchange at a time; the
+clock is read where its bytes arrive. Bodies are counted, never kept. All exchanges in flight are in one dict in the
+order of their start, so those that ran out of time are at its front: one sweep, no timer per request.
+
+The bytes are written with ``os.write`` on the transport's own descriptor, not with ``transport.write``, which keeps
+them until the end of the loop's turn: then the clock would say "sent" before it is. Whatever the kernel does not
+take at once goes through the transport.
+"""
+
+import asyncio
+import os
+import re
+import ssl
+from collections.abc import Coroutine, Sequence
+from itertools import cycle
+from typing import Any, Final, cast
+
+import httptools
+import polars as pl
+
+from logreplay.replay.endpoint import Endpoint
+from logreplay.replay.faults import connect_fault, local_fault, loss_fault
+from logreplay.replay.heads import default_headers, render
+from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.ticker import Clock
+
+IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
+MAX_HEAD: Final = 1 << 20
+"""Bytes of a response's head; more is a protocol error."""
+
+_OK: Final = 0
+_TIMEOUT: Final = ERROR_CODES["timeout"]
+_H: Final = ord("H")
+
+
+class WireSender:
+    """Sends HTTP/1.1 on connections of its own.
+
+    Args:
+        endpoint: where to; its addresses are used in turn.
+        timeout: seconds from the start of an exchange to its end.
+        keep_alive: use connections again.
+        tls: context for https.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, *, timeout: float, keep_alive: bool = True, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.counts = SenderCounts()
+        self.endpoint, self.keep_alive = endpoint, keep_alive
+        self.timeout_ns = int(timeout * 1e9)
+        self.idle: dict[Connection, None] = {}
+        self.busy: dict[int, Connection] = {}
+        self._tls = tls
+        self._addresses = cycle(endpoint.addresses or ("",))
+        self._opening: set[asyncio.Task[None]] = set()
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[bytes]:
+        return render(frame, default_headers(self.endpoint.target.authority, keep_alive=self.keep_alive))
+
+    async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
+        self.done, self.clock, self.trace = done, clock, trace
+        self._loop = asyncio.get_running_loop()
+        self._connection = TracedConnection if trace else Connection
+        self._sweep_s = min(0.05, max(0.001, self.timeout_ns / 20e9))
+        self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
+
+    def send(self, seq: int, request: bytes, start: int) -> None:
+        idle = self.idle
+        while idle:
+            connection, _ = idle.popitem()
+            if connection.usable():
+                self.counts.reused += 1
+                self.busy[seq] = connection
+                connection.begin(seq, request, start)
+                return
+        self.dial(seq, request, start)
+
+    def dial(self, seq: int, request: bytes, start: int) -> None:
+        """Start an exchange on a new connection."""
+        connection = self.busy[seq] = self._connection(self, seq, request, start)
+        self.counts.connections += 1
+        task = self._loop.create_task(self._open(connection))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def _open(self, connection: "Connection") -> None:
+        try:
+            await self._dialled(connection)
+        except Exception as error:  # whatever it is, the exchange must end
+            if local := local_fault(error):
+                self.counts.local[local] += 1
+            connection.fail(connect_fault(error), f"{type(error).__name__}: {error}")
+
+    def _dialled(self, connection: "Connection") -> Coroutine[Any, Any, Any]:
+        target = self.endpoint.target
+        if target.path:
+            return self._loop.create_unix_connection(lambda: connection, target.path)
+        return self._loop.create_connection(
+            lambda: connection,
+            next(self._addresses),
+            target.port,
+            ssl=self._tls,
+            server_hostname=target.host if self._tls else None,
+        )
+
+    def _sweep(self) -> None:
+        """End the exchanges that ran out of time: they are at the front."""
+        now = self.clock()
+        expired = []
+        for connection in self.busy.values():
+            if now - connection.start < self.timeout_ns:
+                break
+            expired.append(connection)
+        for connection in expired:
+            connection.fail("timeout")
+        self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
+
+    def cancel(self) -> None:
+        for connection in list(self.busy.values()):
+            connection.fail("cancelled")
+
+    async def close(self) -> None:
+        self._sweeper.cancel()
+        for connection in list(self.idle):
+            connection.drop()
+        for task in self._opening:
+            task.cancel()
+        await asyncio.gather(*self._opening, return_exceptions=True)
+        await asyncio.sleep(0)  # lets the transports close
+
+    def note(self, word: str, detail: str) -> None:
+        """Keep the first text behind an error word."""
+        if detail:
+            self.counts.details.setdefault(word, detail)
+
+
+class Connection(asyncio.Protocol):
+    """One connection, and the exchange that is on it.
+
+    Attributes:
+        seq: of the exchange; -1 if there is none.
+        start: when it was started.
+        connect: nanoseconds it took to connect, for the exchange that had to wait for it.
+        reused: whether the exchange began on an open connection.
+    """
+
+    __slots__ = (
+        "_begun", "_body", "_clock", "_complete", "_fd", "_feed", "_first", "_head", "_in_body", "_lasting",
+        "_parser", "_request", "_retried", "_sender", "_transport", "connect", "reused", "seq", "start",
+    )  # fmt: skip
+
+    def __init__(self, sender: WireSender, seq: int, request: bytes, start: int) -> None:
+        self._sender, self._clock = sender, sender.clock
+        self._transport: asyncio.Transport | None = None
+        self._fd = -1
+        self._new_parser()
+        self._reset(seq, request, start)
+        self.connect, self.reused, self._retried = 0, False, False
+
+    def _reset(self, seq: int, request: bytes, start: int) -> None:
+        self.seq, self._request, self.start = seq, request, start
+        self._first = self._body = self._begun = 0
+        self._complete = self._in_body = self._lasting = False
+        self._head = b""
+
+    def _new_parser(self) -> None:
+        self._parser: Any = httptools.HttpResponseParser(self)
+        self._feed: Any = self._parser.feed_data
+
+    def usable(self) -> bool:
+        """Whether another exchange may begin here."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    def begin(self, seq: int, request: bytes, start: int) -> None:
+        """Start another exchange on this connection."""
+        self.seq, self._request, self.start = seq, request, start
+        self._retried = False
+        self._write()
+
+    def _write(self) -> None:
+        request = self._request
+        if request[0] == _H and request.startswith(b"HEAD "):
+            self._parser = httptools.HttpResponseParser(_HeadAnswer(self))
+            self._feed = self._parser.feed_data
+        transport = self._transport
+        assert transport
+        if self._fd < 0:
+            transport.write(request)
+            return
+        try:
+            written = os.write(self._fd, request)
+        except BlockingIOError:
+            written = 0
+        except OSError:
+            return  # the transport will find out, and say so to connection_lost
+        if written < len(request):
+            transport.write(request[written:])
+
+    # what the transport says
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
+        if self.seq < 0:  # given up while it was being opened
+            self.drop()
+            return
+        if transport.get_extra_info("sslcontext") is None:
+            self._fd = transport.get_extra_info("socket").fileno()
+        self.connect = self._clock() - self.start
+        self._write()
+
+    def data_received(self, data: bytes) -> None:
+        now = self._clock()
+        if self.seq < 0:  # nobody asked
+            self.drop()
+            return
+        if not self._first:
+            self._first = now
+        try:
+            self._feed(data)
+        except httptools.HttpParserUpgrade:
+            self._complete = False
+            self.fail("protocol", "an upgrade nobody asked for")
+            return
+        except httptools.HttpParserError as error:
+            if not self._complete:
+                self.fail("protocol", str(error))
+                return
+            self._begun = 2  # the answer was whole, what follows is not ours
+        if self._complete:
+            self._finish(now)
+        elif not self._in_body:
+            self._collect_head(data)
+
+    def _collect_head(self, data: bytes) -> None:
+        """Keep the head of an answer that comes in pieces: its end may have to be judged without the parser."""
+        self._head += data
+        if b"\r\n\r\n" in self._head[-len(data) - 3 :]:
+            self._in_body = True
+        elif len(self._head) > MAX_HEAD:
+            self.fail("protocol", f"the head of the response is longer than {MAX_HEAD} bytes")
+
+    def eof_received(self) -> None:
+        return None  # the transport closes itself, and says so to connection_lost
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._fd = -1
+        self._sender.idle.pop(self, None)
+        if self.seq >= 0:
+            self._lost(exc)
+        self._transport = None
+        self._parser = self._feed = None  # breaks the cycles: the collector is off during a run
+
+    def _lost(self, exc: BaseException | None) -> None:
+        sender = self._sender
+        if self.reused and not self._first and not self._retried and self._request.split(b" ", 1)[0] in IDEMPOTENT:
+            sender.counts.retried += 1
+            seq, self.seq = self.seq, -1
+            sender.dial(seq, self._request, self.start)
+            sender.busy[seq]._retried = True
+        elif exc is None and self._in_body and _ends_with_connection(self._head):
+            self._finish(self._clock())
+        else:
+            self.fail(loss_fault(exc, in_body=self._in_body), "" if exc is None else str(exc))
+
+    # what the parser says
+
+    def on_message_begin(self) -> None:
+        self._begun += 1
+
+    def on_body(self, data: bytes) -> None:
+        if self._begun == 1:  # else it belongs to an answer that nobody asked for
+            self._body += len(data)
+
+    def on_message_complete(self) -> None:
+        if self._parser.get_status_code() < 200 and not self._parser.should_upgrade():
+            self._begun = self._first = 0  # an interim answer
+        else:
+            self._complete = True
+            self._lasting = self._parser.should_keep_alive()  # later it speaks of the next answer
+
+    # the end of an exchange
+
+    def _finish(self, now: int) -> None:
+        """The answer is whole."""
+        sender, start = self._sender, self.start
+        parser = self._parser
+        if now - start > sender.timeout_ns:
+            self.fail("timeout")
+            return
+        seq, self.seq = self.seq, -1
+        del sender.busy[seq]
+        first = self._first or now
+        connected = start + self.connect
+        sender.done(seq, start, self.connect, first - connected, now - first, self._body, parser.get_status_code(), _OK)
+        self._traced(seq, now, parser.get_status_code(), "", "")
+        if self._lasting and self._begun == 1 and sender.keep_alive:
+            if self._request[0] == _H:
+                self._new_parser()
+            self.reused = True
+            self.connect = 0
+            self._first = self._body = self._begun = 0
+            self._complete = self._in_body = False
+            self._head = b""
+            sender.idle[self] = None
+        else:
+            self.drop()
+
+    def fail(self, word: str, detail: str = "") -> None:
+        """End the exchange, and the connection with it."""
+        if self.seq < 0:
+            return
+        sender, start = self._sender, self.start
+        seq, self.seq = self.seq, -1
+        del sender.busy[seq]
+        end = self._clock()
+        if end - start > sender.timeout_ns:
+            word = "timeout"
+        if word == "timeout":
+            end = start + sender.timeout_ns
+        if self._transport is None and not self.connect:
+            word = "connect_timeout" if word == "timeout" else word
+            connect, latency, xfertime = end - start, 0, 0
+        else:
+            connected = min(start + self.connect, end)
+            first = min(self._first or end, end)
+            connect, latency, xfertime = connected - start, first - connected, end - first
+        status = self._status()
+        sender.note(word, detail)
+        sender.done(seq, start, connect, latency, xfertime, self._body, status, ERROR_CODES[word])
+        self._traced(seq, end, status, word, detail)
+        self.drop()
+
+    def _status(self) -> int:
+        """The status as far as it came: 0 if no status line did."""
+        if self._begun and (self._in_body or self._complete):
+            return int(self._parser.get_status_code())
+        line = re.match(rb"HTTP/\d\.\d (\d{3})[ \r\n]", self._head)
+        return int(line[1]) if line else 0
+
+    def _traced(self, seq: int, end: int, status: int, word: str, detail: str) -> None:
+        """Nobody watches."""
+
+    def drop(self) -> None:
+        """Close the connection."""
+        if self._transport:
+            self._transport.abort()
+
+
+class _HeadAnswer:
+    """Listens to the parser for the answer to a HEAD, which ends with its head whatever that announces."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def on_message_begin(self) -> None:
+        self._connection.on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        if self._connection._parser.get_status_code() >= 200:
+            self._connection._complete = True
+            self._connection._lasting = self._connection._parser.should_keep_alive()
+
+    def on_message_complete(self) -> None:
+        self._connection.on_message_complete()
+
+    def on_body(self, data: bytes) -> None:
+        self._connection._begun = 2  # a body where none may be: what follows cannot be trusted
+
+
+class TracedConnection(Connection):
+    """A connection that shows each exchange in full."""
+
+    def __init__(self, sender: WireSender, seq: int, request: bytes, start: int) -> None:
+        super().__init__(sender, seq, request, start)
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._reason = b""
+
+    def on_status(self, reason: bytes) -> None:
+        self._reason = reason
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers.append((name, value))
+
+    def _traced(self, seq: int, end: int, status: int, word: str, detail: str) -> None:
+        headers, self._headers = self._headers, []
+        connected = min(self.start + self.connect, end)
+        first = min(self._first or end, end)
+        times = (self.connect / 1e9, (first - connected) / 1e9, (end - first) / 1e9)
+        trace = self._sender.trace
+        assert trace
+        trace(Exchange(seq, self._request, status, self._reason, headers, self._body, *times, word, detail))
+
+
+def _ends_with_connection(head: bytes) -> bool:
+    """Whether a body ends where the connection does: no length was announced."""
+    block = head[: head.index(b"\r\n\r\n") + 2].lower()
+    chunked = re.search(rb"\r\ntransfer-encoding:[^\r]*chunked[ \t]*\r", block)
+    return not chunked and not re.search(rb"\r\ncontent-length:", block)

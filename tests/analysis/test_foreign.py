@@ -1,0 +1,128 @@
+"""Result logs and per-second tables of Play-it-Again-Sam are analysed as they are."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from logreplay.analysis import bends, buckets, foreign, intake, simulate, stability
+from logreplay.analysis.simulate import Queue
+
+RATES = range(50, 401, 25)
+
+
+@pytest.fixture(scope="module")
+def requests() -> pl.DataFrame:
+    rng = np.random.default_rng(5)
+    return simulate.serve(simulate.sweep(RATES, 10, rng), Queue(4, 0.016), rng)
+
+
+def old_form(requests: pl.DataFrame, *, rate: bool, date: str = "%Y-%m-%d", separator: str = " ") -> str:
+    """The result log as that program writes it: rate at completion, milliseconds, no zone."""
+    ended = requests["scheduled"] + requests["latency"]
+    rates = np.array([*RATES, 425])[np.minimum((ended // 10).cast(pl.Int64), len(RATES))]
+    lines = requests.select(
+        pl.concat_str(
+            pl.format("{}T{}", "date", "time").str.to_datetime().dt.strftime(date + f"{separator}%H:%M:%S%.3f"),
+            pl.col("latency").round(6),
+            pl.lit("0.000020" + separator + "0"),
+            pl.col("bytes"),
+            pl.col("url").str.strip_prefix("/").replace("", "index.html"),
+            pl.when(pl.col("rc") == 0).then(444).otherwise("rc"),
+            pl.lit("GET") + (pl.lit(separator) + pl.Series(rates).cast(pl.String) if rate else pl.lit("")),
+            separator=separator,
+        )
+    )
+    header = "#yyy-mm-dd hh:mm:ss latency xfertime sleeptime bytes url rc op expected\n#request/second = 50\n"
+    return header + "\n".join(lines.to_series()) + "\n"
+
+
+@pytest.mark.parametrize(("date", "separator"), [("%Y-%m-%d", " "), ("%d-%b-%Y", " "), ("%d/%b/%Y", "\t")])
+def test_a_result_log_says_the_same_as_ours(requests: pl.DataFrame, tmp_path: Path, date: str, separator: str) -> None:
+    path = tmp_path / "raw.csv"
+    path.write_text(old_form(requests, rate=True, date=date, separator=separator))
+    read = intake.read(path)
+    assert len(read) == requests.height
+    assert not read.has_schedule or read.lag.max() == 0
+    verdict = bends.judge(stability.judged_steps(read))
+    assert verdict.saturation.rate == pytest.approx(250, rel=0.06)
+
+
+def test_a_slow_request_belongs_to_the_step_it_started_in(requests: pl.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "raw.csv"
+    path.write_text(old_form(requests, rate=True))
+    table = buckets.steps(intake.read(path))
+    truth = requests["step"].value_counts().sort("step")["count"].to_numpy()
+    np.testing.assert_allclose(table["scheduled"].to_numpy()[: len(truth)], truth, rtol=0.03)
+
+
+def test_without_a_rate_each_ten_seconds_are_a_step(requests: pl.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "raw.csv"
+    path.write_text(old_form(requests, rate=False).replace("#request/second = 50\n", ""))
+    read = intake.read(path)
+    assert read.windowed
+    assert bends.judge(stability.judged_steps(read)).saturation.rate == pytest.approx(250, rel=0.1)
+
+
+def test_what_was_written_twice_is_read_once(tmp_path: Path) -> None:
+    row = "2025-02-21 06:55:20.567 0.000788 0.001388 0 8478 download/1 200 GET"
+    path = tmp_path / "raw.csv"
+    path.write_text(f"{row}\n{row} 1\n2025-02-21 06:55:21.567 0.1 0 0 52 download/2 404 GET 1  expectedRC=200\n")
+    read = intake.read(path)
+    assert len(read) == 2
+    assert read.good.tolist() == [True, False]
+
+
+def test_the_old_codes_for_no_answer_are_no_status(tmp_path: Path) -> None:
+    path = tmp_path / "raw.csv"
+    path.write_text("".join(f"2017-09-27 20:44:4{n}.001 0.020285 0.0 0 0 a -{n} GET\n" for n in (1, 2, 3)))
+    assert intake.read(path).kinds == {"no_status": 3}
+
+
+def old_seconds(requests: pl.DataFrame) -> str:
+    table = buckets.seconds(intake.read(requests)).filter(pl.col("offered") > 0)
+    rows = [
+        f"2018-01-17 {10 + row['second'] // 3600}:{row['second'] // 60 % 60:02}:{row['second'] % 60:02} "
+        f"{row['mean'] or 30:.6f} 0.000185 0.000000 {row['bytes']} {row['offered']} {row['errors']}"
+        for row in table.iter_rows(named=True)
+    ]
+    return "#date time latency xfertime sleeptime bytes requests errors\n#TPS=100  0 0 0 0 0\n" + "\n".join(rows) + "\n"
+
+
+def test_a_per_second_table_is_enough_to_find_saturation(requests: pl.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "cooked.csv"
+    path.write_text(old_seconds(requests))
+    table = foreign.seconds_table(path)
+    assert table is not None
+    assert table["offered"].sum() == requests.height
+    verdict = bends.judge(stability.judged_seconds(table))
+    assert verdict.saturation.rate == pytest.approx(250, rel=0.12)
+
+
+def test_a_flat_per_second_table_has_no_knee(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    flat = simulate.serve(simulate.sweep(RATES, 10, rng), Queue(1000, 0.005), rng)
+    path = tmp_path / "cooked.csv"
+    path.write_text(old_seconds(flat))
+    table = foreign.seconds_table(path)
+    assert table is not None
+    assert bends.judge(stability.judged_seconds(table)).sentence.startswith("no knee up to 4")
+
+
+def test_a_second_missing_from_the_table_is_there_and_empty(tmp_path: Path) -> None:
+    path = tmp_path / "cooked.csv"
+    path.write_text("2018-01-17 23:59:59 0.1 0 0 1 9\n2018-01-18 00:00:01 0.2 0 0 1 9\n")
+    table = foreign.seconds_table(path)
+    assert table is not None
+    assert table["second"].to_list() == [0, 1, 2]
+    assert table["offered"].to_list() == [9, 0, 9]
+    assert table["mean"].to_list() == [0.1, None, 0.2]
+
+
+@pytest.mark.parametrize("text", ["", "\n", "#\n", "hello\n", "\x00\xff\n", "a b c d e f g h i\n" * 3])
+def test_what_is_neither_is_none(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "some.txt"
+    path.write_bytes(text.encode("latin-1"))
+    assert foreign.result_rows(path) is None
+    assert foreign.seconds_table(path) is None

@@ -1,0 +1,254 @@
+"""``logreplay run`` as a user meets it."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.cli.main import run
+from logreplay.parsers.record import RESULT_COLUMNS, scan
+from raw_server import RawServer, raw_server
+
+HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
+
+
+@pytest.fixture
+def server() -> Iterator[RawServer]:
+    """A raw server in a thread of its own."""
+    ready: list[RawServer] = []
+    started, ended = threading.Event(), asyncio.Event()
+    loop = asyncio.new_event_loop()
+
+    async def serve() -> None:
+        async with raw_server() as handler:
+            ready.append(handler)
+            started.set()
+            await ended.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    started.wait()
+    yield ready[0]
+    loop.call_soon_threadsafe(ended.set)
+    thread.join()
+    loop.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Fifty good requests."""
+    return write_log(tmp_path / "access.csv", ["/ok"] * 50)
+
+
+def write_log(path: Path, urls: list[str], op: str = "GET") -> Path:
+    rows = [f"2026-01-01,00:00:00.000000,0,0,0,5,{url},200,{op}" for url in urls]
+    path.write_text("\n".join([HEADER, *rows]) + "\n")
+    return path
+
+
+def logreplay(*arguments: object) -> int:
+    return run([str(argument) for argument in arguments])
+
+
+def rows_of(path: Path) -> pl.DataFrame:
+    return scan(path).collect()
+
+
+def test_a_run_writes_a_row_for_each_request(log: Path, server: RawServer, tmp_path: Path) -> None:
+    assert logreplay("run", log, server.url, "--tps", 200, "-o", tmp_path / "r.csv") == 0
+    rows = rows_of(tmp_path / "r.csv")
+    assert rows.columns == list(RESULT_COLUMNS)
+    assert sorted(rows["row"]) == list(range(50))
+    assert server.counts == {"/ok": 50, "/": 1}  # the preflight asked once
+    assert (rows["lag"] >= 0).all()
+
+
+def test_a_result_log_is_replayable(log: Path, server: RawServer, tmp_path: Path) -> None:
+    assert logreplay("run", log, server.url, "--tps", 500, "-o", tmp_path / "a.csv", "-q") == 0
+    assert logreplay("run", tmp_path / "a.csv", server.url, "--tps", 500, "-o", tmp_path / "b.csv", "-q") == 0
+    assert rows_of(tmp_path / "b.csv").height == 50
+
+
+def test_a_log_shorter_than_the_run_is_looped(log: Path, server: RawServer, tmp_path: Path) -> None:
+    assert logreplay("run", log, server.url, "--tps", 240, "--for", "500ms", "-o", tmp_path / "r.csv") == 0
+    rows = rows_of(tmp_path / "r.csv").sort("seq")
+    assert rows["row"].to_list() == [seq % 50 for seq in range(120)]
+
+
+def test_json_on_stdout_is_the_summary(
+    log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert logreplay("run", log, server.url, "--tps", 500, "-o", tmp_path / "r.csv", "--json") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary == json.loads((tmp_path / "r.summary.json").read_text())
+    assert summary["requests"]["scheduled"] == summary["requests"]["ok"] == 50
+    assert {"p50", "p99", "max"} <= summary["response_s"].keys() & summary["service_s"].keys() & summary["lag_s"].keys()
+
+
+def test_quiet_is_silent(log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert logreplay("run", log, server.url, "--tps", 500, "-o", tmp_path / "r.csv", "-q") == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_existing_result_is_kept(
+    log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("precious")
+    assert logreplay("run", log, server.url, "--tps", 500, "-o", path) == 1
+    assert capsys.readouterr().err == (
+        f"Error: {path}: exists already; choose another name, or overwrite it with --force\n"
+    )
+    assert path.read_text() == "precious"
+    assert logreplay("run", log, server.url, "--tps", 500, "-o", path, "--force") == 0
+
+
+def test_crash_stops_at_the_first_failure_and_shows_it(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = write_log(tmp_path / "log.csv", ["/ok"] * 5 + ["/404"] + ["/ok"] * 500)
+    assert logreplay("run", log, server.url, "--tps", 50, "-o", tmp_path / "r.csv", "--crash") == 4
+    shown = capsys.readouterr().err
+    assert "> GET /404 HTTP/1.1" in shown
+    assert "< 404 Not Found" in shown
+    assert "! status 404; the log had 200" in shown
+    assert rows_of(tmp_path / "r.csv").height < 100
+
+
+def test_crash_stops_at_a_transport_error(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = write_log(tmp_path / "log.csv", ["/ok", "/reset", *["/ok"] * 500])
+    assert logreplay("run", log, server.url, "--tps", 50, "-o", tmp_path / "r.csv", "--crash") == 4
+    assert "! reset" in capsys.readouterr().err
+
+
+def test_verbose_shows_each_exchange_with_control_bytes_escaped(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = write_log(tmp_path / "log.csv", ["/escape"])
+    assert logreplay("run", log, server.url, "--tps", 50, "-o", tmp_path / "r.csv", "-v") == 0
+    shown = capsys.readouterr().out
+    assert "> GET /escape HTTP/1.1\n> Host: 127.0.0.1:" in shown
+    assert "< X-Evil: \\xc2\\x9b31mred" in shown
+    assert "\x9b" not in shown
+
+
+def test_what_is_not_sent_is_named(server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = write_log(tmp_path / "log.csv", ["/ok", "http://127.0.0.1:1/evil", "*"])
+    log.write_text(log.read_text() + "2026-01-01,00:00:00,0,0,0,0,/post,200,POST\n")
+    assert logreplay("run", log, server.url, "--tps", 500, "-o", tmp_path / "r.csv") == 0
+    shown = capsys.readouterr().err
+    assert "not sent: 2 x url does not begin with /, 1 x method POST" in shown
+    assert server.counts["/post"] == 0
+
+
+def test_a_target_that_refuses_is_told_before_the_run(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert logreplay("run", log, "http://127.0.0.1:1", "--tps", 500, "-o", tmp_path / "r.csv") == 1
+    assert capsys.readouterr().err.startswith("Error: target http://127.0.0.1:1: connection refused")
+    assert not (tmp_path / "r.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("http://no-such-host.invalid", "the name 'no-such-host.invalid' cannot be resolved"),
+        ("http://192.0.2.1", "192.0.2.1 is not this machine; if it is yours to load, say so with --allow-target"),
+        ("http://[::ffff:192.0.2.1]", "is not this machine"),
+        ("ftp://127.0.0.1", "the scheme must be http or https"),
+        ("http://127.0.0.1/path", "only a host, the paths come from the log"),
+        ("http://a:b@127.0.0.1", "user and password do not belong into a target"),
+    ],
+)
+def test_a_target_that_cannot_be_is_refused(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str, why: str
+) -> None:
+    assert logreplay("run", log, target, "--tps", 10, "-o", tmp_path / "r.csv") == 1
+    assert why in capsys.readouterr().err
+    assert not (tmp_path / "r.csv").exists()
+
+
+@pytest.mark.parametrize("rate", ["0", "-5", "nan", "inf", "fast", "1e99"])
+def test_a_nonsense_rate_is_wrong_usage(log: Path, rate: str) -> None:
+    assert logreplay("run", log, "http://127.0.0.1:1", f"--tps={rate}") == 2
+
+
+def test_a_folder_that_is_not_there_is_named(
+    log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none" / "r.csv"
+    assert logreplay("run", log, server.url, "--tps", 10, "-o", path) == 1
+    assert f"Error: {path}: cannot be written: there is no folder {path.parent}" in capsys.readouterr().err
+
+
+def test_a_full_disk_stops_the_run_with_a_closed_file(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """/dev/full takes nothing: the summary has nothing to read, but the word is clear."""
+    log = write_log(tmp_path / "log.csv", ["/ok"] * 5)
+    (tmp_path / "full.csv").symlink_to("/dev/full")
+    code = logreplay("run", log, server.url, "--tps", 50, "--for", "30s", "-o", tmp_path / "full.csv", "--force")
+    assert code == 1
+    assert "the disk is full" in capsys.readouterr().err
+
+
+def test_ctrl_c_keeps_what_was_measured(log: Path, server: RawServer, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.csv", ["/ok", "/stall"])
+    path = tmp_path / "r.csv"
+    command = [sys.executable, "-m", "logreplay.cli.main", "run", str(log), server.url, "--tps", "50", "--for", "60"]
+    with subprocess.Popen([*command, "-o", str(path)], stderr=subprocess.PIPE, text=True) as process:
+        while server.counts["/stall"] < 20:
+            assert process.poll() is None
+            threading.Event().wait(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 130, said
+    rows = rows_of(path)
+    assert rows.filter(pl.col("error") == "cancelled").height >= 20
+    assert rows.height == rows["seq"].max() + 1  # type: ignore[operator]
+    assert said.strip().splitlines()[-1].startswith(f"results: {path}")
+
+
+@pytest.mark.parametrize("form", [".csv", ".csv.gz", ".csv.zst"])
+def test_a_killed_run_leaves_a_readable_file(server: RawServer, tmp_path: Path, form: str) -> None:
+    log, path = write_log(tmp_path / "log.csv", ["/ok"]), tmp_path / f"r{form}"
+    command = [sys.executable, "-m", "logreplay.cli.main", "run", str(log), server.url, "--tps", "300", "--for", "60"]
+    with subprocess.Popen([*command, "-o", str(path)]) as process:
+        while server.counts["/ok"] < 700:
+            assert process.poll() is None
+            threading.Event().wait(0.01)
+        process.kill()
+        answered = server.counts["/ok"]
+    rows = rows_of(path)
+    assert rows["rc"].to_list() == [200] * rows.height
+    assert rows["seq"].n_unique() == rows.height >= answered - 300  # on disk within about a second
+
+
+LAB = Path(__file__).parents[2] / "../shared/logs/lab"
+
+
+@pytest.mark.skipif(not LAB.exists(), reason="needs the lab logs")
+@pytest.mark.parametrize("name", ["nginx_combined.log", "apache_combined.log"])
+def test_every_url_of_a_log_arrives_as_it_stands_in_the_csv(server: RawServer, tmp_path: Path, name: str) -> None:
+    assert logreplay("convert", LAB / name, "-o", tmp_path / "log.csv", "-q") == 0
+    methods = ",".join(set(rows_of(tmp_path / "log.csv")["op"]) - {"CONNECT"})
+    options = ("--tps", 400, "-o", tmp_path / "r.csv", "-q", "--methods", methods, "--timeout", "5")
+    assert logreplay("run", tmp_path / "log.csv", server.url, *options) == 0
+    rows = rows_of(tmp_path / "r.csv").sort("seq")
+    planned = rows_of(tmp_path / "log.csv").filter(
+        (pl.col("url").str.starts_with("/") | (pl.col("url") == "*") & (pl.col("op") == "OPTIONS"))
+        & (pl.col("op") != "CONNECT")
+    )
+    assert rows.select("op", "url").equals(planned.select("op", "url"))
+    sent = [head.split(b" HTTP/1.1\r\n")[0].decode("ascii") for head in server.heads[1:]]
+    assert set(sent) == {f"{op} {url}" for op, url in planned.select("op", "url").iter_rows()}
+    assert len(sent) <= planned.height + 1  # /reset, which the server resets, is tried twice

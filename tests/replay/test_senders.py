@@ -1,0 +1,189 @@
+"""Both senders, against a server that answers well and badly: the same rows, the right words, the right counts."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import uvloop
+
+from logreplay.replay.aiohttp_sender import AiohttpSender
+from logreplay.replay.endpoint import parse_target, resolve
+from logreplay.replay.engine import Limits, Outcome, replay
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.results import MemoryResults
+from logreplay.replay.schedule import Constant
+from logreplay.replay.wire import WireSender
+from raw_server import RawServer, raw_server
+
+HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
+TIMEOUT = 0.4
+
+SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
+
+
+def write_log(folder: Path, urls: Sequence[str], op: str = "GET") -> Path:
+    path = folder / "log.csv"
+    rows = [f"2026-01-01,00:00:00.000000,0,0,0,0,{url},200,{op}" for url in urls]
+    path.write_text("\n".join([HEADER, *rows]) + "\n")
+    return path
+
+
+def send(
+    sender: type[WireSender] | type[AiohttpSender],
+    log: Path,
+    *,
+    rate: float = 200,
+    host: str = "127.0.0.1",
+    methods: Sequence[str] = ("GET", "HEAD"),
+    **options: Any,
+) -> tuple[Outcome, pl.DataFrame, RawServer, Any]:
+    """Replay a log once against the raw server."""
+    results = MemoryResults()
+
+    async def main() -> tuple[Outcome, RawServer, Any]:
+        async with raw_server(host) as server:
+            endpoint = await resolve(parse_target(server.url))
+            made = sender(endpoint, timeout=TIMEOUT, **options)
+            plan = Plan(Requests(log, methods=methods, loop=False), Constant(rate))
+            outcome = await replay(plan, made, results, limits=Limits())
+            await asyncio.sleep(0.01)
+            return outcome, server, made
+
+    outcome, server, made = uvloop.run(main())
+    return outcome, results.frame.sort("seq"), server, made
+
+
+@SENDERS
+@pytest.mark.parametrize(
+    ("url", "rc", "size", "error"),
+    [
+        ("/ok", 200, 5, None),
+        ("/404", 404, 2, None),
+        ("/500", 500, 0, None),
+        ("/204", 204, 0, None),
+        ("/304", 304, 0, None),
+        ("/chunked", 200, 7, None),
+        ("/until-close", 200, 6, None),
+        ("/http10", 200, 3, None),
+        ("/says-close", 200, 3, None),
+        ("/interim", 200, 5, None),
+        ("/byte-by-byte", 200, 5, None),
+        ("/redirect", 302, 0, None),
+        ("/cookie", 200, 5, None),
+        ("/gzip", 200, 16, None),
+        ("/reused", 200, 5, None),
+        ("/reset", 0, 0, "reset"),
+        ("/reset-in-body", 200, 2, "reset"),
+        ("/stall", 0, 0, "timeout"),
+        ("/stall-in-body", 200, 2, "timeout"),
+        ("/close", 0, 0, "closed"),
+        ("/close-in-status", 0, 0, "closed"),
+        ("/short", 200, 3, "short_body"),
+        ("/short-chunked", 200, 3, "short_body"),
+        ("/garbage", 0, 0, "protocol"),
+        ("/negative", None, 0, "protocol"),
+        ("/huge", None, 0, "protocol"),
+        ("/upgrade", None, 0, "protocol"),
+        ("/http09", 0, 0, "protocol"),
+    ],
+)
+def test_each_way_of_answering_has_its_word(
+    tmp_path: Path, sender: type[WireSender], url: str, rc: int | None, size: int, error: str | None
+) -> None:
+    """Two of it, one after the other and with a good request after each, which must come through unharmed."""
+    log = write_log(tmp_path, [url, "/ok", url, "/ok"])
+    outcome, rows, server, _ = send(sender, log, rate=20)
+    assert rows["error"].to_list() == [error, None, error, None]
+    assert rows["bytes"].to_list() == [size, 5, size, 5]
+    if rc is not None:
+        assert rows["rc"].to_list() == [rc, 200, rc, 200]
+    assert server.counts["/ok"] == 2 + 2 * (url == "/ok")
+    assert outcome.sent == outcome.ok + outcome.http_error + outcome.net_error == 4
+
+
+@SENDERS
+def test_everything_at_once_is_accounted_for(tmp_path: Path, sender: type[WireSender]) -> None:
+    paths = ["/ok", "/404", "/chunked", "/reset", "/stall", "/garbage", "/close", "/short", "/endless", "/until-close"]
+    outcome, rows, server, made = send(sender, write_log(tmp_path, paths * 40), rate=1000)
+    assert outcome.scheduled == outcome.sent == 400
+    assert outcome.errors == {
+        "reset": 40, "timeout": 80, "protocol": 40, "closed": 40, "short_body": 40,
+    }  # fmt: skip
+    assert outcome.status == {200: 200, 404: 40}
+    assert (outcome.ok, outcome.http_error, outcome.net_error) == (120, 40, 240)
+    assert rows["seq"].to_list() == list(range(400))
+    retried = made.counts.retried
+    assert sum(server.counts.values()) == 400 + retried
+
+
+@SENDERS
+def test_a_timed_out_row_adds_up_to_the_timeout(tmp_path: Path, sender: type[WireSender]) -> None:
+    _, rows, _, _ = send(sender, write_log(tmp_path, ["/stall", "/stall-in-body", "/endless"]))
+    total = rows["connect"] + rows["latency"] + rows["xfertime"]
+    assert total.to_list() == pytest.approx([TIMEOUT] * 3, abs=1e-9)
+    assert (rows["xfertime"] > 0).to_list() == [False, True, True]
+
+
+@SENDERS
+def test_heads_have_no_body_and_keep_their_connection(tmp_path: Path, sender: type[WireSender]) -> None:
+    _, rows, server, _ = send(sender, write_log(tmp_path, ["/ok"] * 10, op="HEAD"), rate=50)
+    assert rows["bytes"].sum() == 0
+    assert rows["error"].null_count() == 10
+    assert server.connections == 1
+
+
+@SENDERS
+def test_a_reused_connection_that_was_closed_is_replaced_once(tmp_path: Path, sender: type[WireSender]) -> None:
+    outcome, _, server, made = send(sender, write_log(tmp_path, ["/reused"] * 6), rate=20)
+    assert outcome.ok == 6
+    assert made.counts.retried > 0
+    assert server.counts["/reused"] == 6 + made.counts.retried
+
+
+def test_a_post_is_never_sent_twice(tmp_path: Path) -> None:
+    log = write_log(tmp_path, ["/reused"] * 2, op="POST")
+    _, rows, server, made = send(WireSender, log, rate=20, methods=["POST"])
+    assert rows["error"].to_list() == [None, "closed"]
+    assert made.counts.retried == 0
+    assert server.counts["/reused"] == 2
+
+
+@SENDERS
+def test_without_keep_alive_each_request_has_a_connection_of_its_own(tmp_path: Path, sender: type[WireSender]) -> None:
+    _, rows, server, _ = send(sender, write_log(tmp_path, ["/ok"] * 10), keep_alive=False)
+    assert server.connections == 10
+    assert (rows["connect"] > 0).all()
+    assert all(b"\r\nConnection: close\r\n" in head for head in server.heads)
+
+
+@SENDERS
+def test_the_answer_to_another_question_is_not_taken(tmp_path: Path, sender: type[WireSender]) -> None:
+    """Two answers to one request: the second must not become the answer to the next."""
+    _, rows, _, _ = send(sender, write_log(tmp_path, ["/two", "/ok", "/two", "/ok"]), rate=20)
+    assert rows["bytes"].to_list() == [3, 5, 3, 5]
+
+
+@SENDERS
+def test_nothing_but_the_planned_headers_is_sent(tmp_path: Path, sender: type[WireSender]) -> None:
+    _, _, server, _ = send(sender, write_log(tmp_path, ["/cookie", "/ok"]), rate=20)
+    host = server.url.removeprefix("http://")
+    expected = sorted([f"Host: {host}", "User-Agent: logreplay", "Accept: */*"])
+    for head in server.heads:
+        assert sorted(head.decode().split("\r\n")[1:-2]) == expected
+
+
+@SENDERS
+def test_ipv6_is_as_good(tmp_path: Path, sender: type[WireSender]) -> None:
+    outcome, _, server, _ = send(sender, write_log(tmp_path, ["/ok"] * 3), host="::1")
+    assert outcome.ok == 3
+    assert b"Host: [::1]:" in server.heads[0]
+
+
+@SENDERS
+def test_urls_arrive_byte_for_byte(tmp_path: Path, sender: type[WireSender]) -> None:
+    urls = ["/a%2Fb", "//x//y", "/a/../b/./c", "/a;b=c", "/%zz", "/?", "/a?b?c", "/%3A:%c3%A4", "/a#b", "/a|b^{c}"]
+    _, _, server, _ = send(sender, write_log(tmp_path, urls), rate=100)
+    assert sorted(head.split(b" ")[1].decode() for head in server.heads) == sorted(urls)
