@@ -13,7 +13,7 @@ from logreplay.parsers.formats import FORMATS
 from logreplay.parsers.layouts import Format
 from logreplay.parsers.prefixes import PREFIXES, Prefix
 from logreplay.parsers.reader import Block, text_lines
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
 from logreplay.parsers.rows import Parsed, parse
 from logreplay.parsers.units import UNITS
 from logreplay.parsers.w3c import Header, stretches
@@ -22,6 +22,12 @@ _FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)
 
 ENOUGH: Final = 0.5
 """Share of the sample's lines that must fit, or the file is no access log."""
+
+_MARKS: Final = {
+    "nginx": r'\\x[0-9A-F]?[A-F]|\\x5C|\\x22|" (?:499|444|49[4-7]) [0-9]|"" 4[0-9]{2} [0-9]',
+    "apache": r'\\x[0-9a-f]?[a-f]|\\["\\nrtbv]|"-" 408 |" [0-9]{3} -(?: |$)| "" \[',
+}
+"""What only one of the two writes."""
 
 GOOD: Final = 0.9
 """Share below which prefixes and layouts of the log's own are tried."""
@@ -41,6 +47,7 @@ class Reading:
         share: of the sample's lines that fit.
         clean: of the sample's lines that fit by the strict rules.
         sample: number of lines looked at.
+        server: who wrote the log; ``unknown`` where nothing in the sample tells.
         time_unit: overrides the unit of all durations; empty: as the formats say.
         stamped: overrides what stamps mean; empty: as the formats say.
     """
@@ -50,6 +57,7 @@ class Reading:
     share: float = 0.0
     clean: float = 0.0
     sample: int = 0
+    server: str = "unknown"
     time_unit: str = ""
     stamped: Literal["", "start", "end"] = ""
 
@@ -100,6 +108,8 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading
     given = defined(wanted)
     data = b"".join(sample if sample.endswith(b"\n") else sample + b"\n" for sample in samples if sample)
     lines = text_lines(data)
+    if lines[0].startswith(",".join(CORE_COLUMNS)):
+        raise LogreplayError(f"{name}: is a normalized CSV already; replay it as it is: logreplay run {name}")
     if (given is None and wanted == "auto" and _FIELDS.search(data)) or wanted in ("w3c", "iis"):
         return _by_directives(data, name)
     lines = lines.filter(~lines.str.contains(r"^\s*(?:#|$)"))
@@ -114,6 +124,7 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading
         own = _choose(shown, [*reading.formats, format])
         if own.clean > reading.clean and own.share > reading.share - FEW:
             reading = replace(own, prefix=reading.prefix)
+    reading = replace(reading, server=_server(reading, shown))
     if given is None and reading.share < ENOUGH:
         rest = shown.gather(_misfits(shown, reading.formats))
         raise LogreplayError(
@@ -134,7 +145,18 @@ def _by_directives(data: bytes, name: str) -> Reading:
         raise LogreplayError(
             f"{name}: has #Fields, but only {rows} of {count} sample lines fit; say the format with -f"
         )
-    return Reading((), share=rows / count if count else 1.0, sample=count)
+    server = "iis" if "Internet Information" in header.software else "w3c"
+    return Reading((), share=rows / count if count else 1.0, sample=count, server=server)
+
+
+def _server(reading: Reading, lines: pl.Series) -> str:
+    """Who wrote the log; of the formats that nginx and Apache share, told by escapes, statuses and sizes."""
+    format = reading.formats[0]
+    if format.name not in ("combined", "common"):
+        return format.server
+    marks = {server: int(lines.str.contains(pattern).sum()) for server, pattern in _MARKS.items()}
+    best = max(marks, key=marks.__getitem__)
+    return best if marks[best] > sum(marks.values()) / 2 else "unknown"
 
 
 def _best(lines: pl.Series, given: Format | None, wanted: str) -> Reading:

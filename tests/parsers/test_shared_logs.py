@@ -147,4 +147,4 @@ def test_the_first_address_of_a_list_in_front_is_the_client(tmp_path: Path) -> N
 
 def test_scrambled_times_are_noticed(tmp_path: Path) -> None:
     report = convert([LOGS / "apache_elastic_10k.log"], tmp_path / "out.csv")
-    assert any("lines go back in time" in note for note in report.notes)
+    assert any("are older than some line before them" in note for note in report.notes)
