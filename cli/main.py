@@ -18,6 +18,7 @@ from logreplay.cli.run import run as run_command
 from logreplay.cli.seconds import seconds
 from logreplay.cli.serve import serve
 from logreplay.cli.sweep import sweep
+from logreplay.cli.urls import urls
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -39,6 +40,7 @@ COMMANDS = (
     serve,
     demo,
     calibrate,
+    urls,
 )
 for command in COMMANDS:
     cli.add_command(command)
