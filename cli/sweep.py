@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _REFINED_STEPS = 4
 
 
-@click.command()
+@click.command(short_help="A step per rate, and where the curve bends.")
 @click.argument("rates", type=Rates())
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.argument("target", required=False)
