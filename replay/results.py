@@ -93,10 +93,10 @@ class ResultLog:
         self._parquet = path.suffix == ".parquet"
         self._growing = path.with_name(f"{path.name}.running.csv.zst") if self._parquet else path
         self._compress = _compressor(self._growing.suffix)
+        if keep and (not self._growing.exists() or self._growing.stat().st_size < keep):
+            raise LogreplayError(f"{path}: is shorter than it was when it was left; begin anew")
         try:
             self._file: BinaryIO = self._growing.open("r+b" if keep else "wb", buffering=0)
-            if self._file.seek(0, os.SEEK_END) < keep:
-                raise LogreplayError(f"{path}: is shorter than it was when it was left; begin anew")
             self._file.truncate(keep)
             self._file.seek(keep)
         except OSError as error:
