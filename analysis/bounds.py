@@ -146,12 +146,18 @@ def observe(
     second = np.minimum((scheduled[judged] - settle_s).astype(np.int64), seconds - 1)
     response = np.where(np.isinf(ended[judged]), until, ended[judged]) - scheduled[judged]
     costs = [bound.costs(response, failed[judged], timeout_s) for bound in bounds]
-    ticks = np.arange(1, int(until) + 1)
     return Evidence(
         np.bincount(second, minlength=seconds).astype(np.int64),
         np.array([np.bincount(second, cost, seconds) for cost in costs]).reshape(len(bounds), seconds),
-        np.searchsorted(np.sort(scheduled), ticks, side="right") - np.searchsorted(np.sort(ended), ticks, side="right"),
+        _by(scheduled, int(until)) - _by(ended, int(until)),
     )
+
+
+def _by(instants: Floats, seconds: int) -> Ints:
+    """How many of these instants (n,) had come at the end of each second: (seconds,)."""
+    second = np.clip(np.ceil(instants) - 1, 0, seconds).astype(np.int64)
+    result: Ints = np.cumsum(np.bincount(second, minlength=seconds + 1)[:seconds]).astype(np.int64)
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,6 +242,13 @@ class Search:
                 return f"{finding.bound} is not kept"
         return ""
 
+    def keeps(self, evidence: Evidence) -> bool:
+        """Whether the trial under way keeps the bounds by this evidence alone."""
+        trial = self.next
+        assert isinstance(trial, Trial), "there is no trial under way"
+        kept = all(finding.kept for finding in findings(self.goal.bounds, evidence))
+        return kept and not self._backlog_grows(evidence.in_flight, trial)
+
     @property
     def elapsed(self) -> float:
         """Seconds used by trials so far."""
@@ -356,7 +363,8 @@ class Search:
 
     def _surely_failed(self) -> bool:
         last = self.judged[-1]
-        return bool(last.outcome.cut) or any(finding.surely_missed for finding in last.findings)
+        grows = self._backlog_grows(last.outcome.evidence.in_flight, last.trial)
+        return grows or any(finding.surely_missed for finding in last.findings)
 
     def _backlog_grows(self, in_flight: Ints, trial: Trial) -> bool:
         """Whether ever more requests wait: at least one in twenty of those that came since half-time."""

@@ -12,6 +12,7 @@ from logreplay.cli.compare import compare
 from logreplay.cli.convert import convert
 from logreplay.cli.demo import demo
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.find import find
 from logreplay.cli.plot import plot
 from logreplay.cli.run import run as run_command
 from logreplay.cli.seconds import seconds
@@ -30,6 +31,7 @@ COMMANDS = (
     convert,
     run_command,
     sweep,
+    find,
     analyze,
     seconds,
     capacity,

@@ -199,6 +199,12 @@ class Engine:
             self._pump.stopped = True
             self._pump.wake()
 
+    def cut(self) -> None:
+        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
+        if self._pump:
+            self._pump.stopped = True
+            self._pump.wake()
+
     async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
@@ -256,11 +262,11 @@ class Engine:
         return ready + (self._origin - ready) % _SECOND
 
     async def _drain(self, duration: float | None) -> None:
-        """Wait until nothing is in flight and the schedule's time is over; or end all that is, if stopped."""
+        """Wait until nothing is in flight and the schedule is over, if not cut; or end all that is, if stopped."""
         pump = self._pump
         assert pump
         end = (pump.base or 0) + int((duration or 0) * 1e9)
-        while self.in_flight or self._clock() < end:
+        while self.in_flight or (self._clock() < end and not pump.stopped):
             if self._stopped:
                 self._sender.cancel()
                 break
@@ -328,7 +334,7 @@ class Engine:
             lag_p50=tally.lag.quantile(0.5) or 0.0,
             lag_p95=tally.lag.quantile(0.95) or 0.0,
             lag_p99=tally.lag.quantile(0.99) or 0.0,
-            duration=None if self._stopped else plan.schedule.duration,
+            duration=None if pump.stopped else plan.schedule.duration,
             seconds=(taken_up - base) / 1e9,
             limited=pump.limited,
             local=local,
@@ -353,7 +359,7 @@ class Engine:
             started=utc(base - self._origin + self._wall),
             ended=utc(self._clock() - self._origin + self._wall),
             began=(base - self._origin) / 1e9,
-            seconds=max((taken_up - base) / 1e9, 0 if self._stopped else plan.schedule.duration or 0),
+            seconds=max((taken_up - base) / 1e9, 0 if pump.stopped else plan.schedule.duration or 0),
             health=judge(evidence),
             evidence=evidence,
             backlog=backlog,
