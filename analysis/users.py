@@ -107,7 +107,7 @@ def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
     if first == 0:
         text = (
             f"already the first point, {users[0]} users, was saturated at {best:.4g}/s: more users only wait longer "
-            f"({table['p90'][0]:.3g} s at the 90th percentile with {users[0]}, {table['p90'][-1]:.3g} s with {users[-1]}); "
+            f"(90th percentile {table['p90'][0]:.3g} s with {users[0]}, {table['p90'][-1]:.3g} s with {users[-1]}); "
             f"begin with fewer; {law} at most"
         )
         return UsersVerdict(users[0], True, enough, best, text)

@@ -26,6 +26,8 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
     """
     from logreplay.analysis.summary import About
     from logreplay.parsers.convert import ConvertOptions, convert
+    from logreplay.replay.plan import Requests
+    from logreplay.replay.schedule import steps
     from logreplay.replay.target import Capacity, spawned
 
     folder = new_folder(output or new_name("demo"), force=force)
@@ -35,9 +37,9 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
     say(f"1. converted {BUNDLED}, the log of a real nginx: {converted.sentence()}", quiet=quiet)
     with spawned(csv, capacity) as url:
         say(f"2. started a target at {url}: {describe(capacity)}", quiet=quiet)
-        steps = " ".join(f"{rate:g}" for rate in RATES)
-        say(f"3. replaying the log at {steps} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
-        outcomes, _ = sweep_into(folder, csv, url, RATES, STEP_SECONDS, Sending(), quiet=quiet)
+        rates = " ".join(f"{rate:g}" for rate in RATES)
+        say(f"3. replaying the log at {rates} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
+        outcomes, _ = sweep_into(folder, Requests(csv), url, steps(RATES, STEP_SECONDS), Sending(), quiet=quiet)
     valid = report(folder, About(BUNDLED, url, {"rates": list(RATES), "for": STEP_SECONDS}), quiet=quiet)
     say(f"look at {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):

@@ -13,12 +13,14 @@ from logreplay.cli.live import LiveLine
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.searching import drive
 from logreplay.cli.sending import Sending, sending_options
+from logreplay.cli.shaping import Shaping, report_left_out, shaping_options
 from logreplay.cli.values import Duration, Percent, Rate
 
 if TYPE_CHECKING:
     from logreplay.analysis.search import Judged, Search, Trial
     from logreplay.replay.engine import Progress
     from logreplay.replay.health import Finding
+    from logreplay.replay.plan import Stream
 
 _BOUNDS = ("p50", "p90", "p95", "p99", "p999", "mean", "max")
 _FULL_S = 60.0
@@ -54,6 +56,7 @@ def _bound_options(command: Any) -> Any:
 @click.option("--no-plots", is_flag=True, help="Tables and summary only.")
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@shaping_options
 @sending_options
 def find(
     log: Path | None,
@@ -72,6 +75,7 @@ def find(
     no_plots: bool,
     as_json: bool,
     quiet: bool,
+    shaping: Shaping,
     sending: Sending,
     **limits: float | None,
 ) -> int:
@@ -105,7 +109,8 @@ def find(
     with ExitStack() as stack:
         csv = stack.enter_context(normalized(log, quiet=quiet))
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
-        ended, findings = _search(search, folder, csv, url, sending, poisson=arrivals == "poisson", quiet=quiet)
+        requests = shaping.stream(csv, stack, methods=sending.methods, loop=True, quiet=quiet)
+        ended, findings = _search(search, folder, requests, url, sending, poisson=arrivals == "poisson", quiet=quiet)
     if not ended:
         say(f"interrupted after {len(search.judged)} trials\nresults: {folder}", quiet=quiet)
         return Exit.INTERRUPTED
@@ -113,9 +118,11 @@ def find(
         **{str(bound.statistic): bound.limit for bound in goal.bounds},
         "start": start, "max_tps": max_tps, "precision": precision, "trial": trial_s, "trials": trials,
         "budget": budget, "arrivals": arrivals, "timeout": sending.timeout, "sender": sending.sender,
+        **shaping.said(),
     }  # fmt: skip
     found = [finding.as_dict() for finding in findings] + weaknesses(search)
     _write(search, folder, str(log) if log else None, url, options, found, tps, plots=not no_plots, as_json=as_json)
+    report_left_out(requests, quiet=quiet)
     for finding in found:
         say(f"{finding['severity']}: {finding['text']}", quiet=quiet)
     if not as_json:
@@ -125,11 +132,10 @@ def find(
 
 
 def _search(
-    search: "Search", folder: Path, log: Path, target: str, sending: Sending, *, poisson: bool, quiet: bool
+    search: "Search", folder: Path, requests: "Stream", target: str, sending: Sending, *, poisson: bool, quiet: bool
 ) -> "tuple[bool, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found before it."""
     from logreplay.replay.engine import Engine
-    from logreplay.replay.plan import Requests
     from logreplay.replay.responses import Responses
     from logreplay.replay.results import ResultLog
 
@@ -144,7 +150,7 @@ def _search(
                 search,
                 engine,
                 responses,
-                Requests(log, methods=sending.methods),
+                requests,
                 timeout_s=sending.timeout,
                 poisson=poisson,
                 on_begin=teller.begin,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from logreplay.cli.shaping import Shaping, base
+from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, base
 from logreplay.cli.values import Duration, Parsed, Rate, positive_rate
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class Pacing:
     """When to send, as the user asked for it. Times in seconds."""
 
     tps: float | None = None
+    arrivals: str = "even"
     speed: float | None = None
     ramp: tuple[float, float] | None = None
     steps: tuple[tuple[float, float], ...] | None = None
@@ -67,7 +68,7 @@ class Pacing:
     loop: bool | None = None
     skip_idle: float | None = None
 
-    def check(self, shaping: Shaping) -> None:
+    def check(self) -> None:
         """Refuse what does not go together.
 
         Raises:
@@ -80,20 +81,22 @@ class Pacing:
             raise click.UsageError("--ramp needs a duration: add --for 1m")
         if self.steps and self.duration is not None:
             raise click.UsageError("--steps have durations of their own: leave out --for")
-        if shaping.arrivals == "log" and self.tps is None:
+        if self.arrivals == "log" and self.tps is None:
             raise click.UsageError("--arrivals log needs a mean rate: add --tps R, or use --speed X for the log's own")
-        if shaping.arrivals == "poisson" and (self.speed or self.vusers):
+        if self.arrivals == "poisson" and (self.speed or self.vusers):
             raise click.UsageError("--arrivals poisson needs a rate: --tps R, --ramp A..B or --steps")
         if self.think != 0.0 and self.vusers is None:
             raise click.UsageError("--think is for users who wait: add --vusers N")
-        if self.skip_idle is not None and not self.in_time(shaping):
+        if self.skip_idle is not None and not self.in_time:
             raise click.UsageError("--skip-idle is for the log's own times: add --speed X or --arrivals log")
 
-    def in_time(self, shaping: Shaping) -> bool:
+    @property
+    def in_time(self) -> bool:
         """Whether the log's times count."""
-        return self.speed is not None or shaping.arrivals == "log"
+        return self.speed is not None or self.arrivals == "log"
 
-    def loops(self, shaping: Shaping) -> bool:
+    @property
+    def loops(self) -> bool:
         """Whether to go round the log: if asked to, or if so many or so long was asked for at a rate."""
         if self.loop is not None:
             return self.loop
@@ -141,10 +144,10 @@ class Pacing:
         if self.speed is not None:
             schedule = Limited(LogTimes(self.speed), seconds=self.duration)
         elif self.tps is not None:
-            schedule = shaping.schedule(self.tps, self.duration, stream)
+            schedule = arriving(self.arrivals, [self.tps], self.duration, stream, shaping)[0]
         else:
             profile = Ramp(*self.ramp, self.duration or 0) if self.ramp else Steps(self.steps or ())
-            schedule = Poisson(profile, shaping.seed) if shaping.arrivals == "poisson" else profile
+            schedule = Poisson(profile, shaping.seed) if self.arrivals == "poisson" else profile
         return schedule if self.requests is None else Limited(schedule, requests=self.requests)
 
 
@@ -191,6 +194,7 @@ def log_sentence(report: dict[str, Any]) -> str:
 _option = click.option
 _OPTIONS = (
     _option("--tps", type=Rate(), help="Requests per second."),
+    ARRIVALS,
     _option("--speed", type=Parsed(_speed), metavar="X", help="The log's own times, X times as fast."),
     _option("--ramp", type=Parsed(_ramp), metavar="A..B", help="A rate that changes evenly from A to B; with --for."),
     _option("--steps", type=Parsed(_steps), metavar="R:D,…", help="One rate after the other: 50:10s,100:20s."),

@@ -71,7 +71,7 @@ def run(
     from logreplay.replay.results import check_new
     from logreplay.replay.watch import Watch, describe
 
-    pacing.check(shaping)
+    pacing.check()
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")
         if not dry_run:
@@ -81,10 +81,10 @@ def run(
             csv,
             stack,
             methods=sending.methods,
-            loop=pacing.loops(shaping),
+            loop=pacing.loops,
             keep=pacing.keep,
             skip_idle=pacing.skip_idle,
-            in_time=pacing.in_time(shaping),
+            in_time=pacing.in_time,
             quiet=quiet,
         )
         plan = Plan(stream, pacing.schedule(shaping, stream))

@@ -112,7 +112,6 @@ class Shaping:
     shuffle: bool = False
     random: bool = False
     seed: int = 0
-    arrivals: str = "even"
     rewrite: "Sequence[Shape]" = ()
     param: "Sequence[Shape]" = ()
     header: "Sequence[Header]" = ()
@@ -183,22 +182,6 @@ class Shaping:
             stream = hook.Hooked(stream, hook.load(self.hook), methods)
         return stream
 
-    def schedule(self, rate: float, duration: float | None, stream: "Stream") -> "Schedule":
-        """When requests arrive at a rate.
-
-        Raises:
-            LogreplayError: the arrivals are to be those of the log, and it has no times.
-        """
-        from logreplay.replay.arrivals import LogTimes, Poisson
-        from logreplay.replay.schedule import Constant, Limited
-
-        if self.arrivals == "poisson":
-            return Poisson(Constant(rate, duration), self.seed)
-        if self.arrivals == "log":
-            injected = sum(share for _, share in self.inject)
-            return Limited(LogTimes.at_rate(rate * (1 - injected), rate, base(stream)), seconds=duration)
-        return Constant(rate, duration)
-
     def said(self) -> dict[str, Any]:
         """What the user said, for the summary: never the value of a header, which may be a secret."""
         given = {name: getattr(self, name) for name in sorted(_NAMES) if getattr(self, name) != getattr(_NONE, name)}
@@ -254,6 +237,34 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float) else str(value)
 
 
+ARRIVALS = click.option(
+    "--arrivals",
+    type=click.Choice(["even", "poisson", "log"]),
+    default="even",
+    show_default=True,
+    help="How requests fall on a rate: evenly, by chance, or in the log's own bursts.",
+)
+
+
+def arriving(
+    arrivals: str, rates: Sequence[float], duration: float | None, stream: "Stream", shaping: Shaping
+) -> "list[Schedule]":
+    """A schedule for each rate: ``even``, ``poisson``, or as the ``log`` has it.
+
+    Raises:
+        LogreplayError: the arrivals are to be those of the log, and it has no times.
+    """
+    from logreplay.replay.arrivals import LogTimes, Poisson, survey
+    from logreplay.replay.schedule import Constant, Limited
+
+    if arrivals == "log":
+        log = survey(base(stream))
+        own = 1 - sum(share for _, share in shaping.inject)  # what is mixed in comes on top of the log's times
+        return [Limited(LogTimes.at_rate(rate * own, log, offered=rate), seconds=duration) for rate in rates]
+    even = [Constant(rate, duration) for rate in rates]
+    return [Poisson(one, shaping.seed) for one in even] if arrivals == "poisson" else [*even]
+
+
 def base(stream: "Stream") -> "Requests":
     """The log's own requests, under all that is wrapped around them."""
     from logreplay.replay.plan import Requests
@@ -303,13 +314,6 @@ _OPTIONS = (
     _option("--shuffle", is_flag=True, help="Each request once, in an order by chance."),
     _option("--random", is_flag=True, help="Any of the requests each time, by chance."),
     _option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is by chance."),
-    _option(
-        "--arrivals",
-        type=click.Choice(["even", "poisson", "log"]),
-        default="even",
-        show_default=True,
-        help="How requests fall on a rate: evenly, by chance, or in the log's own bursts.",
-    ),
     _many("--rewrite", type=Parsed(_rewriting), metavar="s|FROM|TO|", help="Change urls."),
     _option("--param", multiple=True, type=Parsed(_param), metavar="K=V", help="Set a query parameter."),
     _many("--header", type=Parsed(_header), metavar="'K: V'", help="Send a header."),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from logreplay.replay.engine import Engine, Outcome, Progress
-from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.plan import Plan, Stream
 from logreplay.replay.schedule import Schedule
 
 STOP_AFTER: Final = 2
@@ -35,7 +35,7 @@ def overloaded(outcome: Outcome) -> bool:
 
 async def sweep(
     engine: Engine,
-    requests: Requests,
+    requests: Stream,
     schedules: Sequence[Schedule],
     *,
     keep_going: bool = False,
