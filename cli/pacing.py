@@ -62,6 +62,8 @@ class Pacing:
     ramp: tuple[float, float] | None = None
     steps: tuple[tuple[float, float], ...] | None = None
     vusers: int | None = None
+    follow: bool = False
+    delay: float = 5.0
     think: float | None = 0.0
     duration: float | None = None
     requests: int | None = None
@@ -74,16 +76,18 @@ class Pacing:
         Raises:
             UsageError: in words.
         """
-        modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers]
+        modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers, self.follow or None]
         if sum(mode is not None for mode in modes) != 1:
-            raise click.UsageError("say when to send: one of --tps R, --speed X, --ramp A..B, --steps or --vusers N")
+            raise click.UsageError(
+                "say when to send: one of --tps R, --speed X, --ramp A..B, --steps, --vusers N or --follow"
+            )
         if self.ramp and self.duration is None:
             raise click.UsageError("--ramp needs a duration: add --for 1m")
         if self.steps and self.duration is not None:
             raise click.UsageError("--steps have durations of their own: leave out --for")
         if self.arrivals == "log" and self.tps is None:
             raise click.UsageError("--arrivals log needs a mean rate: add --tps R, or use --speed X for the log's own")
-        if self.arrivals == "poisson" and (self.speed or self.vusers):
+        if self.arrivals == "poisson" and (self.speed or self.vusers or self.follow):
             raise click.UsageError("--arrivals poisson needs a rate: --tps R, --ramp A..B or --steps")
         if self.think != 0.0 and self.vusers is None:
             raise click.UsageError("--think is for users who wait: add --vusers N")
@@ -101,7 +105,7 @@ class Pacing:
         if self.loop is not None:
             return self.loop
         asked = self.duration is not None or self.requests is not None or self.steps is not None
-        return asked and self.speed is None
+        return asked and self.speed is None and not self.follow
 
     @property
     def endless(self) -> bool:
@@ -120,7 +124,7 @@ class Pacing:
         return {
             "for" if name == "duration" else name: value
             for name, value in given.items()
-            if value is not None and (name != "think" or self.vusers)
+            if value not in (None, False) and (name != "think" or self.vusers) and (name != "delay" or self.follow)
         }
 
     @property
@@ -136,12 +140,15 @@ class Pacing:
         """
         from logreplay.replay.arrivals import LogTimes, Poisson
         from logreplay.replay.closed import Users
+        from logreplay.replay.follow import Live
         from logreplay.replay.schedule import Limited, Ramp, Steps
 
         if self.vusers is not None:
             return Users(self.vusers, self.think, self.duration, self.requests)
         schedule: Schedule
-        if self.speed is not None:
+        if self.follow:
+            schedule = Live(self.delay)
+        elif self.speed is not None:
             schedule = Limited(LogTimes(self.speed), seconds=self.duration)
         elif self.tps is not None:
             schedule = arriving(self.arrivals, [self.tps], self.duration, stream, shaping)[0]
@@ -206,6 +213,8 @@ _OPTIONS = (
         metavar="D|log",
         help="What users pause after an answer.",
     ),
+    _option("--follow", is_flag=True, help="LOG as it is being written, at its own times; its old lines are not sent."),
+    _option("--delay", type=Duration(), default=5.0, metavar="D", help="With --follow: how much later; default: 5s."),
     _option("--for", "duration", type=Duration(), help="How long; default: once through the log."),
     _option("--requests", type=click.IntRange(1), metavar="N", help="How many."),
     _option(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from logreplay.replay.headers import Header
     from logreplay.replay.plan import Requests, Shape, Stream
     from logreplay.replay.schedule import Schedule
+    from logreplay.replay.source import Source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -125,7 +126,7 @@ class Shaping:
 
     def stream(
         self,
-        log: Path,
+        log: "Path | Source",
         stack: ExitStack,
         *,
         methods: frozenset[str],
@@ -138,7 +139,7 @@ class Shaping:
         """The requests of a log as they are to be sent.
 
         Args:
-            log: a normalized CSV, or a raw request.
+            log: a normalized CSV, a raw request, or another source of rows.
             stack: keeps temporary files for as long as they are needed.
             methods: what may be sent.
             loop: begin again at the end.
@@ -166,7 +167,7 @@ class Shaping:
             shapes=(*self._filters(), *self._changes()),
             keep=keep,
             skip_idle=skip_idle,
-            sorted_within=32_768 if in_time and _by_completion(log) else 0,
+            sorted_within=32_768 if in_time and isinstance(log, Path) and _by_completion(log) else 0,
         )
         stream: Stream = requests
         if self.shuffle:
@@ -288,10 +289,10 @@ def report_left_out(stream: "Stream", *, quiet: bool = False) -> None:
             say(f"hook: the first that failed: {stream.first_error}", quiet=quiet)
 
 
-def _source(log: Path) -> "Any":
+def _source(log: "Path | Source") -> "Path | Source":
     from logreplay.replay.source import RequestFile, is_request_file
 
-    return RequestFile(log) if is_request_file(log) else log
+    return RequestFile(log) if isinstance(log, Path) and is_request_file(log) else log
 
 
 def _by_completion(log: Path) -> bool:
