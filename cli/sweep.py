@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="A step per rate, and where the curve bends.")
 @click.argument("rates", required=False, metavar="RATES")
-@click.argument("log", required=False, type=click.Path(path_type=Path))
+@click.argument("log", required=False)
 @click.argument("target", required=False)
 @click.option("--for", "duration", type=Duration(), default="10s", show_default=True, help="How long each step is.")
 @ARRIVALS
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @sending_options
 def sweep(
     rates: str | None,
-    log: Path | None,
+    log: str | None,
     target: str | None,
     duration: float,
     arrivals: str,
@@ -77,12 +77,12 @@ def sweep(
     if vusers:
         if target is not None:
             raise click.UsageError("--vusers stands instead of RATES: give LOG and TARGET only")
-        rates, log, target = None, Path(rates) if rates else None, str(log) if log else None
+        rates, log, target = None, rates, log
     elif rates is None:
         raise click.UsageError("at which rates? Give RATES, such as 50..400, or --vusers 1,10,50")
     folder = new_folder(output or new_name("sweep"), force=force)
     with ExitStack() as stack:
-        csv = stack.enter_context(normalized(log, quiet=quiet))
+        csv = stack.enter_context(normalized(Path(log) if log else None, quiet=quiet))
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         in_time = arrivals == "log"
         stream = shaping.stream(csv, stack, methods=sending.methods, loop=True, in_time=in_time, quiet=quiet)
@@ -100,7 +100,7 @@ def sweep(
     if vusers:
         more["users"] = _judge_users(folder, [vusers[outcome.step] for outcome in outcomes], duration, think)
         more["verdict"] = more["users"]["sentence"]
-    about = About(str(log) if log else None, url, options, [finding.as_dict() for finding in findings], more)
+    about = About(log, url, options, [finding.as_dict() for finding in findings], more)
     report_left_out(stream, quiet=quiet)
     say(_rounds(outcomes, stream), quiet=quiet or not stream.usable)
     valid = report(folder, about, plots=not no_plots, as_json=as_json, quiet=quiet)

@@ -34,7 +34,8 @@ class ByClientSender(WireSender):
         self._client: dict[int, str] = {}
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
-        return list(zip(frame["client"].fill_null("").to_list(), super().prepare(frame), strict=True))
+        clients = frame["client"].fill_null("").to_list() if "client" in frame.columns else [""] * frame.height
+        return list(zip(clients, super().prepare(frame), strict=True))
 
     async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
         self._turn = asyncio.get_running_loop()
