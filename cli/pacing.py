@@ -151,7 +151,7 @@ class Pacing:
         elif self.speed is not None:
             schedule = Limited(LogTimes(self.speed), seconds=self.duration)
         elif self.tps is not None:
-            schedule = arriving(self.arrivals, [self.tps], self.duration, stream, shaping)[0]
+            schedule = arriving(self.arrivals, stream, shaping)(self.tps, self.duration)
         else:
             profile = Ramp(*self.ramp, self.duration or 0) if self.ramp else Steps(self.steps or ())
             schedule = Poisson(profile, shaping.seed) if self.arrivals == "poisson" else profile

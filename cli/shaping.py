@@ -247,10 +247,8 @@ ARRIVALS = click.option(
 )
 
 
-def arriving(
-    arrivals: str, rates: Sequence[float], duration: float | None, stream: "Stream", shaping: Shaping
-) -> "list[Schedule]":
-    """A schedule for each rate: ``even``, ``poisson``, or as the ``log`` has it.
+def arriving(arrivals: str, stream: "Stream", shaping: Shaping) -> "Callable[[float, float | None], Schedule]":
+    """What makes a schedule of a rate and a length: ``even``, ``poisson``, or as the ``log`` has it.
 
     Raises:
         LogreplayError: the arrivals are to be those of the log, and it has no times.
@@ -258,12 +256,13 @@ def arriving(
     from logreplay.replay.arrivals import LogTimes, Poisson, survey
     from logreplay.replay.schedule import Constant, Limited
 
+    if arrivals == "poisson":
+        return lambda rate, seconds: Poisson(Constant(rate, seconds), shaping.seed)
     if arrivals == "log":
         log = survey(base(stream))
         own = 1 - sum(share for _, share in shaping.inject)  # what is mixed in comes on top of the log's times
-        return [Limited(LogTimes.at_rate(rate * own, log, offered=rate), seconds=duration) for rate in rates]
-    even = [Constant(rate, duration) for rate in rates]
-    return [Poisson(one, shaping.seed) for one in even] if arrivals == "poisson" else [*even]
+        return lambda rate, seconds: Limited(LogTimes.at_rate(rate * own, log, offered=rate), seconds=seconds)
+    return Constant
 
 
 def base(stream: "Stream") -> "Requests":
