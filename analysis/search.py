@@ -48,6 +48,7 @@ class Goal:
         trial_s: judged seconds of a full trial; None: 60, or as many as the bound needs requests.
         trials: no more than these; void ones do not count.
         budget_s: no trial is begun that would end after this many seconds; None: no limit.
+        users: what is searched is a number of users who wait for their answers; every rate here is one.
 
     Raises:
         ValueError: no bound, or a number that makes no sense.
@@ -60,6 +61,7 @@ class Goal:
     trial_s: float | None = None
     trials: int = 25
     budget_s: float | None = None
+    users: bool = False
 
     def __post_init__(self) -> None:
         if not self.bounds:
@@ -82,7 +84,24 @@ class Goal:
 
     def full_s(self, rate: float) -> float:
         """Judged seconds of a full trial at this rate."""
-        return self.trial_s if self.trial_s is not None else max(60.0, math.ceil(self.needs / rate))
+        if self.trial_s is not None:
+            return self.trial_s
+        return 60.0 if self.users else max(60.0, math.ceil(self.needs / rate))
+
+    def rounded(self, rate: float) -> float:
+        """Four digits, or whole users; never more than the rate."""
+        if self.users:
+            return float(math.floor(rate + 1e-9))
+        unit = 10.0 ** (math.floor(math.log10(rate)) - 3)
+        return float(f"{math.floor(rate / unit + 1e-9) * unit:.4g}")
+
+    def text(self, rate: float | None) -> str:
+        """A rate as people write it."""
+        if rate is None:
+            return "–"
+        if self.users:
+            return f"{rate:,.0f} user{'s' * (rate != 1)}"
+        return f"{rate:,.4g}/s" if rate < 1e4 else f"{rate:,.0f}/s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +253,7 @@ class Search:
             return "requests in flight grow"
         pool = self._pool(trial) + evidence
         expected = pool.requests - evidence.requests + trial.rate * trial.judged_s * max(self._fresh, 1)
-        expected += 3 * math.sqrt(expected)  # arrivals may be random
+        expected = math.inf if self.goal.users else expected + 3 * math.sqrt(expected)  # arrivals may be random
         for finding in findings(self.goal.bounds, pool):
             if finding.cost * pool.requests > finding.bound.allowance * expected:
                 return f"{finding.bound} cannot be kept any more"
@@ -270,9 +289,15 @@ class Search:
         goal = self.goal
         yield from self._place("calibrate", goal.start)
         while self.low is not None and self.high is None and self.low != goal.highest:
-            yield from self._place("ramp", min(self.low * RAMP_FACTOR, goal.highest or math.inf))
+            faster = max(self.low * RAMP_FACTOR, self.low + 1 if goal.users else 0)
+            yield from self._place("ramp", min(faster, goal.highest or math.inf))
         while self.low and self.high and self.high > self.low * (1 + goal.precision) and self._room_to_bisect():
-            yield from self._place("bisect", math.sqrt(self.low * self.high))
+            middle = math.sqrt(self.low * self.high)
+            if goal.users:
+                middle = max(math.floor(middle), self.low + 1)
+            if middle >= self.high:
+                break
+            yield from self._place("bisect", middle)
         fresh = CONFIRMATIONS
         while self.low is not None and not self._confirmed:
             yield from self._confirm(self.low, fresh)
@@ -280,7 +305,7 @@ class Search:
 
     def _place(self, phase: Phase, rate: float) -> Generator[Trial, Outcome, None]:
         """Try a rate; move an end of the bracket to it."""
-        rate = _rounded(rate)
+        rate = self.goal.rounded(rate)
         verdict = yield from self._try(phase, rate)
         if verdict == "fail" and phase in ("calibrate", "ramp") and not self._surely_failed():
             verdict = yield from self._try("bisect", rate)  # too few requests to believe it
@@ -302,7 +327,10 @@ class Search:
             return
         self.high, self._high_void = rate, verdict == "void"
         self._descents += 1  # ever longer steps: it may be far down
-        lower = max(_rounded(rate / (1 + self.goal.precision) ** self._descents), self.goal.start)
+        lower = rate / (1 + self.goal.precision) ** self._descents
+        if self.goal.users:
+            lower = min(lower, rate - 1)
+        lower = self.goal.rounded(max(lower, self.goal.start))
         self.low = lower if lower < rate else None
 
     def _try(self, phase: Phase, rate: float) -> Generator[Trial, Outcome, Verdict]:
@@ -369,7 +397,7 @@ class Search:
     def _backlog_grows(self, in_flight: Ints, trial: Trial) -> bool:
         """Whether ever more requests wait: at least one in twenty of those that came since half-time."""
         now = len(in_flight)
-        if now <= trial.settle_s:
+        if now <= trial.settle_s or self.goal.users:
             return False
         half = now // 2
         grown = in_flight[-1] - in_flight[half - 1]
@@ -432,9 +460,3 @@ class Search:
             ),
             None,
         )
-
-
-def _rounded(rate: float) -> float:
-    """Four digits, never more than the rate."""
-    unit = 10.0 ** (math.floor(math.log10(rate)) - 3)
-    return float(f"{math.floor(rate / unit + 1e-9) * unit:.4g}")

@@ -98,7 +98,7 @@ def test_whatever_it_is_told_it_ends_and_counts_its_trials(data: st.DataObject) 
         assert found.low < found.high
     assert sentence(search, 1000)
     assert slo(search, 1000)["trials"][-1]["number"] == len(search.judged)
-    assert all(trial_line(judged) for judged in search.judged)
+    assert all(trial_line(judged, search.goal) for judged in search.judged)
     weaknesses(search)
 
 
