@@ -45,7 +45,8 @@ def sentence(search: Search, tps: float | None = None) -> str:
     most = "" if answer.why == "found" else "at least "
     trials = f"{answer.confirmations} fresh trial{'s' * (answer.confirmations != 1)}"
     return (
-        f"{most}{text(answer.low)} {'keep' if goal.users else 'keeps'} {bounds}: confirmed by {trials} ({figures}); {upper}. "
+        f"{most}{text(answer.low)} {'keep' if goal.users else 'keeps'} {bounds}: "
+        f"confirmed by {trials} ({figures}); {upper}. "
         f"Plan with {text(answer.planning)}{_machines(answer, goal, tps)}"
     )
 
