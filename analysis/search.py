@@ -117,10 +117,11 @@ class Search:
 
     def _find(self) -> Generator[Trial, Outcome, None]:
         goal = self.goal
+        highest = goal.rounded(goal.highest) if goal.highest else math.inf
         yield from self._place("calibrate", goal.start)
-        while self.low is not None and self.high is None and self.low != goal.highest:
+        while self.low is not None and self.high is None and self.low < highest:
             faster = max(self.low * RAMP_FACTOR, self.low + 1 if goal.users else 0)
-            yield from self._place("ramp", min(faster, goal.highest or math.inf))
+            yield from self._place("ramp", min(faster, highest))
         while self.low and self.high and self.high > self.low * (1 + goal.precision) and self._room_to_bisect():
             middle = math.sqrt(self.low * self.high)
             if goal.users:

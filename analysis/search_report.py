@@ -53,7 +53,7 @@ def sentence(search: Search, tps: float | None = None) -> str:
 
 def _upper(answer: Answer, goal: Goal) -> str:
     if answer.high is None:
-        limit = goal.highest is not None and answer.low == goal.highest
+        limit = goal.highest is not None and answer.low == goal.rounded(goal.highest)
         return "no higher rate was allowed" if limit else "no higher rate was tried"
     if answer.high_void:
         return f"this machine could not send {goal.text(answer.high)} on time"
@@ -111,6 +111,7 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
         "wide_bracket": _wide_bracket(answer, search.goal),
         "dependent_requests": _dependent_requests(answer),
         "void_trials": _void_trials(search),
+        "busy_machine": _busy_machine(search),
     }
     return [{"code": code, "severity": "warning", "text": text} for code, text in found.items() if text]
 
@@ -126,7 +127,7 @@ def _short_trials(low: float, goal: Goal) -> str:
 
 def _loose_bound(low: float, goal: Goal) -> str:
     slowest = max((bound.limit for bound in goal.bounds if bound.statistic != "errors"), default=0.0)
-    if slowest <= goal.precision * goal.full_s(low):
+    if goal.users or slowest <= goal.precision * goal.full_s(low):
         return ""
     return (
         f"an overload of {goal.precision * 100:.3g} % needs {slowest / goal.precision:.0f} s to reach "
@@ -136,7 +137,9 @@ def _loose_bound(low: float, goal: Goal) -> str:
 
 def _wide_bracket(answer: Answer, goal: Goal) -> str:
     low = answer.low
-    if not answer.holds or low is None or answer.high is None or answer.high <= low * (1 + goal.precision) * 1.001:
+    if not answer.holds or low is None or answer.high is None:
+        return ""
+    if answer.high <= max(low * (1 + goal.precision) * 1.001, low + 1 if goal.users else 0):
         return ""
     return f"the bracket is {(answer.high / low - 1) * 100:.0f} % wide, not {goal.precision * 100:g} %"
 
@@ -154,6 +157,16 @@ def _dependent_requests(answer: Answer) -> str:
 def _void_trials(search: Search) -> str:
     reasons = [judged.outcome.void for judged in search.judged if judged.verdict == "void"]
     return f"{len(reasons)} trial{'s' * (len(reasons) != 1)} left out: {reasons[0]}" if reasons else ""
+
+
+def _busy_machine(search: Search) -> str:
+    doubts = [judged.outcome.doubt for judged in search.judged if judged.verdict == "fail" and judged.outcome.doubt]
+    if not doubts:
+        return ""
+    return (
+        f"in {len(doubts)} trial{'s' * (len(doubts) != 1)} that failed, {doubts[0]}: "
+        "if the target runs on this machine as well, the rate may be too low"
+    )
 
 
 def slo(search: Search, tps: float | None = None) -> dict[str, Any]:

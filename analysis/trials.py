@@ -114,13 +114,15 @@ class Outcome:
         evidence: of its judged part.
         seconds: it took, drain included.
         void: why it says nothing of the target; empty if it does.
-        cut: why it was ended early (see `Search.hopeless`); empty if it was not.
+        cut: why it was ended early (see `logreplay.analysis.search.Search.hopeless`); empty if it was not.
+        doubt: what speaks against it, without making it void.
     """
 
     evidence: Evidence
     seconds: float
     void: str = ""
     cut: str = ""
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ _OffLoop = Callable[..., Awaitable[Any]]
 _ROWS_AFTER_S = 1.0
 """By when the row of an exchange that ended is surely there."""
 
+_BUSY = 0.1
+"""Share of the time without a CPU from which on a failure is in doubt."""
+
 
 async def drive(
     search: "Search",
@@ -74,7 +77,7 @@ async def drive(
         void = _void(ran) or await off_loop(look.ours, until, ran.scheduled, limited=ran.evidence.limited > 0)
         responses.forget()
         first += ran.scheduled
-        search.tell(Outcome(evidence, clock() - began, void, watch.cut))
+        search.tell(Outcome(evidence, clock() - began, void, watch.cut, _doubt(ran)))
         on_end(search.judged[-1])
     return True
 
@@ -208,3 +211,11 @@ def _void(ran: "Ran") -> str:
     if ran.health.verdict not in (Verdict.GENERATOR_BOUND, Verdict.RATE_MISSED):
         return ""
     return next(finding.text for finding in ran.health.findings if finding.severity == "void")
+
+
+def _doubt(ran: "Ran") -> str:
+    """What speaks against a trial without making it void; empty if nothing does."""
+    vitals = ran.evidence.vitals
+    if vitals.waited <= _BUSY * vitals.seconds:
+        return ""
+    return f"this machine waited {vitals.waited / vitals.seconds:.0%} of the time for a CPU that others used"
