@@ -134,7 +134,7 @@ def sweep(
     more: dict[str, Any] = {"left_out": dict(stream.left_out)}
     if vusers:
         more["users"] = _judge_users(folder, [vusers[outcome.step] for outcome in outcomes], duration, think)
-        more["answer"] = more["users"]["sentence"]
+        more["verdict"] = more["users"]["sentence"]
     about = About(log, url, options, [finding.as_dict() for finding in findings], more)
     report_left_out(stream, quiet=quiet)
     say(_rounds(outcomes, stream), quiet=quiet or not stream.usable)
