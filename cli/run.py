@@ -13,6 +13,7 @@ from logreplay.cli.inputs import new_name, normalized, say, target_or_builtin
 from logreplay.cli.live import live_line
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
+from logreplay.cli.sharing import replayer
 from logreplay.cli.values import Duration, Rate
 
 if TYPE_CHECKING:
@@ -98,17 +99,14 @@ def _replay(
     plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", *, quiet: bool
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, with a live line on a terminal; what became of it, and what was found before it began."""
-    from logreplay.replay.engine import Engine
     from logreplay.replay.results import ResultLog
 
     schedule = plan.schedule
 
     async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
         sender, findings = await sending.ready(url, path, rate=schedule.rate, duration=schedule.duration)
-        trace = watch.see if watch.needed else None
         results = ResultLog(path, force=True)
-        async with Engine(sender, results, limits=sending.limits, trace=trace) as engine, stopped_by(stop, engine):
-            watch.stop = engine.stop
+        async with replayer(sending, sender, results, watch) as engine, stopped_by(stop, engine):
             with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
                 return await engine.run(plan, line.show if line else None), findings
 

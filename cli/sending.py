@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +32,8 @@ class Sending:
     allow_target: tuple[str, ...] = ()
     insecure: bool = False
     cacert: Path | None = None
+    workers: int | None = None
+    cluster: str | None = None
 
     @property
     def limits(self) -> "Limits":
@@ -41,7 +44,7 @@ class Sending:
 
     async def ready(
         self, target: str, output: Path, *, rate: float, duration: float | None
-    ) -> "tuple[Sender, list[Finding]]":
+    ) -> "tuple[Callable[[], Sender], list[Finding]]":
         """Find the target, check that it may be loaded, and that it and this machine are fit for the run.
 
         Args:
@@ -51,7 +54,7 @@ class Sending:
             duration: seconds, of all of it; None: unknown.
 
         Returns:
-            A sender to the target, and what was found on the way.
+            What makes senders to the target (here or in another process), and what was found on the way.
 
         Raises:
             LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
@@ -59,12 +62,12 @@ class Sending:
         from logreplay.replay import preflight
 
         endpoint = await self.endpoint(target)
-        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive)
+        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive, self.workers or 1)
         findings = preflight.machine(demand, output)
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
         findings += await preflight.answers(self.sender_to(endpoint), endpoint)
-        return self.sender_to(endpoint), findings
+        return partial(self.sender_to, endpoint), findings
 
     async def endpoint(self, target: str) -> "Endpoint":
         """Resolve a target and check that it may be loaded.
@@ -119,6 +122,12 @@ _OPTIONS = (
     click.option("--cacert", type=click.Path(path_type=Path), help="https: trust the certificates in this file only."),
     click.option(
         "--sender", type=click.Choice(["wire", "aiohttp"]), default="wire", help="HTTP client; default: wire."
+    ),
+    click.option("--workers", type=click.IntRange(1), metavar="N", help="Send from N processes; default: from one."),
+    click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Send from a Dask cluster: tcp://SCHEDULER:8786, or local:N. A worker each, or --workers of them.",
     ),
 )
 _NAMES = frozenset(Sending.__dataclass_fields__)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from logreplay.cli.inputs import new_folder, new_name, normalized, on_terminal, 
 from logreplay.cli.live import LiveLine
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
+from logreplay.cli.sharing import replayer
 from logreplay.cli.values import Duration, Rates
 
 if TYPE_CHECKING:
@@ -80,7 +82,6 @@ def sweep_into(
     quiet: bool = False,
 ) -> "Sequence[Outcome]":
     """Run the steps of a sweep into ``results.csv`` of a folder, telling how it goes on stderr."""
-    from logreplay.replay.engine import Engine
     from logreplay.replay.plan import Requests
     from logreplay.replay.results import ResultLog
     from logreplay.replay.schedule import steps
@@ -89,9 +90,9 @@ def sweep_into(
     watcher = _Watcher(duration, quiet=quiet)
 
     async def main(stop: asyncio.Event) -> "Sequence[Outcome]":
-        sender = sending.sender_to(await sending.endpoint(target))
+        sender = partial(sending.sender_to, await sending.endpoint(target))
         results = ResultLog(folder / "results.csv", force=True)
-        async with Engine(sender, results, limits=sending.limits) as engine, stopped_by(stop, engine):
+        async with replayer(sending, sender, results) as engine, stopped_by(stop, engine):
             requests = Requests(log, methods=sending.methods)
             return await run_steps(
                 engine,

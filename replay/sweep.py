@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from logreplay.replay.engine import Engine, Outcome, Progress
+from logreplay.replay.engine import Outcome, Progress, Replayer
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.schedule import Schedule
 
@@ -34,7 +34,7 @@ def overloaded(outcome: Outcome) -> bool:
 
 
 async def sweep(
-    engine: Engine,
+    engine: Replayer,
     requests: Requests,
     schedules: Sequence[Schedule],
     *,
@@ -43,7 +43,7 @@ async def sweep(
     on_progress: Callable[[Progress], None] | None = None,
     on_end: Callable[[Outcome], None] | None = None,
 ) -> tuple[Outcome, ...]:
-    """Run the steps in order; stop after two overloaded ones in a row.
+    """Run the steps in order; stop after two overloaded ones in a row, or one in which a shard was lost.
 
     Args:
         engine: an open one; its result log takes the rows of all steps.
@@ -69,6 +69,10 @@ async def sweep(
         if on_end:
             on_end(outcome)
         last = outcomes[-STOP_AFTER:]
-        if outcome.stopped or (not keep_going and len(last) == STOP_AFTER and all(map(overloaded, last))):
+        if (
+            outcome.stopped
+            or outcome.lost
+            or (not keep_going and len(last) == STOP_AFTER and all(map(overloaded, last)))
+        ):
             break
     return tuple(outcomes)

@@ -1,0 +1,46 @@
+"""Who sends: this process, several of this machine, or a cluster."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from logreplay.cli.sending import Sending
+
+if TYPE_CHECKING:
+    from logreplay.replay.engine import Replayer
+    from logreplay.replay.results import Results
+    from logreplay.replay.sender import Sender
+    from logreplay.replay.watch import Watch
+
+
+@asynccontextmanager
+async def replayer(
+    sending: Sending, sender: "Callable[[], Sender]", results: "Results", watch: "Watch | None" = None
+) -> "AsyncIterator[Replayer]":
+    """What runs plans as the options ask for, until the block ends.
+
+    Args:
+        sending: the options.
+        sender: makes senders.
+        results: takes the rows; closed at the end.
+        watch: looks at the exchanges; is told how to stop.
+
+    Raises:
+        LogreplayError: a process or the cluster cannot be had.
+    """
+    if sending.workers in (None, 1) and sending.cluster is None:
+        from logreplay.replay.engine import Engine
+
+        trace = watch.see if watch and watch.needed else None
+        async with Engine(sender(), results, limits=sending.limits, trace=trace) as engine:
+            if watch:
+                watch.stop = engine.stop
+            yield engine
+        return
+    from logreplay.replay.places import processes
+    from logreplay.replay.shards import Shards
+
+    async with Shards(processes(sending.workers or 1), sender, results, limits=sending.limits, watch=watch) as shards:
+        if watch:
+            watch.stop = shards.stop
+        yield shards
