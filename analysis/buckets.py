@@ -35,7 +35,7 @@ def seconds(requests: Requests) -> pl.DataFrame:
         scheduled in it, seconds; a percentile counts failures as never answered (inf) and is null where it cannot
         be known (p99 under 368 requests); mean and max are of those answered as expected. ``bytes``: of bodies, by
         schedule. ``ok``: answered with a status below 400. ``service_p50``: without our own lag. ``lag_p50``,
-        ``lag_max``: how late we were. ``step``: the one under way, or the one that begins in it. Times are null where
+        ``lag_max``: how late we were. ``step``: of the first request scheduled in it. Times are null where
         nothing happened.
     """
     scheduled = requests.scheduled // SECOND
@@ -80,14 +80,13 @@ def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | No
         seconds; ``bytes``; ``in_flight`` at the end of the step.
     """
     number, step = len(requests.labels), requests.step
-    windows, flow = windows or step_windows(requests), flow or Flow(requests)
+    windows = windows or step_windows(requests)
+    flow = flow or step_flow(requests, windows)
     judged_s = (windows.stop - windows.settled) / SECOND
 
     def per_step(chosen: Bools) -> Ints:
         return np.bincount(step[chosen], minlength=number).astype(np.int64)
 
-    answered = np.sort(flow.ends_of(requests.outcome <= HTTP_ERROR))
-    good_ends = np.sort(flow.ends_of(requests.good))
     service = _service(requests, step, number)
     lag = Grouped(step, requests.lag, number)
     good = Grouped(step[requests.good], requests.response[requests.good], number)
@@ -104,9 +103,9 @@ def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | No
             "net_errors": per_step(requests.outcome == NET_ERROR),
             "errors": per_step(~requests.good),
             "offered": windows.count / windows.length * SECOND,
-            "sent": between(flow.sent, windows.start, windows.stop) / windows.length * SECOND,
-            "completed": between(answered, windows.settled, windows.stop) / judged_s,
-            "goodput": between(good_ends, windows.settled, windows.stop) / judged_s,
+            "sent": (flow.stop - flow.start)[0] / windows.length * SECOND,
+            "completed": (flow.stop - flow.settled)[2] / judged_s,
+            "goodput": (flow.stop - flow.settled)[3] / judged_s,
             **_times(requests, step, number, p999=0.999),
             "ok_p50": good.quantile(0.5),
             "ok_p99": good.quantile(0.99, SMALLEST_SAMPLE[0.99]),
@@ -116,9 +115,30 @@ def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | No
             "lag_p95": lag.quantile(0.95),
             "lag_p99": lag.quantile(0.99),
             "bytes": np.bincount(step, requests.bytes, number).astype(np.int64),
-            "in_flight": flow.in_flight(windows.stop),
+            "in_flight": flow.in_flight,
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def by_route(requests: Requests) -> pl.DataFrame:
+    """Count and summarise the requests by route, the most frequent first.
+
+    Returns:
+        One row per route. Columns: ``route``, ``requests``, ``errors`` (not answered as expected), ``bytes``, ``mean``,
+        ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time as in `seconds`; ``service_p50``.
+    """
+    number, route = len(requests.routes), requests.route
+    table = pl.DataFrame(
+        {
+            "route": requests.routes,
+            "requests": np.bincount(route, minlength=number).astype(np.int64),
+            "errors": np.bincount(route[~requests.good], minlength=number).astype(np.int64),
+            "bytes": np.bincount(route, requests.bytes, number).astype(np.int64),
+            **_times(requests, route, number),
+            "service_p50": _service(requests, route, number).quantile(0.5),
+        }
+    ).with_columns(pl.col(pl.Float64).fill_nan(None))
+    return table.filter(pl.col("requests") > 0).sort("requests", descending=True, maintain_order=True)
 
 
 @dataclass(frozen=True)
@@ -127,11 +147,13 @@ class Windows:
 
     Attributes:
         start: first scheduled instant.
+        last: last scheduled instant.
         stop: one mean gap after the last one, but not after the start of the step that follows in time.
         count: requests scheduled.
     """
 
     start: Ints
+    last: Ints
     stop: Ints
     count: Ints
 
@@ -160,48 +182,59 @@ def step_windows(requests: Requests) -> Windows:
     order = np.argsort(start)
     following = np.full(number, np.iinfo(np.int64).max)
     following[order[:-1]] = start[order[1:]]
-    return Windows(start, np.where(following > last, np.minimum(stop, following), stop), count)
+    return Windows(start, last, np.where(following > last, np.minimum(stop, following), stop), count)
 
 
+@dataclass(frozen=True)
 class Flow:
-    """What was on its way when.
+    """How many requests were sent, over, answered and answered as expected before each edge of the steps.
 
     Attributes:
-        sent: instants at which requests were sent, sorted, microseconds since the start of the run.
-        ends: instants at which those requests were over, sorted.
+        start: (4, steps) the counts at the start of each step, in this order.
+        settled: (4, steps) from when on it is judged.
+        stop: (4, steps) at its end.
     """
 
-    def __init__(self, requests: Requests) -> None:
-        """Sort the instants of a run."""
-        self._end = requests.scheduled + requests.lag
-        self.sent: Ints = np.sort(self._end[requests.sent])
-        self._end += requests.service
-        self.ends: Ints = np.sort(self._end[requests.sent])
+    start: Ints
+    settled: Ints
+    stop: Ints
 
-    def ends_of(self, chosen: Bools) -> Ints:
-        """Return the ends of these requests, in the order of the rows."""
-        return self._end[chosen]
+    @property
+    def in_flight_settled(self) -> Ints:
+        """(steps,) sent and not yet over when the judging begins."""
+        return np.asarray(self.settled[0] - self.settled[1])
 
-    def in_flight(self, instants: Ints) -> Ints:
-        """Return how many requests were sent and not yet over at each instant."""
-        result: Ints = np.searchsorted(self.sent, instants, "right") - np.searchsorted(self.ends, instants, "right")
-        return result
+    @property
+    def in_flight(self) -> Ints:
+        """(steps,) sent and not yet over at the end of the step."""
+        return np.asarray(self.stop[0] - self.stop[1])
 
 
-def between(instants: Ints, first: Ints, stop: Ints) -> Ints:
-    """Return how many of these sorted instants lie in each [first, stop)."""
-    result: Ints = np.searchsorted(instants, stop) - np.searchsorted(instants, first)
-    return result
+def step_flow(requests: Requests, windows: Windows) -> Flow:
+    """Count what was sent and what was over at the edges of the steps; one sorted array at a time is in memory."""
+    at = requests.scheduled + requests.lag
+    rows = [_counts_before(at[requests.sent], windows)]
+    at += requests.service
+    for chosen in (requests.sent, requests.outcome <= HTTP_ERROR, requests.good):
+        rows.append(_counts_before(at[chosen], windows))
+    start, settled, stop = np.moveaxis(np.array(rows), 1, 0)
+    return Flow(start, settled, stop)
+
+
+def _counts_before(instants: Ints, windows: Windows) -> Ints:
+    """(3, steps) how many of the instants lie before the start, the settled time and the stop of each step."""
+    instants.sort()
+    return np.array([np.searchsorted(instants, edge) for edge in (windows.start, windows.settled, windows.stop)])
 
 
 def _step_of_each_second(requests: Requests, number: int) -> Ints:
-    """The label of the step under way at the start of each second, or of the one that begins in it."""
+    """The label of the step of the first request scheduled in each second; anything where there is none."""
     windows = step_windows(requests)
     order = np.argsort(windows.start)
     begins = np.arange(number) * SECOND
     at = np.clip(np.searchsorted(windows.start[order], begins, "right") - 1, 0, None)
     following = np.minimum(at + 1, len(order) - 1)
-    over = (windows.stop[order][at] <= begins) & (windows.start[order][following] < begins + SECOND)
+    over = (windows.last[order][at] < begins) & (windows.start[order][following] < begins + SECOND)
     result: Ints = np.asarray(requests.labels)[order[np.where(over, following, at)]]
     return result
 

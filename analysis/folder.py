@@ -1,27 +1,73 @@
-"""A result log → the folder that shows it: tables, summary, histograms, pictures."""
+"""A result log → all that is known of it, and the files that show it."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from logreplay.analysis import bends, buckets, intake, stability
-from logreplay.analysis.intake import Source
-from logreplay.analysis.summary import About, summarise
+from logreplay.analysis import bends, buckets, foreign, hdr, intake, stability
+from logreplay.analysis.bends import Verdict
+from logreplay.analysis.intake import Requests, Source
+from logreplay.analysis.summary import About, summarise, summarise_seconds
 from logreplay.parsers.record import LogreplayError, to_csv
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """All tables of one run.
+
+    Attributes:
+        requests: what was measured; None where only a per-second table is left of the run.
+        seconds: per-second table.
+        verdict: onset and saturation, with the step table and its evidence.
+        summary: the contents of summary.json.
+    """
+
+    requests: Requests | None
+    seconds: pl.DataFrame
+    verdict: Verdict
+    summary: dict[str, Any]
+
+    @property
+    def steps(self) -> pl.DataFrame:
+        """Step table with the evidence of each step."""
+        return self.verdict.steps
+
+
+def analyse(source: Source, about: About | None = None) -> Analysis:
+    """Analyse a result log, or the per-second table that is left of one.
+
+    Raises:
+        LogreplayError: it cannot be read.
+    """
+    try:
+        requests = intake.read(source)
+    except LogreplayError:
+        path = intake.locate(source) if isinstance(source, str | Path) else None
+        table = foreign.seconds_table(path) if path is not None and path.exists() else None
+        if table is None:
+            raise
+        verdict = bends.judge(stability.judged_seconds(table))
+        return Analysis(None, table, verdict, summarise_seconds(table, verdict, about))
+    verdict = bends.judge(stability.judged_steps(requests))
+    return Analysis(requests, buckets.seconds(requests), verdict, summarise(requests, verdict, about))
 
 
 def write_folder(
     source: Source, folder: str | Path, about: About | None = None, *, plots: bool = True
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Analyse a result log and write ``seconds.csv``, ``steps.csv``, ``summary.json`` and the pictures.
+    """Analyse a result log and write the files that show it.
+
+    ``seconds.csv``, ``steps.csv``, ``routes.csv``, ``summary.json``, ``results.hlog``; with ``plots`` also
+    ``hockeystick.png`` and ``report.html``.
 
     Args:
         source: the result log, or the folder that holds it as ``results.csv``.
         folder: where to write; made if it is not there. Files of the same names are replaced.
         about: what only the caller knows: log, target, options, findings.
-        plots: draw the pictures as well.
+        plots: draw the pictures and write the report.
 
     Returns:
         The contents of ``summary.json``, and the step table.
@@ -30,33 +76,42 @@ def write_folder(
         LogreplayError: the result log cannot be read, or the folder cannot be written.
     """
     folder = Path(folder)
-    requests = intake.read(source)
-    verdict = bends.judge(stability.judged_steps(requests))
-    seconds = buckets.seconds(requests)
-    value = summarise(requests, verdict, about)
+    analysis = analyse(source, about)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "seconds.csv").write_bytes(to_csv(seconds, header=True))
-        (folder / "steps.csv").write_bytes(to_csv(verdict.steps, header=True))
-        (folder / "summary.json").write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+        (folder / "seconds.csv").write_bytes(to_csv(analysis.seconds, header=True))
+        (folder / "steps.csv").write_bytes(to_csv(analysis.steps, header=True))
+        _write_summary(folder / "summary.json", analysis)
+        if analysis.requests is not None:
+            (folder / "routes.csv").write_bytes(to_csv(buckets.by_route(analysis.requests), header=True))
+            hdr.write_hlog(folder / "results.hlog", analysis.requests)
         if plots:
-            _draw(folder, seconds, verdict)
+            from logreplay.analysis import report  # matplotlib takes a second to import
+
+            report.write(folder, analysis)
     except OSError as error:
         raise LogreplayError(f"{folder}: cannot be written: {error.strerror}; choose another with -o") from None
-    return value, verdict.steps
+    return analysis.summary, analysis.steps
 
 
-def _draw(folder: Path, seconds: pl.DataFrame, verdict: bends.Verdict) -> None:
-    from logreplay.analysis import plots  # matplotlib takes a second to import
+def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
+    """Analyse a result log X.csv, write ``X.summary.json`` and ``X.hlog`` beside it, and return the summary.
 
-    plots.save(
-        lambda ax: plots.hockey_stick(
-            ax,
-            seconds,
-            verdict.steps,
-            verdict=verdict.sentence,
-            saturation=verdict.saturation.as_dict(),
-            onset=verdict.onset.as_dict(),
-        ),
-        folder / "hockeystick.png",
-    )
+    Raises:
+        LogreplayError: the result log cannot be read, or the files cannot be written.
+    """
+    analysis = analyse(results, about)
+    stem = results
+    while stem.suffix in (".gz", ".zst", ".csv", ".parquet"):
+        stem = stem.with_suffix("")
+    try:
+        _write_summary(stem.with_name(f"{stem.name}.summary.json"), analysis)
+        if analysis.requests is not None:
+            hdr.write_hlog(stem.with_name(f"{stem.name}.hlog"), analysis.requests)
+    except OSError as error:
+        raise LogreplayError(f"{stem}: cannot be written: {error.strerror}; choose another with -o") from None
+    return analysis.summary
+
+
+def _write_summary(path: Path, analysis: Analysis) -> None:
+    path.write_text(json.dumps(analysis.summary, indent=2) + "\n", encoding="utf-8")

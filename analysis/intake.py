@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ _OUTCOMES[400:FIRST_ERROR] = HTTP_ERROR
 _OUTCOMES[FIRST_ERROR + ERROR_WORDS.index("dropped")] = DROPPED
 WINDOW_S: Final = 10
 SLOWEST: Final = 20
-_KEPT: Final = ("scheduled", "lag", "service", "kind", "good", "step", "offered", "bytes")
+_KEPT: Final = ("scheduled", "lag", "service", "connect", "latency", "kind", "good", "step", "offered", "bytes")
 _LONGEST_TIME: Final = 2**32 - 1
 _BATCH: Final = 1 << 18
 
@@ -58,6 +58,8 @@ class Requests:
         scheduled: (n,) int64, microseconds since the start of the run.
         lag: (n,) uint32, microseconds; times over 71 minutes count as 71 minutes.
         service: (n,) uint32, microseconds: connect + latency + xfertime.
+        connect: (n,) uint32, microseconds: opening a connection, 0 where one was reused.
+        latency: (n,) uint32, microseconds: from the request to the first byte of the answer.
         kind: (n,) uint16, what became of it: the status, or the error as `FIRST_ERROR` + index in `ERROR_WORDS`.
         good: (n,) bool: answered as expected, that is below 400, or 4xx where the log had a 4xx as well.
         step: (n,) int32, index into ``rates``.
@@ -76,6 +78,8 @@ class Requests:
     scheduled: Ints
     lag: npt.NDArray[np.uint32]
     service: npt.NDArray[np.uint32]
+    connect: npt.NDArray[np.uint32]
+    latency: npt.NDArray[np.uint32]
     kind: npt.NDArray[np.uint16]
     good: npt.NDArray[np.bool_]
     step: npt.NDArray[np.int32]
@@ -197,18 +201,16 @@ def read(source: Source) -> Requests:
         raise LogreplayError(f"{name}: none of its {frame.height} rows has a time that can be read")
     if unreadable:
         frame = frame.filter(readable)
-    labels, step = np.unique(frame["step"].to_numpy(), return_inverse=True)
+    offered = frame.drop_in_place("offered").to_numpy()
+    labels, step = np.unique(frame.drop_in_place("step").to_numpy(), return_inverse=True)
     rates = np.full(len(labels), np.nan)
-    rates[step] = frame["offered"].to_numpy()
+    rates[step] = offered
+    columns: dict[str, Any] = {
+        name: frame.drop_in_place(name).to_numpy() for name in frame.columns
+    }  # never twice in memory
     requests = Requests(
-        scheduled=frame["scheduled"].to_numpy(),
-        lag=frame["lag"].to_numpy(),
-        service=frame["service"].to_numpy(),
-        kind=frame["kind"].to_numpy(),
-        good=frame["good"].to_numpy(),
+        **columns,
         step=step.astype(np.int32),
-        bytes=frame["bytes"].to_numpy(),
-        route=frame["route"].to_numpy(),
         labels=tuple(labels.tolist()),
         rates=tuple(rates.tolist()),
         routes=tuple(routes.names),
@@ -281,6 +283,11 @@ def _in_time() -> pl.Expr:
     return pl.col("scheduled").is_between(0, LONGEST_RUN_S)
 
 
+def _compact(seconds: pl.Expr) -> pl.Expr:
+    """Seconds → microseconds in 32 bits; null where there is no such time."""
+    return pl.when(seconds.is_finite()).then(_micros(seconds).clip(0, _LONGEST_TIME)).cast(pl.UInt32)
+
+
 def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """The compact columns, batch by batch."""
     error, rc = pl.col("error").fill_null(""), pl.col("rc").fill_null(0)
@@ -299,8 +306,10 @@ def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     )
     yield from rows.select(
         scheduled=pl.when(_in_time()).then(_micros(pl.col("scheduled"))).cast(pl.Int64),
-        lag=_micros(pl.col("lag").fill_null(0.0)).clip(0, _LONGEST_TIME).cast(pl.UInt32, strict=False).fill_null(0),
-        service=pl.when(service.is_finite()).then(_micros(service).clip(0, _LONGEST_TIME)).cast(pl.UInt32),
+        lag=_compact(pl.col("lag")).fill_null(0),
+        service=_compact(service),
+        connect=_compact(pl.col("connect")).fill_null(0),
+        latency=_compact(pl.col("latency")).fill_null(0),
         kind=kind,
         good=(kind < 400) | ((kind < 500) & expected.fill_null(False)),
         step=pl.col("step").fill_null(0).cast(pl.Int32, strict=False).fill_null(-1),

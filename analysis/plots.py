@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
     Table = pl.DataFrame | pd.DataFrame
 
@@ -31,17 +32,22 @@ GREY: Final = "#7f7f7f"
 """Okabe and Ito's palette: distinct to all kinds of colour vision."""
 
 
-def save(draw: Callable[["Axes"], object], path: str | Path, *, size: tuple[float, float] = (9.0, 5.5)) -> Path:
-    """Draw on a fresh figure and write it, as PNG or SVG by the ending of the name.
+def figure(draw: Callable[["Axes"], object], *, size: tuple[float, float] = (9.0, 5.5)) -> Figure:
+    """Draw on the one Axes of a fresh figure, which belongs to nobody else."""
+    made = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(made)
+    draw(made.add_subplot())
+    return made
+
+
+def save(made: Figure, path: str | Path) -> Path:
+    """Write a figure, as PNG or SVG by the ending of the name.
 
     The same data give the same bytes: no date, no random ids.
     """
     path = Path(path)
-    with rc_context({"svg.hashsalt": "logreplay", "font.size": 10}):
-        figure = Figure(figsize=size, layout="constrained")
-        FigureCanvasAgg(figure)
-        draw(figure.add_subplot())
-        figure.savefig(path, dpi=130, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
+    with rc_context({"svg.hashsalt": "logreplay"}):
+        made.savefig(path, dpi=130, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
     return path
 
 
@@ -75,22 +81,23 @@ def hockey_stick(
     """
     order = np.argsort(column(steps, "rate"), kind="stable")
     rate = column(steps, "rate")[order]
-    curves = {name: column(steps, name)[order] for name in ("p50", "p95", "p99")}
-    offered, median = column(seconds, "offered"), column(seconds, "p50")
+    middle = "p50" if "p50" in seconds.columns and np.isfinite(column(steps, "p50")).any() else "mean"
+    curves = {name: column(steps, name)[order] for name in (middle, "p95", "p99")}
+    offered, median = column(seconds, "offered"), column(seconds, middle)
     finite = np.concatenate([values[np.isfinite(values)] for values in (median, *curves.values())])
     top = _top(finite, slo, linear)
     bounded = {name: np.where(np.isinf(values), top, values) for name, values in curves.items()}
 
     answered = np.isfinite(median)
     ax.scatter(offered[answered], median[answered], s=7, color=GREY, alpha=0.55, lw=0, rasterized=True, zorder=2,
-               label="one second (median)")  # fmt: skip
+               label=f"one second ({middle})")  # fmt: skip
     failed = np.isinf(median)
     if failed.any():
         ax.scatter(offered[failed], np.full(failed.sum(), 0.985), s=14, marker="x", color=RED, lw=0.8, zorder=3,
                    transform=ax.get_xaxis_transform(), label="one second (most failed)")  # fmt: skip
-    ax.fill_between(rate, bounded["p50"], bounded["p95"], color=BLUE, alpha=0.25, lw=0, label="p50–p95")
+    ax.fill_between(rate, bounded[middle], bounded["p95"], color=BLUE, alpha=0.25, lw=0, label="p50–p95")
     ax.fill_between(rate, bounded["p95"], bounded["p99"], color=BLUE, alpha=0.12, lw=0, label="p95–p99")
-    ax.plot(rate, curves["p50"], color=BLUE, marker="o", ms=4, lw=1.6, zorder=4, label="p50")
+    ax.plot(rate, curves[middle], color=BLUE, marker="o", ms=4, lw=1.6, zorder=4, label=middle)
     ax.plot(rate, curves["p99"], color=BLUE, lw=0.8, ls="--", zorder=4, label="p99")
     if saturation and saturation.get("found"):
         ax.axvspan(saturation["low"], saturation["high"], color=ORANGE, alpha=0.18, lw=0)
@@ -106,7 +113,7 @@ def hockey_stick(
     else:
         ax.set_yscale("log")
         ax.set_ylim(finite[finite > 0].min() / 1.6 if (finite > 0).any() else 1e-4, top)
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    plain_numbers(ax.yaxis)
     ax.set_xlabel("offered rate, requests/s")
     ax.set_ylabel("response time from the scheduled instant, s")
     ax.grid(alpha=0.25, lw=0.5)
@@ -114,6 +121,11 @@ def hockey_stick(
     if verdict:
         ax.set_title(verdict, fontsize=10.5, loc="left", wrap=True)
     return ax
+
+
+def plain_numbers(axis: "Axis") -> None:
+    """Label an axis 0.01, 0.1, 1 also where it is logarithmic."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _top(finite: Floats, slo: float | None, linear: bool) -> float:

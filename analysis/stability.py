@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.buckets import SECOND, SETTLE, Flow, Windows, step_windows, steps
+from logreplay.analysis.buckets import SECOND, SETTLE, Flow, Windows, step_flow, step_windows, steps
 from logreplay.analysis.intake import WINDOW_S, Requests, name_kinds
 from logreplay.analysis.quantiles import Floats, Grouped, Ints
 
@@ -28,7 +28,8 @@ _Z99: Final = 2.5758
 
 def judged_steps(requests: Requests) -> pl.DataFrame:
     """Return the step table with the evidence of each step: the columns of `buckets.steps` and of `evidence`."""
-    windows, flow = step_windows(requests), Flow(requests)
+    windows = step_windows(requests)
+    flow = step_flow(requests, windows)
     table = steps(requests, windows, flow)
     return table.join(evidence(requests, table, windows, flow), on="step", maintain_order="left")
 
@@ -52,7 +53,7 @@ def evidence(requests: Requests, table: pl.DataFrame, windows: Windows, flow: Fl
         ``verdict``: ``stable``, ``overloaded``, ``errors`` or ``generator-limited``.
     """
     medians = _block_medians(requests, windows)
-    backlog, at_settled = flow.in_flight(windows.stop), flow.in_flight(windows.settled)
+    backlog, at_settled = flow.in_flight, flow.in_flight_settled
     number = len(requests.labels)
     arrivals = windows.count * (1 - SETTLE)
     growth = (backlog - at_settled) / np.maximum(arrivals, 1)

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from logreplay.analysis import familiar
 from logreplay.analysis.bends import Verdict
 from logreplay.analysis.buckets import SECOND
 from logreplay.analysis.intake import DROPPED, FIRST_ERROR, HTTP_ERROR, NET_ERROR, OK, Requests, name_kinds
@@ -79,6 +80,8 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
             "goodput": int(requests.good.sum()) / elapsed,
         },
         "elapsed_s": elapsed,
+        "siege": familiar.siege(requests),
+        "ab": familiar.ab(requests),
         "response_s": {**_times(requests.judged, response[answered]), "failed": counts["unexpected"]},
         "ok_response_s": _times(response[requests.good], response[requests.good]),
         "service_s": _times(requests.service[requests.sent], requests.service[answered]),
@@ -91,11 +94,43 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
         "log": about.log,
         "target": about.target,
         "options": dict(about.options),
+        "slowest": requests.slowest.to_dicts(),
     }
     if steps:
         value["steps"] = verdict.steps.to_dicts()
         value["onset"] = verdict.onset.as_dict()
         value["saturation"] = verdict.saturation.as_dict()
+        value["generator_limit"] = verdict.generator_limit
+    return plain({**value, **about.more})  # type: ignore[no-any-return]
+
+
+def summarise_seconds(seconds: pl.DataFrame, verdict: Verdict, about: About | None = None) -> dict[str, Any]:
+    """Return what summary.json can say of a run of which only a per-second table is left."""
+    about = about or About()
+    scheduled, errors = int(seconds["offered"].sum()), int(seconds["errors"].sum())
+    weights = seconds.filter(pl.col("mean").is_not_null())
+    mean = (weights["mean"] * weights["offered"]).sum() / max(int(weights["offered"].sum()), 1)
+    lost = {
+        "code": "only_seconds",
+        "severity": "warning",
+        "text": "a per-second table has only means: percentiles, requests in flight, kinds of errors and our own lag "
+        "are lost, and the backlog is inferred from how response times grow",
+    }
+    value = {
+        "schema": SCHEMA,
+        "verdict": verdict.sentence,
+        "findings": [*(dict(finding) for finding in about.findings), lost],
+        "requests": {"scheduled": scheduled, "unexpected": errors},
+        "rate": {"offered": scheduled / max(seconds.height, 1)},
+        "elapsed_s": float(seconds.height),
+        "response_s": {"mean": mean},
+        "log": about.log,
+        "target": about.target,
+        "options": dict(about.options),
+        "steps": verdict.steps.to_dicts(),
+        "onset": verdict.onset.as_dict(),
+        "saturation": verdict.saturation.as_dict(),
+    }
     return plain({**value, **about.more})  # type: ignore[no-any-return]
 
 
@@ -114,6 +149,8 @@ def plain(value: Any) -> Any:
 
 def latency_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     """Return rows (figure, response time, service time, lag) as text, for a table on a terminal."""
+    if "service_s" not in summary:
+        return [("mean", show(summary["response_s"]["mean"]), "–", "–")]
     response, service, lag = summary["response_s"], summary["service_s"], summary["lag_s"]
     return [
         (name, show(response[name], failed=response["failed"] > 0), show(service[name]), show(lag[name]))
@@ -121,13 +158,50 @@ def latency_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     ]
 
 
+def siege_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return rows (figure, value, what it is) of siege's final figures as text."""
+    figures = summary["siege"]
+    return [
+        (name.replace("_", " "), f"{_number(figures[name])}{unit}", meaning)
+        for name, unit, meaning in (
+            ("transactions", "", "answers but 408, 500–509"),
+            ("availability", " %", "transactions of all sent"),
+            ("elapsed_time", " s", "first sent to last over"),
+            ("data_transferred", " MB", "2^20 bytes, bodies"),
+            ("response_time", " s", "mean service time, without our lag"),
+            ("transaction_rate", " /s", ""),
+            ("throughput", " MB/s", ""),
+            ("concurrency", "", "mean number under way"),
+            ("successful_transactions", "", "status below 400, 401, 407"),
+            ("failed_transactions", "", "408, 500–509, no answer"),
+            ("longest_transaction", " s", "service time"),
+            ("shortest_transaction", " s", "service time"),
+        )
+    ]
+
+
+def ab_rows(summary: Mapping[str, Any]) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
+    """Return ab's table of connection times and its ladder, as text: service times, without our own lag."""
+    tables = summary["ab"]
+    spread = [
+        (name, *(show(tables[name][figure]) for figure in ("min", "mean", "sd", "median", "max")))
+        for name in ("connect", "processing", "waiting", "total")
+    ]
+    return spread, [(f"{percent} %", show(value)) for percent, value in tables["served_within"].items()]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
 def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
     """Return rows (rate, sent, goodput, errors, p50, p90, p95, p99, lag p95, verdict) as text."""
     return [
         (
-            f"{row['rate']:g}",
-            f"{row['sent']:.1f}",
-            f"{row['goodput']:.1f}",
+            f"{row['rate']:.4g}",
+            *("–" if row[name] is None else f"{row[name]:.1f}" for name in ("sent", "goodput")),
             str(row["errors"]),
             *(show(row[name], failed=row[name] == math.inf) for name in ("p50", "p90", "p95", "p99", "lag_p95")),
             str(row["verdict"]),
@@ -174,6 +248,9 @@ def _findings(requests: Requests) -> list[dict[str, str]]:
     if requests.unreadable:
         text = f"{requests.unreadable} rows of the result log have no readable time and are left out"
         found.append({"code": "unreadable_rows", "severity": "warning", "text": text})
+    if requests.windowed:
+        text = "the log names no steps: each ten seconds are taken for one"
+        found.append({"code": "windows", "severity": "note", "text": text})
     if not requests.has_schedule:
         text = "the log does not say when requests were due: lag is unknown, response time is service time"
         found.append({"code": "no_schedule", "severity": "warning", "text": text})

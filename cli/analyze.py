@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+_WORDS = ("", " ", "verdict", "as siege counts", "as ab counts")
+
+
 @click.command()
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; analyze-TIME by default.")
@@ -51,7 +54,7 @@ def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
     """Print the tables of one run on stdout: steps if there are several, then the ladder of times."""
     from rich.console import Console
 
-    from logreplay.analysis.summary import latency_rows, step_rows
+    from logreplay.analysis.summary import ab_rows, latency_rows, siege_rows, step_rows
 
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
@@ -66,13 +69,25 @@ def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
     for cells in latency_rows(summary):
         table.add_row(*cells)
     console.print(table)
+    if "siege" not in summary:
+        return
+    table = _table("as siege counts", "", " ")
+    for figure in siege_rows(summary):
+        table.add_row(*figure)
+    console.print("", table, "")
+    spread, ladder = ab_rows(summary)
+    table = _table("as ab counts", "min", "mean", "sd", "median", "max")
+    for row in spread:
+        table.add_row(*row)
+    console.print(table)
+    console.print(" served within: " + ", ".join(f"{percent} {value}" for percent, value in ladder))
 
 
 def _table(*heads: str) -> "Table":
-    """An open table: numbers to the right, words (the heads that are no figure) to the left."""
+    """An open table: numbers to the right, words to the left."""
     from rich.table import Table
 
     table = Table(box=None)
     for head in heads:
-        table.add_column(head, justify="left" if head in ("", "verdict") else "right", no_wrap=True)
+        table.add_column(head, justify="left" if head in _WORDS else "right", no_wrap=True)
     return table

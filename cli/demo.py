@@ -23,6 +23,7 @@ def demo(output: Path | None, quiet: bool) -> int:
     Example:
       logreplay demo -o demo
     """
+    from logreplay.analysis.summary import About
     from logreplay.parsers.convert import ConvertOptions, convert
     from logreplay.replay.target import Capacity, spawned
 
@@ -35,7 +36,9 @@ def demo(output: Path | None, quiet: bool) -> int:
         say(f"2. started a target at {url}: {describe(capacity)}", quiet=quiet)
         steps = " ".join(f"{rate:g}" for rate in RATES)
         say(f"3. replaying the log at {steps} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
-        outcomes = sweep_into(folder, csv, url, RATES, STEP_SECONDS, Sending(), quiet=quiet)
-    report(folder, BUNDLED, url, {"rates": list(RATES), "for": STEP_SECONDS}, quiet=quiet)
+        outcomes, _ = sweep_into(folder, csv, url, RATES, STEP_SECONDS, Sending(), quiet=quiet)
+    valid = report(folder, About(BUNDLED, url, {"rates": list(RATES), "for": STEP_SECONDS}), quiet=quiet)
     say(f"look at {folder / 'hockeystick.png'}", quiet=quiet)
-    return Exit.INTERRUPTED if any(outcome.stopped for outcome in outcomes) else Exit.OK
+    if any(outcome.stopped for outcome in outcomes):
+        return Exit.INTERRUPTED
+    return Exit.OK if valid else Exit.INVALID

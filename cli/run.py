@@ -116,16 +116,12 @@ def _replay(
 def _summarise(
     path: Path, log: str | None, target: str, options: dict[str, Any], outcome: "Outcome", findings: "list[Finding]"
 ) -> dict[str, Any]:
-    """Compute the summary from the result log, and write it beside it."""
-    from logreplay.analysis import bends, intake, stability
-    from logreplay.analysis.summary import About, summarise
+    """Write the summary and the histograms of the result log beside it, and return the summary."""
+    from logreplay.analysis.folder import write_beside
+    from logreplay.analysis.summary import About
 
     more = {"verdict": str(outcome.health.verdict), "left_out": outcome.left_out, "stopped": outcome.stopped or None}
-    requests = intake.read(path)
-    about = About(log, target, options, [finding.as_dict() for finding in findings], more)
-    summary = summarise(requests, bends.judge(stability.judged_steps(requests)), about)
-    _beside(path).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    return summary
+    return write_beside(path, About(log, target, options, [finding.as_dict() for finding in findings], more))
 
 
 def _say_findings(outcome: "Outcome", findings: "list[Finding]", *, quiet: bool) -> None:

@@ -40,7 +40,8 @@ async def replayer(
     from logreplay.replay.places import processes
     from logreplay.replay.shards import Shards
 
-    async with Shards(processes(sending.workers or 1), sender, results, limits=sending.limits, watch=watch) as shards:
+    places = processes(sending.workers or 1)
+    async with Shards(places, sender, results, limits=sending.limits, watch=watch) as shards:
         if watch:
             watch.stop = shards.stop
         yield shards

@@ -1,11 +1,11 @@
 """``logreplay sweep``: a step per rate, and the curve."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +19,9 @@ from logreplay.cli.sharing import replayer
 from logreplay.cli.values import Duration, Rates
 
 if TYPE_CHECKING:
+    from logreplay.analysis.summary import About
     from logreplay.replay.engine import Outcome, Progress
+    from logreplay.replay.health import Finding
     from logreplay.replay.sweep import StepBegins
 
 
@@ -60,14 +62,31 @@ def sweep(
     Example:
       logreplay sweep 50..400 access.log http://127.0.0.1:8080 --for 30s -o sweep
     """
+    from logreplay.analysis.summary import About
+
     folder = new_folder(output or new_name("sweep"), force=force)
     with ExitStack() as stack:
         csv = stack.enter_context(normalized(log, quiet=quiet))
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
-        outcomes = sweep_into(folder, csv, url, rates, duration, sending, keep_going=keep_going, quiet=quiet)
+        outcomes, findings = sweep_into(folder, csv, url, rates, duration, sending, keep_going=keep_going, quiet=quiet)
     options = {"rates": list(rates), "for": duration, "timeout": sending.timeout, "sender": sending.sender}
-    report(folder, str(log) if log else None, url, options, plots=not no_plots, as_json=as_json, quiet=quiet)
-    return Exit.INTERRUPTED if any(outcome.stopped for outcome in outcomes) else Exit.OK
+    told = [finding.as_dict() for finding in (*findings, *of_ourselves(outcomes))]
+    about = About(str(log) if log else None, url, options, told)
+    valid = report(folder, about, plots=not no_plots, as_json=as_json, quiet=quiet)
+    if any(outcome.stopped for outcome in outcomes):
+        return Exit.INTERRUPTED
+    return Exit.OK if valid and not any(outcome.lost for outcome in outcomes) else Exit.INVALID
+
+
+def of_ourselves(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
+    """What voids steps and lies with us, not with the target: who was too slow, or was lost."""
+    from logreplay.replay.health import Severity, Verdict
+
+    for outcome in outcomes:
+        if outcome.health.verdict is Verdict.GENERATOR_BOUND:
+            for finding in outcome.health.findings:
+                if finding.severity is Severity.VOID:
+                    yield replace(finding, text=f"at {outcome.offered:g}/s: {finding.text}")
 
 
 def sweep_into(
@@ -80,8 +99,12 @@ def sweep_into(
     *,
     keep_going: bool = False,
     quiet: bool = False,
-) -> "Sequence[Outcome]":
-    """Run the steps of a sweep into ``results.csv`` of a folder, telling how it goes on stderr."""
+) -> "tuple[Sequence[Outcome], list[Finding]]":
+    """Run the steps of a sweep into ``results.csv`` of a folder, telling how it goes on stderr.
+
+    Returns:
+        What became of each step, and what was found before the first.
+    """
     from logreplay.replay.plan import Requests
     from logreplay.replay.results import ResultLog
     from logreplay.replay.schedule import steps
@@ -89,20 +112,23 @@ def sweep_into(
 
     watcher = _Watcher(duration, quiet=quiet)
 
-    async def main(stop: asyncio.Event) -> "Sequence[Outcome]":
-        sender = partial(sending.sender_to, await sending.endpoint(target))
-        results = ResultLog(folder / "results.csv", force=True)
-        async with replayer(sending, sender, results) as engine, stopped_by(stop, engine):
-            requests = Requests(log, methods=sending.methods)
-            return await run_steps(
+    async def main(stop: asyncio.Event) -> "tuple[Sequence[Outcome], list[Finding]]":
+        path = folder / "results.csv"
+        sender, findings = await sending.ready(target, path, rate=max(rates), duration=len(rates) * duration)
+        async with (
+            replayer(sending, sender, ResultLog(path, force=True)) as engine,
+            stopped_by(stop, engine),
+        ):
+            outcomes = await run_steps(
                 engine,
-                requests,
+                Requests(log, methods=sending.methods),
                 steps(rates, duration),
                 keep_going=keep_going,
                 on_begin=watcher.begin,
                 on_progress=watcher.progress,
                 on_end=watcher.end,
             )
+        return outcomes, findings
 
     return run_in_loop(main)
 
@@ -131,27 +157,33 @@ class _Watcher:
             f"http_error {outcome.http_error} + net_error {outcome.net_error}; {outcome.backlog} in flight at the end",
             quiet=self._quiet,
         )
+        for finding in of_ourselves([outcome]):
+            say(f"{finding.severity}: {finding.text}", quiet=self._quiet)
 
 
 def report(
     folder: Path,
-    log: str | None,
-    target: str,
-    options: dict[str, Any],
+    about: "About",
     *,
     plots: bool = True,
     as_json: bool = False,
     quiet: bool = False,
-) -> None:
-    """Analyse what a sweep left in a folder, print it, and say where it is."""
+) -> bool:
+    """Analyse what a sweep left in a folder, print it, and say where it is.
+
+    Returns:
+        Whether the target was measured, and not this machine.
+    """
     import json
 
     from logreplay.analysis.folder import write_folder
-    from logreplay.analysis.summary import About
 
-    summary, table = write_folder(folder / "results.csv", folder, About(log, target, options), plots=plots)
+    summary, table = write_folder(folder / "results.csv", folder, about, plots=plots)
     if as_json:
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
         print_summary(summary, table)
+    for finding in summary["findings"]:
+        say(f"{finding['severity']}: {finding['text']}", quiet=quiet)
     say(f"{summary['verdict']}\nresults: {folder}", quiet=quiet)
+    return summary.get("generator_limit") is None

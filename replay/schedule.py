@@ -48,6 +48,20 @@ class Schedule(Protocol):
         """Begin a run."""
 
 
+class Profile(Schedule, Protocol):
+    """A schedule that is given by its rate over time; `logreplay.replay.arrivals.Poisson` takes any."""
+
+    def when(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Invert the cumulated rate.
+
+        Args:
+            counts: ``(n,)`` numbers of requests, not negative.
+
+        Returns:
+            ``(n,)`` seconds after which so many were asked for; ``inf`` where the schedule is over before.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Constant:
     """Evenly spaced requests.
@@ -92,6 +106,10 @@ class Constant:
         fitting = max(0, ceil(self.duration * self.rate - self.phase - 1e-9))
         return fitting if self.count is None else min(fitting, self.count)
 
+    def when(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        due = counts / self.rate
+        return due if self.duration is None else np.where(due < self.duration, due, np.inf)
+
     def pacer(self) -> Pacer:
         total, phase, interval_ns = self.requests, self.phase, 1e9 / self.rate
         sent = 0
@@ -104,6 +122,143 @@ class Constant:
             return np.asarray(np.rint(due), np.int64)
 
         return pace
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """A rate that grows (or falls) evenly from one value to another.
+
+    With the slope ``s = (last - first) / duration`` the requests asked for by ``t`` are ``n = first t + s t²/2``;
+    request ``k`` is due where ``n = k + 1/2``: ``t = 2n / (first + sqrt(first² + 2 s n))``.
+
+    Attributes:
+        first, last: requests per second at the start and at the end; not both 0.
+        duration: seconds.
+
+    Raises:
+        ValueError: a rate is below 0 or both are 0, or the duration is not above 0.
+    """
+
+    first: float
+    last: float
+    duration: float
+
+    def __post_init__(self) -> None:
+        if min(self.first, self.last) < 0 or not 0 < self.first + self.last <= 20_000_000:
+            raise ValueError(f"a ramp needs rates above 0 requests/s, got {self.first!r}..{self.last!r}")
+        if not self.duration > 0:
+            raise ValueError(f"duration must be above 0 s, got {self.duration!r}")
+
+    @property
+    def rate(self) -> float:
+        return (self.first + self.last) / 2
+
+    def when(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        slope = (self.last - self.first) / self.duration
+        under_root = self.first**2 + 2 * slope * counts
+        due = 2 * counts / np.maximum(self.first + np.sqrt(np.maximum(under_root, 0)), 1e-300)
+        return np.where(counts < self.rate * self.duration, due, np.inf)
+
+    def pacer(self) -> Pacer:
+        return even(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """One rate after the other, without a pause between them.
+
+    Attributes:
+        levels: ``(requests/s, seconds)`` of each, all above 0.
+
+    Raises:
+        ValueError: there is no level, or one has a value that is not above 0.
+    """
+
+    levels: tuple[tuple[float, float], ...]
+
+    def __post_init__(self) -> None:
+        if not self.levels or any(not (rate > 0 and seconds > 0) for rate, seconds in self.levels):
+            raise ValueError(f"steps need rates and durations above 0, got {self.levels!r}")
+
+    @property
+    def duration(self) -> float:
+        return sum(seconds for _, seconds in self.levels)
+
+    @property
+    def rate(self) -> float:
+        return sum(rate * seconds for rate, seconds in self.levels) / self.duration
+
+    def when(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        rates, seconds = np.array(self.levels).T
+        asked, ends = np.cumsum(rates * seconds), np.cumsum(seconds)
+        due = np.interp(counts, np.concatenate(([0.0], asked)), np.concatenate(([0.0], ends)))
+        return np.where(counts < asked[-1], due, np.inf)
+
+    def pacer(self) -> Pacer:
+        return even(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """The beginning of another schedule.
+
+    Attributes:
+        schedule: the whole of it.
+        requests: no more than this many; None: no limit.
+        seconds: only what is due before; None: no limit.
+
+    Raises:
+        ValueError: requests is below 0, or seconds is not above 0.
+    """
+
+    schedule: Schedule
+    requests: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.requests is not None and self.requests < 0:
+            raise ValueError(f"requests must not be below 0, got {self.requests!r}")
+        if self.seconds is not None and not self.seconds > 0:
+            raise ValueError(f"duration must be above 0 s, got {self.seconds!r}")
+
+    @property
+    def rate(self) -> float:
+        return self.schedule.rate
+
+    @property
+    def duration(self) -> float | None:
+        if self.seconds is None or self.schedule.duration is None:
+            return self.seconds or (None if self.requests is not None else self.schedule.duration)
+        return min(self.seconds, self.schedule.duration)
+
+    def pacer(self) -> Pacer:
+        inner = self.schedule.pacer()
+        left = self.requests
+        end = np.inf if self.seconds is None else self.seconds * 1e9
+
+        def pace(starts: Instants) -> Instants:
+            nonlocal left
+            due = inner(starts if left is None else starts[:left])
+            due = due[: np.searchsorted(due, end)]
+            if left is not None:
+                left -= len(due)
+            return due
+
+        return pace
+
+
+def even(profile: Profile) -> Pacer:
+    """Pace without chance: request ``k`` is due when the profile has asked for ``k + 1/2`` requests."""
+    sent = 0
+
+    def pace(starts: Instants) -> Instants:
+        nonlocal sent
+        due = profile.when(np.arange(sent, sent + len(starts), dtype=np.float64) + 0.5)
+        due = due[np.isfinite(due)]
+        sent += len(due)
+        return np.asarray(np.rint(due * 1e9), np.int64)
+
+    return pace
 
 
 def steps(rates: Sequence[float], duration: float) -> tuple[Constant, ...]:

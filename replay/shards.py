@@ -102,7 +102,8 @@ class Shards:
         watch: looks at exchanges, as far as it wants to; each one that it sees costs throughput.
 
     Raises:
-        ValueError: no place, or a limit in flight that is lower than the number of places.
+        ValueError: there is no place.
+        LogreplayError: the limit in flight is lower than the number of places.
     """
 
     def __init__(
@@ -118,8 +119,9 @@ class Shards:
         if not places:
             raise ValueError("there must be at least 1 place for a shard")
         if limits.max_in_flight is not None and limits.max_in_flight < len(places):
-            raise ValueError(
-                f"at most {limits.max_in_flight} requests in flight cannot be shared by {len(places)} workers"
+            raise LogreplayError(
+                f"at most {limits.max_in_flight} requests in flight cannot be shared by {len(places)} workers; "
+                "allow more with --max-in-flight, or take fewer with --workers"
             )
         self._places, self._sender, self._results, self._limits = places, sender, results, limits
         self._exchanges = watch or Watch()

@@ -209,10 +209,9 @@ async def make(folder: Path) -> None:
     runner = web.AppRunner(application)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", BACKEND_PORT).start()
-    for command, port in (
-        (["nginx", "-c", folder / "nginx.conf", "-p", folder], NGINX_PORT),
-        (["apache2", "-X", "-f", folder / "apache.conf"], APACHE_PORT),
-    ):
+    nginx: list[str | Path] = ["nginx", "-c", folder / "nginx.conf", "-p", folder]
+    apache: list[str | Path] = ["apache2", "-X", "-f", folder / "apache.conf"]
+    for command, port in ((nginx, NGINX_PORT), (apache, APACHE_PORT)):
         process = await asyncio.create_subprocess_exec(*command)
         await connectable(port)
         await traffic(port)

@@ -1,0 +1,124 @@
+"""The figures that siege and ab print, by their own definitions, so that they can be compared with older runs.
+
+Neither tool knows when a request was due: all times here are service times, without our own lag. For what a client
+would have waited see the response times of `logreplay.analysis.summary`.
+
+Sources: siege 4.0 (what counts as a transaction follows from its handling of status codes), ab of Apache 2.4.
+"""
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from logreplay.analysis.buckets import SECOND
+from logreplay.analysis.intake import FIRST_ERROR, HTTP_ERROR, Requests
+from logreplay.analysis.quantiles import Floats, Ints
+
+MEGABYTE: Final = 1 << 20
+SERVED: Final = (50, 66, 75, 80, 90, 95, 98, 99, 100)
+"""Percentages of ab's ladder."""
+
+_FAILED_STATUS: Final = (408, *range(500, 510))
+_CHALLENGES: Final = (401, 407)
+
+
+def elapsed(requests: Requests) -> float:
+    """Seconds from the first request sent to the last one over."""
+    sent = requests.scheduled[requests.sent] + requests.lag[requests.sent]
+    if not len(sent):
+        return 0.0
+    return float((sent + requests.service[requests.sent]).max() - sent.min()) / SECOND
+
+
+def siege(requests: Requests) -> dict[str, float | int | None]:
+    """Return siege's final figures.
+
+    Returns:
+        ``transactions``: answers, other than 408 and 500 to 509. ``failed_transactions``: those, and requests without
+        an answer. ``availability``: percentage of transactions in both. ``elapsed_time``: seconds.
+        ``data_transferred``: megabytes (2**20) of bodies. ``response_time``: seconds spent in answered requests per
+        transaction. ``transaction_rate``: per second. ``throughput``: megabytes per second. ``concurrency``: mean
+        number of requests under way. ``successful_transactions``: status below 400, or 401, 407.
+        ``longest_transaction``, ``shortest_transaction``: seconds, of all answered.
+    """
+    answered = requests.kind < FIRST_ERROR
+    status = requests.kind[answered]
+    service = requests.service[answered] / SECOND
+    refused = int(np.isin(status, _FAILED_STATUS).sum())
+    transactions = len(status) - refused
+    failed = refused + int((requests.sent & ~answered).sum())
+    seconds, spent = elapsed(requests), float(service.sum())
+    megabytes = float(requests.bytes[answered].sum()) / MEGABYTE
+    return {
+        "transactions": transactions,
+        "availability": _ratio(100.0 * transactions, transactions + failed),
+        "elapsed_time": seconds,
+        "data_transferred": megabytes,
+        "response_time": _ratio(spent, transactions),
+        "transaction_rate": _ratio(transactions, seconds),
+        "throughput": _ratio(megabytes, seconds),
+        "concurrency": _ratio(spent, seconds),
+        "successful_transactions": int(((status < 400) | np.isin(status, _CHALLENGES)).sum()),
+        "failed_transactions": failed,
+        "longest_transaction": float(service.max()) if len(service) else None,
+        "shortest_transaction": float(service.min()) if len(service) else None,
+    }
+
+
+def ab(requests: Requests) -> dict[str, Any]:
+    """Return ab's tables.
+
+    Returns:
+        ``connect``, ``processing`` (all but connect), ``waiting`` (to the first byte) and ``total``: each with ``min``,
+        ``mean``, ``sd``, ``median`` and ``max``, seconds. ``served_within``: percentage of the requests served →
+        seconds. ``requests_per_second``; ``time_per_request``: seconds, across all concurrent requests;
+        ``complete_requests``, ``failed_requests`` (no answer), ``non_2xx_responses``. All but the last three are of
+        the answered requests.
+    """
+    answered = requests.outcome <= HTTP_ERROR
+    connect, latency, total = (
+        values[answered].astype(np.int64) for values in (requests.connect, requests.latency, requests.service)
+    )
+    status = requests.kind[answered]
+    ordered = np.sort(total)
+    seconds = elapsed(requests)
+    return {
+        "connect": _spread(connect),
+        "processing": _spread(total - connect),
+        "waiting": _spread(latency),
+        "total": _spread(total),
+        "served_within": {percent: _served(ordered, percent) for percent in SERVED},
+        "requests_per_second": _ratio(len(total), seconds),
+        "time_per_request": _ratio(seconds, len(total)),
+        "complete_requests": len(total),
+        "failed_requests": int((requests.sent & ~answered).sum()),
+        "non_2xx_responses": int(((status < 200) | (status > 299)).sum()),
+    }
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _spread(micros: Ints) -> dict[str, float | None]:
+    """Min, mean, standard deviation of the sample, ab's median, max; seconds."""
+    if not len(micros):
+        return dict.fromkeys(("min", "mean", "sd", "median", "max"))
+    ordered: Floats = np.sort(micros) / SECOND
+    middle = len(ordered) // 2
+    odd = len(ordered) > 1 and len(ordered) % 2 == 1
+    return {
+        "min": float(ordered[0]),
+        "mean": float(ordered.mean()),
+        "sd": float(ordered.std(ddof=1)) if len(ordered) > 1 else 0.0,
+        "median": float(ordered[middle] + ordered[middle + 1]) / 2 if odd else float(ordered[middle]),  # as it is there
+        "max": float(ordered[-1]),
+    }
+
+
+def _served(ordered: Ints, percent: int) -> float:
+    """The time at ab's index for a percentage, seconds; NaN where nothing was answered."""
+    if not len(ordered):
+        return math.nan
+    return float(ordered[min(len(ordered) * percent // 100, len(ordered) - 1)]) / SECOND

@@ -1,0 +1,121 @@
+"""Response times as an HdrHistogram interval log: one line a second, for the tools that read it.
+
+Written here, all intervals at once: recording value by value takes microseconds each in Python, and the log writer of
+the package hdrhistogram drops the tag, floors the maximum and cannot write a start time.
+
+Source: the format of HdrHistogram (interval log 1.3; V2 encoding: ZigZag LEB128 counts, runs of zeros as one negative
+number, zlib, base64) for a histogram of 1 µs to 1 h with 3 significant digits.
+"""
+
+import struct
+import zlib
+from base64 import b64encode
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from logreplay.analysis.buckets import SECOND
+from logreplay.analysis.intake import Requests
+from logreplay.analysis.quantiles import Ints
+
+LOWEST: Final = 1
+HIGHEST: Final = 3_600_000_000
+DIGITS: Final = 3
+
+_HALF: Final = 1024  # sub-buckets per power of two: 3 digits need 2048, of which the lower half is in the one below
+_HALF_BITS: Final = 10
+_PAYLOAD_COOKIE: Final = 0x1C849303 | 0x10
+_COMPRESSED_COOKIE: Final = 0x1C849304 | 0x10
+_INDEX_BITS: Final = 16
+
+
+def write_hlog(path: str | Path, requests: Requests) -> None:
+    """Write the response times of the requests answered as expected, by scheduled second, tagged with the step.
+
+    Times of more than an hour count as one hour. How many requests failed, and so are in no histogram, is said in a
+    comment. The column Interval_Max is in milliseconds.
+    """
+    good = requests.good
+    second = requests.scheduled[good] // SECOND
+    response = np.clip(requests.response[good], LOWEST, HIGHEST)
+    step = requests.step[good]
+    started = requests.started.timestamp() if requests.started else 0.0
+    with Path(path).open("wb") as file:
+        file.write(
+            "#[Histogram log format version 1.3]\n"
+            f"#[StartTime: {started:.3f} (seconds since epoch), {requests.started or 'unknown'}]\n"
+            f"#[{len(good) - len(second)} requests failed and are in no histogram; values are microseconds]\n"
+            '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'.encode()
+        )
+        _write_intervals(file, requests.labels, second * len(requests.labels) + step, response)
+
+
+def _write_intervals(file: BinaryIO, labels: tuple[int, ...], groups: Ints, response: Ints) -> None:
+    """Write a line for each group (second x step) of values."""
+    keys = (groups << _INDEX_BITS) | counts_index(response)
+    keys.sort()
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    counts = np.diff(first, append=len(keys))
+    cells = keys[first]
+    index = cells & ((1 << _INDEX_BITS) - 1)
+    interval = cells >> _INDEX_BITS
+    begins = np.flatnonzero(np.diff(interval, prepend=-1))
+    payload, ends = _encoded(index, counts, begins)
+    longest = _longest(groups, response, interval[begins])
+    start = 0
+    for number, end, most in zip(interval[begins].tolist(), ends.tolist(), longest.tolist(), strict=True):
+        second, step = divmod(number, len(labels))
+        text = b64encode(_wrapped(payload[start:end])).decode()
+        file.write(f"Tag={labels[step]},{second}.000,1.000,{most / 1000:.3f},{text}\n".encode())
+        start = end
+
+
+def counts_index(micros: Ints) -> Ints:
+    """Return the cell of the counts array in which each value is counted."""
+    wide = (micros | (2 * _HALF - 1)).astype(np.float64)  # exact: far below 2**53
+    bucket = np.frexp(wide)[1].astype(np.int64) - (_HALF_BITS + 1)
+    result: Ints = ((bucket + 1) << _HALF_BITS) + (micros >> bucket) - _HALF
+    return result
+
+
+def _encoded(index: Ints, counts: Ints, begins: Ints) -> tuple[bytes, Ints]:
+    """Encode all intervals; return the bytes, and where those of each interval end."""
+    before = np.empty_like(index)
+    before[1:] = index[:-1]
+    before[begins] = -1
+    gap = index - before - 1
+    numbers = np.column_stack([np.where(gap > 1, -gap, 0), counts]).ravel()
+    present = np.column_stack([gap > 0, np.ones(len(gap), np.bool_)]).ravel()
+    owner_ends = np.append(begins[1:], len(index))
+    written, lengths = _leb128(numbers[present])
+    upto = np.concatenate(([0], np.cumsum(lengths)))
+    cells_written = np.concatenate(([0], np.cumsum(present.reshape(-1, 2).sum(axis=1))))
+    return written, upto[cells_written[owner_ends]]
+
+
+def _leb128(numbers: Ints) -> tuple[bytes, Ints]:
+    """Encode signed numbers as ZigZag LEB128; return the bytes and how many each one took."""
+    zigzag = ((numbers << 1) ^ (numbers >> 63)).astype(np.uint64)
+    shifts = np.arange(0, 35, 7, dtype=np.uint64)  # no count and no gap is above 2**34
+    parts = (zigzag[:, None] >> shifts) & np.uint64(0x7F)
+    lengths = 1 + np.sum((zigzag[:, None] >> shifts[1:]) > 0, axis=1)
+    used = np.arange(len(shifts)) < lengths[:, None]
+    more = np.arange(len(shifts)) < lengths[:, None] - 1
+    octets: npt.NDArray[np.uint8] = (parts | np.where(more, np.uint64(0x80), np.uint64(0))).astype(np.uint8)
+    return octets[used].tobytes(), lengths.astype(np.int64)
+
+
+def _wrapped(counts: bytes) -> bytes:
+    """The counts with the header of a histogram, compressed, with the header of a compressed one."""
+    header = struct.pack(">IIIIQQd", _PAYLOAD_COOKIE, len(counts), 0, DIGITS, LOWEST, HIGHEST, 1.0)
+    packed = zlib.compress(header + counts, 1)
+    return struct.pack(">II", _COMPRESSED_COOKIE, len(packed)) + packed
+
+
+def _longest(groups: Ints, response: Ints, intervals: Ints) -> Ints:
+    """The largest value of each interval."""
+    result = np.zeros(len(intervals), np.int64)
+    np.maximum.at(result, np.searchsorted(intervals, groups), response)
+    return result

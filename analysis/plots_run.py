@@ -1,0 +1,201 @@
+"""Pictures of one run besides the hockey stick: what was achieved, how response times are spread, what happened when.
+
+As in `logreplay.analysis.plots`: each takes an Axes and data, draws, and returns the Axes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib import colormaps
+from matplotlib.colors import ListedColormap, LogNorm
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from logreplay.analysis.buckets import SECOND
+from logreplay.analysis.intake import Requests
+from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, column, plain_numbers
+from logreplay.analysis.quantiles import FAILED, Ints, quantile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from logreplay.analysis.plots import Table
+
+_POINTS: Final = 140
+_HEAT: Final = ListedColormap(colormaps["viridis"](np.linspace(0.12, 0.93, 256)), name="viridis without its ends")
+_HEAT_S: Final = 2
+_HEAT_ROWS: Final = 90
+
+
+def achieved(ax: "Axes", steps: "Table") -> "Axes":
+    """Draw what was sent and what was answered against what was offered; errors as an area.
+
+    Where the marks of what was sent leave the diagonal, this machine was the limit.
+    """
+    order = np.argsort(column(steps, "rate"), kind="stable")
+    rate, offered, sent, good = (column(steps, name)[order] for name in ("rate", "offered", "sent", "goodput"))
+    failed = offered * (column(steps, "errors") / column(steps, "scheduled"))[order]
+    top = float(np.nanmax(np.concatenate((rate, offered, sent)))) * 1.05
+    ax.plot([0, top], [0, top], color=GREY, ls=":", lw=1, label="all that was offered")
+    ax.fill_between(rate, 0, failed, color=RED, alpha=0.3, lw=0, label="failed")
+    ax.plot(rate, good, color=BLUE, marker="o", ms=4, lw=1.6, label="answered as expected")
+    ax.plot(rate, sent, color=ORANGE, marker="x", ms=6, lw=0, label="sent")
+    ax.set_xlim(0, top)
+    ax.set_ylim(0, top)
+    ax.set_aspect("equal")
+    ax.set_xlabel("offered rate, requests/s")
+    ax.set_ylabel("requests/s")
+    ax.grid(alpha=0.25, lw=0.5)
+    ax.legend(loc="upper left", fontsize=8)
+    return ax
+
+
+def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
+    """Draw response time against what was achieved; the curve bends back where the target collapses."""
+    order = np.argsort(column(steps, "rate"), kind="stable")
+    rate, good = column(steps, "rate")[order], column(steps, "goodput")[order]
+    for name, style in (("p50", "-"), ("p95", "--"), ("p99", ":")):
+        ax.plot(good, np.where(np.isinf(y := column(steps, name)[order]), np.nan, y), BLUE, ls=style, marker="o", ms=3,
+                lw=1.3, label=name)  # fmt: skip
+    median = column(steps, "p50")[order]
+    for index in np.unique(np.linspace(0, len(rate) - 1, min(len(rate), 8)).astype(int)):
+        if np.isfinite(median[index]):
+            ax.annotate(f"{rate[index]:g}", (good[index], median[index]), fontsize=7, color=GREY,
+                        xytext=(3, -9), textcoords="offset points")  # fmt: skip
+    ax.set_yscale("log")
+    ax.set_xlim(left=0)
+    plain_numbers(ax.yaxis)
+    ax.set_xlabel("answered as expected, requests/s (small numbers: offered)")
+    ax.set_ylabel("response time, s")
+    ax.grid(alpha=0.25, lw=0.5)
+    ax.legend(loc="upper left", fontsize=8)
+    return ax
+
+
+def percentiles(ax: "Axes", curves: Mapping[str, Ints], *, slo: tuple[float, float] | None = None) -> "Axes":
+    """Draw the whole distribution of times, the tail stretched so that each nine takes the same room.
+
+    Args:
+        ax: where to draw.
+        curves: name → sorted microseconds, `FAILED` for those that never ended; each curve ends at 1 - 1/n.
+        slo: a percentile as a fraction, and its bound in seconds: marked by a cross.
+    """
+    colours = (BLUE, ORANGE, GREEN, RED, GREY)
+    lowest, deepest = np.inf, 0.9
+    for index, (name, ordered) in enumerate(curves.items()):
+        if not len(ordered):
+            continue
+        deepest = max(deepest, 1 - 1 / len(ordered))
+        shares = 1 - np.geomspace(1, 1 / len(ordered), _POINTS)
+        times = np.array([quantile(ordered, share) for share in shares])
+        lowest = min(lowest, quantile(ordered, 0.05))
+        ax.plot(shares, np.where(np.isinf(times), np.nan, times), color=colours[index % len(colours)], lw=1.5,
+                ls=("-", "--", "-.", ":")[index % 4], label=name)  # fmt: skip
+    if slo is not None:
+        ax.plot([slo[0]], [slo[1]], marker="+", ms=14, mew=2, color=GREEN, lw=0, label=f"bound {slo[1]:g} s")
+    ax.set_xscale("function", functions=(_nines, lambda x: 1 - 10.0**-x))
+    marks = [mark for mark in (0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999) if mark <= deepest]
+    ax.xaxis.set_major_locator(FixedLocator(marks))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.6g} %"))
+    ax.set_xlim(0, deepest)
+    ax.set_yscale("log")
+    if np.isfinite(lowest) and lowest > 0:
+        ax.set_ylim(bottom=lowest / 1.5)
+    plain_numbers(ax.yaxis)
+    ax.set_xlabel("share of the requests that took no longer")
+    ax.set_ylabel("time, s")
+    ax.grid(alpha=0.25, lw=0.5)
+    ax.legend(loc="lower right", fontsize=8)
+    return ax
+
+
+def _nines(share: Any) -> Any:
+    return -np.log10(1 - np.clip(share, 0, 1 - 1e-9))
+
+
+def spread(requests: Requests) -> dict[str, Ints]:
+    """Return the curves of `percentiles` for one run: response time, service time and our own lag, if there is any."""
+    curves = {"response time": np.sort(requests.judged), "service time": _sorted(requests.service[requests.sent])}
+    if requests.lag.any():
+        curves["our own lag"] = _sorted(requests.lag)
+    return curves
+
+
+def spread_by_step(requests: Requests, steps: Sequence[int]) -> dict[str, Ints]:
+    """Return the curves of `percentiles` for some steps, given by their labels: response times, named by rate."""
+    curves = {}
+    for step in steps:
+        index = requests.labels.index(step)
+        chosen = requests.step == index
+        name = f"{requests.rates[index]:g}/s" if np.isfinite(requests.rates[index]) else f"step {step}"
+        curves[name] = np.sort(requests.judged[chosen])
+    return curves
+
+
+def _sorted(micros: npt.NDArray[np.uint32]) -> Ints:
+    return np.sort(micros).astype(np.int64)
+
+
+def heat_map(ax: "Axes", requests: Requests) -> "Axes":
+    """Draw how many requests took how long, over time, and the offered rate above it.
+
+    Shows what percentiles hide: several modes, pauses, drift.
+    """
+    chosen = requests.judged < FAILED
+    at, took = requests.scheduled[chosen] / SECOND, np.maximum(requests.response[chosen], 1) / SECOND
+    end = float(requests.scheduled.max()) / SECOND + _HEAT_S
+    times = np.arange(0, end + _HEAT_S, max(_HEAT_S, end / 600))
+    if len(took):
+        lowest = max(float(np.quantile(took, 0.0005)) / 1.2, 1e-6)
+        rows = np.geomspace(lowest, took.max() * 1.05, _HEAT_ROWS)
+        counts = np.histogram2d(at, took, (times, rows))[0].T
+        counts[counts == 0] = np.nan
+        drawn = ax.pcolormesh(times, rows, counts, norm=LogNorm(), cmap=_HEAT, rasterized=True)
+        ax.figure.colorbar(drawn, ax=ax, pad=0.11, label="requests in a cell")
+    ax.set_yscale("log")
+    plain_numbers(ax.yaxis)
+    ax.set_xlim(0, times[-1])
+    ax.set_xlabel("seconds since the start of the run")
+    ax.set_ylabel("response time, s")
+    rate = ax.twinx()
+    seconds = np.bincount(requests.scheduled // SECOND)
+    rate.step(np.arange(len(seconds)), seconds, where="post", color=BLUE, lw=0.8, alpha=0.7)
+    rate.set_ylabel("offered, requests/s", color=BLUE)
+    rate.set_ylim(bottom=0)
+    return ax
+
+
+def timeline(ax: "Axes", seconds: "Table") -> "Axes":
+    """Draw four rows over time: rates, requests in flight, errors, our own lag.
+
+    Args:
+        ax: its place is taken by the four rows; the last of them is returned.
+        seconds: per-second table.
+    """
+    ax.set_axis_off()
+    rows = ax.get_subplotspec().subgridspec(4, 1, hspace=0.08)  # type: ignore[union-attr]
+    made = ax.figure
+    axes = [made.add_subplot(rows[0])]
+    axes += [made.add_subplot(rows[index], sharex=axes[0]) for index in (1, 2, 3)]
+    at = column(seconds, "second")
+    axes[0].step(at, column(seconds, "offered"), color=GREY, lw=1, where="post", label="offered")
+    axes[0].step(at, column(seconds, "completed"), color=BLUE, lw=1, where="post", label="completed")
+    axes[0].legend(loc="upper left", fontsize=7, ncols=2)
+    axes[1].fill_between(at, 0, column(seconds, "in_flight"), color=BLUE, alpha=0.4, lw=0, step="post")
+    axes[2].fill_between(at, 0, column(seconds, "errors"), color=RED, alpha=0.6, lw=0, step="post")
+    lag = column(seconds, "lag_max") * 1000
+    axes[3].plot(at, lag, color=ORANGE, lw=1)
+    if np.nanmax(lag, initial=0.0) > 0:
+        axes[3].set_yscale("log")
+    plain_numbers(axes[3].yaxis)
+    for row, label in zip(axes, ("requests/s", "in flight", "errors/s", "lag, ms"), strict=True):
+        row.set_ylabel(label)
+        row.grid(alpha=0.25, lw=0.5)
+        if row is not axes[3]:
+            row.tick_params(labelbottom=False)
+            row.set_ylim(bottom=0)
+    axes[3].set_xlabel("seconds since the start of the run")
+    axes[3].set_xlim(0, at[-1] + 1)
+    return axes[3]

@@ -1,0 +1,195 @@
+"""The report: one HTML file that needs nothing else, verdict on top.
+
+All that comes from logs and answers is escaped; the pictures are drawn into the page, in its colours.
+"""
+
+import io
+import re
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import jinja2
+import numpy as np
+import polars as pl
+from markupsafe import Markup
+from matplotlib import rc_context
+
+from logreplay.analysis import buckets, plots, plots_run, summary
+from logreplay.analysis.folder import Analysis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK: Final = "#010203"
+"""Colour of text and frames in a drawing, replaced by that of the page, which is light or dark."""
+
+_ROUTES: Final = 30
+_STYLE: Final[dict[Any, Any]] = {
+    "svg.hashsalt": "logreplay",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "legend.facecolor": "none",
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0,
+}
+
+
+def write(folder: Path, analysis: Analysis) -> None:
+    """Write ``hockeystick.png`` and ``report.html`` into a folder."""
+    plots.save(plots.figure(lambda ax: _hockey_stick(ax, analysis)), folder / "hockeystick.png")
+    (folder / "report.html").write_text(html(analysis), encoding="utf-8")
+
+
+def html(analysis: Analysis) -> str:
+    """Return the report as the text of an HTML page."""
+    template = files("logreplay.analysis").joinpath("report.html.j2").read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters["time"] = lambda seconds: summary.show(seconds, failed=seconds == np.inf)
+    environment.filters["count"] = lambda number: "–" if number is None else f"{number:,.0f}"
+    environment.filters["rate"] = lambda number: "–" if number is None else f"{number:.4g}"
+    requests = analysis.requests
+    return environment.from_string(template).render(
+        run=analysis.summary,
+        tiles=_tiles(analysis),
+        steps=analysis.steps.to_dicts() if analysis.steps.height > 1 else [],
+        ladder=summary.latency_rows(analysis.summary),
+        siege=summary.siege_rows(analysis.summary) if requests else [],
+        ab=summary.ab_rows(analysis.summary) if requests else None,
+        kinds=_kinds(analysis),
+        routes=buckets.by_route(requests).head(_ROUTES).to_dicts() if requests else [],
+        slowest=requests.slowest.to_dicts() if requests else [],
+        pictures=_pictures(analysis),
+    )
+
+
+def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
+    """The figures at the top: (name, value, remark)."""
+    run, verdict = analysis.summary, analysis.verdict
+    tiles = []
+    for name, bend in (("saturation", verdict.saturation), ("onset", verdict.onset)):
+        if bend.found:
+            tiles.append((name, f"~{bend.rate:.0f}/s", f"{bend.low:.0f}–{bend.high:.0f}/s"))
+    counts = run["requests"]
+    tiles.append(("requests", f"{counts['scheduled']:,}", f"{counts['unexpected']:,} not answered as expected"))
+    best = _last_stable(analysis)
+    where = f"at {best['rate']:.4g}/s, the last stable step" if best else "from the scheduled instant"
+    times = best or run["response_s"]
+    for name in ("p50", "p99"):
+        if times.get(name) is not None or not best:
+            value = times.get(name)
+            failed = value == np.inf or (not best and run["response_s"].get("failed", 0) > 0)
+            tiles.append((f"response time {name}", summary.show(value, failed=failed), where))
+    if "lag_s" in run and run["lag_s"]["p99"] is not None:
+        tiles.append(("our own lag p99", summary.show(run["lag_s"]["p99"]), "how late this machine sent"))
+    return tiles
+
+
+def _last_stable(analysis: Analysis) -> dict[str, Any] | None:
+    """The step of the highest rate that was carried, of several."""
+    stable = analysis.steps.filter(pl.col("verdict") == "stable").sort("rate", maintain_order=True)
+    return stable.row(-1, named=True) if stable.height and analysis.steps.height > 1 else None
+
+
+def _kinds(analysis: Analysis) -> list[tuple[str, int, float]]:
+    """(status or error, how many, share) of all requests, most frequent first."""
+    if analysis.requests is None:
+        return []
+    kinds = analysis.requests.kinds
+    return [(name, count, count / kinds.total()) for name, count in kinds.most_common()]
+
+
+def _hockey_stick(ax: "Axes", analysis: Analysis, *, title: bool = True) -> "Axes":
+    verdict = analysis.verdict
+    return plots.hockey_stick(
+        ax,
+        analysis.seconds,
+        analysis.steps,
+        verdict=verdict.sentence if title else "",
+        saturation=verdict.saturation.as_dict(),
+        onset=verdict.onset.as_dict(),
+    )
+
+
+def _pictures(analysis: Analysis) -> list[tuple[str, str, Markup]]:
+    """(name, what it shows, drawing) of every picture that the data allow."""
+    requests, steps = analysis.requests, analysis.steps
+    wanted: list[tuple[str, str, Callable[[Axes], object], tuple[float, float]]] = [
+        (
+            "Response time against offered rate",
+            "One dot is one second; bands are percentiles of the steps.",
+            lambda ax: _hockey_stick(ax, analysis, title=False),
+            (6.6, 4.3),
+        )
+    ]
+    if requests is not None:
+        if steps.height > 1:
+            wanted += [
+                (
+                    "Achieved against offered",
+                    "Crosses off the diagonal: this machine was the limit. Dots under it: the target was.",
+                    lambda ax: plots_run.achieved(ax, steps),
+                    (5.4, 5.0),
+                ),
+                (
+                    "Response time against throughput",
+                    "The same steps by what was achieved; the curve bends back where the target collapses.",
+                    lambda ax: plots_run.against_throughput(ax, steps),
+                    (5.4, 5.0),
+                ),
+            ]
+        curves = plots_run.spread_by_step(requests, telling_steps(analysis)) if steps.height > 1 else None
+        wanted += [
+            (
+                "Distribution",
+                "How many requests took no longer; each further nine takes the same room.",
+                lambda ax: plots_run.percentiles(ax, curves or plots_run.spread(requests)),
+                (6.6, 4.2),
+            ),
+            (
+                "Response times over time",
+                "Brighter: more requests. Shows pauses, drift and several modes.",
+                lambda ax: plots_run.heat_map(ax, requests),
+                (6.6, 4.2),
+            ),
+            (
+                "Rates, backlog, errors and lag over time",
+                "In flight is what the target still owed at the end of each second.",
+                lambda ax: plots_run.timeline(ax, analysis.seconds),
+                (6.6, 5.0),
+            ),
+        ]
+    return [(name, what, svg(draw, size, name)) for name, what, draw, size in wanted]
+
+
+def telling_steps(analysis: Analysis) -> list[int]:
+    """Return the labels of up to four steps worth comparing: the lowest, half-way, the last stable, the first not."""
+    ordered = analysis.steps.sort("rate", maintain_order=True)
+    stable = [row["step"] for row in ordered.iter_rows(named=True) if row["verdict"] == "stable"]
+    others = [step for step in ordered["step"] if step not in stable]
+    chosen = [*stable[:1], *stable[len(stable) // 2 : len(stable) // 2 + 1], *stable[-1:], *others[:1]]
+    return list(dict.fromkeys(chosen))
+
+
+def svg(draw: "Callable[[Axes], object]", size: tuple[float, float], title: str) -> Markup:
+    """Draw a picture as SVG that takes text and frames from the colour of the page."""
+    text = io.StringIO()
+    with rc_context(_STYLE):
+        plots.figure(draw, size=size).savefig(text, format="svg", dpi=110, metadata={"Date": None})
+    drawn = text.getvalue()
+    drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor").replace(plots.BLUE, "var(--mark)")
+    drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
+    drawn = re.sub(r'(?<=[\s"])width="[\d.]+pt"', "", drawn, count=1)
+    drawn = re.sub(r'(?<=[\s"])height="[\d.]+pt"', "", drawn, count=1)
+    label = f'<svg role="img" aria-label="{Markup.escape(title)}" '
+    return Markup(label + drawn.removeprefix("<svg "))  # made by matplotlib, which escapes all text

@@ -1,0 +1,93 @@
+"""Arrivals that are not even: by chance, or as the log had them. Pure values, as all schedules.
+
+A server that copes with a request every 10 ms may not cope with a hundred a second that come as visitors do: by
+chance (Poisson), or in the bursts that the log recorded.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from logreplay.replay.schedule import Instants, Pacer, Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Poisson:
+    """Independent visitors: exponentially distributed gaps, at the rate of a profile.
+
+    With unit exponentials summed to ``S``, request ``k`` is due when the profile has asked for ``S(k)`` requests; for
+    a constant rate that is the Poisson process, for others the one whose rate follows the profile (Çinlar's method of
+    time rescaling; https://en.wikipedia.org/wiki/Poisson_point_process#Inhomogeneous_Poisson_point_process). How many
+    requests come in a given time is itself by chance.
+
+    Attributes:
+        profile: rate over time.
+        seed: the same seed gives the same instants.
+    """
+
+    profile: Profile
+    seed: int = 0
+
+    @property
+    def rate(self) -> float:
+        return self.profile.rate
+
+    @property
+    def duration(self) -> float | None:
+        return self.profile.duration
+
+    def pacer(self) -> Pacer:
+        random = np.random.default_rng(self.seed)
+        reached = 0.0
+
+        def pace(starts: Instants) -> Instants:
+            nonlocal reached
+            counts = reached + np.cumsum(random.standard_exponential(len(starts)))
+            reached = counts[-1] if len(counts) else reached
+            due = self.profile.when(counts)
+            return np.asarray(np.rint(due[np.isfinite(due)] * 1e9), np.int64)
+
+        return pace
+
+
+@dataclass(frozen=True, slots=True)
+class LogTimes:
+    """The log's own times, all of its bursts and gaps, faster or slower.
+
+    The first request is due at once. One whose start is not known is due together with the one before it, and so
+    is one that the log has out of order.
+
+    Attributes:
+        speed: 2: in half the time.
+        rate: requests per second that will come out on average; 0 where nobody counted before.
+
+    Raises:
+        ValueError: speed is not above 0.
+    """
+
+    speed: float = 1.0
+    rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.speed < float("inf"):
+            raise ValueError(f"speed must be above 0, got {self.speed!r}")
+
+    @property
+    def duration(self) -> float | None:
+        return None
+
+    def pacer(self) -> Pacer:
+        last = elapsed = 0
+
+        def pace(starts: Instants) -> Instants:
+            nonlocal last, elapsed
+            if not last:
+                known = starts[starts > 0]
+                last = int(known[0]) if len(known) else 0
+            instants = np.maximum.accumulate(np.concatenate(([last], starts)))
+            offsets = elapsed + instants[1:] - last
+            if len(starts):
+                last, elapsed = int(instants[-1]), int(offsets[-1])
+            return np.asarray(np.rint(offsets * (1000 / self.speed)), np.int64)
+
+        return pace
