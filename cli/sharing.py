@@ -1,13 +1,16 @@
 """Who sends: this process, several of this machine, or a cluster."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from logreplay.cli.sending import Sending
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from logreplay.replay.engine import Replayer
+    from logreplay.replay.places import Place
     from logreplay.replay.results import Results
     from logreplay.replay.sender import Sender
     from logreplay.replay.watch import Watch
@@ -37,11 +40,24 @@ async def replayer(
                 watch.stop = engine.stop
             yield engine
         return
-    from logreplay.replay.places import processes
     from logreplay.replay.shards import Shards
 
-    places = processes(sending.workers or 1)
-    async with Shards(places, sender, results, limits=sending.limits, watch=watch) as shards:
-        if watch:
-            watch.stop = shards.stop
-        yield shards
+    with closing(results), _places(sending) as places:
+        async with Shards(places, sender, results, limits=sending.limits, watch=watch) as shards:
+            if watch:
+                watch.stop = shards.stop
+            yield shards
+
+
+@contextmanager
+def _places(sending: Sending) -> "Iterator[Sequence[Place]]":
+    """Where the shards run."""
+    if sending.cluster is None:
+        from logreplay.replay.places import processes
+
+        yield processes(sending.workers or 1)
+        return
+    from logreplay.replay.cluster import cluster_client, workers
+
+    with cluster_client(sending.cluster) as client:
+        yield workers(client, sending.workers)

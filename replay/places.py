@@ -74,7 +74,7 @@ class PipeLine:
 class ProcessPlace:
     """A process of this machine."""
 
-    lead_s = 0.1
+    lead_s = 0.5
 
     def __init__(self) -> None:
         ours, self._theirs = get_context("spawn").Pipe()

@@ -33,6 +33,8 @@ from logreplay.replay.watch import Watch
 BEAT_S: Final = 0.25
 ALIVE_S: Final = 2.0
 """How often a director says that it is there."""
+LISTEN_S: Final = 5.0
+"""How long to listen at a time; something is said more often than this."""
 FORSAKEN_S: Final = 20.0
 """Silence after which a shard takes its director for dead."""
 
@@ -312,7 +314,7 @@ class _Shard:
         heard = time.monotonic()
         while not self._over:
             try:
-                order = self._line.receive(1.0)
+                order = self._line.receive(LISTEN_S)
             except (OSError, EOFError):
                 order = Leave()
             if order is None and time.monotonic() - heard > FORSAKEN_S:

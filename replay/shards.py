@@ -33,6 +33,7 @@ from logreplay.replay.sender import Sender
 from logreplay.replay.shard import (
     ALIVE_S,
     BEAT_S,
+    LISTEN_S,
     Alive,
     Begin,
     Brief,
@@ -296,12 +297,12 @@ class Shards:
         """In a thread for each shard: take in what it says; what a lost one still said, too."""
         while not member.left:
             try:
-                message = member.place.line.receive(0.5)
+                message = member.place.line.receive(LISTEN_S)
             except (OSError, EOFError):
                 message = None
                 wait([member.future], _LAST_WORD_S)  # it knows better why
                 self._doom(member, "it hung up")
-            if message is None and member.doomed:
+            if member.doomed and message in (None, Alive()):
                 break
             if isinstance(message, Report):
                 self._take_in(member, message)
