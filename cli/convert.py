@@ -3,14 +3,17 @@
 import json
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
+from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import on_terminal
 
 if TYPE_CHECKING:
-    from logreplay.parsers.convert import ConvertReport
+    from rich.progress import Progress
+
+    from logreplay.parsers.report import ConvertReport
 
 
 @click.command()
@@ -19,11 +22,41 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     metavar="CSV",
-    help="Where to write; - is standard output. Default: access.log → access.csv in the current folder.",
+    help="Where to write; - is standard output. Default: access.log → access.csv in the current folder. The ending may "
+    "be .csv, .csv.gz, .csv.zst or .parquet.",
 )
-@click.option("-f", "--format", "format_", default="auto", show_default=True, help="Format of the logs.")
-@click.option("--timezone", default="", metavar="ZONE", help="Of stamps that carry no offset, such as Europe/Berlin.")
-@click.option("--rejects", type=click.Path(path_type=Path), help="Where to keep lines that became no row.")
+@click.option(
+    "-f",
+    "--format",
+    "format_",
+    default="auto",
+    show_default=True,
+    metavar="FORMAT",
+    help="A name (see below), a log_format or LogFormat string, or nginx.conf#name.",
+)
+@click.option(
+    "--to", type=click.Choice(["csv", "parquet", "pias"]), help="Kind of output, if its ending does not say it."
+)
+@click.option("--timezone", default="", metavar="ZONE", help="Of stamps without offset, as Europe/Berlin. [UTC]")
+@click.option("--time-unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Of the durations in the log.")
+@click.option("--stamped", type=click.Choice(["start", "end"]), help="What its stamps mean: start or end of a request.")
+@click.option("--since", default="", metavar="TIME", help="Only requests that start at or after, ISO 8601.")
+@click.option("--until", default="", metavar="TIME", help="Only requests that start before.")
+@click.option("--match", default="", metavar="REGEX", help="Only targets that contain this.")
+@click.option("--exclude", default="", metavar="REGEX", help="No targets that contain this.")
+@click.option("--status", default="", metavar="LIST", help="Only these: 200,3xx,500-504.")
+@click.option("--method", default="", metavar="LIST", help="Only these: GET,HEAD.")
+@click.option("--client", default="", metavar="LIST", help="Only these addresses and networks: 10.0.0.7,10.1.0.0/16.")
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace query values, users, addresses and bodies, the same by the same, in their length.",
+)
+@click.option(
+    "--rejects", type=click.Path(path_type=Path), metavar="PATH", help="Where to keep lines that became no row."
+)
+@click.option("--strict", is_flag=True, help="Stop at the first rejected line.")
+@click.option("--max-rejects", metavar="N|P%", help="Fail if more lines than this are rejected.")
 @click.option("--force", is_flag=True, help="Overwrite existing results.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON on standard output.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
@@ -31,44 +64,91 @@ def convert(
     logs: tuple[str, ...],
     output: str | None,
     format_: str,
+    to: str | None,
     timezone: str,
+    time_unit: str | None,
+    stamped: Literal["start", "end"] | None,
+    since: str,
+    until: str,
+    match: str,
+    exclude: str,
+    status: str,
+    method: str,
+    client: str,
+    redact: bool,
     rejects: Path | None,
+    strict: bool,
+    max_rejects: str | None,
     force: bool,
     as_json: bool,
     quiet: bool,
-) -> None:
+) -> int:
     """Convert access logs to the normalized CSV that the other commands read.
 
-    Several logs become one CSV in order of time. Lines that cannot be replayed, or not be understood, are counted by
-    reason and kept in a .rejects file beside the CSV.
+    Several logs become one CSV in order of time; plain, gz, bz2, xz and zst are told apart by content, and - is
+    standard input. Lines that cannot be replayed, or not be understood, are counted by reason and kept in a .rejects
+    file beside the CSV: number, reason, tab, the line.
+
+    The format is found by content. Names for -f: combined, common, vhost_combined, combinedio, nginx-main,
+    nginx-combined-timed (with $request_time), nginx-ingress, npm, npmplus, apache-combined-us (with %D),
+    apache-combined-s-us (with %T/%D), json, ltsv, w3c, cloudfront, caddy, traefik, traefik-clf, envoy, envoy-json,
+    haproxy, aws-alb, aws-elb, aws-s3, atlassian, bitbucket, pias, urls; an unknown name prints all.
 
     \b
-    Example:
+    Examples:
       logreplay convert access.log.1.gz access.log -o access.csv
+      logreplay convert access.log -f /etc/nginx/nginx.conf#timed
+      logreplay convert access.log -f '$remote_addr [$time_local] "$request" $status $request_time'
     """
     from logreplay.parsers.convert import ConvertOptions, output_for
     from logreplay.parsers.convert import convert as convert_logs
+    from logreplay.parsers.filters import Filter
+    from logreplay.parsers.intake import Limit, TooManyRejects
 
-    target = output or str(output_for(logs[0]))
+    target = output or str(output_for(logs[0], to or ""))
     if as_json and target == "-":
         raise click.UsageError("--json and -o - both want standard output; choose one")
-    options = ConvertOptions(format=format_, timezone=timezone, rejects=rejects, force=force)
-    if quiet:
-        report = convert_logs(logs, target, options)
-    else:
-        with _Bar() as bar:
+    try:
+        limit = Limit(count=0) if strict else Limit.read(max_rejects) if max_rejects else Limit()
+    except ValueError:
+        raise click.UsageError(
+            f"--max-rejects {max_rejects!r}: write a number of lines, or a share such as 2%"
+        ) from None
+    options = ConvertOptions(
+        format=format_,
+        timezone=timezone,
+        time_unit=time_unit or "",
+        stamped=stamped or "",
+        filter=Filter(since, until, match, exclude, status, method, client),
+        redact=redact,
+        limit=limit,
+        to=to or "",
+        rejects=rejects,
+        force=force,
+    )
+    try:
+        with _Bar(shown=not quiet and on_terminal()) as bar:
             report = convert_logs(logs, target, options, bar.update)
+    except TooManyRejects as error:
+        click.echo(f"Error: {error}", err=True)
+        return Exit.CONDITION
     if as_json:
         click.echo(json.dumps(report.summary()))
     if not quiet:
         _tell(report)
+    return Exit.OK
 
 
 def _tell(report: "ConvertReport") -> None:
-    click.echo(f"format: {report.format} ({report.share:.1%} of the sampled lines fit)", err=True)
+    share = "all" if report.share == 1 else f"{report.share:.1%}"
+    click.echo(f"format: {report.format} ({share} of the sampled lines fit)", err=True)
+    several = len({name for name, _, _ in report.first_bad}) > 1
     for reason, count in report.reasons.most_common():
-        places = [f"{name}:{number}" for name, number, why in report.first_bad if why == reason]
-        click.echo(f"{count:>10,} {reason}" + (f" (first: {', '.join(places)})" if places else ""), err=True)
+        places = [
+            f"{name}:{number}" if several else f"{number}" for name, number, why in report.first_bad if why == reason
+        ]
+        more = ", …" if count > len(places) else ""
+        click.echo(f"{count:>10,} {reason} (line {', '.join(places)}{more})", err=True)
     for note in report.notes:
         click.echo(f"note: {note}", err=True)
     click.echo(report.sentence(), err=True)
@@ -77,34 +157,35 @@ def _tell(report: "ConvertReport") -> None:
 
 
 class _Bar:
-    """A progress bar on a terminal, for what takes longer than a second."""
+    """A progress bar, for what takes longer than a second."""
 
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._progress = Progress(
-            TextColumn("converting"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %  {task.fields[lines]:,} lines"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._task = self._progress.add_task("convert", total=None, lines=0)
-        self._started = False
+    def __init__(self, *, shown: bool) -> None:
+        self._shown = shown
         self._begin = monotonic()
+        self._progress: Progress | None = None
 
     def __enter__(self) -> "_Bar":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._started:
+        if self._progress:
             self._progress.stop()
 
     def update(self, done: int, total: int, lines: int) -> None:
         """Show bytes read of all bytes, and lines."""
-        if not self._started and on_terminal() and monotonic() - self._begin > 1:
-            self._progress.start()
-            self._started = True
-        self._progress.update(self._task, completed=done, total=total or None, lines=lines)
+        if not self._shown or monotonic() - self._begin < 1:
+            return
+        if self._progress is None:
+            self._progress = _started()
+            self._progress.add_task("converting", lines="")
+        self._progress.update(self._progress.task_ids[0], completed=done, total=total or None, lines=f"{lines:,} lines")
+
+
+def _started() -> "Progress":
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("converting"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[lines]}"))
+    progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+    progress.start()
+    return progress

@@ -1,5 +1,7 @@
 """The options of every command that sends: where to, how, and within what limits."""
 
+import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -8,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from logreplay.cli.calibrate import ceiling
 from logreplay.cli.values import Duration, Late, Methods
 
 if TYPE_CHECKING:
@@ -42,6 +45,17 @@ class Sending:
 
         return Limits(self.max_in_flight, self.late)
 
+    def processes(self, rate: float) -> int:
+        """How many processes of this machine send, for the highest rate of a run, requests/s.
+
+        As many as were asked for; else as many as it takes, if it is known what one can do (``calibrate``); but a core
+        is left to what else must run.
+        """
+        if self.workers is not None or self.cluster:
+            return self.workers or 1
+        can = ceiling()
+        return max(1, min(len(os.sched_getaffinity(0)) - 1, math.ceil(rate / can))) if can else 1
+
     async def ready(
         self, target: str, output: Path, *, rate: float, duration: float | None
     ) -> "tuple[Callable[[], Sender], list[Finding]]":
@@ -62,8 +76,9 @@ class Sending:
         from logreplay.replay import preflight
 
         endpoint = await self.endpoint(target)
-        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive, self.workers or 1)
-        findings = preflight.machine(demand, output)
+        processes = self.processes(rate)
+        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes)
+        findings = preflight.machine(demand, output, ceiling() if processes == 1 and not self.cluster else None)
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
         findings += await preflight.answers(self.sender_to(endpoint), endpoint)
@@ -123,7 +138,12 @@ _OPTIONS = (
     click.option(
         "--sender", type=click.Choice(["wire", "aiohttp"]), default="wire", help="HTTP client; default: wire."
     ),
-    click.option("--workers", type=click.IntRange(1), metavar="N", help="Send from N processes; default: from one."),
+    click.option(
+        "--workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Processes that send; default: as many as the rate needs.",
+    ),
     click.option(
         "--cluster",
         metavar="ADDRESS",

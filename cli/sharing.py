@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def replayer(
-    sending: Sending, sender: "Callable[[], Sender]", results: "Results", watch: "Watch | None" = None
+    sending: Sending,
+    sender: "Callable[[], Sender]",
+    results: "Results",
+    watch: "Watch | None" = None,
+    *,
+    rate: float,
+    closed: bool = False,
 ) -> "AsyncIterator[Replayer]":
     """What runs plans as the options ask for, until the block ends.
 
@@ -27,35 +33,38 @@ async def replayer(
         sender: makes senders.
         results: takes the rows; closed at the end.
         watch: looks at the exchanges; is told how to stop.
+        rate: requests/s, the highest of the run.
+        closed: plans are closed loops.
 
     Raises:
         LogreplayError: a process or the cluster cannot be had.
     """
-    if sending.workers in (None, 1) and sending.cluster is None:
+    processes = sending.processes(rate)
+    if processes == 1 and not sending.cluster:
         from logreplay.replay.engine import Engine
 
         trace = watch.see if watch and watch.needed else None
-        async with Engine(sender(), results, limits=sending.limits, trace=trace) as engine:
+        async with Engine(sender(), results, limits=sending.limits, trace=trace, closed=closed) as engine:
             if watch:
                 watch.stop = engine.stop
             yield engine
         return
     from logreplay.replay.shards import Shards
 
-    with closing(results), _places(sending) as places:
-        async with Shards(places, sender, results, limits=sending.limits, watch=watch) as shards:
+    with closing(results), _places(sending, processes) as places:
+        async with Shards(places, sender, results, limits=sending.limits, watch=watch, closed=closed) as shards:
             if watch:
                 watch.stop = shards.stop
             yield shards
 
 
 @contextmanager
-def _places(sending: Sending) -> "Iterator[Sequence[Place]]":
+def _places(sending: Sending, count: int) -> "Iterator[Sequence[Place]]":
     """Where the shards run."""
     if sending.cluster is None:
         from logreplay.replay.places import processes
 
-        yield processes(sending.workers or 1)
+        yield processes(count)
         return
     from logreplay.replay.cluster import cluster_client, workers
 

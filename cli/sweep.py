@@ -116,7 +116,7 @@ def sweep_into(
         path = folder / "results.csv"
         sender, findings = await sending.ready(target, path, rate=max(rates), duration=len(rates) * duration)
         async with (
-            replayer(sending, sender, ResultLog(path, force=True)) as engine,
+            replayer(sending, sender, ResultLog(path, force=True), rate=max(rates)) as engine,
             stopped_by(stop, engine),
         ):
             outcomes = await run_steps(

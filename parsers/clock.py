@@ -10,18 +10,18 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-Kind = Literal["clf", "iso", "epoch", "pattern", "none"]
+Kind = Literal["clf", "iso", "epoch", "pattern", "any", "none"]
 
 SECOND: Final = 1_000_000
 """Microseconds."""
 
 _DAY: Final = 86_400 * SECOND
 _CLF: Final = (
-    r"^\s*([0-9]{1,2}/[A-Za-z]{3}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2})"
-    r"(?:\.([0-9]{1,9}))? ?(Z|[+-][0-9]{2}:?[0-9]{2})?\s*$"
+    r"^\s*\[?([0-9]{1,2}/[A-Za-z]{3}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2})"
+    r"(?:\.([0-9]{1,9}))? ?(Z|[+-][0-9]{2}:?[0-9]{2})?\]?\s*$"
 )
 _ISO: Final = (
-    r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})"
+    r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt \t]([0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:[.,]([0-9]{1,9}))? ?(Z|z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?\s*$"
 )
 _TWO_DIGITS: Final = np.frombuffer("".join(f"{n:02}" for n in range(100)).encode(), np.uint8).reshape(100, 2)
@@ -33,11 +33,13 @@ class Stamp:
 
     Attributes:
         kind: ``clf`` (``20/Nov/2026:23:30:37 +0530``), ``iso`` (ISO 8601, also with a blank and a decimal comma),
-            ``epoch`` (a number), ``pattern`` (as strftime, see ``pattern``), ``none`` (the log has no times).
+            ``epoch`` (a number), ``pattern`` (as strftime, see ``pattern``), ``any`` (one of the first three, each
+            value by itself; the unit of an epoch by its size), ``none`` (the log has no times).
         at: the server stamps a request when it begins (``start``) or when it is done (``end``).
         unit: of an epoch, in microseconds.
         pattern: for ``pattern``, in the words of Rust's chrono.
         zone: what stamps without an offset mean where the format's own rules say it, else empty.
+        day: the date of all stamps, where they hold only the time of day.
     """
 
     kind: Kind
@@ -45,6 +47,7 @@ class Stamp:
     unit: int = SECOND
     pattern: str = ""
     zone: str = ""
+    day: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,14 @@ class Instants:
         us: microseconds since 1970, UTC; null where the text is no time.
         whole: the stamp has no digits below a second.
         naive: how many carried no zone.
+        fold: for a stamp without zone in an hour that its clock ran through twice, what the second pass is later by,
+            microseconds (``us`` is the first pass); else 0. None: 0 for all.
     """
 
     us: pl.Series
     whole: pl.Series
     naive: int
+    fold: pl.Series | None = None
 
 
 def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
@@ -70,22 +76,28 @@ def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
         stamp: how they are written.
         zone: IANA name, for stamps that carry no offset and whose format does not say what they mean.
     """
-    zone = zone or stamp.zone or "UTC"
+    zone = stamp.zone or zone or "UTC"
     if stamp.kind == "none":
-        return Instants(pl.zeros(len(text), pl.Int64, eager=True), pl.repeat(True, len(text), eager=True), 0)
+        return Instants(pl.zeros(len(text), pl.Int64, eager=True), pl.repeat(False, len(text), eager=True), 0)
+    if stamp.day:
+        text = stamp.day + "T" + text
+    if stamp.kind == "any":
+        return _any(text, zone)
     if stamp.kind == "epoch":
         us = _epoch(text, stamp.unit)
         whole = text.str.contains(".", literal=True).not_() if stamp.unit == SECOND else None
         return Instants(us, pl.repeat(False, len(text), eager=True) if whole is None else whole, 0)
     if stamp.kind == "pattern":
         return _by_pattern(text, stamp.pattern, zone)
-    distinct = text.unique(maintain_order=True)
-    if len(distinct) > len(text) // 2 and len(text) > 1000:
+    assert stamp.kind in ("clf", "iso")
+    new = (text != text.shift(1)).fill_null(True)
+    runs = text.filter(new)
+    if len(runs) > len(text) // 2:
         return _read_distinct(text, stamp.kind, zone)
-    known = _read_distinct(distinct, stamp.kind, zone)
-    table = pl.DataFrame({"text": distinct, "us": known.us, "whole": known.whole})
-    rows = text.rename("text").to_frame().join(table, on="text", how="left", maintain_order="left")
-    return Instants(rows["us"], rows["whole"].fill_null(True), known.naive)
+    known = _read_distinct(runs, stamp.kind, zone)
+    run = new.cast(pl.UInt32).cum_sum() - 1
+    fold = None if known.fold is None else known.fold.gather(run)
+    return Instants(known.us.gather(run), known.whole.gather(run), known.naive, fold)
 
 
 def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
@@ -98,11 +110,13 @@ def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
         fraction, offset = parts["3"], parts["4"]
     local = moment.str.to_datetime(pattern, time_unit="us", strict=False)
     us = local.to_physical() - _offset(offset)
-    naive = offset.is_null() & local.is_not_null()
+    naive, fold = offset.is_null() & local.is_not_null(), None
     if naive.any():
-        us = us.zip_with(~naive, _in_zone(local, zone).to_physical())
+        here, twice = _in_zone(local, zone)
+        us = us.zip_with(~naive, here)
+        fold = twice * naive.cast(pl.Int64) if (twice != 0).any() else None
     micros = fraction.str.slice(0, 6).str.pad_end(6, "0").cast(pl.Int64, strict=False)
-    return Instants(us + micros.fill_null(0), fraction.is_null(), int(naive.sum()))
+    return Instants(us + micros.fill_null(0), fraction.is_null(), int(naive.sum()), fold)
 
 
 def _offset(text: pl.Series) -> pl.Series:
@@ -114,17 +128,22 @@ def _offset(text: pl.Series) -> pl.Series:
     return (minutes.zip_with((digits["1"] != "-").fill_null(True), -minutes) * (60 * SECOND)).fill_null(0)
 
 
-def _in_zone(local: pl.Series, zone: str) -> pl.Series:
-    """Wall-clock times of a zone → UTC.
+def _in_zone(local: pl.Series, zone: str) -> tuple[pl.Series, pl.Series]:
+    """Wall-clock times of a zone → microseconds UTC, and what a second pass of that hour is later by (mostly 0).
 
-    The hour that a clock runs through twice is taken as its first pass; an instant that the zone's clock skips is
-    read with the offset in force before the change, as clocks that were set late would show it.
+    An instant that the zone's clock skips is read with the offset in force before the change, as clocks that were set
+    late would show it.
     """
-    frame = local.to_frame("t")
-    here = pl.col("t").dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
-    before = (pl.col("t") - pl.duration(hours=1)).dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
-    utc = pl.coalesce(here, before + pl.duration(hours=1)).dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return frame.select(utc).to_series()
+
+    def utc(moment: pl.Expr, ambiguous: Literal["earliest", "latest"]) -> pl.Expr:
+        there = moment.dt.replace_time_zone(zone, ambiguous=ambiguous, non_existent="null")
+        return there.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+
+    hour = pl.duration(hours=1)
+    first, second = utc(pl.col("t"), "earliest"), utc(pl.col("t"), "latest")
+    skipped = utc(pl.col("t") - hour, "earliest") + hour
+    frame = local.to_frame("t").select(us=pl.coalesce(first, skipped), fold=(second - first))
+    return frame["us"].to_physical(), frame["fold"].dt.total_microseconds().fill_null(0)
 
 
 def _epoch(text: pl.Series, unit: int) -> pl.Series:
@@ -133,14 +152,36 @@ def _epoch(text: pl.Series, unit: int) -> pl.Series:
     return us.set(~us.is_between(-62_135_596_800 * SECOND, 253_402_300_799 * SECOND), None).cast(pl.Int64)
 
 
+def _any(text: pl.Series, zone: str) -> Instants:
+    """Each value by what it looks like."""
+    epoch = text.str.extract(r"^([0-9]{9,19}(?:\.[0-9]+)?)$")
+    number = epoch.cast(pl.Float64, strict=False)
+    scale = pl.select(
+        pl.when(number < 1e11).then(SECOND).when(number < 1e14).then(1000).when(number < 1e17).then(1).otherwise(1e-3)
+    ).to_series()
+    clf, iso = read(text, Stamp("clf"), zone), read(text, Stamp("iso"), zone)
+    us = pl.select(pl.coalesce(clf.us, iso.us, (number * scale).round().cast(pl.Int64, strict=False))).to_series()
+    whole_epoch = (number < 1e11) & ~epoch.str.contains(".", literal=True)
+    whole = (clf.us.is_not_null() & clf.whole) | (iso.us.is_not_null() & iso.whole) | whole_epoch.fill_null(False)
+    folds = [part.fold for part in (clf, iso) if part.fold is not None]
+    fold = pl.select(pl.max_horizontal(folds)).to_series() if folds else None
+    return Instants(us, whole, clf.naive + iso.naive, fold)
+
+
 def _by_pattern(text: pl.Series, pattern: str, zone: str) -> Instants:
-    whole = "f" not in pattern
-    zoned = "%z" in pattern or "%:z" in pattern or "%#z" in pattern
-    moment = text.str.to_datetime(pattern, time_unit="us", strict=False, time_zone="UTC" if zoned else None)
+    """By patterns as of chrono, the first of several (between ``|``) that fits."""
+    digits = pl.repeat("f" in pattern, len(text), eager=True)
+    whole = ~digits if "%.f" not in pattern else ~text.str.contains(".", literal=True).fill_null(False)
+    zoned = "%z" in pattern
+    found = [
+        text.str.to_datetime(one, time_unit="us", strict=False, time_zone="UTC" if zoned else None)
+        for one in pattern.split("|")
+    ]
+    moment = pl.select(pl.coalesce(found)).to_series()
     if zoned:
-        return Instants(moment.to_physical(), pl.repeat(whole, len(text), eager=True), 0)
-    us = _in_zone(moment, zone).to_physical()
-    return Instants(us, pl.repeat(whole, len(text), eager=True), int(moment.is_not_null().sum()))
+        return Instants(moment.to_physical(), whole, 0)
+    us, fold = _in_zone(moment, zone)
+    return Instants(us, whole, int(moment.is_not_null().sum()), fold if (fold != 0).any() else None)
 
 
 def columns(us: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -149,11 +190,14 @@ def columns(us: pl.Series) -> tuple[pl.Series, pl.Series]:
     Digits are put in place by table look-up: a strftime of every row would take as long as all the rest.
     """
     values = us.to_numpy()
-    days, rest = np.divmod(values, _DAY)
+    days = values // _DAY
     one_day = len(days) and days.min() == days.max()
     distinct, which = (days[:1], np.zeros(len(days), np.int64)) if one_day else np.unique(days, return_inverse=True)
     names = pl.Series("date", distinct.astype("datetime64[D]").astype(str), pl.String)
-    seconds, micros = np.divmod(rest, SECOND)
+    rest = values - days * _DAY
+    whole = rest // SECOND
+    micros = (rest - whole * SECOND).astype(np.uint32)
+    seconds = whole.astype(np.uint32)
     text = np.full((len(values), 15), ord(":"), np.uint8)
     text[:, 8] = ord(".")
     for place, number in (

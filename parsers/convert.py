@@ -2,33 +2,31 @@
 
 import errno
 import os
-import shutil
 import sys
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from tempfile import gettempdir
+from typing import BinaryIO, Literal
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from logreplay.parsers import clock
-from logreplay.parsers.detect import detect
+from logreplay.parsers import clock, deliver
+from logreplay.parsers.detect import Reading, detect
+from logreplay.parsers.filters import Filter
+from logreplay.parsers.intake import Intake, Limit, Progress, TooManyRejects
 from logreplay.parsers.layouts import Format
 from logreplay.parsers.order import Sorter
-from logreplay.parsers.reader import Block, Source
+from logreplay.parsers.reader import Source
 from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
-from logreplay.parsers.rows import Parsed, parse
-from logreplay.parsers.spread import Spreader
+from logreplay.parsers.redact import Redactor
+from logreplay.parsers.report import ConvertReport
 
-FIRST_SHOWN: Final = 5
-"""Bad lines that a report names."""
-
-Progress = Callable[[int, int, int], None]
-"""Told bytes read, bytes in all (0: not known) and lines read."""
+SCRAMBLED = 0.01
+"""Share of rows going back in time above which the user is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,87 +34,34 @@ class ConvertOptions:
     """How to convert.
 
     Attributes:
-        format: ``auto``, or the name of a built-in format.
+        format: ``auto``, a name, a ``log_format`` or ``LogFormat`` string, or ``nginx.conf#name``.
         timezone: IANA name, for stamps that carry no zone; empty: UTC.
-        rejects: where to keep lines that became no row; None: beside the output, `.rejects` for its ending.
+        time_unit: of durations, ``s``, ``ms``, ``us`` or ``ns``; empty: as the format says.
+        stamped: what stamps mean, ``start`` or ``end`` of a request; empty: as the format says.
+        filter: which rows to keep.
+        redact: replace query values, users and addresses.
+        limit: how many lines may be rejected.
+        to: ``csv``, ``parquet`` or ``pias``; empty: by the ending of the output's name.
+        rejects: where to keep lines that became no row; None: beside the output, ``.rejects`` for its ending.
         force: overwrite existing results.
     """
 
     format: str = "auto"
     timezone: str = ""
+    time_unit: str = ""
+    stamped: Literal["", "start", "end"] = ""
+    filter: Filter = field(default_factory=Filter)
+    redact: bool = False
+    limit: Limit = field(default_factory=Limit)
+    to: str = ""
     rejects: Path | None = None
     force: bool = False
 
 
-@dataclass(slots=True)
-class ConvertReport:
-    """What became of every line: ``lines = converted + unreplayable + rejected + blank``.
-
-    Attributes:
-        reasons: why lines became no row, with counts.
-        first_bad: the first few of them: ``(file, line number, reason)``.
-        format: the name of the format; several joined by ``+``.
-        share: of the sample's lines that fit.
-        server: who wrote the log.
-        resolution_s: of the start times, seconds.
-        first: earliest start, ISO 8601 UTC; empty if there is none.
-        last: latest start.
-        output: path of the CSV; ``-``: standard output.
-        rejects: path of the reject file; empty if there are none.
-        notes: what the user should know about the times, units and sizes.
-    """
-
-    lines: int = 0
-    converted: int = 0
-    unreplayable: int = 0
-    rejected: int = 0
-    blank: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    first_bad: list[tuple[str, int, str]] = field(default_factory=list)
-    format: str = ""
-    share: float = 0.0
-    server: str = "unknown"
-    resolution_s: float = 1.0
-    first: str = ""
-    last: str = ""
-    output: str = ""
-    rejects: str = ""
-    notes: list[str] = field(default_factory=list)
-
-    def sentence(self) -> str:
-        """The accounting line, after checking it."""
-        total = self.converted + self.unreplayable + self.rejected + self.blank
-        if self.lines != total:
-            raise AssertionError(f"{self.lines} lines, but {total} accounted for")
-        return (
-            f"{self.lines:,} lines = {self.converted:,} converted + {self.unreplayable:,} unreplayable"
-            f" + {self.rejected:,} rejected + {self.blank:,} blank"
-        )
-
-    def summary(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
-        return {
-            "lines": self.lines,
-            "converted": self.converted,
-            "unreplayable": self.unreplayable,
-            "rejected": self.rejected,
-            "blank": self.blank,
-            "reasons": dict(self.reasons.most_common()),
-            "format": self.format,
-            "server": self.server,
-            "resolution_s": self.resolution_s,
-            "first": self.first,
-            "last": self.last,
-            "output": self.output,
-            "rejects": self.rejects,
-            "notes": self.notes,
-        }
-
-
-def output_for(log: str | Path) -> Path:
+def output_for(log: str | Path, to: str = "") -> Path:
     """Where a log goes without ``-o``: ``logs/access.log.1.gz`` → ``access.csv`` in the current folder."""
     name = Path(log).name if str(log) != "-" else "stdin"
-    return Path(name.split(".")[0] or "access").with_suffix(".csv")
+    return Path(f"{name.split('.')[0] or 'access'}.{to or 'csv'}")
 
 
 def convert(
@@ -132,7 +77,7 @@ def convert(
 
     Args:
         paths: plain or compressed (gzip, bzip2, xz, zstd: told by content); ``-`` is standard input.
-        output: the CSV to make; ``-`` is standard output.
+        output: the file to make; ``-`` is standard output.
         options: how.
         progress: told about once a block.
 
@@ -140,74 +85,114 @@ def convert(
         The account of every line.
 
     Raises:
-        LogreplayError: no such file, empty or not an access log, output exists or cannot be written, disk full.
+        LogreplayError: no such file, empty or not an access log, an option that cannot be read, output exists or
+            cannot be written, disk full.
+        TooManyRejects: more lines were rejected than the options allow; the reject file is kept.
     """
     options = options or ConvertOptions()
     target = None if str(output) == "-" else Path(output)
-    rejects = options.rejects or (target or Path("stdin")).with_suffix(".rejects")
-    for path in (target, rejects):
-        if path is not None and path.exists() and not options.force:
-            raise LogreplayError(f"{path}: exists already; choose another name with -o, or overwrite it with --force")
     with ExitStack() as stack:
-        sources = [Source(path) for path in paths]
-        for source in sources:
-            stack.callback(source.close)
-        job = _Job(sources, target, rejects, options, progress)
+        sources = open_logs(paths, options, stack)
+        job = _Job(sources, target, options)
+        stack.callback(job.tidy_up)
         try:
-            job.run()
-            return job.report
+            return job.run(progress)
         except OSError as error:
-            where = target or "standard output"
+            where = error.filename or target or "standard output"
             if error.errno == errno.ENOSPC:
                 advice = "nothing was kept; free some space, or choose another disk with -o"
-                raise LogreplayError(f"{where}: disk full: {advice}") from None
-            raise LogreplayError(f"{where}: cannot be written: {error.strerror}") from None
-        finally:
-            job.tidy_up()
+                raise LogreplayError(f"{target or 'standard output'}: disk full: {advice}") from None
+            if isinstance(error, BrokenPipeError):
+                raise
+            name = str(target) if str(where).endswith(".part") else where
+            raise LogreplayError(f"{name}: cannot be written: {error.strerror}") from None
+        except TooManyRejects:
+            job.keep_rejects()
+            raise
+
+
+def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitStack) -> list[Source]:
+    """Open logs, to be closed with the stack, after a look at the options.
+
+    Raises:
+        LogreplayError: a log cannot be read, or the time zone is not known.
+    """
+    if options.timezone:
+        try:
+            ZoneInfo(options.timezone)
+        except (ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError
+            raise LogreplayError(_bad_zone(options.timezone)) from None
+        except KeyError:
+            raise LogreplayError(_bad_zone(options.timezone)) from None
+    sources = []
+    for path in paths:
+        sources.append(Source(path))
+        stack.callback(sources[-1].close)
+    return sources
+
+
+def _bad_zone(name: str) -> str:
+    return f"--timezone {name!r}: no such time zone; write an IANA name such as Europe/Berlin or UTC"
+
+
+def find_reading(sources: Sequence[Source], options: ConvertOptions) -> Reading:
+    """Find out how the logs are to be read.
+
+    Raises:
+        LogreplayError: empty or not an access log.
+    """
+    samples = [source.sample() for source in sources]
+    if not any(data.strip(b"\0 \t\r\n") for data in samples):
+        raise LogreplayError(f"{sources[0].name}: empty log: nothing to convert")
+    found = detect(samples, sources[0].name, options.format)
+    return Reading(found.formats, found.prefix, found.share, found.sample, options.time_unit, options.stamped)
 
 
 class _Job:
     """One conversion under way."""
 
-    def __init__(
-        self,
-        sources: Sequence[Source],
-        target: Path | None,
-        rejects: Path,
-        options: ConvertOptions,
-        progress: Progress | None,
-    ) -> None:
-        self._sources, self._target, self._rejects_path = sources, target, rejects
-        self._options, self._progress = options, progress
-        self.report = ConvertReport(output=str(target or "-"))
-        folder = target.parent if target else Path(os.environ.get("TMPDIR", "/tmp"))
-        self._part = folder / f".{target.name if target else 'logreplay'}.{os.getpid()}.part"
-        self._rejects_part = rejects.with_name(f".{rejects.name}.{os.getpid()}.part")
+    def __init__(self, sources: Sequence[Source], target: Path | None, options: ConvertOptions) -> None:
+        self._sources, self._target, self._options = sources, target, options
+        self._rejects_path = options.rejects or _rejects_beside(target)
+        for path in (target, self._rejects_path):
+            if path is not None and path.exists() and not options.force and path != Path(os.devnull):
+                raise LogreplayError(f"{path}: exists already; choose another name with -o, or overwrite with --force")
+        folder = target.parent if target else Path(gettempdir())
+        mark = f"{os.getpid()}.part"
+        self._sorted = folder / f".{target.name if target else 'logreplay'}.{mark}"
+        self._delivery = self._sorted.with_name(f".{self._sorted.name}.out.{mark}")
+        self._rejects_part = self._rejects_path.with_name(f".{self._rejects_path.name}.{mark}")
         self._rejects: BinaryIO | None = None
         self._sorter: Sorter | None = None
-        self._fine = 1.0
+        self._logged: tuple[str, ...] = ()
         self._bounds: tuple[int, int] | None = None
-        self._naive = 0
+        self.report = ConvertReport(output=str(target or "-"))
 
-    def run(self) -> None:
-        formats = self._formats()
-        columns = _output_columns(formats)
-        header = (",".join(columns) + "\n").encode()
-        self._sorter = Sorter(self._part, header, lambda rows: _encode(rows, columns))
-        done = total = 0
-        total = sum(source.size for source in self._sources)
-        for source in self._sources:
-            spreader = Spreader()
-            for block, parsed in _parsed(source, formats, self._options.timezone):
-                self._account(source, block, parsed)
-                self._emit(spreader.add(parsed.rows))
-                if self._progress:
-                    self._progress(done + block.read, total, self.report.lines)
-            self._emit(spreader.close())
-            done += source.size
-            if source.truncated:
-                self.report.notes.append(f"{source.name}: the {source.compression} data end too soon or are damaged")
-        self._finish(formats)
+    def run(self, progress: Progress | None) -> ConvertReport:
+        options, report = self._options, self.report
+        reading = find_reading(self._sources, options)
+        report.format, report.share = reading.name, reading.share
+        report.server = reading.formats[0].server if reading.formats else "w3c"
+        keep = options.filter.condition(options.timezone)
+        redactor = Redactor() if options.redact else None
+        columns = output_columns(reading.formats)
+        self._logged = tuple(name for name in columns if name not in ("date", "time", "thinktime"))
+        self._sorter = Sorter(self._sorted, (",".join(columns) + "\n").encode(), lambda rows: _encode(rows, columns))
+        intake = Intake(self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress)
+        for rows in intake.rows():
+            wanted = rows if keep is None else rows.filter(keep)
+            report.filtered += rows.height - wanted.height
+            report.converted -= rows.height - wanted.height
+            self._emit(redactor.rows(wanted) if redactor else wanted)
+        report.sentence()
+        self._sorter.close()
+        report.resolution_s = intake.fine
+        report.notes += notes(intake, self._sources, options)
+        if self._bounds:
+            report.first, report.last = (_iso(us) for us in self._bounds)
+        self.keep_rejects()
+        self._deliver()
+        return report
 
     def tidy_up(self) -> None:
         """Leave no half-written file behind."""
@@ -215,101 +200,106 @@ class _Job:
             self._sorter.discard()
         if self._rejects is not None:
             self._rejects.close()
-        self._rejects_part.unlink(missing_ok=True)
+        for path in (self._rejects_part, self._delivery):
+            path.unlink(missing_ok=True)
 
-    def _formats(self) -> tuple[Format, ...]:
-        samples = [(source, source.sample()) for source in self._sources]
-        if not any(data.strip() for _, data in samples):
-            raise LogreplayError(f"{self._sources[0].name}: empty log: nothing to convert")
-        lines = pl.concat([Block(data, 1, 0).lines() for _, data in samples if data])
-        found = detect(lines, self._sources[0].name)
-        self.report.format = "+".join(format.name for format in found.formats)
-        self.report.share = found.share
-        self.report.server = found.formats[0].server
-        return found.formats
+    def keep_rejects(self) -> None:
+        """Give the reject file its name."""
+        if self._rejects is not None:
+            self._rejects.close()
+            self._rejects_part.replace(self._rejects_path)
+            self.report.rejects = str(self._rejects_path)
+        elif self._options.force:
+            self._rejects_path.unlink(missing_ok=True)
 
-    def _account(self, source: Source, block: Block, parsed: Parsed) -> None:
-        report = self.report
-        report.lines += parsed.rows.height + len(parsed.refusals) + parsed.blank
-        report.blank += parsed.blank
-        report.converted += parsed.rows.height
-        self._naive += parsed.naive
-        if not parsed.refusals:
-            return
-        raw = block.raw_lines()
+    def _keep_line(self, name: str, number: int, reason: str, line: bytes) -> None:
         if self._rejects is None:
             self._rejects = open(self._rejects_part, "wb")  # noqa: SIM115  # closed by tidy_up()
-        several = len(self._sources) > 1
-        for refusal in sorted(parsed.refusals, key=lambda r: r.line):
-            number = block.first + refusal.line
-            reason = f"{refusal.kind}: {refusal.reason}"
-            report.reasons[reason] += 1
-            if refusal.kind == "rejected":
-                report.rejected += 1
-            else:
-                report.unreplayable += 1
-            if len(report.first_bad) < FIRST_SHOWN:
-                report.first_bad.append((source.name, number, reason))
-            place = f"{source.name}:{number}" if several else str(number)
-            self._rejects.write(f"{place} {reason}\t".encode() + raw[refusal.line] + b"\n")
+        place = f"{name}:{number}" if len(self._sources) > 1 else str(number)
+        shown = b"(redacted)" if self._options.redact else line
+        self._rejects.write(f"{place} {reason}\t".encode("utf-8", "surrogateescape") + shown + b"\n")
 
     def _emit(self, rows: pl.DataFrame) -> None:
         if not rows.height:
             return
         assert self._sorter is not None
-        self._sorter.add(rows)
+        self._sorter.add(rows.select("start", *self._logged))
         low, high = int(rows["start"].min()), int(rows["start"].max())  # type: ignore[arg-type]
         self._bounds = (min(low, self._bounds[0]), max(high, self._bounds[1])) if self._bounds else (low, high)
 
-    def _finish(self, formats: Sequence[Format]) -> None:
-        report = self.report
-        assert self._sorter is not None
-        report.sentence()
-        self._sorter.close()
-        if self._bounds:
-            report.first, report.last = (_iso(us) for us in self._bounds)
-        if self._rejects is not None:
-            self._rejects.close()
-            self._rejects_part.replace(self._rejects_path)
-            report.rejects = str(self._rejects_path)
-        elif self._options.force:
-            self._rejects_path.unlink(missing_ok=True)
-        if self._target is not None:
-            self._part.replace(self._target)
-        else:
-            with open(self._part, "rb") as done:
-                shutil.copyfileobj(done, sys.stdout.buffer, 1 << 20)
+    def _deliver(self) -> None:
+        kind = deliver.kind_of(self._target or "-", self._options.to)
+        if self._target is None:
+            deliver.write(self._sorted, sys.stdout.buffer, kind)
             sys.stdout.buffer.flush()
+        elif kind == "csv":
+            self._sorted.replace(self._target)
+        else:
+            with open(self._delivery, "wb") as out:
+                deliver.write(self._sorted, out, kind)
+            self._delivery.replace(self._target)
 
 
-def _parsed(source: Source, formats: Sequence[Format], zone: str) -> Iterator[tuple[Block, Parsed]]:
-    """Parse blocks on all cores, in order."""
-    workers = pl.thread_pool_size()
-    with ThreadPoolExecutor(workers) as pool:
-        waiting: deque[tuple[Block, Future[Parsed]]] = deque()
-        for block in source.blocks():
-            waiting.append((block, pool.submit(_parse_block, block, formats, zone)))
-            if len(waiting) > workers:
-                done, future = waiting.popleft()
-                yield done, future.result()
-        for done, future in waiting:
-            yield done, future.result()
+def notes(intake: Intake, sources: Sequence[Source], options: ConvertOptions) -> list[str]:
+    """What the user should know about the times, units and sizes of a log that was read."""
+    found = []
+    formats = intake.reading.formats
+    fields = {name for format in formats for name in format.layout.fields}
+    if not options.time_unit:
+        found += [format.note for format in formats if format.note]
+    if intake.report.converted and formats and "time" not in fields:
+        found.append("the log has no times: requests keep their order, all at the same instant")
+    elif intake.fine == 1.0 and intake.report.converted:
+        better = "log $msec (nginx) or %{usec_frac}t (Apache) for better ones"
+        found.append(f"start times are known to the second, and spread within it by file order; {better}")
+    if formats and "total" not in fields and any(format.stamp.at == "end" for format in formats):
+        found.append("the log has no durations: the end of a request is taken for its start")
+    elif "total" in fields and "first" not in fields:
+        found.append("latency holds the whole response time: the log has no time to the first byte")
+    if intake.naive and not options.timezone:
+        found.append(f"{intake.naive:,} stamps carry no zone and are read as UTC; say it with --timezone")
+    if intake.backwards > SCRAMBLED * max(intake.report.converted, 1):
+        found.append(
+            f"{intake.backwards:,} lines go back in time by more than the longest request takes: scrambled times, or "
+            "several logs in one file; good for what was asked, not for when"
+        )
+    for source in sources:
+        if source.truncated:
+            found.append(
+                f"{source.name}: the {source.compression} data end too soon or are damaged; what was before is kept"
+            )
+        if grown := source.grown():
+            found.append(f"{source.name}: grew by {grown:,} bytes while it was read; what came late may be missing")
+    return found
 
 
-def _parse_block(block: Block, formats: Sequence[Format], zone: str) -> Parsed:
-    return parse(block.lines(), formats, zone)
-
-
-def _output_columns(formats: Sequence[Format]) -> tuple[str, ...]:
+def output_columns(formats: Sequence[Format]) -> tuple[str, ...]:
+    """The columns of the CSV: the core, then what these formats log."""
+    if not formats:  # known only when the directives are read
+        return (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body"), "user")
     have = {name for format in formats for name in format.layout.fields} | {"host"}
     if "request" in have:
         have.add("protocol")
     return (*CORE_COLUMNS, *(name for name in (*LOGGED_COLUMNS, "user") if name in have))
 
 
-def _encode(rows: pl.DataFrame, columns: Sequence[str]) -> bytes:
+def with_date_and_time(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows with ``start`` → rows with all core columns."""
     date, time = clock.columns(rows["start"])
-    return to_csv(rows.with_columns(date, time, pl.lit(0.0).alias("thinktime")).select(columns), header=False)
+    return rows.with_columns(date, time, pl.lit(0.0).alias("thinktime"))
+
+
+def _encode(rows: pl.DataFrame, columns: Sequence[str]) -> bytes:
+    return to_csv(with_date_and_time(rows).select(columns), header=False)
+
+
+def _rejects_beside(target: Path | None) -> Path:
+    if target is None:
+        return Path("stdin.rejects")
+    stem = target.name
+    for ending in (".gz", ".zst", ".csv", ".parquet", ".pias"):
+        stem = stem.removesuffix(ending)
+    return target.with_name(stem + ".rejects")
 
 
 def _iso(us: int) -> str:

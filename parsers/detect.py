@@ -1,63 +1,172 @@
 """Which format is a log in? Decided by what fits a sample of its lines, not by its name or its first line."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 import polars as pl
 
+from logreplay.parsers import json_lines, ltsv, tails
+from logreplay.parsers.definitions import defined
 from logreplay.parsers.formats import FORMATS
 from logreplay.parsers.layouts import Format
+from logreplay.parsers.prefixes import PREFIXES, Prefix
+from logreplay.parsers.reader import Block, text_lines
 from logreplay.parsers.record import LogreplayError
-from logreplay.parsers.rows import parse
+from logreplay.parsers.rows import Parsed, parse
+from logreplay.parsers.units import UNITS
+from logreplay.parsers.w3c import Header, stretches
 
 ENOUGH: Final = 0.5
 """Share of the sample's lines that must fit, or the file is no access log."""
 
+GOOD: Final = 0.9
+"""Share below which prefixes and layouts of the log's own are tried."""
+
+FEW: Final = 0.02
+"""Share of lines for which a further format is worth its time."""
+
 
 @dataclass(frozen=True, slots=True)
-class Detection:
-    """The formats found: the main one, then others that fit lines which it does not.
+class Reading:
+    """How a log is to be read.
 
     Attributes:
-        formats: the main one first.
-        share: of the sample's lines that fit one of them.
+        formats: the main one first; the others for lines that it does not fit. Empty where directives in the log
+            (``#Fields``) say how its lines are laid out.
+        prefix: what stands in front of each line.
+        share: of the sample's lines that fit.
         sample: number of lines looked at.
+        time_unit: overrides the unit of all durations; empty: as the formats say.
+        stamped: overrides what stamps mean; empty: as the formats say.
     """
 
     formats: tuple[Format, ...]
-    share: float
-    sample: int
+    prefix: Prefix | None = None
+    share: float = 0.0
+    sample: int = 0
+    time_unit: str = ""
+    stamped: Literal["", "start", "end"] = ""
+
+    @property
+    def name(self) -> str:
+        """The formats' names joined, with that of the prefix."""
+        names = "+".join(format.name for format in self.formats) or "w3c"
+        return f"{names} after {self.prefix.name}" if self.prefix else names
+
+    def parse(self, lines: pl.Series, formats: Sequence[Format], zone: str) -> Parsed:
+        """Parse lines of the log."""
+        return parse(self.prefix.strip(lines) if self.prefix else lines, [self.adjusted(f) for f in formats], zone)
+
+    def adjusted(self, format: Format) -> Format:
+        """A format with the user's own word on units and stamps."""
+        if self.time_unit:
+            format = replace(format, total_unit=UNITS[self.time_unit], first_unit=UNITS[self.time_unit])
+        if self.stamped:
+            format = replace(format, stamp=replace(format.stamp, at=self.stamped))
+        return format
+
+    def pieces(self, blocks: Iterator[Block]) -> Iterator[tuple[Block, tuple[Format, ...]]]:
+        """Cut the blocks of one file where its directives change the layout."""
+        if self.formats:
+            for block in blocks:
+                yield block, self.formats
+            return
+        header = Header()
+        for block in blocks:
+            line = block.first
+            for begin, end, format in stretches(block.data, header):
+                data = block.data[begin:end]
+                yield Block(data, line, block.read), (format,) if format else ()
+                line += data.count(b"\n")
 
 
-def detect(lines: pl.Series, name: str, candidates: Sequence[Format] = FORMATS) -> Detection:
-    """Choose the formats of a log by a sample of its lines.
+def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading:
+    """Choose how to read a log by samples of it.
+
+    Args:
+        samples: whole lines, some of each file.
+        name: of the log, for errors.
+        wanted: what the user said of the format (``-f``).
 
     Raises:
-        LogreplayError: fewer than half of the lines fit any format.
+        LogreplayError: fewer than half of the lines fit any format, or ``wanted`` is none.
     """
-    chosen: list[Format] = []
-    rest = lines.filter(~lines.str.contains(r"^\s*(?:#|$)"))
-    total = len(rest)
-    while len(rest):
-        best, left = None, rest
-        for format in candidates:
-            if format not in chosen and len(after := _misfits(rest, format)) < len(left):
-                best, left = format, after
-        if best is None:
-            break
-        chosen.append(best)
-        rest = left
-    share = 1 - len(rest) / total if total else 0.0
-    if share < ENOUGH:
-        first = rest[0] if len(rest) else ""
+    given = defined(wanted)
+    data = b"".join(sample if sample.endswith(b"\n") else sample + b"\n" for sample in samples if sample)
+    lines = text_lines(data)
+    if (given is None and wanted == "auto" and b"#Fields:" in data) or wanted in ("w3c", "iis"):
+        return _by_directives(data, name)
+    lines = lines.filter(~lines.str.contains(r"^\s*(?:#|$)"))
+    reading = _best(lines, given, wanted)
+    if reading.share < GOOD:
+        for prefix in PREFIXES:
+            if prefix.fits(lines) > ENOUGH:
+                stripped = _best(prefix.strip(lines), given, wanted)
+                if stripped.share > reading.share:
+                    reading = replace(stripped, prefix=prefix)
+    if given is None and reading.share < ENOUGH:
+        fit = Reading((), reading.prefix).prefix
+        rest = lines.gather(_misfits(fit.strip(lines) if fit else lines, reading.formats))
         raise LogreplayError(
-            f"{name}: not an access log, or in an unknown format: {share:.0%} of {total} sample lines fit; "
-            f"one that does not: {first[:120]!r}; say the format with -f"
+            f"{name}: not an access log, or in an unknown format: {reading.share:.0%} of {len(lines)} sample lines fit"
+            + (f"; one that does not: {rest[0][:120]!r}" if len(rest) else "")
+            + "; say the format with -f"
         )
-    return Detection(tuple(chosen), share, total)
+    return reading
 
 
-def _misfits(lines: pl.Series, format: Format) -> pl.Series:
-    refused = [refusal.line for refusal in parse(lines, [format]).refusals if refusal.kind == "rejected"]
-    return lines.gather(refused)
+def _by_directives(data: bytes, name: str) -> Reading:
+    header, count, rows = Header(), 0, 0
+    for begin, end, format in stretches(data, header):
+        parsed = parse(text_lines(data[begin:end]), [format] if format else [])
+        rows += parsed.rows.height + sum(refusal.kind == "unreplayable" for refusal in parsed.refusals)
+        count += parsed.rows.height + len(parsed.refusals)
+    if count and rows < ENOUGH * count:
+        raise LogreplayError(
+            f"{name}: has #Fields, but only {rows} of {count} sample lines fit; say the format with -f"
+        )
+    return Reading((), share=rows / count if count else 1.0, sample=count)
+
+
+def _best(lines: pl.Series, given: Format | None, wanted: str) -> Reading:
+    """The format that fits most lines, then that which fits most of the rest, and so on."""
+    if given is not None:
+        return _choose(lines, [given])
+    sample = lines.to_list()
+    candidates = list(FORMATS) if wanted == "auto" else []
+    if wanted != "ltsv":
+        candidates += _found(json_lines.from_sample(sample))
+    if wanted != "json":
+        candidates += _found(ltsv.from_sample(sample))
+    reading = _choose(lines, candidates)
+    if wanted == "auto" and reading.share < GOOD:
+        own = _choose(lines, [*candidates, *_found(tails.from_sample(sample))])
+        return own if own.share > reading.share else reading
+    return reading
+
+
+def _found(format: Format | None) -> list[Format]:
+    return [] if format is None else [format]
+
+
+def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Reading:
+    chosen: list[Format] = []
+    rest = lines
+    for tiers in (0, 1, 9):  # clean lines first, then what fits by a format's rules, at last what it can bear
+        rest = lines.gather(_misfits(lines, chosen, tiers))
+        while len(rest):
+            best, left = None, rest
+            for format in candidates:
+                if format not in chosen and len(after := rest.gather(_misfits(rest, [format], tiers))) < len(left):
+                    best, left = format, after
+            if best is None or (chosen and len(rest) - len(left) < FEW * len(lines) and len(lines) > 200):
+                break
+            chosen.append(best)
+            rest = left
+    share = 1 - len(rest) / len(lines) if len(lines) else 0.0
+    return Reading(tuple(chosen) or tuple(candidates[:1]), share=share, sample=len(lines))
+
+
+def _misfits(lines: pl.Series, formats: Sequence[Format], tiers: int = 9) -> list[int]:
+    return [refusal.line for refusal in parse(lines, formats, tiers=tiers).refusals if refusal.kind == "rejected"]

@@ -14,14 +14,14 @@ CLEAN: Final = r"[!#-\[\]-~]"
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _NAMED: Final = {"b": "\b", "n": "\n", "r": "\r", "t": "\t", "v": "\v", '"': '"', "\\": "\\"}
 _METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_PROTOCOL: Final = re.compile(r"\s+(HTTP/[0-9](?:\.[0-9])?|HTTP)\s*$")
+_PROTOCOL: Final = re.compile(r" +(HTTP/[0-9](?:\.[0-9])?|HTTP)$")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _UNSAFE: Final = re.compile(r"[^!#-~]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _ADDRESS: Final = re.compile(r"[0-9A-Fa-f:.]*[:.][0-9A-Fa-f:.]*")
 _SPELLED: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _WITH_UNIT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|\xc2\xb5s|ms|s|m|h)")
-_LIST: Final = re.compile(r"\s*[,:]\s+|\s+:\s*|,")
+_LIST: Final = re.compile(r"[\s,:/]+")
 
 
 class Unreplayable(Exception):
@@ -68,7 +68,7 @@ def request(line: str) -> Request:
     Raises:
         Unreplayable: it is no HTTP request, or none that can be sent again.
     """
-    if line in ("", "-"):
+    if not line.strip(" -\t\r\n"):
         raise Unreplayable("no request")
     body = line.strip(" \t\r\n")
     protocol = ""
@@ -82,13 +82,15 @@ def request(line: str) -> Request:
     return parts(op, target, protocol)
 
 
-def parts(op: str, target: str, protocol: str = "") -> Request:
+def parts(op: str, target: str, protocol: str = "", *, rooted: bool = False) -> Request:
     """Bring the method and target of a request to the form of the normalized record.
 
     Raises:
         Unreplayable: CONNECT, the preface of HTTP/2, no method, or a target that is no path.
     """
-    target = target.strip(" \t\r\n")
+    target = target.strip(" ")
+    if rooted and target and target[0] != "/" and not _ABSOLUTE.match(target):
+        target = "/" + target
     if op in ("", "-") or target in ("", "-"):
         raise Unreplayable("no request")
     if not _METHOD.fullmatch(op):
@@ -123,6 +125,7 @@ def to_bytes(text: str) -> bytes:
 
 def free_text(text: str) -> str:
     """A decoded header value as it may stand in a text file: UTF-8 where it is, no control character."""
+    text = text.strip(" ")
     if text == "-":
         return ""
     decoded = to_bytes(text).decode("utf-8", "backslashreplace") if not text.isascii() else text

@@ -9,7 +9,7 @@ https://httpd.apache.org/docs/2.4/mod/mod_log_config.html#formats
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -19,6 +19,9 @@ from logreplay.parsers.layouts import Format, TextLayout
 from logreplay.parsers.record import LogreplayError
 
 Escape = Literal["default", "none"]
+
+WITH_HEADERS: Final = -1
+"""Rank of a byte count that includes headers."""
 
 MILLISECOND: Final = 1e-3
 MICROSECOND: Final = 1e-6
@@ -47,6 +50,8 @@ class Field:
 
 _LIST: Final = r"(?:[-0-9.]+(?:(?:, | : |,|:)[-0-9.]+)*)?"
 
+_SECONDS: Final = r"(?:(?:[0-9]+\.[0-9]+|-)(?:(?:, | : |,|:)(?:[0-9]+\.[0-9]+|-))*)?"
+
 _SHAPES: Final = {
     "clf": (
         r"[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2} [+-][0-9]{4}",
@@ -59,8 +64,9 @@ _SHAPES: Final = {
     "epoch": (r"[0-9]+(?:\.[0-9]+)?", r"[0-9]+(?:\.[0-9]+)?"),
     "status": (r"[0-9]{3}|-", _LIST),
     "int": (r"[0-9]+|-", r"[-+]?[0-9]*"),
-    "seconds": (r"[0-9]+(?:\.[0-9]+)?|-", _LIST),
-    "list": (r"[0-9]+(?:\.[0-9]+)?|-", _LIST),
+    "number": (r"[0-9]+(?:\.[0-9]+)?|-", _LIST),
+    "seconds": (r"[0-9]+\.[0-9]{3}|-", _SECONDS),
+    "list": (r"[0-9]+\.[0-9]{3}|-", _SECONDS),
     "query": (r"(?:\?[!#-\[\]-~]*)?", r"(?:\?.*?)?"),
 }
 """Strict and wide pattern of each kind of value."""
@@ -81,14 +87,14 @@ _NGINX: Final = {
     "server_protocol": Field("protocol"),
     "status": Field("rc", "status"),
     "body_bytes_sent": Field("bytes", "int", 2),
-    "bytes_sent": Field("bytes", "int", 1),
+    "bytes_sent": Field("bytes", "int", WITH_HEADERS),
     "request_length": Field("request_bytes", "int"),
     "request_time": Field("total", "seconds", 2),
     "upstream_response_time": Field("total", "list", 1),
     "upstream_header_time": Field("first", "list"),
     "upstream_connect_time": Field("", "list"),
-    "upstream_status": Field("", "list"),
-    "upstream_response_length": Field("", "list"),
+    "upstream_status": Field("", "number"),
+    "upstream_response_length": Field("", "number"),
     "connection": Field("", "int"),
     "connection_requests": Field("", "int"),
     "http_host": Field("host", "text", 2),
@@ -96,7 +102,7 @@ _NGINX: Final = {
     "server_name": Field("host", "text", 1),
     "http_referer": Field("referer"),
     "http_user_agent": Field("agent"),
-    "http_x_forwarded_for": Field("forwarded"),
+    "http_x_forwarded_for": Field("client"),
     "request_body": Field("body"),
 }
 
@@ -113,10 +119,10 @@ _APACHE: Final = {
     ">s": Field("rc", "status", 2),
     "b": Field("bytes", "int", 3),
     "B": Field("bytes", "int", 2),
-    "O": Field("bytes", "int", 1),
+    "O": Field("bytes", "int", WITH_HEADERS),
     "I": Field("request_bytes", "int"),
     "D": Field("total", "int", 3, MICROSECOND),
-    "T": Field("total", "seconds", 1),
+    "T": Field("total", "number", 1),
     "v": Field("host", "text", 1),
     "V": Field("host", "text", 2),
     "p": Field("", "int"),
@@ -125,14 +131,15 @@ _APACHE: Final = {
     "S": Field("", "int"),
     "{us}T": Field("total", "int", 3, MICROSECOND),
     "{ms}T": Field("total", "int", 2, MILLISECOND),
-    "{s}T": Field("total", "seconds", 1),
+    "{s}T": Field("total", "number", 1),
     "^FB": Field("first", "int", 1, MICROSECOND),
     "{referer}i": Field("referer"),
     "{user-agent}i": Field("agent"),
-    "{x-forwarded-for}i": Field("forwarded"),
+    "{x-forwarded-for}i": Field("client"),
     "{host}i": Field("host", "text", 3),
 }
 
+_NO_MORE: Final[Mapping[str, Field]] = {}
 _VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z0-9_]+)\}|([A-Za-z0-9_]+))")
 _DIRECTIVE: Final = re.compile(
     r"%(?:%|(?:!?[0-9]{3}(?:,[0-9]{3})*)?([<>]?)(\{[^}]*\})?([<>]?)(\^[A-Za-z]{2}|[A-Za-z]))"
@@ -157,24 +164,33 @@ _STRFTIME: Final = {
 }
 
 
-def nginx_format(text: str, name: str = "log_format", escape: Escape = "default") -> Format:
+def nginx_format(
+    text: str, name: str = "log_format", escape: Escape = "default", more: Mapping[str, Field] = _NO_MORE
+) -> Format:
     """Compile the string of a ``log_format``, as nginx sees it after its own unquoting.
 
     Args:
         text: for example ``$remote_addr [$time_local] "$request" $status $request_time``.
         name: of the format, for reports.
         escape: as in the directive; a format for ``json`` is read as JSON, see `logreplay.parsers.json_lines`.
+        more: variables that nginx does not have, for logs of others described in the same way.
 
     Raises:
         LogreplayError: no variable at all, or none that says what was requested.
     """
+    return compile_tokens(nginx_tokens(text, more), name, "nginx", escape == "default", text)
+
+
+def nginx_tokens(text: str, more: Mapping[str, Field] = _NO_MORE) -> list[str | Field]:
+    """Literals and variables in turn."""
     tokens: list[str | Field] = []
     end = 0
     for match in _VARIABLE.finditer(text):
-        tokens += [text[end : match.start()], _NGINX.get(match[1] or match[2], Field())]
+        variable = match[1] or match[2]
+        tokens += [text[end : match.start()], more.get(variable) or _NGINX.get(variable, Field())]
         end = match.end()
     tokens.append(text[end:])
-    return _compile(tokens, name, "nginx", escape == "default", text)
+    return tokens
 
 
 def apache_format(text: str, name: str = "LogFormat") -> Format:
@@ -183,6 +199,11 @@ def apache_format(text: str, name: str = "LogFormat") -> Format:
     Raises:
         LogreplayError: no directive at all, or none that says what was requested.
     """
+    return compile_tokens(apache_tokens(text), name, "apache", True, text)
+
+
+def apache_tokens(text: str) -> list[str | Field]:
+    """Literals and directives in turn; the pieces of one time are one field."""
     tokens: list[str | Field] = []
     end = 0
     for match in _DIRECTIVE.finditer(text):
@@ -193,7 +214,7 @@ def apache_format(text: str, name: str = "LogFormat") -> Format:
         else:
             tokens += _directive(match[1] or match[3], (match[2] or "")[1:-1], match[4])
     tokens.append(text[end:])
-    return _compile(_join_times(tokens), name, "apache", True, text)
+    return _join_times(tokens)
 
 
 def _directive(which: str, argument: str, letter: str) -> list[str | Field]:
@@ -255,8 +276,19 @@ def _join_times(tokens: Sequence[str | Field]) -> list[str | Field]:
     return joined
 
 
-def _compile(tokens: Sequence[str | Field], name: str, server: str, escaped: bool, text: str) -> Format:
-    """Give each slot to one field, and make the patterns."""
+def compile_tokens(tokens: Sequence[str | Field], name: str, server: str, escaped: bool, text: str) -> Format:
+    """Give each slot to one field, and make the patterns.
+
+    Args:
+        tokens: literals and variables in turn.
+        name: of the format.
+        server: who writes it.
+        escaped: values carry log escapes.
+        text: the format as the user wrote it, for errors.
+
+    Raises:
+        LogreplayError: no variable, or none that says what was requested.
+    """
     fields = [token for token in tokens if isinstance(token, Field)]
     if not fields:
         raise LogreplayError(f"log format {text!r}: no variable in it; write it as in the server's configuration")
@@ -279,19 +311,23 @@ def _compile(tokens: Sequence[str | Field], name: str, server: str, escaped: boo
     for place, token in enumerate(tokens):
         if isinstance(token, str):
             fast += re.escape(token)
-            wide = re.sub(r"(?:\\? )+", " +", re.escape(token))
+            wide = re.sub(r"(?:\\[ \t])+", r"[ \\t]+?", re.escape(token))
             careful, last_resort = careful + wide, last_resort + wide
             continue
         before = tokens[place - 1] if place else ""
         after = tokens[place + 1] if place + 1 < len(tokens) else ""
         strict, wide, widest = _patterns(token, before, after, escaped, server)
         group = token.slot if place in wanted else ""
-        fast += _strict_group(group, strict)
+        fast += _strict_group(group, strict, token.kind)
         careful += _group(group, wide)
         last_resort += _group(group, widest)
     total, first, time = (owners.get(slot, Field()) for slot in ("total", "first", "time"))
+    doubts = [] if escaped or server != "nginx" else ["with escape=none a quote in a value can imitate the layout"]
+    if "bytes" in owners and owners["bytes"].rank == WITH_HEADERS:
+        doubts.append("byte counts include headers, as the log has no others")
     return Format(
         name=name,
+        note="; ".join(doubts),
         server=server,
         escaped=escaped,
         layout=TextLayout(
@@ -307,11 +343,14 @@ def _group(name: str, pattern: str) -> str:
     return f"(?P<{name}>{pattern})" if name else f"(?:{pattern})"
 
 
-def _strict_group(name: str, pattern: str) -> str:
+def _strict_group(name: str, pattern: str, kind: str) -> str:
     if name == "request":
-        return rf"(?P<op>[A-Z]+) (?P<url>/{CLEAN}*)(?: (?P<protocol>HTTP/[0-9.]+))?"
+        origin = r"[a-z]+://(?P<host>[!#-.0-?A-Z^-~]+)" if kind == "absolute" else ""
+        return rf"(?P<op>[A-Z]+) {origin}(?P<url>/{CLEAN}*)(?: (?P<protocol>HTTP/[0-9.]+))?"
     if name == "url":
-        return rf"(?P<url>/{pattern})"
+        return rf"(?P<url>/{CLEAN}*)" if kind in ("shape", "w3c") else rf"(?P<url>/{pattern})"
+    if kind == "peer":
+        return rf"(?P<{name}>[0-9A-Za-z.-]+):[0-9]+"
     return _group(name, pattern)
 
 
@@ -328,9 +367,12 @@ def _patterns(
     stops = "\\\\" + (re.escape(after[0]) if isinstance(after, str) and after else "")
     if field.kind in ("target", "path") or field.slot in ("url", "op"):
         stops += ' "' + (r"\?" if field.kind == "path" and isinstance(after, Field) else "")
+    if field.slot == "client":
+        stops += r' ,"\['
     strict = f"[ -~--[{stops}]]*" + ("?" if isinstance(after, Field) else "")
-    widest = ".*" if field.kind == "user" else ".*?"
-    if quoted and escaped:
-        wide = '[^"]*' if server == "nginx" else r'(?:[^"\\]|\\.)*'
-        return strict, wide, widest
-    return strict, widest, widest
+    within = '[^"]*' if server == "nginx" else r'(?:[^"\\]|\\.)*'
+    if escaped and quoted:
+        return strict, within, ".*?"
+    if escaped and field.kind == "user":  # greedy: what follows is the last time stamp, not one in the user's name
+        return strict, f'{within}|""', ".*?"
+    return strict, ".*?", ".*?"

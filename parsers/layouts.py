@@ -24,7 +24,6 @@ RAW_COLUMNS: Final = (
     "total",
     "first",
     "client",
-    "forwarded",
     "host",
     "user",
     "referer",
@@ -43,6 +42,10 @@ class Layout(Protocol):
     def fields(self) -> frozenset[str]:
         """The raw columns it can deliver."""
 
+    @property
+    def tiers(self) -> int:
+        """How many times `split_carefully` can be tried, wider each time."""
+
     def split(self, lines: pl.Series) -> pl.DataFrame:
         """Split clean lines: ``op``, ``url`` and ``protocol`` come apart, and nothing needs decoding.
 
@@ -50,8 +53,12 @@ class Layout(Protocol):
             One row a line; all null where the line does not fit.
         """
 
-    def split_carefully(self, lines: pl.Series) -> pl.DataFrame:
+    def split_carefully(self, lines: pl.Series, tier: int) -> pl.DataFrame:
         """Split lines that `split` refused; values still carry the log's escapes.
+
+        Args:
+            lines: those refused so far.
+            tier: from 0; the higher, the wider the rules.
 
         Returns:
             One row a line; all null where the line does not fit.
@@ -64,7 +71,7 @@ class TextLayout:
 
     Attributes:
         fast: fits clean lines only: printable ASCII, no escapes, a path as target.
-        careful: wider and wider, the first that fits counts.
+        careful: wider and wider.
         fields: the names of the groups of ``careful``.
     """
 
@@ -75,12 +82,12 @@ class TextLayout:
     def split(self, lines: pl.Series) -> pl.DataFrame:
         return lines.str.extract_groups(self.fast).struct.unnest()
 
-    def split_carefully(self, lines: pl.Series) -> pl.DataFrame:
-        found = [lines.str.extract_groups(pattern).struct.unnest() for pattern in self.careful]
-        # every group of a wide pattern takes part in each match: a row has all of its fields or none
-        return pl.DataFrame(
-            [pl.select(pl.coalesce(frame[name] for frame in found)).to_series() for name in self.fields]
-        )
+    @property
+    def tiers(self) -> int:
+        return len(self.careful)
+
+    def split_carefully(self, lines: pl.Series, tier: int) -> pl.DataFrame:
+        return lines.str.extract_groups(self.careful[tier]).struct.unnest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +100,12 @@ class Format:
         stamp: how and when the server stamps a request.
         total_unit: seconds in one unit of the raw field ``total``; None where each value says it (``25ms``).
         first_unit: likewise of ``first``.
-        escaped: texts carry the log escapes of nginx or Apache.
         server: who writes it.
+        escaped: texts carry the log escapes of nginx or Apache.
+        rooted: targets are written without their leading slash.
+        agent_coding: ``plus``: blanks of the user agent are written ``+``; ``percent``: it is percent-encoded.
+        skipped: patterns of lines that belong to the format but hold no request of their own, each with the reason.
+        note: what the user should know about it.
         source: address of its specification.
         samples: lines that it must fit.
     """
@@ -104,7 +115,11 @@ class Format:
     stamp: Stamp
     total_unit: float | None = 1.0
     first_unit: float | None = 1.0
-    escaped: bool = True
     server: str = "unknown"
+    escaped: bool = True
+    rooted: bool = False
+    agent_coding: str = ""
+    skipped: tuple[tuple[str, str], ...] = ()
+    note: str = ""
     source: str = ""
     samples: tuple[str, ...] = ()

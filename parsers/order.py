@@ -1,6 +1,6 @@
 """Rows in almost any order in, one file in order of start out, in bounded memory.
 
-Theory of operation. Rows are kept in a buffer; when it is full, it is sorted and its older half goes to the main run,
+Theory of operation. Rows are kept in a buffer; when it is full, it is sorted and its older part goes to the main run,
 a CSV file. A row older than the last one written comes too late for that run: it goes to a spill of further runs,
 each sorted in itself. A log is nearly in order, so mostly the main run is the result; else the runs are merged.
 
@@ -17,7 +17,7 @@ import polars as pl
 
 from logreplay.parsers.reader import split_lines
 
-BUFFER: Final = 200_000
+BUFFER: Final = 100_000
 """Rows held in memory."""
 
 MERGE: Final = 64 << 20
@@ -52,7 +52,7 @@ class Sorter:
         """Add rows with a column ``start``: microseconds since 1970, UTC."""
         self._waiting.append(rows)
         if self._waiting.height >= self._limit:
-            self._flush(self._waiting.height // 2)
+            self._flush(self._waiting.height * 3 // 4)
 
     def close(self) -> None:
         """Write the rest, and merge the runs if there are several."""

@@ -6,6 +6,7 @@ import io
 import lzma
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,11 @@ from logreplay.parsers.record import LogreplayError
 BLOCK: Final = 4 << 20
 """Bytes read at a time; a block is a little longer or shorter, as its last line ends."""
 
-_SAMPLE: Final = 1 << 18
+_SAMPLE: Final = 1 << 16
+
+_HEAD: Final = 1 << 14
+
+_UTF8_MARK: Final = b"\xef\xbb\xbf"
 
 _MAGIC: Final = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
 
@@ -41,12 +46,8 @@ class Block:
     read: int
 
     def lines(self) -> pl.Series:
-        """The lines without their line ends, one character a byte (Latin-1), so that no byte is lost."""
-        data = self.data if self.data.endswith(b"\n") else self.data + b"\n"
-        if not data.isascii():
-            data = data.decode("latin-1").encode()
-        lines = split_lines(data)
-        return lines.str.strip_suffix("\r") if b"\r\n" in data else lines
+        """The lines, see `text_lines`."""
+        return text_lines(self.data)
 
     def raw_lines(self) -> list[bytes]:
         """The same lines as they stand in the file, without the newline."""
@@ -54,17 +55,38 @@ class Block:
         return lines[:-1] if self.data.endswith(b"\n") else lines
 
 
+def text_lines(data: bytes) -> pl.Series:
+    """The lines of a block without their line ends, one character a byte (Latin-1), so that no byte is lost."""
+    data = data if data.endswith(b"\n") else data + b"\n"
+    if not data.isascii():
+        data = data.decode("latin-1").encode()
+    lines = split_lines(data)
+    if b"\0" in data:  # a log cut by copying and truncating begins with NULs where its old lines were
+        lines = lines.str.strip_chars_start("\0")
+    return lines.str.strip_suffix("\r") if b"\r" in data else lines
+
+
 def split_lines(data: bytes) -> pl.Series:
     """Cut UTF-8 text that ends with a newline into its lines, without copying it."""
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
-    offsets = np.zeros(len(ends) + 1, np.int64)
-    offsets[1:] = ends + 1
-    array = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
-    return pl.Series("text", array).str.strip_suffix("\n")
+    # lines and newlines in turn are texts without gaps, as an Arrow array wants them; then every second is a line
+    offsets = np.zeros(2 * len(ends) + 1, np.int64)
+    offsets[1::2] = ends
+    offsets[2::2] = ends + 1
+    array = pa.LargeStringArray.from_buffers(2 * len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
+    return pl.Series("text", array).gather_every(2)
 
 
 class Source:
-    """One log, opened. ``size`` is 0 where it is not known (a pipe)."""
+    """One log, opened.
+
+    Attributes:
+        name: for messages.
+        size: bytes of the file; 0 where it is not known (a pipe).
+        compression: ``gzip``, ``bzip2``, ``xz``, ``zstd`` or empty.
+        truncated: the compressed data ended too soon.
+        read: bytes of the file of which the lines are accounted for.
+    """
 
     def __init__(self, path: str | Path) -> None:
         """Open a log; ``-`` is standard input.
@@ -87,11 +109,28 @@ class Source:
         except OSError as error:
             raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
         head = self._raw.read(6)
+        if head.startswith(_UTF8_MARK):
+            head = head[3:]
         self.compression = next((name for magic, name in _MAGIC if head.startswith(magic)), "")
         self._counted = _Counted(self._raw, head)
         self._stream = _decompressed(io.BufferedReader(self._counted, 1 << 16), self.compression)
         self._pushed = b""
         self.truncated = False
+        self.read = 0
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            self.close()
+            raise LogreplayError(f"{self.name}: is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path}")
+
+    def grown(self) -> int:
+        """How many bytes were added to the file since it was opened."""
+        return os.fstat(self._raw.fileno()).st_size - self.size if self.size else 0
+
+    def head(self) -> bytes:
+        """Return some whole lines from the beginning."""
+        data = self._pushed[:_HEAD] if self._pushed else b""
+        if not data and self.size:
+            data = os.pread(self._raw.fileno(), _HEAD, 0)
+        return data[: data.rfind(b"\n") + 1] or data
 
     def sample(self) -> bytes:
         """Return whole lines from all over the log, or from the beginning of a compressed log or a pipe."""
@@ -133,13 +172,20 @@ class Source:
             yield Block(last, first, self._counted.count)
 
     def _read(self, size: int) -> bytes:
-        try:
-            return self._stream.read(size)
-        except (EOFError, OSError, lzma.LZMAError, zstandard.ZstdError, ValueError) as error:
-            if not self.compression:
-                raise LogreplayError(f"{self.name}: cannot be read: {error}") from None
+        if not self.compression:
+            try:
+                return self._stream.read(size)
+            except OSError as error:
+                raise LogreplayError(f"{self.name}: cannot be read: {error.strerror}") from None
+        pieces: list[bytes] = []
+        missing = size
+        try:  # piece by piece: what came before the damage must not go with it
+            while missing > 0 and not self.truncated and (piece := self._stream.read1(missing)):  # type: ignore[attr-defined]
+                pieces.append(piece)
+                missing -= len(piece)
+        except (EOFError, OSError, lzma.LZMAError, zstandard.ZstdError, zlib.error, ValueError):
             self.truncated = True
-            return b""
+        return b"".join(pieces)
 
 
 class _Counted(io.RawIOBase):
@@ -160,6 +206,31 @@ class _Counted(io.RawIOBase):
         return len(data)
 
 
+class _Zstd:
+    """Frames of zstd one after the other; unlike the library's own reader it notices a frame that ends too soon."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._inside = True
+        self._rest = b""
+
+    def read1(self, size: int) -> bytes:
+        """Return some bytes, `size` or somewhat more or less; none at the end."""
+        while packed := self._rest or self._stream.read1(1 << 14):
+            if not self._inside:
+                self._frame, self._inside = zstandard.ZstdDecompressor().decompressobj(), True
+            data = self._frame.decompress(packed)
+            self._rest = b""
+            if self._frame.eof:
+                self._rest, self._inside = self._frame.unused_data, False
+            if data:
+                return data
+        if self._inside:
+            raise EOFError
+        return b""
+
+
 def _decompressed(stream: io.BufferedReader, compression: str) -> BinaryIO:
     match compression:
         case "gzip":
@@ -169,5 +240,5 @@ def _decompressed(stream: io.BufferedReader, compression: str) -> BinaryIO:
         case "xz":
             return lzma.LZMAFile(stream)  # type: ignore[return-value]
         case "zstd":
-            return zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+            return _Zstd(stream)  # type: ignore[return-value]
     return stream

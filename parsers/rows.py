@@ -3,9 +3,11 @@
 Every line gets exactly one fate: a row, blank, unreplayable or rejected; the last two with a reason.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import unquote
 
 import polars as pl
 
@@ -18,6 +20,7 @@ ROW_SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "line": pl.UInt32,
     "us": pl.Int64,
     "whole": pl.Boolean,
+    "fold": pl.Int64,
     "back": pl.Int64,
     "latency": pl.Float64,
     "xfertime": pl.Float64,
@@ -29,8 +32,8 @@ ROW_SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "request_bytes": pl.Int64,
 }
 """``line``: index of the line in its block. ``us``: the stamp as logged, microseconds since 1970 UTC; ``whole``: it
-has no digits below a second; ``back``: what lies between it and the start of the request, microseconds. The others
-are those of the normalized record."""
+has no digits below a second; ``fold``: see `clock.Instants`; ``back``: what lies between it and the start of the
+request, microseconds. The others are those of the normalized record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +55,14 @@ class Parsed:
     naive: int
 
 
-def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "") -> Parsed:
+def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: int = 9) -> Parsed:
     """Read a block of lines.
 
     Args:
         lines: without line ends, one character a byte.
         formats: the main one first; the others are tried on lines that it does not fit.
         zone: for stamps that carry none.
+        tiers: how many of the formats' ever wider rules to try.
     """
     frame = pl.DataFrame({"line": pl.int_range(len(lines), dtype=pl.UInt32, eager=True), "text": lines})
     found: list[pl.DataFrame] = []
@@ -80,10 +84,10 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "") -> Parsed
     if frame.height:
         frame = frame.filter(~_is_blank(frame["text"]))
     blank = len(lines) - frame.height - sum(rows.height for rows in found) - len(refusals)
-    for format in formats:
-        if not frame.height:
-            break
-        raw = format.layout.split_carefully(frame["text"])
+    for tier, format in ((tier, format) for tier in range(tiers) for format in formats):
+        if tier >= format.layout.tiers or not frame.height:
+            continue
+        raw = format.layout.split_carefully(frame["text"], tier)
         fits = _fits(raw)
         if fits.any():
             tidy, bad = _careful(raw.with_columns(frame["line"]).filter(fits), format)
@@ -92,6 +96,10 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "") -> Parsed
             refusals += bad + late
             naive += without_zone
             frame = frame.filter(~fits)
+    for pattern, reason in (item for format in formats for item in format.skipped):
+        hit = frame["text"].str.contains(pattern)
+        refusals += [Refusal(line, "unreplayable", reason) for line in frame.filter(hit)["line"]]
+        frame = frame.filter(~hit)
     refusals += [Refusal(line, "rejected", "layout") for line in frame["line"]]
     rows = pl.concat(found) if found else pl.DataFrame(schema=ROW_SCHEMA)
     return Parsed(rows.sort("line") if len(found) > 1 else rows, refusals, blank, naive)
@@ -118,7 +126,11 @@ def _typed(raw: pl.DataFrame, format: Format) -> pl.DataFrame:
     def seconds(name: str, unit: float | None) -> pl.Expr:
         if name not in have:
             return pl.lit(None, pl.Float64)
-        return pl.col(name).cast(pl.Float64, strict=False) * (unit or 1.0)
+        assert unit is not None, "a unit in the text is a matter of the careful path"
+        if _is_sum(raw[name]):
+            pieces = pl.col(name).str.extract_all(r"-?[0-9.]+(?:[eE]-?[0-9]+)?").cast(pl.List(pl.Float64), strict=False)
+            return pieces.list.eval(pl.element().filter(pl.element() >= 0)).list.sum() * unit
+        return pl.col(name).cast(pl.Float64, strict=False) * unit
 
     def text(name: str) -> pl.Expr:
         if name not in have:
@@ -147,6 +159,12 @@ def _typed(raw: pl.DataFrame, format: Format) -> pl.DataFrame:
     return raw.select(expression.alias(name) for name, expression in columns.items())
 
 
+def _is_sum(text: pl.Series) -> bool:
+    """Durations logged in parts (``0.086 0.048 0.037``, ``10/0/30/69``); in a strict pattern all are, or none."""
+    first = text.drop_nulls().head(1)
+    return bool(len(first) and re.search(r"[ \t,/]", first[0]))
+
+
 def _careful(raw: pl.DataFrame, format: Format) -> tuple[pl.DataFrame, list[Refusal]]:
     """Raw fields with escapes, lists, odd requests → rows without times."""
     rows: list[dict[str, Any]] = []
@@ -158,7 +176,7 @@ def _careful(raw: pl.DataFrame, format: Format) -> tuple[pl.DataFrame, list[Refu
             refusals.append(Refusal(row["line"], "unreplayable", str(reason)))
         except fields.Rejected as reason:
             refusals.append(Refusal(row["line"], "rejected", str(reason)))
-    schema = {name: dtype for name, dtype in ROW_SCHEMA.items() if name not in ("us", "whole", "back")}
+    schema = {name: dtype for name, dtype in ROW_SCHEMA.items() if name not in ("us", "whole", "fold", "back")}
     return pl.DataFrame(rows, schema={**schema, "time": pl.String}, orient="row"), refusals
 
 
@@ -177,7 +195,8 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
         request = fields.request(text("request"))
     else:
         query = text("query") or ("?" + text("args") if text("args") not in ("", "-") else "")
-        request = fields.parts(text("op") if "op" in row else "GET", text("url") + query, text("protocol"))
+        op = text("op") if "op" in row else "GET"
+        request = fields.parts(op, text("url") + query, text("protocol"), rooted=format.rooted)
     agent = fields.free_text(text("agent"))
     if agent.endswith("(internal dummy connection)"):
         raise fields.Unreplayable("Apache's own dummy connection")
@@ -201,11 +220,25 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
     }
 
 
+def _decoded(agents: pl.Series, coding: str) -> pl.Series:
+    """User agents as the browsers sent them."""
+    if coding == "plus":
+        return agents.str.replace_all("+", " ", literal=True)
+    distinct = agents.unique().drop_nulls()
+    plain = [fields.free_text(unquote(unquote(text, "latin-1"), "latin-1")) for text in distinct]
+    return agents.replace_strict(distinct, pl.Series(plain, dtype=pl.String), default=None)
+
+
 def _with_time(rows: pl.DataFrame, format: Format, zone: str) -> tuple[pl.DataFrame, list[Refusal], int]:
     instants = clock.read(rows["time"], format.stamp, zone)
+    if format.agent_coding:
+        rows = rows.with_columns(_decoded(rows["agent"], format.agent_coding))
     taken = ((pl.col("latency") + pl.col("xfertime")) * clock.SECOND).round().cast(pl.Int64)
     timed = rows.with_columns(
-        us=instants.us, whole=instants.whole, back=taken if format.stamp.at == "end" else pl.lit(0, pl.Int64)
+        us=instants.us,
+        whole=instants.whole,
+        fold=pl.lit(0, pl.Int64) if instants.fold is None else instants.fold.fill_null(0),
+        back=taken if format.stamp.at == "end" else pl.lit(0, pl.Int64),
     ).select(*ROW_SCHEMA)
     bad = timed["us"].is_null()
     if not bad.any():

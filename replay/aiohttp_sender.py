@@ -23,11 +23,16 @@ from yarl import URL
 
 from logreplay.replay.endpoint import Endpoint
 from logreplay.replay.faults import connect_fault, local_fault, loss_fault
-from logreplay.replay.sender import ERROR_CODES, USER_AGENT, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.heads import PAYLOAD, default_headers, header_rows
+from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.ticker import Clock
 
 _SKIP: Final = ("Accept-Encoding", "Content-Type", "User-Agent", "Accept")
 _MAX_HEADERS: Final = 1 << 20
+
+
+_Request = tuple[str, str, list[tuple[str, str]], bytes | None]
+"""Method, request target, headers, body."""
 
 
 class _Points:
@@ -63,8 +68,10 @@ class AiohttpSender:
         self._tls = tls
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def prepare(self, frame: pl.DataFrame) -> Sequence[tuple[str, str]]:
-        return list(zip(frame["op"].to_list(), frame["url"].to_list(), strict=True))
+    def prepare(self, frame: pl.DataFrame) -> Sequence[_Request]:
+        headers = header_rows(frame, default_headers(self._endpoint.target.authority, keep_alive=self._keep_alive))
+        bodies = frame[PAYLOAD].to_list() if PAYLOAD in frame.columns else [None] * frame.height
+        return list(zip(frame["op"].to_list(), frame["url"].to_list(), headers, bodies, strict=True))
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self._done, self._clock, self._trace = done, clock, trace
@@ -86,14 +93,13 @@ class AiohttpSender:
             auto_decompress=False,
             trust_env=False,
             skip_auto_headers=_SKIP,
-            headers={"Host": target.authority, "User-Agent": USER_AGENT, "Accept": "*/*"},
             timeout=aiohttp.ClientTimeout(total=self._timeout, ceil_threshold=1e9),
             request_class=_RawTargetRequest,
             max_line_size=_MAX_HEADERS,
             max_field_size=_MAX_HEADERS,
         )
 
-    def send(self, seq: int, request: tuple[str, str], start: int) -> None:
+    def send(self, seq: int, request: _Request, start: int) -> None:
         task = self._loop.create_task(self._exchange(seq, request, start))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -106,15 +112,16 @@ class AiohttpSender:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._session.close()
 
-    async def _exchange(self, seq: int, request: tuple[str, str], start: int) -> None:
+    async def _exchange(self, seq: int, request: _Request, start: int) -> None:
+        op, target, sent, body = request
         points = _Points()
         _points.set(points)
-        _target.set(request[1])
+        _target.set(target)
         status = size = 0
         error, detail = "", ""
         reason, headers = b"", list[tuple[bytes, bytes]]()
         try:
-            async with self._session.request(request[0], self._url, allow_redirects=False) as response:
+            async with self._session.request(op, self._url, headers=sent, data=body, allow_redirects=False) as response:
                 status = response.status
                 if status == 101:
                     raise aiohttp.ClientPayloadError("an upgrade nobody asked for")
@@ -139,10 +146,11 @@ class AiohttpSender:
         connect, latency, xfertime = _split(points, start, end)
         self._done(seq, start, connect, latency, xfertime, size, status, ERROR_CODES[error])
         if self._trace:
-            line = f"{request[0]} {request[1]} HTTP/1.1\r\nHost: {self._endpoint.target.authority}\r\n"
-            line += f"User-Agent: {USER_AGENT}\r\nAccept: */*\r\n\r\n"
+            head = "\r\n".join((f"{op} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent), "", ""))
             times = (connect / 1e9, latency / 1e9, xfertime / 1e9)
-            self._trace(Exchange(seq, line.encode(), status, reason, headers, size, *times, error, detail))
+            self._trace(
+                Exchange(seq, head.encode() + (body or b""), status, reason, headers, size, *times, error, detail)
+            )
 
 
 def _split(points: _Points, start: int, end: int) -> tuple[int, int, int]:

@@ -6,12 +6,13 @@ read there, each shard for itself; nobody holds the whole plan.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from logreplay.replay.plan import CHUNK_ROWS, Chunk, Plan, Requests
+from logreplay.replay.closed import Users
+from logreplay.replay.plan import CHUNK_ROWS, Chunk, Plan, Stream
 from logreplay.replay.schedule import Instants, Schedule
 
 
@@ -32,14 +33,17 @@ class Share:
     count: int
 
     @property
-    def requests(self) -> Requests:
+    def requests(self) -> Stream:
         """Of the whole plan."""
         return self.plan.requests
 
     @property
     def schedule(self) -> Schedule:
-        """Of the whole plan."""
-        return self.plan.schedule
+        """Of the whole plan; but of the users of a closed loop those that are dealt to this shard."""
+        schedule = self.plan.schedule
+        if isinstance(schedule, Users):
+            return replace(schedule, count=shared_out(schedule.count, self.count)[self.index])
+        return schedule
 
     @property
     def step(self) -> int:

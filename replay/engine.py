@@ -21,6 +21,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Protocol, Self
 
+from logreplay.replay.closed import ClosedPump, Users
 from logreplay.replay.dealing import Share
 from logreplay.replay.health import Evidence, Health, judge
 from logreplay.replay.plan import Plan
@@ -30,6 +31,7 @@ from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
 from logreplay.replay.sender import Exchange, Sender, Trace
 from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.threads import quick_switching
 from logreplay.replay.ticker import Clock, monotonic
 from logreplay.replay.vitals import Pulse, Vitals
 
@@ -103,7 +105,9 @@ class Outcome:
     Attributes:
         step: its index.
         offered: requests/s asked for.
-        first_seq: of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``.
+        first_seq: of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``, but for gaps where
+            shards were stopped at different requests.
+        next_seq: of the next plan's first request.
         scheduled, sent, dropped, ok, http_error, net_error, unexpected_rc, new_errors, bytes: counts;
             ``scheduled = sent + dropped`` and ``sent = ok + http_error + net_error``.
         errors: requests by error word; status: responses by status.
@@ -112,7 +116,7 @@ class Outcome:
         seconds: from the start of this plan until the last request was taken up (at least the schedule's duration,
             if it was not stopped).
         backlog: requests in flight when the last one was taken up.
-        health: whether it is a measurement.
+        health: whether it is a measurement; evidence: what that rests on.
         stopped: why it ended before its plan did; empty if it did not.
         left_out: rows of the log that were not sent, by reason.
         lost: shards that were lost in it, by name.
@@ -121,6 +125,7 @@ class Outcome:
     step: int
     offered: float
     first_seq: int
+    next_seq: int
     scheduled: int
     sent: int
     dropped: int
@@ -137,6 +142,7 @@ class Outcome:
     began: float
     seconds: float
     health: Health
+    evidence: Evidence
     backlog: int = 0
     stopped: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
@@ -150,7 +156,10 @@ class Replayer(Protocol):
         """Run one plan to its end, and wait until nothing of it is in flight."""
 
     def stop(self, why: str = "stopped") -> None:
-        """Send nothing more."""
+        """Send nothing more, and end what is in flight as ``cancelled``."""
+
+    def cut(self) -> None:
+        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
 
 
 class Engine:
@@ -165,6 +174,7 @@ class Engine:
         trace: is shown each exchange in full; costs throughput.
         clock: nanoseconds; another than the default is for runs in virtual time.
         threaded: prepare and write in other threads; False for runs in virtual time.
+        closed: plans with `logreplay.replay.closed.Users` are run.
     """
 
     def __init__(
@@ -176,9 +186,11 @@ class Engine:
         trace: Trace | None = None,
         clock: Clock = monotonic,
         threaded: bool = True,
+        closed: bool = False,
     ) -> None:
         self._sender, self._results, self._trace = sender, results, trace
         self._limits = limits or Limits()
+        self._tell = closed or self._limits.max_in_flight is not None
         self._clock, self._threaded = clock, threaded
         self._stopped = ""
         self._seq = 0
@@ -189,7 +201,7 @@ class Engine:
 
     async def __aenter__(self) -> Self:
         self._recorder = Recorder(self._results, threaded=self._threaded)
-        done = self._recorder.record if self._limits.max_in_flight is None else self._record_and_wake
+        done = self._record_and_tell if self._tell else self._recorder.record
         try:
             await self._sender.open(done, self._clock, self._see if self._trace else None)
         except BaseException:
@@ -218,6 +230,12 @@ class Engine:
             self._pump.stopped = True
             self._pump.wake()
 
+    def cut(self) -> None:
+        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
+        if self._pump:
+            self._pump.stopped = True
+            self._pump.wake()
+
     async def run(
         self,
         plan: Plan | Share,
@@ -237,7 +255,10 @@ class Engine:
         """
         reader = Reader(plan, self._sender, threaded=self._threaded)
         begin = await self._agreed(reader, agree) if agree else self._begin
-        pump = self._pump = Pump(
+        users = plan.schedule if isinstance(plan.schedule, Users) else None
+        if users and not self._tell:
+            raise ValueError("an engine that runs users must be made with closed=True")
+        pump = self._pump = (partial(ClosedPump, users) if users else Pump)(
             reader,
             self._sender,
             self._recorder,
@@ -254,7 +275,7 @@ class Engine:
         watch = asyncio.create_task(self._watch(pump, on_progress))
         pulse = Pulse()
         try:
-            with _no_collection():
+            with _no_collection(), quick_switching():
                 await pump.run()
                 taken_up, backlog = self._clock(), self.in_flight
                 await self._drain(plan.schedule.duration)
@@ -303,11 +324,11 @@ class Engine:
         self._recorder.sync(call)
 
     async def _drain(self, duration: float | None) -> None:
-        """Wait until nothing is in flight and the schedule's time is over; or end all that is, if stopped."""
+        """Wait until nothing is in flight and the schedule is over, if not cut; or end all that is, if stopped."""
         pump = self._pump
         assert pump
         end = (pump.base or 0) + int((duration or 0) * 1e9)
-        while self.in_flight or self._clock() < end:
+        while self.in_flight or (self._clock() < end and not pump.stopped):
             if self._stopped:
                 self._sender.cancel()
                 break
@@ -373,9 +394,10 @@ class Engine:
             new_errors=tally.new_errors,
             errors=dict(tally.errors),
             response_p50=tally.response.quantile(0.5),
+            lag_p50=tally.lag.quantile(0.5) or 0.0,
             lag_p95=tally.lag.quantile(0.95) or 0.0,
             lag_p99=tally.lag.quantile(0.99) or 0.0,
-            duration=None if self._stopped else plan.schedule.duration,
+            duration=None if pump.stopped else plan.schedule.duration,
             seconds=(taken_up - base) / 1e9,
             limited=pump.limited,
             local=local,
@@ -385,6 +407,7 @@ class Engine:
             step=plan.step,
             offered=plan.schedule.rate,
             first_seq=first,
+            next_seq=pump.seq,
             scheduled=scheduled,
             sent=tally.sent,
             dropped=tally.dropped,
@@ -399,8 +422,9 @@ class Engine:
             started=utc(base - self._origin + self._wall),
             ended=utc(self._clock() - self._origin + self._wall),
             began=(base - self._origin) / 1e9,
-            seconds=max((taken_up - base) / 1e9, 0 if self._stopped else plan.schedule.duration or 0),
+            seconds=max((taken_up - base) / 1e9, 0 if pump.stopped else plan.schedule.duration or 0),
             health=judge(evidence),
+            evidence=evidence,
             backlog=backlog,
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out.most_common()),
@@ -413,12 +437,12 @@ class Engine:
         assert self._trace
         self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
 
-    def _record_and_wake(
+    def _record_and_tell(
         self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
     ) -> None:
         self._recorder.record(seq, start, connect, latency, xfertime, size, status, error)
-        if self._pump and self._pump.blocked:
-            self._pump.wake()
+        if self._pump:
+            self._pump.ended(seq)
 
     async def _off_loop(self, call: Callable[[], None]) -> None:
         if self._threaded:

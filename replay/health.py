@@ -63,7 +63,7 @@ class Evidence:
         scheduled, sent, dropped, net_error, new_errors: counts, as in `logreplay.replay.tally.Tally`.
         errors: requests by error word.
         response_p50: median response time; None if nothing was answered.
-        lag_p95, lag_p99: how late requests were started.
+        lag_p50, lag_p95, lag_p99: how late requests were started.
         duration: of the schedule; None if the log decided.
         seconds: until the last request was taken up.
         limited: requests that had to wait for the in-flight limit.
@@ -79,6 +79,7 @@ class Evidence:
     new_errors: int
     errors: Mapping[str, int]
     response_p50: float | None
+    lag_p50: float
     lag_p95: float
     lag_p99: float
     duration: float | None

@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.parsers.record import LogreplayError
+from logreplay.replay.closed import Users
 from logreplay.replay.dealing import Share
 from logreplay.replay.plan import Chunk
 from logreplay.replay.recorder import DROPPED, RECORD, result_rows
@@ -84,6 +85,7 @@ class Estate:
         self._chunks: Iterator[Chunk] = iter(share)
         self._chunk = next(self._chunks, None)
         self._done = 0
+        self._owed = not isinstance(share.schedule, Users)  # users that are gone ask for nothing
 
     def rows(self, until: float, *, stopped: bool = False) -> Iterator[pl.DataFrame]:
         """Yield rows of the requests that were due before ``until``, seconds since the start of the run; each once.
@@ -95,7 +97,9 @@ class Estate:
         while self._chunk is not None:
             due = self._chunk.due + self._began
             count = len(due) if until == inf else int(np.searchsorted(due, until * 1e9))
-            if stopped:
+            if not self._owed:
+                count = min(len(due), max(0, self._taken_up - self._done))
+            elif stopped:
                 count = max(count, min(len(due), self._taken_up - self._done))
             if count:
                 yield self._take(self._chunk, due, count)

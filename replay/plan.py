@@ -1,29 +1,36 @@
-"""What to send and when: rows of a normalized CSV, each given an instant by a schedule; streamed.
+"""What to send and when: rows of a log, shaped, each given an instant by a schedule; streamed.
 
-`Requests` reads the rows, leaves out (counts and names) what must not or cannot be sent, and goes round when the
-log is shorter than asked. `Plan` joins them with a schedule. Neither knows the clock, nor how a request is sent.
+Theory of operation. A source yields rows (`logreplay.replay.source`). `Requests` applies the shapes to each block of
+them, leaves out (counts and names) what must not or cannot be sent, and goes round when the log is shorter than
+asked. Other streams wrap this one: another order (`order`), others mixed in (`inject`), a hook (`hook`). `Plan` joins
+a stream with a schedule. None knows the clock, nor how a request is sent; what was not asked for costs nothing.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
 
 from logreplay.parsers import record
+from logreplay.replay.heads import is_sent
 from logreplay.replay.schedule import Instants, Schedule
+from logreplay.replay.source import LogFile, Source
+from logreplay.replay.survey import LogFigures
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 CHUNK_ROWS: Final = 2048
 """Small enough that handing a chunk's strings to Python holds the interpreter for a tenth of a millisecond."""
 
-_KEPT_ROWS: Final = 65_536
-"""A log up to this long stays in memory when it is looped."""
+KEPT_ROWS: Final = 65_536
+"""A log up to this long stays in memory when it is gone through more than once."""
 
-_COLUMNS: Final = ("date", "time", "url", "op", "rc", "bytes", "latency", "xfertime", "thinktime", "client")
+_COLUMNS: Final = ("date", "time", "url", "op", "rc", "bytes", "latency", "xfertime", "client")
+PLANNED: Final = ("row", "url", "op", "expected_rc", "expected_bytes", "expected_latency", "client")
+"""Columns of every planned frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +38,8 @@ class Chunk:
     """Some consecutive requests of a plan.
 
     Attributes:
-        frame: a row for each, with ``row``, ``url``, ``op``, ``expected_rc``, ``expected_bytes``,
-            ``expected_latency`` and ``client``.
+        frame: a row for each, with the columns `PLANNED`, those that are rendered into requests
+            (`logreplay.replay.heads`), and those that `Requests.keep` names.
         due: ``(n,)`` when each is due, nanoseconds since the start of the plan, increasing.
     """
 
@@ -40,69 +47,152 @@ class Chunk:
     due: Instants
 
 
-@dataclass(slots=True)
-class Requests:
-    """The requests of a log that may be sent.
+class Shape(Protocol):
+    """One change to the requests of a log: a filter, another url, a header.
 
-    A hostile line must not end a run, move a request to another host, or become a second request; so only an
-    origin-form target of printable ASCII (or ``*`` for OPTIONS) is ever sent, with a method that was allowed.
-
-    Attributes:
-        path: a normalized CSV, or a result log.
-        methods: what may be sent.
-        loop: begin again at the end of the log.
-        left_out: rows of the first pass that are not sent, by reason; complete once a pass is.
-        usable: rows of the first pass that are.
+    A function with the names of the columns that it needs. It is given the columns `PLANNED`, ``start`` and those
+    named, and returns the same rows in the same order. To leave rows out it gives them a ``reason``
+    (`logreplay.replay.shaping.leave_out`); what it writes to ``url`` and ``op`` is checked after it.
     """
 
-    path: Path
-    methods: Collection[str] = SAFE_METHODS
-    loop: bool = True
-    left_out: Counter[str] = field(default_factory=Counter)
-    usable: int = 0
+    @property
+    def columns(self) -> Collection[str]:
+        """Columns of the log that it needs."""
+
+    def __call__(self, frame: pl.DataFrame, /) -> pl.DataFrame:
+        """Shape some rows."""
+
+
+class Stream(Protocol):
+    """Requests in the order in which they are to be sent."""
 
     def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
-        """Yield the requests in log order, about ``rows`` at a time, for ever if looping.
+        """Begin: yield them, about ``rows`` at a time, and none where there are none yet.
 
         Columns as in `Chunk`, and ``start`` (`Datetime[us]`, null where unknown).
 
         Raises:
             LogreplayError: the log cannot be read, is empty, or holds nothing that may be sent.
         """
-        self.left_out.clear()
-        self.usable = 0
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """What was not sent since `frames` began, by reason; each row of a log is counted once."""
+
+    @property
+    def usable(self) -> int:
+        """Rows of the log that were found good to be sent so far, in its first pass."""
+
+    @property
+    def figures(self) -> LogFigures:
+        """What the first pass said of the log."""
+
+
+@dataclass(slots=True)
+class Requests:
+    """The requests of a log that may be sent, in its order.
+
+    A hostile line must not end a run, move a request to another host, or become a second request; so only an
+    origin-form target of printable ASCII (or ``*`` for OPTIONS) is ever sent, with a method that was allowed.
+
+    Attributes:
+        source: a normalized CSV or result log, or another source of rows.
+        methods: what may be sent.
+        loop: begin again at the end of the log. The times go on, as if the log were followed by itself.
+        shapes: applied one after the other.
+        keep: further columns of the log to carry along.
+        skip_idle: seconds; longer gaps between requests are shortened to this. None: they stay.
+        sorted_within: rows; the log is out of order by no more, and is put in order. 0: it is in order.
+        left_out: rows of the first pass that are not sent, by reason; complete once a pass is.
+        usable: rows of the first pass that are.
+        figures: of the first pass.
+        skipped_s: seconds of idle time left out in the first pass.
+    """
+
+    source: Path | Source
+    methods: Collection[str] = SAFE_METHODS
+    loop: bool = True
+    shapes: Sequence[Shape] = ()
+    keep: Sequence[str] = ()
+    skip_idle: float | None = None
+    sorted_within: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    usable: int = 0
+    figures: LogFigures = field(default_factory=LogFigures)
+    skipped_s: float = 0.0
+
+    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
         kept: list[pl.DataFrame] = []
-        for frame in self._pass():
-            self.left_out.update(dict(frame["reason"].drop_nulls().value_counts().iter_rows()))
-            good = frame.filter(pl.col("reason").is_null()).drop("reason")
-            self.usable += good.height
-            if self.usable <= _KEPT_ROWS:
-                kept.append(good)
-            yield from good.iter_slices(rows)
-        if not self.usable:
-            raise record.LogreplayError(f"{self.path}: nothing to replay: {self._why_nothing()}")
+        for frame in self.one_pass():
+            if self.loop and self.usable <= KEPT_ROWS:
+                kept.append(frame)
+            yield from frame.iter_slices(rows) if frame.height else (frame,)
         if not self.loop:
             return
-        if self.usable <= _KEPT_ROWS:
-            yield from _rounds(pl.concat(kept), rows)
+        period = self.figures.period
+        if self.usable <= KEPT_ROWS:
+            yield from _rounds(pl.concat(kept), rows, period)
+        passes = 0
         while True:
-            for frame in self._pass():
-                yield from frame.filter(pl.col("reason").is_null()).drop("reason").iter_slices(rows)
+            passes += 1
+            later = pl.col("start") + pl.duration(microseconds=passes * period)
+            for frame, _ in self._good():
+                yield from frame.with_columns(later).iter_slices(rows)
 
-    def _pass(self) -> Iterator[pl.DataFrame]:
+    def one_pass(self) -> Iterator[pl.DataFrame]:
+        """Yield the good requests once, and count.
+
+        Raises:
+            LogreplayError: as `frames`.
+        """
+        self.left_out.clear()
+        self.usable, self.figures, self.skipped_s = 0, LogFigures(), 0.0
+        for frame, reasons in self._good():
+            self.left_out.update(reasons)
+            self.usable += frame.height
+            self.figures.add(instants(frame))
+            yield frame
+        if not self.usable:
+            raise record.LogreplayError(f"{self.source}: nothing to replay: {self._why_nothing()}")
+
+    def _good(self) -> Iterator[tuple[pl.DataFrame, dict[str, int]]]:
+        """One pass: what may be sent, with what may not by reason."""
+        shaped = self._shaped()
+        ordered = _in_order(shaped, self.sorted_within) if self.sorted_within else shaped
+        last = removed = 0
+        for frame in ordered:
+            reasons = dict(frame["reason"].drop_nulls().value_counts(sort=True).iter_rows())
+            good = frame.filter(pl.col("reason").is_null()).drop("reason") if reasons else frame.drop("reason")
+            if self.skip_idle is not None:
+                good, last, removed = _without_idle(good, int(self.skip_idle * 1e6), last, removed)
+                self.skipped_s = removed / 1e6
+            yield good, reasons
+
+    def _shaped(self) -> Iterator[pl.DataFrame]:
+        source = LogFile(self.source) if isinstance(self.source, Path) else self.source
+        wanted = [*self.keep, *(name for shape in self.shapes for name in shape.columns)]
+        columns = list(dict.fromkeys((*_COLUMNS, *wanted)))
+        extra = [name for name in dict.fromkeys(wanted) if name not in PLANNED]
         first = 0
-        for frame in record.read_batches(self.path, _COLUMNS):
-            yield frame.select(
+        for frame in source.batches(columns):
+            planned = frame.select(
                 pl.int_range(first, first + pl.len(), dtype=pl.Int64).alias("row"),
                 "url",
-                pl.col("op"),
+                "op",
                 pl.col("rc").fill_null(0).alias("expected_rc"),
                 pl.col("bytes").alias("expected_bytes"),
                 (pl.col("latency") + pl.col("xfertime").fill_null(0)).alias("expected_latency"),
-                pl.col("client"),
+                "client",
                 record.start_time(),
-                self._reason(),
+                *extra,
+                *(name for name in frame.columns if is_sent(name)),
             )
+            for shape in self.shapes:
+                planned = shape(planned)
+            sent = [name for name in planned.columns if is_sent(name)]
+            known = [pl.col("reason")] if "reason" in planned.columns else []
+            reason = pl.coalesce(*known, self._reason()).alias("reason")
+            yield planned.select(*PLANNED, "start", *self.keep, *sent, reason)
             first += frame.height
 
     def _reason(self) -> pl.Expr:
@@ -125,7 +215,6 @@ class Requests:
             .when(~url.str.starts_with("/"))
             .then(pl.lit("url does not begin with /"))
             .otherwise(None)
-            .alias("reason")
         )
 
     def _why_nothing(self) -> str:
@@ -136,7 +225,7 @@ class Requests:
 
 @dataclass(slots=True)
 class Plan:
-    """The requests of a log on a schedule: an iterable of `Chunk`.
+    """A stream of requests on a schedule: an iterable of `Chunk`.
 
     Attributes:
         requests: what to send.
@@ -144,24 +233,54 @@ class Plan:
         step: index of the step in a sweep; goes into the result log.
     """
 
-    requests: Requests
+    requests: Stream
     schedule: Schedule
     step: int = 0
 
     def __iter__(self) -> Iterator[Chunk]:
         pace = self.schedule.pacer()
         for frame in self.requests.frames():
-            starts = frame["start"].cast(pl.Int64).fill_null(0).to_numpy()
-            due = pace(starts)
-            if len(due):
-                yield Chunk(frame.head(len(due)).drop("start"), due)
+            due = pace(instants(frame))
+            yield Chunk(frame.head(len(due)).drop("start"), due)
             if len(due) < frame.height:
                 return
 
 
-def _rounds(frame: pl.DataFrame, rows: int) -> Iterator[pl.DataFrame]:
-    """Go round a short log for ever, in pieces of full length however short it is."""
-    at = 0
+def instants(frame: pl.DataFrame) -> Instants:
+    """When the requests started in the log: microseconds since 1970, 0 where unknown."""
+    return frame["start"].cast(pl.Int64).fill_null(0).to_numpy()
+
+
+def _rounds(frame: pl.DataFrame, rows: int, period: int) -> Iterator[pl.DataFrame]:
+    """Go round a short log for ever, in pieces of full length however short it is; from the second round on."""
+    at = frame.height
     while True:
-        yield frame[np.arange(at, at + rows) % frame.height]
-        at = (at + rows) % frame.height
+        index = np.arange(at, at + rows)
+        shift = pl.Series((index // frame.height) * period).cast(pl.Duration("us"))
+        yield frame[index % frame.height].with_columns(pl.col("start") + shift)
+        at += rows
+
+
+def _in_order(frames: Iterator[pl.DataFrame], within: int) -> Iterator[pl.DataFrame]:
+    """Sort rows by start that are out of order by no more than so many rows."""
+    waiting: list[pl.DataFrame] = []
+    for frame in frames:
+        waiting.append(frame)
+        if sum(part.height for part in waiting) >= 2 * within:
+            ordered = pl.concat(waiting).sort("start", maintain_order=True)
+            yield ordered.head(-within)
+            waiting = [ordered.tail(within)]
+    if waiting:
+        yield pl.concat(waiting).sort("start", maintain_order=True)
+
+
+def _without_idle(frame: pl.DataFrame, longest: int, last: int, removed: int) -> tuple[pl.DataFrame, int, int]:
+    """Shorten gaps. ``last`` and ``removed``: instant of the row before, and what was taken away before it (us)."""
+    starts = instants(frame)
+    if not len(starts):
+        return frame, last, removed
+    known = np.maximum.accumulate(np.concatenate(([last], starts)))
+    too_long = np.where(known[:-1] > 0, np.maximum(np.diff(known) - longest, 0), 0)
+    taken = removed + np.cumsum(too_long)
+    start = pl.Series("start", known[1:] - taken).cast(pl.Datetime("us"))
+    return frame.with_columns(start), int(known[-1]), int(taken[-1])

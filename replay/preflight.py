@@ -58,14 +58,30 @@ class Demand:
         return int((most if self.max_in_flight is None else min(most, self.max_in_flight)) / self.processes) + 1
 
 
-def machine(demand: Demand, output: Path) -> list[Finding]:
+def machine(demand: Demand, output: Path, ceiling: float | None = None) -> list[Finding]:
     """Look at this machine: descriptors, ports, disk. Raises the soft limit of descriptors.
+
+    Args:
+        demand: what the run will ask.
+        output: the result log.
+        ceiling: requests/s that this machine was found to carry; None: never measured.
 
     Raises:
         LogreplayError: the disk has no room for any result.
     """
-    findings = [_descriptors(demand), _ports(demand), _disk(demand, output)]
+    findings = [_ceiling(demand, ceiling), _descriptors(demand), _ports(demand), _disk(demand, output)]
     return [finding for finding in findings if finding]
+
+
+def _ceiling(demand: Demand, ceiling: float | None) -> Finding | None:
+    if ceiling is None or demand.rate <= ceiling:
+        return None
+    return Finding(
+        "ceiling",
+        Severity.WARNING,
+        f"{demand.rate:g}/s is more than the {ceiling:.0f}/s that this machine was found to send on time; ask for "
+        "less, replay from another machine, or repeat logreplay calibrate if this one was busy then",
+    )
 
 
 def _descriptors(demand: Demand) -> Finding | None:

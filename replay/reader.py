@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from logreplay.replay.heads import is_sent
 from logreplay.replay.plan import Chunk
 from logreplay.replay.sender import Sender
+from logreplay.replay.threads import step_back
 
 _AHEAD: Final = 16
 """Chunks kept ready: at 100,000 requests/s a third of a second, at usual rates minutes."""
@@ -72,15 +74,19 @@ class Reader:
             self._thread.join()
 
     def _next(self) -> Ready | Ended:
-        try:
-            chunk = next(self._chunks)
-        except StopIteration:
-            return Ended()
-        except Exception as error:  # told to the loop, which raises it
-            return Ended(error)
-        return Ready(chunk, self._sender.prepare(chunk.frame))
+        while not self._closed:
+            try:
+                chunk = next(self._chunks)
+                if len(chunk.due):  # none, as long as a log that is followed does not grow
+                    return Ready(_recorded(chunk), self._sender.prepare(chunk.frame))
+            except StopIteration:
+                break
+            except Exception as error:  # told to the loop, which raises it
+                return Ended(error)
+        return Ended()
 
     def _work(self) -> None:
+        step_back()
         while True:
             self._room.acquire()
             if self._closed:
@@ -90,3 +96,8 @@ class Reader:
             self._begun.set()
             if isinstance(item, Ended):
                 return
+
+
+def _recorded(chunk: Chunk) -> Chunk:
+    """A chunk without what was needed to send it only: bodies are not kept while requests are in flight."""
+    return Chunk(chunk.frame.drop(name for name in chunk.frame.columns if is_sent(name)), chunk.due)

@@ -4,15 +4,21 @@ Whole lines only, appended in blocks: whatever ends the process leaves a readabl
 """
 
 import errno
+import gzip
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol, Self
+from typing import BinaryIO, Final, Protocol, Self
 
 import polars as pl
+import zstandard
 
-from logreplay.parsers.record import RESULT_COLUMNS, LogreplayError, to_csv
+from logreplay.parsers.record import RESULT_COLUMNS, LogreplayError, scan, to_csv
+
+FORMS: Final = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 
 
 class Results(Protocol):
@@ -53,6 +59,8 @@ def check_new(path: Path, *, force: bool = False) -> None:
     Raises:
         LogreplayError: something is there already and ``force`` was not given, or the folder cannot be written.
     """
+    if not path.name.endswith(FORMS):
+        raise LogreplayError(f"{path}: the name of a result log ends in one of {', '.join(FORMS)}")
     if path.exists() and not force:
         raise LogreplayError(f"{path}: exists already; choose another name, or overwrite it with --force")
     if not path.parent.is_dir():
@@ -62,18 +70,26 @@ def check_new(path: Path, *, force: bool = False) -> None:
 
 
 class ResultLog:
-    """A result log as a CSV file."""
+    """A result log as a file; its name decides the form: ``.csv``, ``.csv.gz``, ``.csv.zst`` or ``.parquet``.
+
+    Each block of rows is one write, and in the compressed forms a gzip member or zstd frame of its own, so that what
+    is on disk can be read whatever ends the process. A Parquet file cannot be read without its end: its rows are
+    kept in ``NAME.running.csv.zst`` until it is closed.
+    """
 
     def __init__(self, path: Path, *, force: bool = False) -> None:
         """Create the file, with its header line.
 
         Raises:
-            LogreplayError: it exists and ``force`` was not given, or cannot be written.
+            LogreplayError: it exists and ``force`` was not given, or cannot be written; or its name has no such form.
         """
         check_new(path, force=force)
         self.path = path
+        self._parquet = path.suffix == ".parquet"
+        self._growing = path.with_name(f"{path.name}.running.csv.zst") if self._parquet else path
+        self._compress = _compressor(self._growing.suffix)
         try:
-            self._file: BinaryIO = path.open("wb", buffering=0)
+            self._file: BinaryIO = self._growing.open("wb", buffering=0)
         except OSError as error:
             raise LogreplayError(f"{path}: cannot be written: {_why(error)}") from None
         self._append((",".join(RESULT_COLUMNS) + "\n").encode())
@@ -82,29 +98,49 @@ class ResultLog:
         self._append(to_csv(rows, header=False))
 
     def _append(self, lines: bytes) -> None:
-        rest, whole = memoryview(lines), self._file.tell()
+        block = self._compress(lines)
+        rest, whole = memoryview(block), self._file.tell()
         try:
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
-            self._cut(lines, whole)
+            self._cut(block, whole)
             self._file.close()
             raise LogreplayError(f"{self.path}: cannot be written any more: {_why(error)}") from None
 
-    def _cut(self, lines: bytes, whole: int) -> None:
-        """After a failed write: leave no half line behind."""
+    def _cut(self, block: bytes, whole: int) -> None:
+        """After a failed write: leave no half line, and no half of a compressed block, behind."""
         with suppress(OSError):
-            written = lines[: self._file.tell() - whole]
-            self._file.truncate(whole + written.rfind(b"\n") + 1)
+            if self._growing.suffix == ".csv":
+                whole += block.rfind(b"\n", 0, self._file.tell() - whole) + 1
+            self._file.truncate(whole)
 
     def close(self) -> None:
+        if self._file.closed:
+            return
         self._file.close()
+        if self._parquet:
+            try:
+                scan(self._growing).sink_parquet(self.path)
+            except (OSError, pl.exceptions.PolarsError) as error:
+                text = f"{self.path}: cannot be written: {error}; the rows are in {self._growing}"
+                raise LogreplayError(text) from None
+            self._growing.unlink()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _compressor(suffix: str) -> Callable[[bytes], bytes]:
+    """What to do with a block of lines before it is written."""
+    if suffix == ".gz":
+        return partial(gzip.compress, compresslevel=1)
+    if suffix == ".zst":
+        return zstandard.ZstdCompressor(level=1).compress
+    return bytes
 
 
 def _why(error: OSError) -> str:

@@ -25,6 +25,7 @@ import polars as pl
 from logreplay.replay.clockoffset import SAME, ClockOffset
 from logreplay.replay.dealing import Share
 from logreplay.replay.engine import Engine, Limits, Outcome, Start
+from logreplay.replay.plan import Stream
 from logreplay.replay.sender import Exchange, Sender
 from logreplay.replay.tally import Tally
 from logreplay.replay.ticker import monotonic
@@ -70,12 +71,14 @@ class Brief:
     Attributes:
         sender: makes the sender; is sent to where the shard runs.
         limits: its part of the whole run's.
+        closed: plans are closed loops.
         failures: stop and tell of the first exchange that failed or was answered unexpectedly.
         exchanges: tell of every exchange.
     """
 
     sender: Callable[[], Sender]
     limits: Limits
+    closed: bool = False
     failures: bool = False
     exchanges: bool = False
 
@@ -138,9 +141,16 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Up: nothing of the plan is in flight any more; all is reported. The clock was measured once more."""
+    """Up: nothing of the plan is in flight any more; all is reported.
+
+    Attributes:
+        outcome: of the share.
+        requests: of the plan, with what their reading has shown.
+        offset: of the clock, measured once more.
+    """
 
     outcome: Outcome
+    requests: Stream
     offset: ClockOffset
 
 
@@ -161,6 +171,11 @@ class Stop:
     """Down: send nothing more."""
 
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Down: send nothing more of this plan, wait for what is in flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +264,8 @@ class _Shard:
         self._loop = asyncio.get_running_loop()
         listener = threading.Thread(target=self._listen, name="listener", daemon=True)
         trace = self._see if self._brief.failures or self._brief.exchanges else None
-        async with Engine(self._brief.sender(), self._relay, limits=self._brief.limits, trace=trace) as engine:
+        brief = self._brief
+        async with Engine(brief.sender(), self._relay, limits=brief.limits, trace=trace, closed=brief.closed) as engine:
             self._engine = engine
             self._watch.stop = engine.stop
             listener.start()
@@ -287,7 +303,7 @@ class _Shard:
         self._taken_up += outcome.scheduled
         await asyncio.to_thread(self._report, tally, outcome.scheduled, monotonic(), last=True)
         offset = await asyncio.to_thread(self._line.clock_offset)
-        self._tell(Ended(outcome, offset))
+        self._tell(Ended(outcome, order.share.requests, offset))
 
     async def _beat(self) -> None:
         """Say several times a second what has ended, or that we are there."""
@@ -329,6 +345,8 @@ class _Shard:
                 return
 
     def _hear(self, order: object) -> None:
+        if isinstance(order, Cut):
+            self._engine.cut()
         if isinstance(order, Stop | Leave):
             self._engine.stop(order.why if isinstance(order, Stop) else "forsaken")
         self._orders.put_nowait(order)

@@ -12,22 +12,24 @@ send is counted as not sent, the run is marked, and the others go on.
 import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from math import inf
 from typing import Any, Final, Self, TypeVar
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.clockoffset import SAME, ClockOffset
+from logreplay.replay.closed import Users
 from logreplay.replay.dealing import Share, shared_out
 from logreplay.replay.engine import Limits, Outcome, Progress
-from logreplay.replay.health import Finding, Health, Severity, Verdict
+from logreplay.replay.health import Evidence, Finding, Health, Severity, Verdict
 from logreplay.replay.merging import Arrived, Estate, MergedLog
 from logreplay.replay.places import Place
-from logreplay.replay.plan import Plan
+from logreplay.replay.plan import Plan, Stream
 from logreplay.replay.results import Results, utc
 from logreplay.replay.sender import Sender
 from logreplay.replay.shard import (
@@ -37,6 +39,7 @@ from logreplay.replay.shard import (
     Alive,
     Begin,
     Brief,
+    Cut,
     Ended,
     Hello,
     Leave,
@@ -50,6 +53,7 @@ from logreplay.replay.shard import (
 )
 from logreplay.replay.tally import Recent, Tally
 from logreplay.replay.ticker import monotonic
+from logreplay.replay.vitals import Vitals
 from logreplay.replay.watch import Watch
 
 SILENT_S: Final = 15.0
@@ -101,6 +105,7 @@ class Shards:
         results: takes the rows of all. Closed here.
         limits: what may be done to keep the schedule, of all shards together.
         watch: looks at exchanges, as far as it wants to; each one that it sees costs throughput.
+        closed: the plans are closed loops.
 
     Raises:
         ValueError: there is no place.
@@ -115,6 +120,7 @@ class Shards:
         *,
         limits: Limits | None = None,
         watch: Watch | None = None,
+        closed: bool = False,
     ) -> None:
         limits = limits or Limits()
         if not places:
@@ -125,7 +131,7 @@ class Shards:
                 "allow more with --max-in-flight, or take fewer with --workers"
             )
         self._places, self._sender, self._results, self._limits = places, sender, results, limits
-        self._exchanges = watch or Watch()
+        self._exchanges, self._closed = watch or Watch(), closed
         self._members: list[_Member] = []
         self._log = MergedLog(results, len(places))
         self._clock = SAME
@@ -134,7 +140,8 @@ class Shards:
         self._at = 0
         self._first = 0
         self._plan: Plan | None = None
-        self._stopped, self._stopped_at = "", 0
+        self._stopped = ""
+        self._ended_early: int | None = None
         self._post = ThreadPoolExecutor(1, "post")
         self._past = Tally()
 
@@ -165,8 +172,14 @@ class Shards:
     def stop(self, why: str = "stopped") -> None:
         """Send nothing more, and end what is in flight as ``cancelled``. May be called from a signal handler."""
         if not self._stopped:
-            self._stopped, self._stopped_at = why, monotonic()
+            self._stopped, self._ended_early = why, monotonic()
             self._tell_all(Stop(why))
+
+    def cut(self) -> None:
+        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
+        if self._ended_early is None:
+            self._ended_early = monotonic()
+            self._tell_all(Cut())
 
     async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
@@ -178,7 +191,14 @@ class Shards:
         Raises:
             LogreplayError: the log cannot be read by a shard, or the results cannot be written.
         """
+        if isinstance(plan.schedule, Users) and plan.schedule.count < len(self._members):
+            raise LogreplayError(
+                f"{plan.schedule.count} users cannot be shared by {len(self._members)} workers; "
+                "take fewer with --workers"
+            )
         self._plan, self._at = plan, 0
+        if not self._stopped:
+            self._ended_early = None
         for member in self._members:
             member.arrived, member.tally, member.taken_up, member.told = Arrived(), Tally(), 0, 0
             member.ended = False
@@ -198,10 +218,13 @@ class Shards:
                 showing.cancel()
         self._fail_if_a_shard_did()
         assert self._origin is not None
-        stopped_at = (self._clock.common(self._stopped_at) - self._origin) / 1e9 if self._stopped else None
-        filled = await asyncio.to_thread(self._log.finish, stopped_at)
+        early = self._ended_early
+        early_s = None if early is None else (self._clock.common(early) - self._origin) / 1e9
+        filled = await asyncio.to_thread(self._log.finish, early_s)
         if self._log.failure:
             raise self._log.failure
+        if ended:
+            _adopt(plan.requests, next(iter(ended.values())).requests)
         return self._outcome(plan, ended, filled)
 
     def progress(self) -> Progress:
@@ -233,6 +256,7 @@ class Shards:
             brief = Brief(
                 self._sender,
                 Limits(part, self._limits.drop_after),
+                closed=self._closed,
                 failures=self._exchanges.crash,
                 exchanges=self._exchanges.show is not None,
             )
@@ -445,13 +469,14 @@ class Shards:
         began = (self._at - self._origin) / 1e9
         first, count = self._first, len(self._members)
         most = max((outcome.scheduled for outcome in outcomes.values()), default=0)
-        self._first += scheduled if not self._stopped else most * count
+        # shards that were stopped or lost did not all come equally far: there are gaps in the numbers
+        self._first += scheduled if self._ended_early is None and not lost else max(scheduled, most * count)
         started = utc(self._wall + self._at - self._origin)
-        some = next(iter(outcomes.values()), None)
         return Outcome(
             step=plan.step,
             offered=plan.schedule.rate,
             first_seq=first,
+            next_seq=self._first,
             scheduled=scheduled,
             sent=tally.sent,
             dropped=tally.dropped,
@@ -468,10 +493,35 @@ class Shards:
             began=began,
             seconds=max((outcome.seconds for outcome in outcomes.values()), default=0.0),
             health=self._health(ended, lost, filled),
+            evidence=self._evidence(tally, list(outcomes.values())),
             backlog=sum(outcome.backlog for outcome in outcomes.values()),
             stopped=self._stopped,
-            left_out=some.left_out if some else {},
+            left_out=dict(plan.requests.left_out.most_common()),
             lost=tuple(member.name for member in lost),
+        )
+
+    def _evidence(self, tally: Tally, outcomes: Sequence[Outcome]) -> Evidence:
+        """What is known of all shards together; of their vitals those of the busiest."""
+        assert self._plan
+        seen = [outcome.evidence for outcome in outcomes]
+        schedule = self._plan.schedule
+        return Evidence(
+            offered=schedule.rate,
+            scheduled=tally.sent + tally.dropped,
+            sent=tally.sent,
+            dropped=tally.dropped,
+            net_error=tally.net_error,
+            new_errors=tally.new_errors,
+            errors=dict(tally.errors),
+            response_p50=tally.response.quantile(0.5),
+            lag_p50=tally.lag.quantile(0.5) or 0.0,
+            lag_p95=tally.lag.quantile(0.95) or 0.0,
+            lag_p99=tally.lag.quantile(0.99) or 0.0,
+            duration=schedule.duration if self._ended_early is None else None,
+            seconds=max((part.seconds for part in seen), default=0.0),
+            limited=sum(part.limited for part in seen),
+            local=sum((Counter(part.local) for part in seen), Counter()),
+            vitals=max((part.vitals for part in seen), key=lambda vitals: vitals.loop_share, default=Vitals()),
         )
 
     def _health(self, ended: dict[int, Ended], lost: Sequence[_Member], filled: Tally) -> Health:
@@ -521,6 +571,13 @@ def together(healths: Mapping[str, Health]) -> Health:
         names = ", ".join(name for name, _ in about)
         findings.append(replace(worst, text=f"{names}: {worst.text}"))
     return Health(verdict, tuple(findings))
+
+
+def _adopt(ours: Stream, theirs: Stream) -> None:
+    """Take over what a shard learned by reading the log (what was left out, how long it is): we did not read it."""
+    if is_dataclass(ours) and type(ours) is type(theirs):
+        for item in fields(ours):
+            setattr(ours, item.name, getattr(theirs, item.name))
 
 
 def _send(member: _Member, message: object) -> None:

@@ -23,7 +23,8 @@ import polars as pl
 
 from logreplay.replay.endpoint import Endpoint
 from logreplay.replay.faults import connect_fault, local_fault, loss_fault
-from logreplay.replay.sender import ERROR_CODES, USER_AGENT, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.heads import default_headers, render
+from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.ticker import Clock
 
 IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
@@ -58,10 +59,7 @@ class WireSender:
         self._opening: set[asyncio.Task[None]] = set()
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[bytes]:
-        tail = f" HTTP/1.1\r\nHost: {self.endpoint.target.authority}\r\nUser-Agent: {USER_AGENT}\r\nAccept: */*\r\n"
-        tail += "\r\n" if self.keep_alive else "Connection: close\r\n\r\n"
-        lines = frame.select(pl.concat_str("op", pl.lit(" "), "url", pl.lit(tail)).cast(pl.Binary).alias("bytes"))
-        return lines["bytes"].to_list()
+        return render(frame, default_headers(self.endpoint.target.authority, keep_alive=self.keep_alive))
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self.done, self.clock, self.trace = done, clock, trace

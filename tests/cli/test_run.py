@@ -216,3 +216,39 @@ def test_ctrl_c_keeps_what_was_measured(log: Path, server: RawServer, tmp_path: 
     assert rows.filter(pl.col("error") == "cancelled").height >= 20
     assert rows.height == rows["seq"].max() + 1  # type: ignore[operator]
     assert said.strip().splitlines()[-1].startswith(f"results: {path}")
+
+
+@pytest.mark.parametrize("form", [".csv", ".csv.gz", ".csv.zst"])
+def test_a_killed_run_leaves_a_readable_file(server: RawServer, tmp_path: Path, form: str) -> None:
+    log, path = write_log(tmp_path / "log.csv", ["/ok"]), tmp_path / f"r{form}"
+    command = [sys.executable, "-m", "logreplay.cli.main", "run", str(log), server.url, "--tps", "300", "--for", "60"]
+    with subprocess.Popen([*command, "-o", str(path)]) as process:
+        while server.counts["/ok"] < 700:
+            assert process.poll() is None
+            threading.Event().wait(0.01)
+        process.kill()
+        answered = server.counts["/ok"]
+    rows = rows_of(path)
+    assert rows["rc"].to_list() == [200] * rows.height
+    assert rows["seq"].n_unique() == rows.height >= answered - 300  # on disk within about a second
+
+
+LAB = Path(__file__).parents[2] / "../shared/logs/lab"
+
+
+@pytest.mark.skipif(not LAB.exists(), reason="needs the lab logs")
+@pytest.mark.parametrize("name", ["nginx_combined.log", "apache_combined.log"])
+def test_every_url_of_a_log_arrives_as_it_stands_in_the_csv(server: RawServer, tmp_path: Path, name: str) -> None:
+    assert logreplay("convert", LAB / name, "-o", tmp_path / "log.csv", "-q") == 0
+    methods = ",".join(set(rows_of(tmp_path / "log.csv")["op"]) - {"CONNECT"})
+    options = ("--tps", 400, "-o", tmp_path / "r.csv", "-q", "--methods", methods, "--timeout", "5")
+    assert logreplay("run", tmp_path / "log.csv", server.url, *options) == 0
+    rows = rows_of(tmp_path / "r.csv").sort("seq")
+    planned = rows_of(tmp_path / "log.csv").filter(
+        (pl.col("url").str.starts_with("/") | (pl.col("url") == "*") & (pl.col("op") == "OPTIONS"))
+        & (pl.col("op") != "CONNECT")
+    )
+    assert rows.select("op", "url").equals(planned.select("op", "url"))
+    sent = [head.split(b" HTTP/1.1\r\n")[0].decode("ascii") for head in server.heads[1:]]
+    assert set(sent) == {f"{op} {url}" for op, url in planned.select("op", "url").iter_rows()}
+    assert len(sent) <= planned.height + 1  # /reset, which the server resets, is tried twice

@@ -1,0 +1,78 @@
+"""``logreplay calibrate``: what this machine can send, and how exactly."""
+
+import json
+import os
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from logreplay.cli.exit_codes import Exit
+from logreplay.cli.inputs import on_terminal, say
+from logreplay.cli.values import Duration
+
+if TYPE_CHECKING:
+    from logreplay.replay.calibrate import Calibration, Trial
+
+
+@click.command()
+@click.option("--trial", type=Duration(), default="1s", show_default=True, help="How long each rate is tried.")
+@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Only remember the figures.")
+def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
+    """Find out what this machine can send, and how exactly.
+
+    Sends to a bare responder of its own, on this machine, at rising rates, until requests no longer start on time.
+    The ceiling is remembered: run and sweep say so when more is asked.
+
+    \b
+    Example:
+      logreplay calibrate
+    """
+    import uvloop
+
+    from logreplay.replay.calibrate import calibrate as measure
+
+    def show(done: "Trial") -> None:
+        if on_terminal():
+            word = "on time" if done.on_time else "late"
+            say(f"{done.rate:9.0f}/s  lag p99 {done.lag_p99 * 1000:8.3f} ms  {word}", quiet=quiet)
+
+    found = uvloop.run(measure(trial, show))
+    remembered_at().parent.mkdir(parents=True, exist_ok=True)
+    figures = {"measured": datetime.now(UTC).isoformat(timespec="seconds"), **asdict(found)}
+    remembered_at().write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps(figures, indent=2))
+    elif not quiet:
+        _print(found)
+    say(f"remembered in {remembered_at()}", quiet=quiet)
+    return Exit.OK if found.ceiling else Exit.INVALID
+
+
+def remembered_at() -> Path:
+    """Where the figures of this machine are kept."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "logreplay" / "calibration.json"
+
+
+def ceiling() -> float | None:
+    """The rate that this machine was found to carry, requests/s; None if that was never measured."""
+    try:
+        return float(json.loads(remembered_at().read_text(encoding="utf-8"))["ceiling"]) or None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _print(found: "Calibration") -> None:
+    click.echo(
+        f"ceiling        {found.ceiling:.0f} requests/s start on time, all rows written\n"
+        f"added latency  {found.added_p50 * 1e6:.0f} µs at the median, p99 {found.added_p99 * 1e6:.0f} µs: "
+        "a target that does nothing, at 1000/s\n"
+        f"timer          {found.timer_p50 * 1e6:.0f} µs late at the median, p99 {found.timer_p99 * 1e6:.0f} µs: "
+        "sending nothing, at 1000/s"
+    )
+    if not found.ceiling:
+        say("no rate was on time: something else keeps this machine busy; stop it, and calibrate again")

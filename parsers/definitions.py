@@ -1,0 +1,195 @@
+"""What ``-f`` may say → formats: a name, a ``log_format`` or ``LogFormat`` as text, or one in a configuration file.
+
+Of nginx configurations the includes are followed (by crossplane); of Apache's the file itself is read.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from logreplay.parsers.clock import Stamp
+from logreplay.parsers.formats import FORMATS
+from logreplay.parsers.grammar import Field, apache_format, apache_tokens, nginx_format, nginx_tokens
+from logreplay.parsers.json_lines import JsonLayout
+from logreplay.parsers.layouts import Format
+from logreplay.parsers.record import LogreplayError
+
+NAMES: Final = {format.name: format for format in FORMATS}
+
+OTHER_NAMES: Final = {
+    "nginx": "combined",
+    "apache": "combined",
+    "nginx-combined": "combined",
+    "apache-combined": "combined",
+    "apache-common": "common",
+    "main": "nginx-main",
+    "ingress": "nginx-ingress",
+    "ingress-nginx": "nginx-ingress",
+    "alb": "aws-alb",
+    "elb": "aws-elb",
+    "s3": "aws-s3",
+    "tomcat": "atlassian",
+}
+
+BY_CONTENT: Final = ("json", "ltsv", "w3c", "iis")
+"""Names of formats that need a look at the log."""
+
+_NGINX_DIRECTIVE: Final = re.compile(r"^\s*log_format\s+(\S+)\s+(.*?);?\s*$", re.DOTALL)
+_APACHE_DIRECTIVE: Final = re.compile(r"^\s*(?:LogFormat|CustomLog\s+\S+)\s+(.*)$", re.DOTALL | re.IGNORECASE)
+
+
+def defined(text: str) -> Format | None:
+    """Find or compile a format; None for those told by content.
+
+    Raises:
+        LogreplayError: no such name, file or format in it, or nothing in the text says what was requested.
+    """
+    if text in ("auto", *BY_CONTENT):
+        return None
+    if format := NAMES.get(OTHER_NAMES.get(text, text)):
+        return format
+    path, mark, name = text.rpartition("#")
+    if mark and "$" not in text and "%" not in text:
+        return from_configuration(Path(path), name)
+    if match := _NGINX_DIRECTIVE.match(text):
+        words = shlex.split(match[2])
+        return nginx_definition(match[1], words)
+    if match := _APACHE_DIRECTIVE.match(text):
+        return apache_definition("LogFormat", shlex.split(match[1])[0])
+    if "$" in text:
+        return nginx_definition("log_format", [text])
+    if "%" in text:
+        return apache_definition("LogFormat", text.replace('\\"', '"'))
+    known = ", ".join(sorted({*NAMES, *OTHER_NAMES, *BY_CONTENT}))
+    raise LogreplayError(
+        f"format {text!r}: no such name, and no log_format or LogFormat either; known names: {known}; "
+        "a format of your own can be given as text or as nginx.conf#name"
+    )
+
+
+def from_configuration(path: Path, name: str) -> Format:
+    """Read the format of a name from a configuration of nginx or Apache.
+
+    Raises:
+        LogreplayError: no such file, no such format, or crossplane is not installed.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
+    found = (
+        _apache_formats(text)
+        if re.search(r"^\s*LogFormat\s", text, re.MULTILINE | re.IGNORECASE)
+        else _nginx_formats(path)
+    )
+    if name in found:
+        return found[name]()
+    if name == "combined":
+        return NAMES["combined"]
+    raise LogreplayError(f"{path}: no log format {name!r}; it has: {', '.join(sorted(found)) or 'none'}")
+
+
+def _apache_formats(text: str) -> dict[str, Callable[[], Format]]:
+    lines = re.sub(r"\\\n", " ", text).splitlines()
+    found: dict[str, Callable[[], Format]] = {}
+    for line in lines:
+        if match := re.match(r'\s*LogFormat\s+"((?:[^"\\]|\\.)*)"\s+(\S+)\s*$', line, re.IGNORECASE):
+            plain, name = _unquoted(match[1]), match[2]
+            found[name] = lambda plain=plain, name=name: apache_definition(name, plain)  # type: ignore[misc]
+    return found
+
+
+def _nginx_formats(path: Path) -> dict[str, Callable[[], Format]]:
+    try:
+        import crossplane
+    except ImportError:
+        raise LogreplayError(
+            f"{path}: reading nginx configurations needs crossplane: pip install 'logreplay[nginx]'; "
+            "or give the log_format as text with -f"
+        ) from None
+    parsed = crossplane.parse(str(path), combine=True)
+    if parsed["errors"]:
+        error = parsed["errors"][0]
+        raise LogreplayError(f"{error.get('file') or path}: line {error.get('line')}: {error['error']}")
+    found: dict[str, Callable[[], Format]] = {}
+
+    def collect(directives: list[dict[str, Any]]) -> None:
+        for directive in directives:
+            if directive["directive"] == "log_format":
+                name, *words = directive["args"]
+                words = [_unquoted(word) for word in words]
+                found[name] = lambda name=name, words=words: nginx_definition(name, words)  # type: ignore[misc]
+            collect(directive.get("block", []))
+
+    for file in parsed["config"]:
+        collect(file["parsed"])
+    return found
+
+
+def _unquoted(text: str) -> str:
+    """The escapes that nginx and Apache know inside quotes in their configurations."""
+    plain = {"t": "\t", "r": "\r", "n": "\n", '"': '"', "'": "'", "\\": "\\"}
+    return re.sub(r"\\(.)", lambda m: plain.get(m[1], m[0]), text)
+
+
+def nginx_definition(name: str, words: list[str]) -> Format:
+    """The format of a ``log_format`` directive: its strings, after perhaps ``escape=…``."""
+    escape = "default"
+    if words and words[0].startswith("escape="):
+        escape = words.pop(0).removeprefix("escape=")
+    text = "".join(words)
+    if text.lstrip().startswith("{"):
+        return _json_definition(name, text, r"\$\{?\w+\}?", nginx_tokens, "nginx")
+    return nginx_format(text, name, "none" if escape == "none" else "default")
+
+
+def apache_definition(name: str, text: str) -> Format:
+    """The format of a ``LogFormat`` string."""
+    if text.lstrip().startswith("{"):
+        return _json_definition(name, text, r"%[^\"\s,}]+", apache_tokens, "apache")
+    return apache_format(text, name)
+
+
+def _json_definition(
+    name: str, text: str, bare: str, tokens: Callable[[str], list[str | Field]], server: str
+) -> Format:
+    """A format string that makes JSON: each value that is just one variable fills that variable's slot."""
+    quoted = re.sub(rf'"(?:[^"\\]|\\.)*"|({bare})', lambda m: json.dumps(m[1]) if m[1] else m[0], text)
+    try:
+        template = json.loads(quoted, strict=False)
+    except ValueError:
+        raise LogreplayError(f"log format {name}: looks like JSON, but is none: {text!r}") from None
+    owners: dict[str, tuple[Field, tuple[str, ...]]] = {}
+
+    def visit(value: Any, path: tuple[str, ...]) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                visit(inner, (*path, key))
+        elif isinstance(value, str):
+            parts = [token for token in tokens(value) if token != ""]
+            if parts[:1] == ["["] and parts[-1:] == ["]"]:
+                parts = parts[1:-1]
+            field = parts[0] if parts and isinstance(parts[0], Field) else None
+            whole = len(parts) == 1 or (len(parts) == 2 and isinstance(parts[1], Field) and parts[1].slot == "query")
+            if field and field.slot and whole and (field.slot not in owners or field.rank > owners[field.slot][0].rank):
+                owners[field.slot] = field, path
+
+    visit(template, ())
+    if "request" in owners:
+        for slot in ("op", "url", "query", "args", "protocol"):
+            owners.pop(slot, None)
+    elif "url" not in owners:
+        raise LogreplayError(f"log format {name}: it does not log the request ($request, $request_uri, %r, %U)")
+    total, first, time = (owners[slot][0] if slot in owners else Field() for slot in ("total", "first", "time"))
+    return Format(
+        name=name,
+        layout=JsonLayout(tuple((slot, path) for slot, (_, path) in owners.items())),
+        stamp=time.stamp or Stamp("none"),
+        total_unit=total.unit,
+        first_unit=first.unit,
+        server=server,
+        escaped=False,
+    )

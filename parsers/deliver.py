@@ -1,0 +1,53 @@
+"""The sorted CSV → what the user asked for: a CSV, plain or compressed, Parquet, or Play-it-Again-Sam's input."""
+
+import gzip
+import shutil
+from pathlib import Path
+from typing import BinaryIO, Final, Literal
+
+import polars as pl
+import zstandard
+
+from logreplay.parsers.record import CORE_COLUMNS, read_batches, scan
+
+Kind = Literal["csv", "csv.gz", "csv.zst", "parquet", "pias"]
+
+_PIAS_HEADER: Final = b"#yyy-mm-dd hh:mm:ss latency xfertime sleeptime bytes url rc op\n"
+
+
+def kind_of(output: str | Path, wanted: str = "") -> Kind:
+    """What to write, by the user's word or by the ending of the name."""
+    if wanted in ("parquet", "pias"):
+        return wanted  # type: ignore[return-value]
+    name = str(output)
+    endings: tuple[Kind, ...] = ("csv.gz", "csv.zst", "parquet")
+    return next((kind for kind in endings if name.endswith("." + kind)), "csv")
+
+
+def write(sorted_csv: Path, out: BinaryIO, kind: Kind) -> None:
+    """Write a normalized CSV in another form, in flat memory."""
+    match kind:
+        case "csv":
+            with open(sorted_csv, "rb") as done:
+                shutil.copyfileobj(done, out, 1 << 20)
+        case "csv.gz":
+            with open(sorted_csv, "rb") as done, gzip.GzipFile(fileobj=out, mode="wb", compresslevel=6) as packed:
+                shutil.copyfileobj(done, packed, 1 << 20)
+        case "csv.zst":
+            with open(sorted_csv, "rb") as done:
+                zstandard.ZstdCompressor().copy_stream(done, out)
+        case "parquet":
+            scan(sorted_csv).sink_parquet(out, row_group_size=100_000, maintain_order=True)
+        case "pias":
+            out.write(_PIAS_HEADER)
+            for rows in read_batches(sorted_csv, CORE_COLUMNS):
+                out.write(_pias_lines(rows))
+
+
+def _pias_lines(rows: pl.DataFrame) -> bytes:
+    """Source: https://github.com/davecb/Play-it-Again-Sam; the target has no leading slash of its own there."""
+    return (
+        rows.with_columns(pl.col("latency", "xfertime").round(6))
+        .write_csv(include_header=False, separator=" ", quote_style="never", float_scientific=False)
+        .encode()
+    )

@@ -1,0 +1,124 @@
+"""Which rows to keep: by time, target, status, method and client."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from logreplay.parsers.clock import SECOND
+from logreplay.parsers.record import LogreplayError
+
+_STATUS: Final = re.compile(r"([1-9])xx|([0-9]{3})(?:-([0-9]{3}))?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Conditions that a row must all meet; empty ones are met by every row.
+
+    Attributes:
+        since: start not before, ISO 8601.
+        until: start before, ISO 8601.
+        match: regular expression that the target must contain (Rust syntax, linear time).
+        exclude: regular expression that it must not contain.
+        status: ``200,3xx,500-504``.
+        method: ``GET,HEAD``.
+        client: addresses and networks, ``10.0.0.7,192.168.0.0/16``.
+    """
+
+    since: str = ""
+    until: str = ""
+    match: str = ""
+    exclude: str = ""
+    status: str = ""
+    method: str = ""
+    client: str = ""
+
+    def condition(self, zone: str = "") -> pl.Expr | None:
+        """The conditions as one; None if there are none.
+
+        Args:
+            zone: of ``since`` and ``until`` without an offset; empty: UTC.
+
+        Raises:
+            LogreplayError: one of them cannot be read.
+        """
+        tests: list[pl.Expr] = []
+        if self.since:
+            tests.append(pl.col("start") >= instant(self.since, zone, "--since"))
+        if self.until:
+            tests.append(pl.col("start") < instant(self.until, zone, "--until"))
+        if self.match:
+            tests.append(pl.col("url").str.contains(_pattern(self.match, "--match")))
+        if self.exclude:
+            tests.append(~pl.col("url").str.contains(_pattern(self.exclude, "--exclude")))
+        if self.status:
+            tests.append(pl.any_horizontal(_status_test(part.strip()) for part in self.status.split(",")))
+        if self.method:
+            tests.append(pl.col("op").is_in([part.strip().upper() for part in self.method.split(",")]))
+        if self.client:
+            tests.append(_client_test(self.client))
+        return pl.all_horizontal(tests).fill_null(False) if tests else None
+
+
+def instant(text: str, zone: str, option: str) -> int:
+    """An instant in ISO 8601 → microseconds since 1970, UTC.
+
+    Raises:
+        LogreplayError: it is none.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise LogreplayError(
+            f"{option} {text!r}: not a time; write 2026-11-20, 2026-11-20T18:30 or 2026-11-20T18:30:00+01:00"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=ZoneInfo(zone) if zone else UTC)
+    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * SECOND)
+
+
+def _pattern(text: str, option: str) -> str:
+    try:
+        pl.Series([""]).str.contains(text)
+    except pl.exceptions.ComputeError as error:
+        reason = next((line for line in str(error).splitlines() if line.startswith("error:")), "error: regex").strip()
+        raise LogreplayError(f"{option} {text!r}: no regular expression: {reason[7:]}") from None
+    return text
+
+
+def _status_test(text: str) -> pl.Expr:
+    if not (match := _STATUS.fullmatch(text)):
+        raise LogreplayError(f"--status {text!r}: not a status; write 200, 3xx or 500-504, several with commas")
+    if match[1]:
+        return pl.col("rc") // 100 == int(match[1])
+    return pl.col("rc").is_between(int(match[2]), int(match[3] or match[2]))
+
+
+def _client_test(text: str) -> pl.Expr:
+    networks = []
+    for part in text.split(","):
+        try:
+            networks.append(ip_network(part.strip(), strict=False))
+        except ValueError:
+            raise LogreplayError(
+                f"--client {part.strip()!r}: not an address; write 10.0.0.7 or 192.168.0.0/16, several with commas"
+            ) from None
+
+    def inside(clients: pl.Series) -> pl.Series:
+        distinct = clients.unique()
+        known = [_within(client, networks) for client in distinct]
+        return clients.replace_strict(distinct, pl.Series(known, dtype=pl.Boolean))
+
+    return pl.col("client").map_batches(inside, return_dtype=pl.Boolean)
+
+
+def _within(client: str | None, networks: list[IPv4Network | IPv6Network]) -> bool:
+    try:
+        address = ip_address(client or "")
+    except ValueError:
+        return False
+    return any(address in network for network in networks)

@@ -1,0 +1,77 @@
+"""Access logs as data frames, for notebooks and scripts."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from logreplay.parsers.convert import ConvertOptions, find_reading, open_logs, output_columns, with_date_and_time
+from logreplay.parsers.intake import Intake
+from logreplay.parsers.redact import Redactor
+from logreplay.parsers.report import ConvertReport
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def read_log(paths: Paths, options: ConvertOptions | None = None) -> "pd.DataFrame":
+    """Read access logs whole.
+
+    Args:
+        paths: one log or several, plain or compressed.
+        options: how, as for `logreplay.parsers.convert.convert`.
+
+    Returns:
+        One row a request that can be replayed, in order of start: the columns of the normalized CSV, and ``start``
+        (``datetime64[us, UTC]``).
+
+    Raises:
+        LogreplayError: no such file, empty or not an access log.
+    """
+    frames = list(_normalized(paths, options))
+    frame = pl.concat(frames) if frames else pl.DataFrame()
+    if frame.height:
+        frame = frame.sort("start", maintain_order=True)
+    return frame.to_pandas()
+
+
+def iter_log(paths: Paths, options: ConvertOptions | None = None) -> Iterator["pd.DataFrame"]:
+    """Read access logs some thousand rows at a time, in flat memory.
+
+    Args:
+        paths: as for `read_log`.
+        options: as for `read_log`.
+
+    Yields:
+        Rows as of `read_log`, in about the order of the log: order by start within a frame, not between frames.
+
+    Raises:
+        LogreplayError: no such file, empty or not an access log.
+    """
+    for frame in _normalized(paths, options):
+        yield frame.sort("start", maintain_order=True).to_pandas()
+
+
+def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.DataFrame]:
+    options = options or ConvertOptions()
+    keep = options.filter.condition(options.timezone)
+    redactor = Redactor() if options.redact else None
+    with ExitStack() as stack:
+        sources = open_logs([paths] if isinstance(paths, str | Path) else paths, options, stack)
+        reading = find_reading(sources, options)
+        columns = output_columns(reading.formats)
+        intake = Intake(sources, reading, options.timezone, ConvertReport(), _ignore, options.limit)
+        for rows in intake.rows():
+            wanted = rows if keep is None else rows.filter(keep)
+            if redactor:
+                wanted = redactor.rows(wanted)
+            start = pl.from_epoch("start", "us").dt.replace_time_zone("UTC")
+            yield with_date_and_time(wanted).select(*columns, start)
+
+
+def _ignore(name: str, number: int, reason: str, line: bytes) -> None:
+    """A data frame has no reject file."""

@@ -1,0 +1,211 @@
+"""Logs → rows with start times, in about the order of time, with an account of every line.
+
+Several files are read side by side where they overlap in time: always on from the one that is furthest behind. A file
+is opened for good only when its time has come, so any number of rotated files needs the memory of a few.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from logreplay.parsers.clock import SECOND
+from logreplay.parsers.detect import Reading
+from logreplay.parsers.layouts import Format
+from logreplay.parsers.reader import Block, Source, text_lines
+from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.report import ConvertReport
+from logreplay.parsers.rows import Parsed
+from logreplay.parsers.spread import Spreader
+
+Progress = Callable[[int, int, int], None]
+"""Told bytes read, bytes in all (0: not known) and lines read."""
+
+Keep = Callable[[str, int, str, bytes], None]
+"""Told file, line number, reason and the bytes of a line that became no row."""
+
+
+class TooManyRejects(LogreplayError):
+    """More lines were rejected than the user allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How many lines may be rejected.
+
+    Attributes:
+        count: at most so many; None: any number.
+        share: at most this share of all lines; None: any.
+    """
+
+    count: int | None = None
+    share: float | None = None
+
+    @classmethod
+    def read(cls, text: str) -> "Limit":
+        """Read ``100`` or ``2%``.
+
+        Raises:
+            ValueError: neither.
+        """
+        number = text.strip().removesuffix("%")
+        value = float(number)
+        if not value >= 0 or (text.strip() == number and value != int(value)):
+            raise ValueError(text)
+        return cls(count=int(value)) if text.strip() == number else cls(share=value / 100)
+
+
+@dataclass(slots=True)
+class Intake:
+    """Reads logs.
+
+    Attributes:
+        sources: the logs.
+        reading: how.
+        zone: of stamps that carry none.
+        report: where lines are counted.
+        keep: told about lines that became no row.
+        limit: on rejected lines.
+        progress: told after each block.
+        fine: finest resolution of the stamps seen, seconds.
+        naive: stamps that carried no zone.
+        backwards: rows that stand more than the longest duration before an earlier one of their file.
+    """
+
+    sources: Sequence[Source]
+    reading: Reading
+    zone: str
+    report: ConvertReport
+    keep: Keep
+    limit: Limit = field(default_factory=Limit)
+    progress: Progress | None = None
+    fine: float = 1.0
+    naive: int = 0
+    backwards: int = 0
+
+    def rows(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows of all logs with the column ``start``.
+
+        Raises:
+            TooManyRejects: more lines were rejected than `limit` allows.
+        """
+        total = sum(source.size for source in self.sources)
+        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+            try:
+                waiting = deque(
+                    sorted((_Stream(source, self, pool) for source in self.sources), key=lambda s: s.behind)
+                )
+                active: list[_Stream] = []
+                while waiting or active:
+                    while waiting and (not active or waiting[0].behind <= min(stream.behind for stream in active)):
+                        active.append(waiting.popleft())
+                    stream = min(active, key=lambda s: s.behind)
+                    rows = stream.advance()
+                    if rows is None:
+                        active.remove(stream)
+                        continue
+                    if rows.height:
+                        yield rows
+                    if self.progress:
+                        read = sum(source.read for source in self.sources)
+                        self.progress(read, total, self.report.lines)
+            finally:
+                pool.shutdown(cancel_futures=True)
+        self._check(final=True)
+
+    def account(self, source: Source, block: Block, parsed: Parsed) -> None:
+        """Count the lines of a block, and hand on those that became no row."""
+        report = self.report
+        report.lines += parsed.rows.height + len(parsed.refusals) + parsed.blank
+        report.blank += parsed.blank
+        report.converted += parsed.rows.height
+        self.naive += parsed.naive
+        if not parsed.refusals:
+            return
+        raw = block.raw_lines()
+        for refusal in sorted(parsed.refusals, key=lambda r: r.line):
+            reason = refusal.reason
+            if refusal.line == len(raw) - 1 and refusal.kind == "rejected" and not block.data.endswith(b"\n"):
+                reason = "cut off at the end of the file"
+            report.refuse(source.name, block.first + refusal.line, refusal.kind, reason)
+            self.keep(source.name, block.first + refusal.line, f"{refusal.kind}: {reason}", raw[refusal.line])
+        self._check(final=False)
+
+    def _check(self, *, final: bool) -> None:
+        rejected, limit = self.report.rejected, self.limit
+        allowed = limit.count
+        if final and limit.share is not None:
+            allowed = int(limit.share * self.report.lines)
+        if allowed is not None and rejected > allowed:
+            name, number, reason = next(item for item in self.report.first_bad if item[2].startswith("rejected"))
+            raise TooManyRejects(
+                f"{name}: line {number}: {reason}; {rejected:,} of {self.report.lines:,} lines rejected so far, "
+                f"{allowed:,} allowed"
+            )
+
+    def note_order(self, stamps: np.ndarray, longest: int, newest: int) -> int:
+        """Count rows that go back in time; return the newest stamp so far."""
+        peaks = np.maximum.accumulate(np.r_[newest, stamps])
+        self.backwards += int((stamps < peaks[:-1] - longest - 2 * SECOND).sum())
+        return int(peaks[-1])
+
+    def note_resolution(self, rows: pl.DataFrame) -> None:
+        """Learn from some rows how fine the stamps are."""
+        fine = rows.filter(~pl.col("whole"))["us"].head(1000)
+        if self.fine > 1e-6 and len(fine):
+            self.fine = 1e-6 if (fine % 1000 != 0).any() else min(self.fine, 1e-3)
+
+
+class _Stream:
+    """One log being read: blocks are parsed ahead on all cores, and come back in order."""
+
+    def __init__(self, source: Source, intake: Intake, pool: ThreadPoolExecutor) -> None:
+        self._source, self._intake, self._pool = source, intake, pool
+        self._pieces = intake.reading.pieces(source.blocks())
+        self._ahead: deque[tuple[Block, Future[Parsed]]] = deque()
+        self._spreader = Spreader()
+        self._newest = -(1 << 62)
+        self._open = True
+        self.behind = self._first_stamp()
+
+    def _first_stamp(self) -> int:
+        reading = self._intake.reading
+        head = self._source.head()
+        lines = Block(head, 1, 0)
+        first: int | None = None
+        for block, formats in reading.pieces(iter([lines])):
+            parsed = reading.parse(text_lines(block.data), formats, self._intake.zone)
+            if parsed.rows.height:
+                low = int(parsed.rows["us"].min())  # type: ignore[arg-type]
+                first = low if first is None else min(first, low)
+        return -(1 << 62) if first is None else first
+
+    def advance(self) -> pl.DataFrame | None:
+        """Read on; None when the log is at its end."""
+        while len(self._ahead) <= pl.thread_pool_size() and (piece := next(self._pieces, None)):
+            self._ahead.append((piece[0], self._pool.submit(self._parse, *piece)))
+        if self._ahead:
+            block, future = self._ahead.popleft()
+            parsed = future.result()
+            self._source.read = block.read
+            self._intake.account(self._source, block, parsed)
+            if parsed.rows.height:
+                self._observe(parsed.rows)
+            return self._spreader.add(parsed.rows)
+        if self._open:
+            self._open = False
+            return self._spreader.close()
+        return None
+
+    def _parse(self, block: Block, formats: Sequence[Format]) -> Parsed:
+        return self._intake.reading.parse(block.lines(), formats, self._intake.zone)
+
+    def _observe(self, rows: pl.DataFrame) -> None:
+        stamps = rows["us"].to_numpy()
+        longest = int((rows["latency"].max() or 0) * SECOND)  # type: ignore[operator, arg-type]
+        self._newest = self._intake.note_order(stamps, longest, self._newest)
+        self.behind = int(stamps[-1])
+        self._intake.note_resolution(rows)

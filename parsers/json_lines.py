@@ -1,0 +1,370 @@
+"""Logs of one JSON object a line: Caddy, Traefik, Envoy, and whatever nginx or Apache were told to write.
+
+The fast path hands whole blocks to Polars' JSON reader. Lines that are no JSON go to Python, with the repairs that
+real logs need: nginx's default escape puts ``\\xHH`` into strings, and a missing number leaves ``"rt":,``.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from logreplay.parsers.clock import Stamp
+from logreplay.parsers.fields import CLEAN
+from logreplay.parsers.layouts import Format
+from logreplay.parsers.units import unit_of
+
+Key = tuple[str, ...]
+"""Path of a value: names from the outside in."""
+
+_LOOKS_WHOLE: Final = r"^\s*\{.*\}\s*$"
+_SUSPECT: Final = r"\\x|[\x00-\x1f]|:\s*[,}\-][^0-9]|:\s*-?[,}]"
+_TEXT: Final = r"^[ -~]*$"
+_NO_VALUE: Final = re.compile(r":\s*-?\s*(?=[,}])")
+_HEX: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")
+_BARE_LIST: Final = re.compile(r":\s*((?:-|[0-9.]+)(?:(?:, | : )(?:-|[0-9.]+))+)\s*(?=[,}])")
+_OTHER_ESCAPE: Final = re.compile(r'(?<!\\)((?:\\\\)*)\\([^"\\/bfnrtu])')
+
+_ALIASES: Final[dict[str, tuple[str, ...]]] = {
+    "time": (
+        "msec",
+        "time_msec",
+        "StartUTC",
+        "start_time",
+        "@timestamp",
+        "timestamp",
+        "time_iso8601",
+        "time",
+        "ts",
+        "time_local",
+        "datetime",
+        "date",
+    ),
+    "request": ("request", "request_line", "req"),
+    "op": ("method", "request_method", "RequestMethod", "verb", "http_method"),
+    "url": ("uri", "request_uri", "url", "path", "RequestPath", "target"),
+    "args": ("args", "query_string", "query"),
+    "protocol": ("protocol", "server_protocol", "proto", "http_version", "RequestProtocol"),
+    "rc": ("status", "status_code", "code", "response_code", "rc"),
+    "bytes": ("body_bytes_sent", "bytes", "body_bytes", "size", "bytes_sent", "response_size", "body_size"),
+    "total": (
+        "request_time",
+        "reqtime",
+        "response_time",
+        "duration_us",
+        "duration_ms",
+        "duration_ns",
+        "elapsed_ms",
+        "rt",
+        "duration",
+        "elapsed",
+        "latency",
+        "upstream_response_time",
+        "apptime",
+        "urt",
+    ),
+    "first": ("upstream_header_time", "uht", "ttfb"),
+    "client": ("remote_addr", "client", "client_ip", "remote_ip", "ip", "clientip", "x_forwarded_for", "host_ip"),
+    "host": ("host", "http_host", "vhost", "server_name", "domain"),
+    "user": ("remote_user", "user"),
+    "referer": ("referer", "http_referer", "referrer"),
+    "agent": ("ua", "http_user_agent", "user_agent", "agent", "useragent"),
+    "request_bytes": ("request_length", "bytes_received", "request_size"),
+    "body": ("request_body",),
+}
+"""Names that logs give to a value, the better ones first. For LTSV too: http://ltsv.org/"""
+
+_FAMILIES: Final[dict[str, dict[str, Key]]] = {
+    "caddy": {
+        "time": ("ts",),
+        "op": ("request", "method"),
+        "url": ("request", "uri"),
+        "protocol": ("request", "proto"),
+        "rc": ("status",),
+        "bytes": ("size",),
+        "total": ("duration",),
+        "client": ("request", "client_ip"),
+        "host": ("request", "host"),
+        "user": ("user_id",),
+        "referer": ("request", "headers", "Referer"),
+        "agent": ("request", "headers", "User-Agent"),
+        "request_bytes": ("bytes_read",),
+    },
+    "traefik": {
+        "time": ("StartUTC",),
+        "op": ("RequestMethod",),
+        "url": ("RequestPath",),
+        "protocol": ("RequestProtocol",),
+        "rc": ("DownstreamStatus",),
+        "bytes": ("DownstreamContentSize",),
+        "total": ("Duration",),
+        "client": ("ClientHost",),
+        "host": ("RequestHost",),
+        "user": ("ClientUsername",),
+        "referer": ("request_Referer",),
+        "agent": ("request_User-Agent",),
+        "request_bytes": ("RequestContentSize",),
+    },
+    "envoy-json": {
+        "time": ("start_time",),
+        "op": ("method",),
+        "url": ("x-envoy-origin-path",),
+        "protocol": ("protocol",),
+        "rc": ("response_code",),
+        "bytes": ("bytes_sent",),
+        "total": ("duration",),
+        "first": ("x-envoy-upstream-service-time",),
+        "client": ("x-forwarded-for",),
+        "host": (":authority",),
+        "agent": ("user-agent",),
+        "request_bytes": ("bytes_received",),
+    },
+}
+
+_ABOUT: Final[dict[str, dict[str, Any]]] = {
+    "caddy": {
+        "server": "caddy",
+        "stamp": Stamp("any", "end"),
+        "source": "https://caddyserver.com/docs/caddyfile/directives/log",
+        "samples": (
+            '{"level":"info","ts":1693840839.657635,"logger":"http.log.access","msg":"handled request","request":'
+            '{"client_ip":"10.0.0.7","proto":"HTTP/1.1","method":"GET","host":"a.example:8080","uri":"/a?b=c","headers":'
+            '{"User-Agent":["curl/7.74.0"]}},"bytes_read":0,"user_id":"","duration":0.0026,"size":17,"status":200}',
+        ),
+    },
+    "traefik": {
+        "server": "traefik",
+        "stamp": Stamp("any", "start"),
+        "total_unit": 1e-9,
+        "source": "https://doc.traefik.io/traefik/observability/access-logs/",
+        "samples": (
+            '{"ClientHost":"10.0.0.7","ClientUsername":"-","DownstreamContentSize":357,"DownstreamStatus":200,'
+            '"Duration":357313,"RequestHost":"a.example","RequestMethod":"GET","RequestPath":"/a","RequestProtocol":'
+            '"HTTP/1.1","StartUTC":"2021-12-08T09:16:05.123456789Z","time":"2021-12-08T09:16:05Z"}',
+        ),
+    },
+    "envoy-json": {
+        "server": "envoy",
+        "stamp": Stamp("any", "start", zone="UTC"),
+        "total_unit": 1e-3,
+        "first_unit": 1e-3,
+        "source": "https://gateway.envoyproxy.io/docs/tasks/observability/proxy-accesslog/",
+        "samples": (
+            '{":authority":"a.example","bytes_received":0,"bytes_sent":512,"duration":15,"method":"GET","protocol":'
+            '"HTTP/2","response_code":200,"start_time":"2026-01-24T01:35:00.000Z","user-agent":"x","x-envoy-origin-path":'
+            '"/a","x-envoy-upstream-service-time":null,"x-forwarded-for":"10.0.0.7"}',
+        ),
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLayout:
+    """One object a line; each raw field is the value at a path."""
+
+    paths: tuple[tuple[str, Key], ...]
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The raw columns it can deliver."""
+        return frozenset(name for name, _ in self.paths)
+
+    @property
+    def tiers(self) -> int:
+        """One: there is only one careful way."""
+        return 1
+
+    def split(self, lines: pl.Series) -> pl.DataFrame:
+        """Split whole blocks; a block in which a line is not JSON after all is left to the careful path."""
+        good = lines.str.contains(_LOOKS_WHOLE) & ~lines.str.contains(_SUSPECT)
+        nothing = pl.DataFrame(schema=dict.fromkeys(self._columns, pl.String))
+        text = lines.filter(good)
+        values = nothing
+        if len(text):
+            try:
+                data = ("\n".join(text) + "\n").encode()
+                values = pl.read_ndjson(data, schema=self._schema(), ignore_errors=True)
+            except pl.exceptions.PolarsError:
+                values = nothing
+        if values.height != len(text) or not len(text):
+            return nothing.clear(len(lines))
+        raw = self._apart(values.select(_at(path).alias(name) for name, path in self.paths))
+        clean = raw.select(_is_clean(raw.columns)).to_series()
+        index = pl.int_range(len(lines), eager=True).filter(good).filter(clean)
+        table = raw.filter(clean).with_columns(index.alias("i"))
+        return (
+            pl.DataFrame({"i": pl.int_range(len(lines), eager=True)})
+            .join(table, on="i", how="left", maintain_order="left")
+            .drop("i")
+        )
+
+    def split_carefully(self, lines: pl.Series, tier: int) -> pl.DataFrame:
+        """Read each line by itself, with repairs."""
+        rows = [self._values(load(line)) for line in lines]
+        return pl.DataFrame(rows, schema=dict.fromkeys((name for name, _ in self.paths), pl.String), orient="row")
+
+    def _values(self, record: Mapping[str, Any] | None) -> dict[str, str | None]:
+        if record is None:
+            return {}
+        found = {name: as_text(_dig(record, path)) for name, path in self.paths}
+        request = found.get("request") if "request" in found else found.get("url")
+        return {} if request is None else {**found, "rc": found.get("rc") or ""}
+
+    @property
+    def _columns(self) -> list[str]:
+        names = [name for name, _ in self.paths if name != "request"]
+        return names + [name for name in ("op", "url", "protocol") if "request" in self.fields and name not in names]
+
+    def _apart(self, raw: pl.DataFrame) -> pl.DataFrame:
+        if "request" not in raw.columns:
+            return raw.select(self._columns)
+        line = (
+            raw["request"]
+            .str.extract_groups(rf"^(?P<op>[A-Z]+) (?P<url>/{CLEAN}*)(?: (?P<protocol>HTTP/[0-9.]+))?$")
+            .struct.unnest()
+        )
+        return raw.drop("request").with_columns(line.get_columns()).select(self._columns)
+
+    def _schema(self) -> pl.Schema:
+        tree: dict[str, Any] = {}
+        for _, path in self.paths:
+            branch = tree
+            for step in path[:-1]:
+                branch = branch.setdefault(step, {})
+            # Caddy's header values are lists
+            branch[path[-1]] = pl.List(pl.String) if "headers" in path else pl.String
+        return pl.Schema({name: _struct(branch) for name, branch in tree.items()})
+
+
+def _struct(branch: Any) -> Any:
+    return pl.Struct({name: _struct(inner) for name, inner in branch.items()}) if isinstance(branch, dict) else branch
+
+
+def _at(path: Key) -> pl.Expr:
+    value = pl.col(path[0])
+    for step in path[1:]:
+        value = value.struct.field(step)
+    return value.list.first() if "headers" in path else value
+
+
+def _is_clean(columns: Iterable[str]) -> pl.Expr:
+    """Rows that need no decoding: a path, a method, numbers, printable ASCII in all texts."""
+    tests = []
+    for name in columns:
+        column = pl.col(name)
+        match name:
+            case "url":
+                tests.append(column.str.contains(rf"^/{CLEAN}*$").fill_null(False))
+            case "op":
+                tests.append(column.str.contains(r"^[A-Z]+$").fill_null(False) & (column != "CONNECT"))
+            case "rc":
+                tests.append(column.str.contains(r"^[0-9]{1,3}$").fill_null(False))
+            case "bytes" | "request_bytes":
+                tests.append(column.str.contains(r"^[0-9]{1,18}$") | column.is_null())
+            case "total" | "first":
+                tests.append(column.str.contains(r"^[0-9.]+(?:[eE]-?[0-9]+)?$") | column.is_null())
+            case "client":
+                tests.append(~column.str.contains(r'[\s,"\[]|^[^:]*:[0-9]+$') | column.is_null())
+            case "time":
+                tests.append(column.is_not_null())
+            case _:
+                tests.append(column.str.contains(_TEXT) | column.is_null())
+    return pl.all_horizontal(tests)
+
+
+def load(line: str) -> Mapping[str, Any] | None:
+    """Read one line as a JSON object, repaired if need be; None if it is none. Numbers stay text."""
+    text = line.strip()
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    for repair in (str, _repaired):
+        try:
+            record = json.loads(repair(text), parse_float=str, parse_int=str, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        return record if isinstance(record, dict) else None
+    return None
+
+
+def _repaired(text: str) -> str:
+    text = _HEX.sub(r"\1\\u00\2", text)
+    text = _OTHER_ESCAPE.sub(r"\1\\u005c\2", text)
+    text = _BARE_LIST.sub(r':"\1"', text)
+    return _NO_VALUE.sub(":null", text)
+
+
+def _dig(record: Any, path: Key) -> Any:
+    for step in path:
+        if not isinstance(record, dict):
+            return None
+        record = record.get(step)
+    return record[0] if isinstance(record, list) and record else record
+
+
+def as_text(value: Any) -> str | None:
+    """A JSON value as the text that a log would have."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value)
+
+
+def json_format(name: str) -> Format:
+    """The format of a known writer of JSON logs."""
+    layout = JsonLayout(tuple(_FAMILIES[name].items()))
+    return Format(name=name, layout=layout, escaped=False, **_ABOUT[name])
+
+
+def from_sample(lines: Sequence[str]) -> Format | None:
+    """Find the format of JSON lines by the names of their values.
+
+    Returns:
+        None if they are no JSON objects, or hold no request.
+    """
+    records = [record for line in lines if (record := load(line)) is not None]
+    if not records:
+        return None
+    names = Counter(name for record in records for name, value in record.items() if not isinstance(value, dict | list))
+    slots = choose(names)
+    if not slots:
+        return None
+    values = [as_text(record.get(slots.get("total", ""))) or "" for record in records]
+    layout = JsonLayout(tuple((slot, (name,)) for slot, name in slots.items()))
+    return Format(name="json", layout=layout, escaped=False, **meaning(slots, values))
+
+
+def choose(names: Mapping[str, int]) -> dict[str, str]:
+    """Choose which name fills which slot; empty if no request is among them."""
+    lower = {name.lower(): name for name in names}
+    slots = {
+        slot: lower[found]
+        for slot, aliases in _ALIASES.items()
+        if (found := next((alias.lower() for alias in aliases if alias.lower() in lower), None)) is not None
+    }
+    if "request" in slots:
+        for slot in ("op", "url", "args", "protocol"):
+            slots.pop(slot, None)
+    elif "url" not in slots:
+        return {}
+    return slots
+
+
+def meaning(slots: Mapping[str, str], durations: Sequence[str]) -> dict[str, Any]:
+    """Say what times and durations mean, by the names of the fields and, where these say nothing, by their values.
+
+    Returns:
+        Those attributes of a `Format` that depend on it.
+    """
+    time, total = slots.get("time", ""), slots.get("total", "")
+    unit, note = unit_of(total, durations)
+    by_nginx = total in ("request_time", "reqtime") or time == "msec" or (total and unit == 1.0)
+    return {
+        "stamp": Stamp("any", "end" if by_nginx else "start") if time else Stamp("none"),
+        "total_unit": unit,
+        "first_unit": unit,
+        "server": "nginx" if by_nginx else "unknown",
+        "note": note,
+    }

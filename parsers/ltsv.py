@@ -1,0 +1,93 @@
+"""Labeled tab-separated values: ``label:value`` between tabs, in any order.
+
+Source: http://ltsv.org/
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from logreplay.parsers.fields import CLEAN
+from logreplay.parsers.json_lines import choose, meaning
+from logreplay.parsers.layouts import Format
+
+_LABEL: Final = r"[0-9A-Za-z_.-]+"
+_SHAPES: Final = {
+    "request": rf"(?P<op>[A-Z]+) (?P<url>/{CLEAN}*)(?: (?P<protocol>HTTP/[0-9.]+))?",
+    "op": r"(?P<op>[A-Z]+)",
+    "url": rf"(?P<url>/{CLEAN}*)",
+    "rc": r"(?P<rc>[0-9]{3})",
+    "bytes": r"(?P<bytes>[0-9]+|-)",
+    "total": r"(?P<total>[0-9]+(?:\.[0-9]+)?|-)",
+    "first": r"(?P<first>[0-9]+(?:\.[0-9]+)?|-)",
+    "client": r'(?P<client>[ -~--[\\ ,"\[]]*)',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LtsvLayout:
+    """Lines of labels.
+
+    Attributes:
+        labels: which label fills which raw field.
+        fast: fits clean lines with the labels in their usual order.
+    """
+
+    labels: tuple[tuple[str, str], ...]
+    fast: str
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The raw columns it can deliver."""
+        return frozenset(slot for slot, _ in self.labels)
+
+    @property
+    def tiers(self) -> int:
+        """One: there is only one careful way."""
+        return 1
+
+    def split(self, lines: pl.Series) -> pl.DataFrame:
+        """Split clean lines with one pattern."""
+        return lines.str.extract_groups(self.fast).struct.unnest()
+
+    def split_carefully(self, lines: pl.Series, tier: int) -> pl.DataFrame:
+        """Read each line by itself."""
+        rows = [self._values(line) for line in lines]
+        return pl.DataFrame(rows, schema=dict.fromkeys((slot for slot, _ in self.labels), pl.String), orient="row")
+
+    def _values(self, line: str) -> dict[str, str]:
+        found = pairs(line)
+        values = {slot: found[label] for slot, label in self.labels if label in found}
+        return {"rc": "", **values} if "request" in values or "url" in values else {}
+
+
+def pairs(line: str) -> dict[str, str]:
+    """Take a line apart; of a label that comes twice the first counts."""
+    found: dict[str, str] = {}
+    for item in line.split("\t"):
+        label, colon, value = item.partition(":")
+        if colon:
+            found.setdefault(label, value)
+    return found
+
+
+def from_sample(lines: Sequence[str]) -> Format | None:
+    """Find the format of LTSV lines by their labels; None if they are no LTSV, or hold no request."""
+    records = [found for line in lines if "\t" in line and len(found := pairs(line)) > 2]
+    slots = choose(Counter(label for record in records for label in record))
+    if not slots:
+        return None
+    order = Counter(tuple(record) for record in records).most_common(1)[0][0]
+    slot_of = {label: slot for slot, label in slots.items() if label in order}
+    fast = "\t".join(_item(label, slot_of.get(label, "")) for label in order)
+    layout = LtsvLayout(tuple(slots.items()), f"^{fast}$")
+    durations = [record.get(slots.get("total", ""), "") for record in records]
+    return Format(name="ltsv", layout=layout, source="http://ltsv.org/", samples=(), **meaning(slots, durations))
+
+
+def _item(label: str, slot: str) -> str:
+    text = _SHAPES.get(slot) or (rf"(?P<{slot}>[ -~--[\\]]*)" if slot else r"[^\t]*")
+    return "".join("\\" + c if c in ".-" else c for c in label) + ":" + text

@@ -1,0 +1,49 @@
+"""What log shippers put in front of each line: syslog, containers. Found by a sample, then taken off whole blocks."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A prefix of lines: its name and pattern; for ``docker-json`` the line is inside a JSON object."""
+
+    name: str
+    pattern: str
+
+    def fits(self, lines: pl.Series) -> float:
+        """The share of lines that have it."""
+        return float(lines.str.contains(self.pattern).sum()) / max(len(lines), 1)
+
+    def strip(self, lines: pl.Series) -> pl.Series:
+        """Take it off; lines without it stay as they are."""
+        if self.name == "docker-json":
+            return pl.Series(lines.name, [_inner(line) for line in lines], pl.String)
+        return lines.str.replace(self.pattern, "")
+
+
+def _inner(line: str) -> str:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    inner = record.get("log") if isinstance(record, dict) else None
+    return inner.rstrip("\r\n").replace("\n", " ") if isinstance(inner, str) else line
+
+
+_TAG: Final = r"[^\s:\[\]]+(?:\[[0-9]+\])?: ?"
+
+PREFIXES: Final = (
+    Prefix("syslog", rf"^(?:<[0-9]{{1,3}}>)?[A-Z][a-z]{{2}} [ 0-9][0-9] [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}} \S+ {_TAG}"),
+    Prefix("syslog-iso", rf"^(?:<[0-9]{{1,3}}>)?[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T\S+ \S+ {_TAG}"),
+    Prefix("syslog-5424", r"^<[0-9]{1,3}>1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[[^\]]*\])+) ?"),
+    Prefix("cri", r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T\S+ (?:stdout|stderr) [FP] "),
+    Prefix("docker-json", r'^\{"log":"'),
+    Prefix("kubectl", r"^\[pod/[^\]]+\] "),
+    Prefix("docker-compose", r"^[A-Za-z0-9_.-]+ +\| "),
+)
+"""Sources: RFC 3164, RFC 5424; https://kubernetes.io/docs/concepts/cluster-administration/logging/;
+https://docs.docker.com/engine/logging/drivers/json-file/"""

@@ -1,0 +1,95 @@
+"""The account of a conversion: what became of every line, and what the user should know about the result."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+FIRST_SHOWN: Final = 3
+"""Bad lines that a report names, of each reason."""
+
+
+@dataclass(slots=True)
+class ConvertReport:
+    """What became of every line.
+
+    ``lines = converted + unreplayable + rejected + blank``, and with filters ``+ filtered``.
+
+    Attributes:
+        filtered: rows that the filters left out.
+        reasons: why lines became no row, with counts.
+        first_bad: the first few of each reason: ``(file, line number, reason)``.
+        format: the name of the format; several joined by ``+``.
+        share: of the sample's lines that fit.
+        server: who wrote the log.
+        resolution_s: of the start times, seconds; 1 where they are spread within their second.
+        first: earliest start, ISO 8601 UTC; empty if there is none.
+        last: latest start.
+        output: path of the result; ``-``: standard output.
+        rejects: path of the reject file; empty if there are none.
+        notes: what the user should know about the times, units and sizes.
+    """
+
+    lines: int = 0
+    converted: int = 0
+    unreplayable: int = 0
+    rejected: int = 0
+    blank: int = 0
+    filtered: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    first_bad: list[tuple[str, int, str]] = field(default_factory=list)
+    format: str = ""
+    share: float = 0.0
+    server: str = "unknown"
+    resolution_s: float = 1.0
+    first: str = ""
+    last: str = ""
+    output: str = ""
+    rejects: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def refuse(self, name: str, number: int, kind: str, reason: str) -> None:
+        """Count a line that became no row."""
+        text = f"{kind}: {reason}"
+        self.reasons[text] += 1
+        if kind == "rejected":
+            self.rejected += 1
+        else:
+            self.unreplayable += 1
+        if self.reasons[text] <= FIRST_SHOWN:
+            self.first_bad.append((name, number, text))
+
+    def sentence(self) -> str:
+        """The accounting line, after checking it."""
+        parts = [
+            (self.converted, "converted"),
+            (self.unreplayable, "unreplayable"),
+            (self.rejected, "rejected"),
+            (self.blank, "blank"),
+        ]
+        if self.filtered:
+            parts.append((self.filtered, "filtered out"))
+        total = sum(count for count, _ in parts)
+        if self.lines != total:
+            raise AssertionError(f"{self.lines} lines, but {total} accounted for")
+        return f"{self.lines:,} lines = " + " + ".join(f"{count:,} {word}" for count, word in parts)
+
+    def summary(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {
+            "lines": self.lines,
+            "converted": self.converted,
+            "unreplayable": self.unreplayable,
+            "rejected": self.rejected,
+            "blank": self.blank,
+            "filtered": self.filtered,
+            "reasons": dict(self.reasons.most_common()),
+            "format": self.format,
+            "share": round(self.share, 4),
+            "server": self.server,
+            "resolution_s": self.resolution_s,
+            "first": self.first,
+            "last": self.last,
+            "output": self.output,
+            "rejects": self.rejects,
+            "notes": self.notes,
+        }

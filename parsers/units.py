@@ -1,0 +1,46 @@
+"""In which unit does a log write its durations? A guess always comes with a sentence for the user."""
+
+import re
+from collections.abc import Sequence
+from statistics import median
+from typing import Final
+
+UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+"""Seconds in one."""
+
+UNKNOWN: Final = 0.0
+"""Seconds in one of an unknown unit: durations are not used."""
+
+_SECONDS: Final = {"request_time", "reqtime", "upstream_response_time", "upstream_header_time", "rt", "urt", "uht"}
+_DECIMALS: Final = re.compile(r"[0-9]+\.[0-9]{3}")
+
+
+def unit_of(name: str, values: Sequence[str]) -> tuple[float, str]:
+    """Find the unit of a field by its name, or by the look of its values.
+
+    Args:
+        name: as in the log; empty if it has none.
+        values: a sample.
+
+    Returns:
+        Seconds in one, `UNKNOWN` if nothing speaks for any unit; and what the user should know, or an empty text.
+    """
+    lower = name.lower()
+    if lower in _SECONDS:
+        return 1.0, ""
+    for ending in ("ns", "us", "ms"):
+        if lower.endswith("_" + ending):
+            return UNITS[ending], ""
+    numbers = [text for text in values if text not in ("", "-")]
+    field = f"the durations in {name!r}" if name else "the numbers after the status and size"
+    if numbers and sum(_DECIMALS.fullmatch(text) is not None for text in numbers) > 0.9 * len(numbers):
+        return 1.0, f"{field} are taken as seconds, as they have three decimals; --time-unit says otherwise"
+    whole = [int(text) for text in numbers if re.fullmatch(r"[0-9]{1,15}", text)]
+    if whole and len(whole) > 0.9 * len(numbers):
+        if max(whole) < 300 and median(whole) == 0:
+            return 1.0, f"{field} are taken as whole seconds, as most are 0; --time-unit says otherwise"
+        if median(whole) >= 5000:
+            return 1e-6, f"{field} are taken as microseconds, as most are above 5,000; --time-unit says otherwise"
+    if numbers:
+        return UNKNOWN, f"{field} have no known unit and are not used: say it with --time-unit s, ms or us"
+    return 1.0, ""

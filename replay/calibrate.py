@@ -1,0 +1,154 @@
+"""What this machine can send, and how exactly: measured against a bare responder of our own.
+
+Three figures: how late a timer is that sends nothing; what the least possible exchange takes; and the highest rate at
+which requests still start on time, with every row of the result log written.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import numpy as np
+
+from logreplay.parsers.record import CORE_COLUMNS
+from logreplay.replay.endpoint import parse_target, resolve
+from logreplay.replay.engine import Engine, Limits
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.responder import responding
+from logreplay.replay.results import MemoryResults, ResultLog
+from logreplay.replay.schedule import Constant, Schedule
+from logreplay.replay.ticker import monotonic, ticker
+from logreplay.replay.wire import WireSender
+
+LAG_P99_S: Final = 0.001
+"""Requests are on time if 99 in 100 start within this, or within twice what a bare timer needs here."""
+_FIRST: Final = 1000.0
+_FACTOR: Final = 1.6
+_HIGHEST: Final = 400_000.0
+_BISECTIONS: Final = 3
+_IN_FLIGHT: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One rate: how late the requests were (seconds), and the share of the schedule that was sent in time."""
+
+    rate: float
+    lag_p50: float
+    lag_p99: float
+    achieved: float
+    on_time: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What a machine can do. Times in seconds.
+
+    Attributes:
+        timer_p50, timer_p99: lateness of a timer that sends nothing, at 1,000/s.
+        added_p50, added_p99: service time of a target that does nothing, at 1,000/s.
+        ceiling: the highest rate tried at which requests started on time, requests/s; 0 if there was none.
+        trials: all rates tried, in the order of trying.
+    """
+
+    timer_p50: float
+    timer_p99: float
+    added_p50: float
+    added_p99: float
+    ceiling: float
+    trials: tuple[Trial, ...]
+
+
+async def calibrate(trial_s: float = 1.0, on_trial: Callable[[Trial], object] | None = None) -> Calibration:
+    """Measure this machine, in about 20 trials.
+
+    Args:
+        trial_s: seconds for each.
+        on_trial: is told each as it ends.
+
+    Raises:
+        LogreplayError: the responder did not start.
+    """
+    lateness = await timer_lateness(_FIRST, trial_s)
+    bound = max(LAG_P99_S, 2 * float(np.quantile(lateness, 0.99)))
+    trials: list[Trial] = []
+    with responding() as url, TemporaryDirectory(prefix="logreplay-") as name:
+        folder = Path(name)
+        log = _log(folder / "log.csv")
+
+        async def on_time(rate: float) -> bool:
+            """Two tries: a moment of something else's work must not stand for the machine."""
+            for _ in range(2):
+                trial = await _trial(url, log, folder / "results.csv", Constant(rate, trial_s), bound)
+                trials.append(trial)
+                if on_trial:
+                    on_trial(trial)
+                if trial.on_time:
+                    return True
+            return False
+
+        added = await _service_time(url, log, trial_s)
+        good, bad = 0.0, _FIRST
+        while bad <= _HIGHEST and await on_time(bad):
+            good, bad = bad, bad * _FACTOR
+        for _ in range(_BISECTIONS if good else 0):
+            middle = (good * bad) ** 0.5
+            if await on_time(middle):
+                good = middle
+            else:
+                bad = middle
+    timer_p50, timer_p99 = np.quantile(lateness, (0.5, 0.99)).tolist()
+    return Calibration(timer_p50, timer_p99, *added, ceiling=good, trials=tuple(trials))
+
+
+async def timer_lateness(rate: float, seconds: float) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """How late a ticker is that does nothing else: ``(n,)`` seconds."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+    due = (Constant(rate, seconds).pacer()(np.zeros(int(rate * seconds), np.int64)) + monotonic()).tolist()
+    late: list[int] = []
+
+    def tick() -> None:
+        while len(late) < len(due):
+            now = monotonic()
+            if now < due[len(late)]:
+                timer.arm(due[len(late)])
+                return
+            late.append(now - due[len(late)])
+        timer.close()
+        ended.set_result(None)
+
+    timer = ticker(loop, monotonic, tick)
+    timer.arm(due[0])
+    await ended
+    return np.array(late) / 1e9
+
+
+async def _trial(url: str, log: Path, output: Path, schedule: Schedule, bound: float) -> Trial:
+    sender = WireSender(await resolve(parse_target(url)), timeout=10)
+    limits = Limits(max_in_flight=_IN_FLIGHT)
+    async with Engine(sender, ResultLog(output, force=True), limits=limits) as engine:
+        seen = (await engine.run(Plan(Requests(log), schedule))).evidence
+    on_time = seen.lag_p99 < bound and seen.achieved >= 0.98
+    return Trial(schedule.rate, seen.lag_p50, seen.lag_p99, seen.achieved, on_time)
+
+
+async def _service_time(url: str, log: Path, seconds: float) -> tuple[float, float]:
+    """Median and p99 of connect + latency + xfertime on warm connections."""
+    results = MemoryResults()
+    async with Engine(WireSender(await resolve(parse_target(url)), timeout=10), results) as engine:
+        await engine.run(Plan(Requests(log), Constant(_FIRST, seconds)))
+    rows = results.frame
+    service = (rows["connect"] + rows["latency"] + rows["xfertime"]).filter(rows["connect"] == 0).to_numpy()
+    p50, p99 = np.quantile(service, (0.5, 0.99)).tolist()
+    return p50, p99
+
+
+def _log(path: Path) -> Path:
+    """A log of distinct requests."""
+    rows = (f"2026-01-01,00:00:00,0,0,0,24,/calibrate/{number}?n={number},200,GET\n" for number in range(10_000))
+    path.write_text(",".join(CORE_COLUMNS) + "\n" + "".join(rows))
+    return path

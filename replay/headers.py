@@ -1,0 +1,83 @@
+"""Headers of the requests: shapes that say which, from the user or from the log.
+
+What they put into columns is rendered by `logreplay.replay.heads`, where control bytes of a log become blanks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import polars as pl
+
+from logreplay.replay.heads import check_header, header_column
+
+_AUTHORITY: Final = r"^([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The same header on every request; instead of the sender's own, where it writes one of this name.
+
+    Attributes:
+        name, value: as they are to be written.
+
+    Raises:
+        ValueError: this cannot be a header, or it is reserved for the sender.
+    """
+
+    name: str
+    value: str
+    columns: ClassVar[Sequence[str]] = ()
+
+    def __post_init__(self) -> None:
+        check_header(self.name, self.value)
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.with_columns(pl.lit(self.value).alias(header_column(self.name, frame.columns)))
+
+    @classmethod
+    def parse(cls, text: str) -> "Header":
+        """Read ``Name: value``.
+
+        Raises:
+            ValueError: it is no header.
+        """
+        name, colon, value = text.partition(":")
+        if not colon:
+            raise ValueError(f"{text!r} is no header; write 'Name: value'")
+        return cls(name.strip(), value.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedHeader:
+    """A header with the value that the log has; where it has none, what the sender writes of its own, if anything.
+
+    Attributes:
+        name: of the header.
+        column: of the log: ``agent``, ``referer``, ….
+    """
+
+    name: str
+    column: str
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return (self.column,)
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.with_columns(pl.col(self.column).alias(header_column(self.name, frame.columns)))
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedHost:
+    """The ``Host`` that the log has. A name only: the request goes to the target. What is no host name is not sent."""
+
+    columns: ClassVar[Sequence[str]] = ("host",)
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        host = pl.when(pl.col("host").str.contains(_AUTHORITY)).then("host")
+        return frame.with_columns(host.alias(header_column("Host", frame.columns)))
+
+
+NO_CACHE: Final = (Header("Cache-Control", "no-cache"), Header("Pragma", "no-cache"))
+"""Ask caches on the way to go to the origin (RFC 9111, 5.2.1.4)."""

@@ -1,0 +1,178 @@
+"""A function of the user's own that sees each request before it is sent, and may change it or leave it out."""
+
+import importlib
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.heads import HEADER, PAYLOAD, header_column, header_name, is_sent
+from logreplay.replay.plan import CHUNK_ROWS, SAFE_METHODS, Stream
+from logreplay.replay.survey import LogFigures
+
+_ROWS: Final = 64
+"""Requests handed to a hook ahead of time are few, so that a signature is not old when it is sent."""
+_TARGET: Final = re.compile(r"/[\x21-\x7e]*")
+
+
+@dataclass(slots=True)
+class Planned:
+    """A request as a hook sees it. Everything may be changed but its number.
+
+    Attributes:
+        number: of the request in the plan, from 0.
+        op, url: method, and request target as it will be on the wire.
+        headers: by name in lower case; what the sender writes of its own is not among them, and is replaced by
+            what is.
+        body: None: no body.
+        client: as the log has it.
+        row: in the log, from 0; negative for an injected request.
+    """
+
+    number: int
+    op: str
+    url: str
+    headers: dict[str, str]
+    body: bytes | None
+    client: str | None
+    row: int
+
+
+Hook = Callable[[Planned], Planned | None]
+"""Returns the request, changed or not; None leaves it out."""
+
+
+@dataclass(slots=True)
+class Hooked:
+    """A stream, each request of which a hook has seen.
+
+    Attributes:
+        requests: the stream.
+        hook: called for each request, ahead of time and in another thread than the loop's; what it raises leaves
+            that request out, counted by the name of the error.
+        methods: what may be sent, whatever the hook says.
+        calls, spent: how often it was called, and seconds spent in it.
+        first_error: in full, of the first call that failed; empty if none did.
+    """
+
+    requests: Stream
+    hook: Hook
+    methods: Collection[str] = SAFE_METHODS
+    calls: int = 0
+    spent: float = 0.0
+    first_error: str = ""
+    _left_out: Counter[str] = field(default_factory=Counter)
+
+    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+        self._left_out.clear()
+        self.calls, self.spent, self.first_error = 0, 0.0, ""
+        refused = 0
+        for frame in self.requests.frames(min(rows, _ROWS)):
+            seen = [self._seen(planned) for planned in _planned(frame, self.calls)]
+            kept = [planned for planned in seen if planned]
+            refused = 0 if kept else refused + len(seen)
+            if refused > max(10_000, 2 * self.requests.usable):
+                why = ", ".join(f"{n} x {why}" for why, n in self._left_out.most_common(3))
+                raise LogreplayError(f"the hook leaves out every request: {why}{self._first()}")
+            yield _with(frame.filter(pl.Series([planned is not None for planned in seen], dtype=pl.Boolean)), kept)
+
+    @property
+    def left_out(self) -> Counter[str]:
+        return self.requests.left_out + self._left_out
+
+    @property
+    def usable(self) -> int:
+        return self.requests.usable
+
+    @property
+    def figures(self) -> LogFigures:
+        return self.requests.figures
+
+    @property
+    def cost(self) -> float:
+        """Seconds a call took, on average."""
+        return self.spent / self.calls if self.calls else 0.0
+
+    def _seen(self, planned: Planned) -> Planned | None:
+        began = time.perf_counter_ns()
+        try:
+            result = self.hook(planned)
+            fault = "" if result is None else self._fault(result)
+        except Exception as error:  # the user's code; it may fail for one request and not for the next
+            result, fault = None, f"failed: {type(error).__name__}"
+            self.first_error = self.first_error or f"{type(error).__name__}: {error}"
+        self.calls += 1
+        self.spent += (time.perf_counter_ns() - began) / 1e9
+        if result is None or fault:
+            self._left_out[f"hook: {fault or 'left out'}"] += 1
+            return None
+        return result
+
+    def _fault(self, planned: Planned) -> str:
+        """Why what a hook returned cannot be sent."""
+        if not isinstance(planned, Planned):
+            return f"returned {type(planned).__name__}, not the request"
+        if planned.op not in self.methods or planned.op == "CONNECT":
+            return f"method {planned.op}" if HEADER.name.fullmatch(str(planned.op)) else "bad method"
+        if not _TARGET.fullmatch(planned.url) and (planned.url, planned.op) != ("*", "OPTIONS"):
+            return "url that cannot be sent"
+        for name, value in planned.headers.items():
+            if not HEADER.name.fullmatch(name) or name.lower() in HEADER.reserved or not isinstance(value, str):
+                return f"header {name[:40]!r} that cannot be set"
+        return "" if planned.body is None or isinstance(planned.body, bytes) else "body that is not bytes"
+
+    def _first(self) -> str:
+        return f"; the first: {self.first_error}" if self.first_error else ""
+
+
+def load(name: str) -> Hook:
+    """Import ``module:function``; the module may be in the current folder.
+
+    Raises:
+        LogreplayError: there is no such function.
+    """
+    module, colon, function = name.partition(":")
+    if not colon:
+        raise LogreplayError(f"hook {name!r}: write MODULE:FUNCTION, such as hooks:sign for sign in hooks.py")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, SyntaxError) as error:
+        raise LogreplayError(f"hook {name!r}: {error}") from None
+    finally:
+        sys.path.remove(here)
+    if not callable(found):
+        raise LogreplayError(f"hook {name!r}: {function} is no function")
+    hook: Hook = found
+    return hook
+
+
+def _planned(frame: pl.DataFrame, first: int) -> Iterator[Planned]:
+    names = {column: name.lower() for column in frame.columns if (name := header_name(column))}
+    for number, row in enumerate(frame.iter_rows(named=True), first):
+        headers = {name: row[column] for column, name in names.items() if row[column] is not None}
+        yield Planned(number, row["op"], row["url"], headers, row.get(PAYLOAD), row["client"], row["row"])
+
+
+def _with(frame: pl.DataFrame, planned: list[Planned]) -> pl.DataFrame:
+    """The frame with what the hook made of its rows."""
+    names = sorted({name.lower() for one in planned for name in one.headers})
+    columns = [
+        pl.Series("op", [one.op for one in planned], dtype=pl.String),
+        pl.Series("url", [one.url for one in planned], dtype=pl.String),
+    ]
+    lowered = [{name.lower(): value for name, value in one.headers.items()} for one in planned]
+    for name in names:
+        values = [headers.get(name) for headers in lowered]
+        columns.append(pl.Series(header_column(name, ()), values, dtype=pl.String))
+    if any(one.body is not None for one in planned):
+        columns.append(pl.Series(PAYLOAD, [one.body for one in planned], dtype=pl.Binary))
+    return frame.drop(name for name in frame.columns if is_sent(name)).with_columns(columns)

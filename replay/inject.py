@@ -1,0 +1,101 @@
+"""Other requests among those of the log: a share of them, evenly spread."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from logreplay.replay.plan import CHUNK_ROWS, Stream
+from logreplay.replay.survey import LogFigures
+
+
+@dataclass(slots=True)
+class Mixed:
+    """A stream with another one mixed in.
+
+    Of the first ``n`` requests ``floor(n * share)`` are injected. At a rate they take the place of others; on the
+    log's own times they come on top, each together with the request before it. Their ``row`` is negative:
+    ``-1 - row`` in their own file.
+
+    Attributes:
+        requests: those of the log.
+        injected: those to mix in; it should loop, or the rest of the log goes without.
+        share: of all requests, above 0 and below 1.
+
+    Raises:
+        ValueError: share is out of range.
+    """
+
+    requests: Stream
+    injected: Stream
+    share: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise ValueError(f"a share is above 0 % and below 100 %, got {self.share:%}")
+
+    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+        others = _Supply(self.injected, rows)
+        at = 0
+        for frame in self.requests.frames(rows):
+            pattern = _pattern(at, frame.height, self.share)
+            extra = others.take(int(pattern.sum()))
+            if extra is None:
+                yield frame
+                continue
+            at += len(pattern)
+            yield _merged(frame, extra, pattern)
+
+    @property
+    def left_out(self) -> Counter[str]:
+        return self.requests.left_out + Counter({f"injected: {why}": n for why, n in self.injected.left_out.items()})
+
+    @property
+    def usable(self) -> int:
+        return self.requests.usable
+
+    @property
+    def figures(self) -> LogFigures:
+        return self.requests.figures
+
+
+def _pattern(at: int, rows: int, share: float) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Which of the next requests are injected, up to the last of ``rows`` that are not.
+
+    Args:
+        at: requests so far.
+    """
+    places = np.arange(at, at + int(rows / (1 - share)) + 2)
+    injected = np.floor((places + 1) * share) > np.floor(places * share)
+    end = int(np.searchsorted(np.cumsum(~injected), rows)) + 1 if rows else 0
+    return np.asarray(injected[:end], np.bool_)
+
+
+def _merged(
+    frame: pl.DataFrame, extra: pl.DataFrame, pattern: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+) -> pl.DataFrame:
+    own = np.cumsum(~pattern) - 1
+    place = np.where(pattern, frame.height + np.cumsum(pattern) - 1, own)
+    start = frame["start"][np.maximum(own, 0)]
+    return pl.concat([frame, extra], how="diagonal")[place].with_columns(start)
+
+
+class _Supply:
+    """Takes as many requests from a stream as are wanted."""
+
+    def __init__(self, stream: Stream, rows: int) -> None:
+        self._frames = stream.frames(rows)
+        self._rest: pl.DataFrame | None = None
+
+    def take(self, count: int) -> pl.DataFrame | None:
+        """The next ``count`` requests; None at the end."""
+        while self._rest is None or self._rest.height < count:
+            frame = next(self._frames, None)
+            if frame is None:
+                return None
+            frame = frame.with_columns((-1 - pl.col("row")).alias("row"))
+            self._rest = frame if self._rest is None else pl.concat([self._rest, frame])
+        taken, self._rest = self._rest.head(count), self._rest.slice(count)
+        return taken

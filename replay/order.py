@@ -1,0 +1,103 @@
+"""Another order than the log's. The requests lose their times with it: a schedule must give them new ones."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from logreplay.replay.plan import CHUNK_ROWS, Requests
+from logreplay.replay.survey import LogFigures
+
+
+@dataclass(slots=True)
+class Shuffled:
+    """Every request once in an order by chance; again and in another order, if the log is looped.
+
+    Attributes:
+        requests: what to send. All of it is gone through before the first one is sent; a long log waits in a
+            temporary file, not in memory.
+        seed: the same seed gives the same order.
+    """
+
+    requests: Requests
+    seed: int = 0
+
+    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+        random = np.random.default_rng(self.seed)
+        for deck in _gathered(self.requests):
+            while True:
+                order = random.permuted(np.arange(deck.height, dtype=np.uint32))
+                for at in range(0, len(order), rows):
+                    yield deck[order[at : at + rows]]
+                if not self.requests.loop:
+                    return
+
+    @property
+    def left_out(self) -> Counter[str]:
+        return self.requests.left_out
+
+    @property
+    def usable(self) -> int:
+        return self.requests.usable
+
+    @property
+    def figures(self) -> LogFigures:
+        return self.requests.figures
+
+
+@dataclass(slots=True)
+class Drawn:
+    """Each request is any of the log's, by chance and with replacement: the mix of the log without its sequence.
+
+    Attributes:
+        requests: what to draw from, as for `Shuffled`; as many are drawn as it has, or without end if it loops.
+        seed: the same seed gives the same requests.
+    """
+
+    requests: Requests
+    seed: int = 0
+
+    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+        random = np.random.default_rng(self.seed)
+        for deck in _gathered(self.requests):
+            left = deck.height
+            while left:
+                count = rows if self.requests.loop else min(rows, left)
+                yield deck[random.integers(0, deck.height, count)]
+                left -= 0 if self.requests.loop else count
+
+    @property
+    def left_out(self) -> Counter[str]:
+        return self.requests.left_out
+
+    @property
+    def usable(self) -> int:
+        return self.requests.usable
+
+    @property
+    def figures(self) -> LogFigures:
+        return self.requests.figures
+
+
+def _gathered(requests: Requests) -> Iterator[pl.DataFrame]:
+    """Yield one frame with all requests of a pass, mapped from a file that goes with this generator."""
+    timeless = pl.lit(None, pl.Datetime("us")).alias("start")
+    with TemporaryDirectory(prefix="logreplay-order-") as folder:
+        path = Path(folder) / "deck.arrow"
+        writer = None
+        for frame in requests.one_pass():
+            table = frame.with_columns(timeless).to_arrow(compat_level=pl.CompatLevel.newest())
+            if writer is None:
+                writer = pa.ipc.new_file(path, table.schema)
+            writer.write_table(table)
+        assert writer  # a pass without a request is an error
+        writer.close()
+        with pa.memory_map(str(path)) as mapped:
+            deck = pl.from_arrow(pa.ipc.open_file(mapped).read_all(), rechunk=False)
+            assert isinstance(deck, pl.DataFrame)
+            yield deck

@@ -1,0 +1,249 @@
+"""What to send of a log, and under which url: shapes for `logreplay.replay.plan.Requests`.
+
+Each is a value with one meaning; they compose in the order in which they are given. All work on whole frames. Filters
+look at the url as it is when their turn comes: as logged, if they stand before what rewrites it.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import ClassVar, Final
+from urllib.parse import quote
+
+import polars as pl
+
+_UNRESERVED: Final = "~"
+_GROUP: Final = re.compile(r"\\([0-9])|\$")
+
+
+def leave_out(frame: pl.DataFrame, unwanted: pl.Expr, reason: str) -> pl.DataFrame:
+    """Give rows a reason not to be sent; the first that a row gets stays.
+
+    Args:
+        frame: rows of a log.
+        unwanted: true for those to leave out.
+        reason: in words, for the report.
+    """
+    given = pl.col("reason") if "reason" in frame.columns else pl.lit(None, pl.String)
+    new = pl.when(unwanted.fill_null(False)).then(pl.lit(reason))
+    return frame.with_columns(pl.coalesce(given, new).alias("reason"))
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """A function as a shape.
+
+    Attributes:
+        function: takes and returns a frame (see `logreplay.replay.plan.Shape`).
+        columns: of the log, that it needs.
+    """
+
+    function: Callable[[pl.DataFrame], pl.DataFrame]
+    columns: Sequence[str] = ()
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return self.function(frame)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Keep requests whose url matches one of the patterns.
+
+    Attributes:
+        patterns: regular expressions (https://docs.rs/regex/latest/regex/#syntax), found anywhere in the url.
+
+    Raises:
+        ValueError: one is no valid pattern.
+    """
+
+    patterns: Sequence[str]
+    columns: ClassVar[Sequence[str]] = ()
+
+    def __post_init__(self) -> None:
+        _check_patterns(self.patterns)
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return leave_out(frame, ~_found(self.patterns), "not matched")
+
+
+@dataclass(frozen=True, slots=True)
+class Excluding:
+    """Leave out requests whose url matches one of the patterns; as `Matching`."""
+
+    patterns: Sequence[str]
+    columns: ClassVar[Sequence[str]] = ()
+
+    def __post_init__(self) -> None:
+        _check_patterns(self.patterns)
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return leave_out(frame, _found(self.patterns), "excluded")
+
+
+@dataclass(frozen=True, slots=True)
+class StatusIn:
+    """Keep requests that the log has with one of these statuses.
+
+    Attributes:
+        ranges: ``(first, last)``, both included.
+    """
+
+    ranges: Sequence[tuple[int, int]]
+    columns: ClassVar[Sequence[str]] = ()
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        status = pl.col("expected_rc")
+        wanted = pl.any_horizontal(status.is_between(first, last) for first, last in self.ranges)
+        return leave_out(frame, ~wanted, "other status")
+
+
+@dataclass(frozen=True, slots=True)
+class FromRow:
+    """Begin at a row, counted from 0."""
+
+    row: int
+    columns: ClassVar[Sequence[str]] = ()
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return leave_out(frame, pl.col("row") < self.row, "before the beginning")
+
+
+@dataclass(frozen=True, slots=True)
+class FromTime:
+    """Begin at an instant of the log.
+
+    Attributes:
+        instant: aware, or UTC.
+    """
+
+    instant: datetime
+    columns: ClassVar[Sequence[str]] = ()
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        instant = self.instant
+        naive = instant.astimezone(UTC).replace(tzinfo=None) if instant.tzinfo else instant
+        return leave_out(frame, pl.col("start").is_null() | (pl.col("start") < naive), "before the beginning")
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Keep a share of the clients with all their requests, the same ones each time.
+
+    A request without a client is sampled by itself.
+
+    Attributes:
+        percent: of the clients, above 0 and at most 100.
+        seed: another seed, other clients.
+
+    Raises:
+        ValueError: percent is out of range.
+    """
+
+    percent: float
+    seed: int = 0
+    columns: ClassVar[Sequence[str]] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.percent <= 100:
+            raise ValueError(f"a sample is above 0 % and at most 100 %, got {self.percent!r}")
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        clients = frame.select(pl.coalesce("client", pl.format("row {}", "row")).alias("client"))["client"]
+        kept = [client for client in clients.unique().to_list() if self._keeps(client)]
+        return leave_out(frame, ~pl.lit(clients.is_in(kept)), "not in the sample")
+
+    def _keeps(self, client: str) -> bool:
+        digest = blake2b(client.encode(), digest_size=8, salt=self.seed.to_bytes(16, "little", signed=True)).digest()
+        return int.from_bytes(digest, "little") < self.percent / 100 * 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """Replace what a pattern finds in urls.
+
+    Attributes:
+        pattern: a regular expression.
+        replacement: ``\\1`` … ``\\9`` stand for its groups, ``\\0`` for all it found.
+        everywhere: each place instead of the first.
+
+    Raises:
+        ValueError: the pattern is not valid.
+    """
+
+    pattern: str
+    replacement: str
+    everywhere: bool = False
+    columns: ClassVar[Sequence[str]] = ()
+
+    def __post_init__(self) -> None:
+        _check_patterns((self.pattern,))
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        new = _GROUP.sub(lambda found: f"${{{found[1]}}}" if found[1] else "$$", self.replacement)
+        url = pl.col("url").str
+        replaced = url.replace_all(self.pattern, new) if self.everywhere else url.replace(self.pattern, new)
+        return frame.with_columns(replaced.alias("url"))
+
+    @classmethod
+    def parse(cls, text: str) -> "Rewritten":
+        r"""Read ``s|FROM|TO|``, with ``g`` (everywhere) and ``i`` (any case) after it, and any delimiter.
+
+        A delimiter within FROM or TO is written with a backslash before it.
+
+        Raises:
+            ValueError: it is no such thing.
+        """
+        mark = text[1:2]
+        parts = re.split(rf"(?<!\\){re.escape(mark)}", text[2:]) if mark else []
+        if not text.startswith("s") or len(parts) != 3 or mark.isalnum() or not set(parts[2]) <= set("gi"):
+            raise ValueError(f"{text!r} is no rewriting; write s|FROM|TO| or s|FROM|TO|g")
+        source, target = (part.replace("\\" + mark, mark) for part in parts[:2])
+        return cls(f"(?i){source}" if "i" in parts[2] else source, target, "g" in parts[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """Give a query parameter a value: instead of the one it has, or as one more.
+
+    Attributes:
+        name, value: as text; encoded here.
+
+    Raises:
+        ValueError: the name is empty.
+    """
+
+    name: str
+    value: str
+    columns: ClassVar[Sequence[str]] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("a parameter needs a name; write name=value")
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        url = pl.col("url")
+        pair = f"{quote(self.name, safe=_UNRESERVED)}={quote(self.value, safe=_UNRESERVED)}"
+        pattern = rf"([?&]){re.escape(quote(self.name, safe=_UNRESERVED))}(=[^&#]*)?(&|#|$)"
+        mark = pl.when(url.str.contains("?", literal=True)).then(pl.lit("&")).otherwise(pl.lit("?"))
+        new = (
+            pl.when(~url.str.starts_with("/"))
+            .then(url)
+            .when(url.str.contains(pattern))
+            .then(url.str.replace(pattern, f"${{1}}{pair}${{3}}"))
+            .otherwise(url + mark + pl.lit(pair))
+        )
+        return frame.with_columns(new.alias("url"))
+
+
+def _found(patterns: Sequence[str]) -> pl.Expr:
+    return pl.any_horizontal(pl.col("url").fill_null("").str.contains(pattern) for pattern in patterns)
+
+
+def _check_patterns(patterns: Sequence[str]) -> None:
+    for pattern in patterns:
+        try:
+            pl.Series([""]).str.contains(pattern)
+        except pl.exceptions.PolarsError as error:
+            raise ValueError(f"{pattern!r} is no valid pattern: {str(error).splitlines()[-1]}") from None

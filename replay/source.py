@@ -1,0 +1,99 @@
+"""Where the rows of a plan come from. A source of one's own needs one method."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+import polars as pl
+
+from logreplay.parsers import record
+from logreplay.replay.heads import HEADER, PAYLOAD, header_column
+
+_REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/1\.[01]\r?\n")
+
+
+class Source(Protocol):
+    """Rows of a normalized CSV, or what can be taken for them."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield all rows once, in order, some thousands at a time.
+
+        Args:
+            columns: what must be there, typed by `logreplay.parsers.record.SCHEMA`; unknown values are null.
+
+        Raises:
+            LogreplayError: the rows cannot be read.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A normalized CSV or a result log, as `logreplay.parsers.record.scan` takes it."""
+
+    path: Path
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        return record.read_batches(self.path, columns)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFile:
+    """One raw HTTP/1.x request in a file: a single row, to be repeated.
+
+    Its headers are sent as they stand, but for those that belong to the connection; its ``Host`` is only a name, the
+    request goes to the target. Lines may end in LF; what follows the empty line is the body.
+    """
+
+    path: Path
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        data = self._read()
+        head, *body = re.split(rb"\r?\n\r?\n", data, maxsplit=1)
+        match = _REQUEST_LINE.match(data)
+        assert match
+        fields: dict[str, pl.Series] = {
+            "url": pl.Series([match[2].decode()]),
+            "op": pl.Series([match[1].decode()]),
+        }
+        for number, line in enumerate(re.split(rb"\r?\n", head)[1:], 2):
+            if line.strip():
+                name, value = self._header(number, line)
+                if name.lower() not in HEADER.reserved:
+                    fields[header_column(name, fields)] = pl.Series([value])
+        if body and body[0]:
+            fields[PAYLOAD] = pl.Series(body, dtype=pl.Binary)
+        missing = [name for name in columns if name not in fields]
+        nulls = {name: pl.Series([None], dtype=record.SCHEMA.get(name, pl.String)) for name in missing}
+        yield pl.DataFrame({**fields, **nulls})
+
+    def _read(self) -> bytes:
+        try:
+            data = self.path.read_bytes()
+        except OSError as error:
+            raise record.LogreplayError(f"{self.path}: {error.strerror}") from None
+        if not _REQUEST_LINE.match(data):
+            raise record.LogreplayError(f"{self.path}: no HTTP request: it begins with a line such as GET / HTTP/1.1")
+        return data
+
+    def _header(self, number: int, line: bytes) -> tuple[str, str]:
+        name, colon, value = line.decode("utf-8", "replace").partition(":")
+        if not colon or not HEADER.name.fullmatch(name):
+            raise record.LogreplayError(f"{self.path}: line {number} is no header: {line[:80]!r}; write Name: value")
+        return name, value.strip()
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def is_request_file(path: Path) -> bool:
+    """Whether a file begins with an HTTP request line."""
+    try:
+        with path.open("rb") as file:
+            return bool(_REQUEST_LINE.match(file.read(1 << 16)))
+    except OSError:
+        return False

@@ -1,0 +1,56 @@
+"""What a log says of itself: how many requests, in what time, how many in its busiest second."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from logreplay.replay.schedule import Instants
+
+_SECOND_US = 1_000_000
+
+
+@dataclass(slots=True)
+class LogFigures:
+    """Rates of a log, counted as its requests go by in order of time.
+
+    Attributes:
+        requests: how many.
+        first, last: microseconds since 1970 of the earliest and the latest whose start is known; 0: none.
+        peak: requests in the busiest second of the clock.
+    """
+
+    requests: int = 0
+    first: int = 0
+    last: int = 0
+    peak: int = 0
+    _second: int = 0
+    _in_second: int = 0
+
+    def add(self, starts: Instants) -> None:
+        """Count some more.
+
+        Args:
+            starts: ``(n,)`` microseconds since 1970; 0 where unknown.
+        """
+        self.requests += len(starts)
+        known = starts[starts > 0]
+        if not len(known):
+            return
+        self.first = min(self.first or int(known.min()), int(known.min()))
+        self.last = max(self.last, int(known.max()))
+        seconds, counts = np.unique(known // _SECOND_US, return_counts=True)
+        if seconds[0] == self._second:
+            counts[0] += self._in_second
+        self.peak = max(self.peak, int(counts.max()))
+        self._second, self._in_second = int(seconds[-1]), int(counts[-1])
+
+    @property
+    def period(self) -> int:
+        """Microseconds after which the log may begin again: its span and one mean gap more; 1 s without times."""
+        span = self.last - self.first
+        return span + span // max(1, self.requests - 1) or _SECOND_US
+
+    @property
+    def mean(self) -> float:
+        """Requests per second on average; 0 where the log has no times."""
+        return self.requests / self.period * _SECOND_US if self.last > self.first else 0.0

@@ -1,0 +1,39 @@
+"""Calibration: its figures are of this machine, so only what must hold anywhere is asserted."""
+
+import json
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from logreplay.cli.calibrate import ceiling, remembered_at
+from logreplay.cli.main import run
+from logreplay.replay.calibrate import Trial, calibrate, timer_lateness
+
+
+@pytest.mark.slow
+def test_the_ceiling_is_the_highest_rate_that_was_on_time() -> None:
+    trials: list[Trial] = []
+    found = uvloop.run(calibrate(0.2, trials.append))
+    assert found.trials == tuple(trials)
+    on_time = [trial.rate for trial in trials if trial.on_time]
+    assert found.ceiling == max(on_time, default=0.0)
+    assert 0 < found.added_p50 <= found.added_p99
+    assert 0 <= found.timer_p50 <= found.timer_p99
+
+
+def test_a_ticker_is_never_early() -> None:
+    lateness = uvloop.run(timer_lateness(500, 0.2))
+    assert len(lateness) == 100
+    assert lateness.min() >= 0
+
+
+def test_the_ceiling_is_remembered_for_the_runs_that_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert ceiling() is None
+    assert run(["calibrate", "--trial", "50ms", "--json"]) in (0, 3)
+    figures = json.loads(capsys.readouterr().out)
+    assert figures == json.loads(remembered_at().read_text())
+    assert ceiling() == (figures["ceiling"] or None)

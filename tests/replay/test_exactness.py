@@ -1,0 +1,217 @@
+"""What is measured is what was: real time, real servers, and answers that are known beforehand."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import uvloop
+
+from logreplay.replay.aiohttp_sender import AiohttpSender
+from logreplay.replay.endpoint import parse_target, resolve
+from logreplay.replay.engine import Engine, Limits, Outcome
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.responder import responding
+from logreplay.replay.results import MemoryResults
+from logreplay.replay.schedule import Constant
+from logreplay.replay.wire import WireSender
+from raw_server import raw_server
+
+SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
+
+
+def run(
+    url: str,
+    log: Path,
+    schedule: Constant,
+    *,
+    sender: type[WireSender] | type[AiohttpSender] = WireSender,
+    timeout: float = 5.0,
+    limits: Limits | None = None,
+    meanwhile: Callable[[Engine], Awaitable[object]] | None = None,
+) -> tuple[Outcome, pl.DataFrame]:
+    """Replay, and do something else meanwhile."""
+    results = MemoryResults()
+
+    async def main() -> Outcome:
+        endpoint = await resolve(parse_target(url))
+        async with Engine(sender(endpoint, timeout=timeout), results, limits=limits) as engine:
+            other = asyncio.create_task(_as_coroutine(meanwhile(engine))) if meanwhile else None
+            outcome = await engine.run(Plan(Requests(log), schedule))
+            if other:
+                await other
+            return outcome
+
+    outcome = uvloop.run(main())
+    rows = results.frame.sort("seq").with_columns(
+        service=pl.col("connect") + pl.col("latency") + pl.col("xfertime"),
+        response=pl.col("lag") + pl.col("connect") + pl.col("latency") + pl.col("xfertime"),
+    )
+    return outcome, rows
+
+
+async def _as_coroutine(awaitable: Awaitable[object]) -> None:
+    await awaitable
+
+
+def stopped(pid: int, at: float, seconds: float) -> Callable[[Engine], Awaitable[object]]:
+    """Stop a process for some time of the run."""
+
+    async def stop(engine: Engine) -> None:
+        while engine.progress().elapsed < at:  # noqa: ASYNC110  nobody could set an event
+            await asyncio.sleep(0.001)
+        os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(seconds)
+        os.kill(pid, signal.SIGCONT)
+
+    return stop
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "freeze"),
+    [(500, 2.0, 0.5), pytest.param(2000, 10.0, 1.4, marks=pytest.mark.slow)],
+)
+def test_a_frozen_target_is_charged_to_all_who_waited(
+    nginx: Any, log: Path, rate: int, seconds: float, freeze: float
+) -> None:
+    """Response times of those sent in the freeze fall evenly from its length to 0, so p99 is known."""
+    server = nginx()
+    outcome, rows = run(server.url, log, Constant(rate, seconds), meanwhile=stopped(server.pid, 0.3 * seconds, freeze))
+    assert outcome.ok == rate * seconds
+    analytic = freeze - 0.01 * seconds
+    assert rows["response"].quantile(0.99) == pytest.approx(analytic, rel=0.05)
+    assert np.quantile(rows["lag"], 0.99) < 0.05
+    assert rows.filter(pl.col("response") > 0.1 * freeze).height >= 0.98 * 0.9 * freeze * rate
+
+
+@SENDERS
+@pytest.mark.parametrize("delay", [0.005, 0.02, 0.1])
+def test_an_injected_delay_is_measured_to_a_third_of_a_millisecond(
+    log: Path, sender: type[WireSender], delay: float
+) -> None:
+    """Three tries: a machine that is busy with something else may answer late, but never early."""
+    misses: list[float] = []
+    with responding(delay) as url:
+        while len(misses) < 3 and min(misses, default=1.0) > 0.0003:
+            outcome, rows = run(url, log, Constant(1000, 1), sender=sender)
+            assert outcome.ok == 1000
+            assert rows["service"].min() >= delay  # type: ignore[operator]
+            misses.append(float(np.median(rows["service"])) - delay)
+    assert min(misses) <= 0.0003
+
+
+def test_sends_are_never_early_and_do_not_drift(log: Path) -> None:
+    with responding() as url:
+        _, rows = run(url, log, Constant(997, 3))
+    lag = rows["lag"].to_numpy()
+    assert lag.min() >= 0
+    assert abs(np.median(lag[-500:]) - np.median(lag[:500])) < 0.001
+    assert rows["scheduled"].to_numpy() == pytest.approx(
+        (np.arange(2991) + 0.5) / 997 + rows["scheduled"][0] - 0.5 / 997
+    )
+
+
+def test_rows_are_in_order_of_completion_and_add_up(log: Path) -> None:
+    with responding(0.003) as url:
+        outcome, rows = run(url, log, Constant(500, 1))
+    assert rows["scheduled"].is_sorted()
+    assert outcome.scheduled == rows.height == 500
+    assert (rows["expected_rc"] == 200).all()
+    assert rows["row"].to_list() == [seq % 100 for seq in range(500)]
+
+
+@SENDERS
+def test_both_senders_see_the_same(log: Path, sender: type[WireSender]) -> None:
+    """Compared with what the responder is known to need."""
+    with responding(0.01) as url:
+        _, rows = run(url, log, Constant(300, 1), sender=sender)
+    assert rows.select("seq", "row", "rc", "op", "url", "bytes", "error").equals(
+        pl.DataFrame(
+            {
+                "seq": range(300),
+                "row": [seq % 100 for seq in range(300)],
+                "rc": [200] * 300,
+                "op": ["GET"] * 300,
+                "url": [f"/page/{seq % 100}?q=%20{seq % 100}" for seq in range(300)],
+                "bytes": [24] * 300,
+                "error": [None] * 300,
+            },
+            schema=rows.select("seq", "row", "rc", "op", "url", "bytes", "error").schema,
+        )
+    )
+
+
+def test_the_limit_of_requests_in_flight_is_kept_and_its_wait_is_lag(log: Path) -> None:
+    """One at a time, 10 ms each: 100/s of the 200/s asked; the wait of the last is half the time."""
+    with responding(0.01) as url:
+        outcome, rows = run(url, log, Constant(200, 1), limits=Limits(max_in_flight=1))
+    assert outcome.ok == 200
+    start = (rows["scheduled"] + rows["lag"]).to_numpy()
+    end = start + rows["service"].to_numpy()
+    assert (start[1:] >= end[:-1] - 1e-6).all()
+    assert rows["lag"][-1] == pytest.approx(1.0, abs=0.2)
+    assert not outcome.health.valid
+
+
+def test_late_requests_are_dropped_when_asked_and_never_forgotten(log: Path) -> None:
+    with responding(0.02) as url:
+        limits = Limits(max_in_flight=1, drop_after=0.1)
+        outcome, rows = run(url, log, Constant(200, 1), limits=limits)
+    dropped = rows.filter(pl.col("error") == "dropped")
+    assert outcome.scheduled == rows.height == 200
+    assert outcome.dropped == dropped.height > 100
+    assert (dropped["lag"] > 0.1).all()
+    assert dropped["service"].sum() == 0
+    assert rows.filter(pl.col("error").is_null())["lag"].max() <= 0.1  # type: ignore[operator]
+
+
+def test_steps_go_on_in_one_result_log(log: Path) -> None:
+    results = MemoryResults()
+
+    async def main(url: str) -> list[Outcome]:
+        endpoint = await resolve(parse_target(url))
+        async with Engine(WireSender(endpoint, timeout=5), results) as engine:
+            return [
+                await engine.run(Plan(Requests(log), Constant(rate, 0.3), step=step))
+                for step, rate in enumerate((100, 200, 50))
+            ]
+
+    with responding() as url:
+        outcomes = uvloop.run(main(url))
+    rows = results.frame.sort("seq")
+    assert [outcome.scheduled for outcome in outcomes] == [30, 60, 15]
+    assert [outcome.first_seq for outcome in outcomes] == [0, 30, 90]
+    assert rows["seq"].to_list() == list(range(105))
+    assert rows["step"].to_list() == [0] * 30 + [1] * 60 + [2] * 15
+    assert rows["offered"].to_list() == [100.0] * 30 + [200.0] * 60 + [50.0] * 15
+    assert rows["scheduled"].is_sorted()
+    assert all(a.ended <= b.started for a, b in pairwise(outcomes))
+
+
+def test_stopping_ends_what_is_in_flight_as_cancelled(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00,0,0,0,0,/stall,200,GET\n"
+    )
+    results = MemoryResults()
+
+    async def main() -> Outcome:
+        async with raw_server() as server:
+            endpoint = await resolve(parse_target(server.url))
+            async with Engine(WireSender(endpoint, timeout=60), results) as engine:
+                running = asyncio.create_task(engine.run(Plan(Requests(path), Constant(100))))
+                while server.counts["/stall"] < 10:  # noqa: ASYNC110  nobody could set an event
+                    await asyncio.sleep(0.001)
+                engine.stop("enough")
+                return await running
+
+    outcome = uvloop.run(main())
+    assert outcome.stopped == "enough"
+    assert outcome.errors == {"cancelled": outcome.sent}
+    assert results.frame.height == outcome.sent >= 10

@@ -1,0 +1,175 @@
+"""Verdicts: on made-up evidence, and on runs that went wrong on purpose."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logreplay.replay.health import Evidence, Severity, Verdict, judge, worst
+from logreplay.replay.responder import responding
+from logreplay.replay.vitals import Vitals
+
+GOOD = Evidence(
+    offered=1000,
+    scheduled=10_000,
+    sent=10_000,
+    dropped=0,
+    net_error=0,
+    new_errors=0,
+    errors={},
+    response_p50=0.010,
+    lag_p50=0.00005,
+    lag_p95=0.0001,
+    lag_p99=0.0005,
+    duration=10,
+    seconds=10,
+    limited=0,
+    local={},
+    vitals=Vitals(seconds=10, loop=2, process=3),
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "codes"),
+    [
+        ({}, Verdict.VALID, []),
+        ({"lag_p99": 0.006}, Verdict.VALID, ["lag"]),
+        ({"lag_p99": 0.006, "response_p50": 0.1}, Verdict.VALID, []),
+        ({"lag_p95": 0.06}, Verdict.GENERATOR_BOUND, ["lag"]),
+        ({"lag_p95": 0.06, "lag_p99": 0.09, "response_p50": 1.0}, Verdict.VALID, []),
+        ({"local": {"EMFILE": 3}, "net_error": 3, "errors": {"refused": 3}}, Verdict.GENERATOR_BOUND, ["emfile"]),
+        ({"net_error": 200, "errors": {"reset": 200}}, Verdict.VALID, ["target_failing"]),
+        ({"net_error": 6000, "errors": {"refused": 6000}}, Verdict.TARGET_FAILING, ["target_failing"]),
+        ({"new_errors": 9000}, Verdict.TARGET_FAILING, ["target_failing"]),
+        ({"net_error": 9000, "errors": {"cancelled": 9000}}, Verdict.VALID, []),
+        ({"seconds": 11}, Verdict.RATE_MISSED, ["rate_missed"]),
+        ({"seconds": 11, "lag_p95": 1, "limited": 100}, Verdict.RATE_MISSED, ["in_flight_limit", "rate_missed"]),
+        ({"sent": 9000, "dropped": 1000}, Verdict.RATE_MISSED, ["dropped", "rate_missed"]),
+        ({"seconds": 11, "lag_p95": 1}, Verdict.GENERATOR_BOUND, ["lag"]),
+        ({"vitals": Vitals(seconds=10, longest_pause=2)}, Verdict.VALID, ["stood_still"]),
+    ],
+)
+def test_each_kind_of_evidence_has_its_verdict(change: dict[str, Any], verdict: Verdict, codes: Sequence[str]) -> None:
+    health = judge(replace(GOOD, **change))
+    assert [finding.code for finding in health.findings] == codes
+    assert health.verdict is verdict
+    assert health.valid == (verdict is Verdict.VALID)
+    assert any(finding.severity is Severity.VOID for finding in health.findings) != health.valid
+
+
+def test_a_finding_says_what_was_seen_and_what_helps() -> None:
+    busy = replace(GOOD, lag_p95=0.2, lag_p99=0.3, vitals=Vitals(seconds=10, loop=9.5, process=9.9))
+    (finding,) = judge(busy).findings
+    assert finding.text == (
+        "requests were started late: lag p95 200 ms, p99 300 ms; it used 95% of its core; ask for less than 1000/s, "
+        "or give it more processes with --workers; logreplay calibrate tells what this machine can send"
+    )
+    waited = replace(busy, vitals=replace(busy.vitals, waited=4))
+    assert "it waited 4.0 s of 10.0 s for a CPU that others used" in judge(waited).findings[0].text
+
+
+def test_the_worst_step_speaks_for_the_run() -> None:
+    assert worst([judge(GOOD), judge(replace(GOOD, lag_p95=1))]) is Verdict.GENERATOR_BOUND
+    assert worst([judge(GOOD)]) is Verdict.VALID
+
+
+def command(log: Path, url: str, output: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "logreplay.cli.main", "run", str(log), url, "-o", str(output), *options]
+
+
+def findings_of(output: Path) -> dict[str, str]:
+    summary = json.loads(output.with_suffix(".summary.json").read_text())
+    return {"verdict": summary["verdict"]} | {finding["code"]: finding["text"] for finding in summary["findings"]}
+
+
+def wait_for_rows(output: Path, process: "subprocess.Popen[str]") -> None:
+    while not output.exists() or output.stat().st_size < 2000:
+        assert process.poll() is None, process.communicate()[1]
+        asyncio.run(asyncio.sleep(0.01))
+
+
+@pytest.mark.slow
+def test_a_replayer_that_was_stopped_is_no_measurement(log: Path, tmp_path: Path) -> None:
+    output = tmp_path / "r.csv"
+    with (
+        responding() as url,
+        subprocess.Popen(
+            command(log, url, output, "--tps", "200", "--for", "6"), stderr=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        wait_for_rows(output, process)
+        os.kill(process.pid, signal.SIGSTOP)
+        asyncio.run(asyncio.sleep(2))
+        os.kill(process.pid, signal.SIGCONT)
+        process.communicate(timeout=30)
+    assert process.returncode == 3
+    seen = findings_of(output)
+    assert seen["verdict"] == "GENERATOR_BOUND"
+    assert "the replayer stood still for 2 s" in seen["stood_still"]
+
+
+@pytest.mark.slow
+def test_a_replayer_without_a_processor_is_no_measurement(log: Path, tmp_path: Path) -> None:
+    """Six busy processes on its core leave it a seventh: too little for 20,000 requests a second."""
+    output = tmp_path / "r.csv"
+    core = min(os.sched_getaffinity(0))
+    pinned = ["taskset", "-c", str(core)]
+    hogs = [subprocess.Popen([*pinned, sys.executable, "-c", "while True: pass"]) for _ in range(6)]
+    try:
+        with responding() as url:
+            options = ("--tps", "20000", "--for", "2", "--max-in-flight", "100000")
+            done = subprocess.run([*pinned, *command(log, url, output, *options)], timeout=120, capture_output=True)
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    assert done.returncode == 3, done.stderr
+    seen = findings_of(output)
+    assert seen["verdict"] == "GENERATOR_BOUND"
+    assert "for a CPU that others used" in seen["lag"]
+
+
+def test_a_target_that_goes_away_is_no_measurement(log: Path, tmp_path: Path) -> None:
+    output = tmp_path / "r.csv"
+    with (
+        responding() as url,
+        subprocess.Popen(
+            command(log, url, output, "--tps", "200", "--for", "2"), stderr=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        wait_for_rows(output, process)
+        # the block's end ends the responder
+        responder = [pid for pid in _children(os.getpid()) if pid != process.pid]
+        for pid in responder:
+            os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=30)
+    assert process.returncode == 3
+    seen = findings_of(output)
+    assert seen["verdict"] == "TARGET_FAILING"
+    assert "refused" in seen["target_failing"]
+
+
+def test_too_few_descriptors_are_named(log: Path, tmp_path: Path) -> None:
+    """A target that holds every answer for a second, and fifty descriptors for 200 connections."""
+    output = tmp_path / "r.csv"
+    limited = ["prlimit", "--nofile=50:50"]
+    with responding(1.0) as url:
+        options = ("--tps", "200", "--for", "1")
+        done = subprocess.run([*limited, *command(log, url, output, *options)], timeout=60, capture_output=True)
+    assert done.returncode == 3, done.stderr
+    seen = findings_of(output)
+    assert seen["verdict"] == "GENERATOR_BOUND"
+    assert "too few file descriptors: raise the limit" in seen["emfile"]
+    assert "only 50 are allowed" in seen["descriptors"]
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

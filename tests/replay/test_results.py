@@ -1,0 +1,71 @@
+"""The result log: readable at any moment, in each of its forms."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA, LogreplayError, scan
+from logreplay.replay.results import FORMS, ResultLog
+
+
+def rows(first: int, count: int) -> pl.DataFrame:
+    frame = pl.DataFrame({"seq": range(first, first + count), "url": ["/a,b?c"] * count, "latency": [0.001234] * count})
+    return frame.select(
+        pl.col(name) if name in frame.columns else pl.lit(None, SCHEMA[name]).alias(name) for name in RESULT_COLUMNS
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_is_read_as_it_was_written(tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"results{form}"
+    with ResultLog(path) as log:
+        for first in range(0, 1000, 100):
+            log.write(rows(first, 100))
+    frame = scan(path).collect()
+    assert frame.columns == list(RESULT_COLUMNS)
+    assert frame["seq"].to_list() == list(range(1000))
+    assert set(frame["url"]) == {"/a,b?c"}
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_was_written_can_be_read_before_the_end(tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"results{form}"
+    log = ResultLog(path)
+    log.write(rows(0, 100))
+    log.write(rows(100, 100))
+    growing = next(tmp_path.iterdir())
+    assert scan(growing).collect()["seq"].to_list() == list(range(200))
+    log.close()
+
+
+def test_another_form_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LogreplayError, match=r"results\.json: the name of a result log ends in one of \.csv, "):
+        ResultLog(tmp_path / "results.json")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs prlimit")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, form: str) -> None:
+    """A limit of the file's size stands for the disk: the write that hits it is cut in the middle of a line."""
+    path = tmp_path / f"results{form}"
+    code = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "sys.path.insert(0, sys.argv[2]); from test_results import rows, ResultLog, LogreplayError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20_001, 20_001))\n"
+        "log = ResultLog(Path(sys.argv[1]))\n"
+        "try:\n"
+        "    for first in range(0, 10**6, 100): log.write(rows(first, 100))\n"
+        "except LogreplayError as error: print(error); log.close()\n"
+    )
+    command = [sys.executable, "-c", code, str(path), str(Path(__file__).parent)]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert said.startswith(f"{path}: cannot be written any more: ")
+    growing = next(tmp_path.iterdir())
+    seqs = scan(growing).collect()["seq"].to_list()
+    assert seqs == list(range(len(seqs)))
+    assert len(seqs) > 100
