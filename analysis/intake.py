@@ -6,6 +6,8 @@ requests fit in well under 1.5 GB, and a quantile is an observed value.
 """
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -17,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from logreplay.analysis import foreign
+from logreplay.analysis.partition import NotApart, Stretch, stretches
 from logreplay.analysis.quantiles import FAILED, Ints
 from logreplay.analysis.routes import Routes
 from logreplay.parsers.record import ERRORS, SCHEMA, LogreplayError, scan, start_time
@@ -181,11 +184,44 @@ def open_rows(source: Source) -> pl.LazyFrame:
     return source.with_columns(pl.col(name).cast(SCHEMA[name]) for name in names if name in SCHEMA)
 
 
-def read(source: Source) -> Requests:
+@dataclass(frozen=True)
+class _Part:
+    """Some rows, reduced: the columns ``_KEPT`` and ``route``, and the slowest of them."""
+
+    kept: pl.DataFrame
+    slowest: pl.DataFrame
+
+
+def _parts(rows: pl.LazyFrame, routes: Routes) -> Iterator[_Part]:
+    """Reduce completed rows, batch by batch."""
+    wanted = compact(rows).select(*_KEPT, "url", "op", "rc")
+    for batch in wanted.collect_batches(chunk_size=_BATCH, maintain_order=True):
+        yield _Part(batch.select(*_KEPT, route=routes.encode(batch["url"])), _slowest(batch))
+
+
+def _stretch(stretch: Stretch) -> tuple[list[_Part], list[str]]:
+    """Reduce a stretch of a result log, wherever that is done; routes are numbered by the names returned."""
+    routes = Routes(most=2**32)
+    return list(_parts(_completed(stretch.rows()), routes)), routes.names
+
+
+def _parts_from(executor: Executor, stretches: Sequence[Stretch], routes: Routes) -> Iterator[_Part]:
+    """The same as `_parts`, of a result log that is read in stretches by an executor."""
+    for parts, names in executor.map(_stretch, stretches):
+        for part in parts:
+            route = routes.renumber(part.kept["route"], names)
+            yield _Part(part.kept.with_columns(route=route), part.slowest)
+
+
+def read(source: Source, executor: Executor | None = None) -> Requests:
     """Read the requests of a result log, or of any normalized CSV.
 
     Where the file has no column ``scheduled``, the date and time of the start take its place, counted from the
     earliest, and the lag is unknown.
+
+    Args:
+        source: what to read.
+        executor: reads stretches of a result log, in other processes or machines that see the same file.
 
     Raises:
         LogreplayError: no such file, not a table of requests, or no row of it can be read.
@@ -195,16 +231,13 @@ def read(source: Source) -> Requests:
     name = str(source) if isinstance(source, str | Path) else "results"
     has_schedule = "scheduled" in rows.collect_schema().names()
     rows = _completed(rows)
-    routes = Routes()
-    parts, slowest = [], []
-    wanted = compact(rows).select(*_KEPT, "url", "op", "rc")
+    cut = stretches(locate(source)) if executor and isinstance(source, str | Path) else []
     try:
-        for batch in wanted.collect_batches(chunk_size=_BATCH, maintain_order=True):
-            parts.append(batch.select(*_KEPT, route=routes.encode(batch["url"])))
-            slowest.append(_slowest(batch))
+        parts, routes = _collected(rows, executor, cut)
     except pl.exceptions.ComputeError as error:
         raise LogreplayError(f"{name}: cannot be read: {error}") from None
-    frame = pl.concat(parts)
+    slowest = [part.slowest for part in parts]
+    frame = pl.concat([part.kept for part in parts])
     del parts
     if frame.is_empty():
         raise LogreplayError(f"{name}: no requests in it")
@@ -239,6 +272,22 @@ def read(source: Source) -> Requests:
         has_schedule=has_schedule,
     )
     return _in_windows(requests) if len(labels) == 1 else requests
+
+
+def _collected(rows: pl.LazyFrame, executor: Executor | None, cut: Sequence[Stretch]) -> tuple[list[_Part], Routes]:
+    """All rows, reduced; by the executor where there are stretches for it."""
+    if executor and cut:
+        try:
+            routes = Routes()
+            return [_lean(part) for part in _parts_from(executor, cut, routes)], routes
+        except NotApart:
+            pass
+    routes = Routes()
+    return [_lean(part) for part in _parts(rows, routes)], routes
+
+
+def _lean(part: _Part) -> _Part:
+    return _Part(part.kept.with_columns(pl.col("route").cast(pl.UInt16)), part.slowest)
 
 
 def _in_windows(requests: Requests) -> Requests:

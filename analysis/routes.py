@@ -31,23 +31,35 @@ def route(url: pl.Expr) -> pl.Expr:
 class Routes:
     """Numbers for routes, in the order in which they are first seen.
 
+    Args:
+        most: how many are told apart.
+
     Attributes:
         names: the route of each number.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
         self.names: list[str] = [OTHER]
         self._numbers: dict[str, int] = {}
 
     def encode(self, urls: pl.Series) -> pl.Series:
-        """Return the number of the route of each URL, UInt16."""
+        """Return the number of the route of each URL, UInt32."""
         distinct = (
             urls.unique(maintain_order=True).drop_nulls().to_frame("url").select("url", route=route(pl.col("url")))
         )
-        for name in distinct["route"].unique(maintain_order=True).to_list():
-            if name not in self._numbers and len(self.names) <= MOST:
-                self._numbers[name] = len(self.names)
-                self.names.append(name)
-        number = pl.col("route").replace_strict(self._numbers, default=0, return_dtype=pl.UInt16)
+        self._learn(distinct["route"].unique(maintain_order=True).to_list())
+        number = pl.col("route").replace_strict(self._numbers, default=0, return_dtype=pl.UInt32)
         numbers = distinct.select("url", number=number)
         return urls.to_frame("url").join(numbers, on="url", how="left", maintain_order="left")["number"].fill_null(0)
+
+    def renumber(self, numbers: pl.Series, names: list[str]) -> pl.Series:
+        """Return the numbers here of routes that are numbered elsewhere, by ``names``."""
+        self._learn(names[1:])
+        return pl.Series([0, *(self._numbers.get(name, 0) for name in names[1:])], dtype=pl.UInt32)[numbers]
+
+    def _learn(self, names: list[str]) -> None:
+        for name in names:
+            if name not in self._numbers and len(self.names) <= self._most:
+                self._numbers[name] = len(self.names)
+                self.names.append(name)

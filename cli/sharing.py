@@ -4,16 +4,40 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from typing import TYPE_CHECKING
 
+import click
+
 from logreplay.cli.sending import Sending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Executor
 
     from logreplay.replay.engine import Replayer
     from logreplay.replay.places import Place
     from logreplay.replay.results import Results
     from logreplay.replay.sender import Sender
     from logreplay.replay.watch import Watch
+
+
+cluster_option = click.option(
+    "--cluster", metavar="ADDRESS", help="Share the work with a Dask cluster: tcp://SCHEDULER:8786, or local:N."
+)
+
+
+@contextmanager
+def cluster_executor(address: str | None) -> "Iterator[Executor | None]":
+    """An executor on all workers of a cluster; None where none was asked for.
+
+    Raises:
+        LogreplayError: the cluster cannot be had.
+    """
+    if address is None:
+        yield None
+        return
+    from logreplay.replay.cluster import anywhere, cluster_client
+
+    with cluster_client(address) as client:
+        yield anywhere(client)
 
 
 @asynccontextmanager

@@ -193,6 +193,11 @@ def workers(client: "Client", count: int | None = None) -> list[Place]:
     return [DaskPlace(client, worker) for worker in found[:count]]
 
 
+def anywhere(client: "Client") -> Executor:
+    """An executor on all workers, for work that may be done twice: what a lost worker had, another one does again."""
+    return cast(Executor, client.get_executor(pure=False))
+
+
 def _number(address: str) -> int:
     text = address.removeprefix("local:")
     if not text.isdigit() or int(text) < 1:
