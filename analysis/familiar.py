@@ -13,7 +13,7 @@ import numpy as np
 
 from logreplay.analysis.buckets import SECOND
 from logreplay.analysis.intake import FIRST_ERROR, HTTP_ERROR, Requests
-from logreplay.analysis.quantiles import Floats, Ints
+from logreplay.analysis.quantiles import Micros
 
 MEGABYTE: Final = 1 << 20
 SERVED: Final = (50, 66, 75, 80, 90, 95, 98, 99, 100)
@@ -44,11 +44,11 @@ def siege(requests: Requests) -> dict[str, float | int | None]:
     """
     answered = requests.kind < FIRST_ERROR
     status = requests.kind[answered]
-    service = requests.service[answered] / SECOND
+    service = requests.service[answered]
     refused = int(np.isin(status, _FAILED_STATUS).sum())
     transactions = len(status) - refused
     failed = refused + int((requests.sent & ~answered).sum())
-    seconds, spent = elapsed(requests), float(service.sum())
+    seconds, spent = elapsed(requests), float(service.sum(dtype=np.int64)) / SECOND
     megabytes = float(requests.bytes[answered].sum()) / MEGABYTE
     return {
         "transactions": transactions,
@@ -61,8 +61,8 @@ def siege(requests: Requests) -> dict[str, float | int | None]:
         "concurrency": _ratio(spent, seconds),
         "successful_transactions": int(((status < 400) | np.isin(status, _CHALLENGES)).sum()),
         "failed_transactions": failed,
-        "longest_transaction": float(service.max()) if len(service) else None,
-        "shortest_transaction": float(service.min()) if len(service) else None,
+        "longest_transaction": int(service.max()) / SECOND if len(service) else None,
+        "shortest_transaction": int(service.min()) / SECOND if len(service) else None,
     }
 
 
@@ -77,9 +77,7 @@ def ab(requests: Requests) -> dict[str, Any]:
         the answered requests.
     """
     answered = requests.outcome <= HTTP_ERROR
-    connect, latency, total = (
-        values[answered].astype(np.int64) for values in (requests.connect, requests.latency, requests.service)
-    )
+    connect, latency, total = (values[answered] for values in (requests.connect, requests.latency, requests.service))
     status = requests.kind[answered]
     ordered = np.sort(total)
     seconds = elapsed(requests)
@@ -101,23 +99,24 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _spread(micros: Ints) -> dict[str, float | None]:
+def _spread(micros: Micros) -> dict[str, float | None]:
     """Min, mean, standard deviation of the sample, ab's median, max; seconds."""
     if not len(micros):
         return dict.fromkeys(("min", "mean", "sd", "median", "max"))
-    ordered: Floats = np.sort(micros) / SECOND
+    ordered = np.sort(micros)
     middle = len(ordered) // 2
     odd = len(ordered) > 1 and len(ordered) % 2 == 1
+    median = (int(ordered[middle]) + int(ordered[middle + 1])) / 2 if odd else int(ordered[middle])  # as it is there
     return {
-        "min": float(ordered[0]),
-        "mean": float(ordered.mean()),
-        "sd": float(ordered.std(ddof=1)) if len(ordered) > 1 else 0.0,
-        "median": float(ordered[middle] + ordered[middle + 1]) / 2 if odd else float(ordered[middle]),  # as it is there
-        "max": float(ordered[-1]),
+        "min": int(ordered[0]) / SECOND,
+        "mean": float(ordered.mean()) / SECOND,
+        "sd": float(ordered.std(ddof=1)) / SECOND if len(ordered) > 1 else 0.0,
+        "median": median / SECOND,
+        "max": int(ordered[-1]) / SECOND,
     }
 
 
-def _served(ordered: Ints, percent: int) -> float:
+def _served(ordered: Micros, percent: int) -> float:
     """The time at ab's index for a percentage, seconds; NaN where nothing was answered."""
     if not len(ordered):
         return math.nan

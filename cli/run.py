@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,13 @@ from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import Shaping, base, report_left_out, shaping_options
 from logreplay.cli.sharing import replayer
+from logreplay.cli.stopping import stop_option, stop_rule, watched
 
 if TYPE_CHECKING:
     from logreplay.replay.engine import Outcome
     from logreplay.replay.health import Finding
     from logreplay.replay.plan import Plan
+    from logreplay.replay.stop import Condition, StopRule
     from logreplay.replay.watch import Watch
 
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and when; send nothing.")
+@stop_option
 @shaping_options
 @sending_options
 def run(
@@ -50,6 +54,7 @@ def run(
     quiet: bool,
     as_json: bool,
     dry_run: bool,
+    stop_at: "Sequence[Condition]",
     shaping: Shaping,
     sending: Sending,
 ) -> int:
@@ -93,7 +98,8 @@ def run(
             return _preview(plan, pacing, as_json=as_json, quiet=quiet)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
-        outcome, findings = _replay(plan, url, path, sending, watch, peak=pacing.peak, quiet=quiet)
+        rule = stop_rule(stop_at)
+        outcome, findings = _replay(plan, url, path, sending, watch, rule, peak=pacing.peak, quiet=quiet)
 
     options = {**pacing.said(), **shaping.said(), "timeout": sending.timeout, "sender": sending.sender}
     findings += outcome.health.findings
@@ -109,8 +115,10 @@ def run(
     _say_findings(outcome, findings, quiet=quiet)
     if watch.culprit:
         click.echo(f"stopped at the first failure:\n{describe(watch.culprit)}", err=True)
+    if rule.hit:
+        say(f"stopped: {rule.hit}", quiet=quiet)
     say(f"results: {path}, {_beside(path)}", quiet=quiet)
-    if watch.culprit:
+    if watch.culprit or rule.hit:
         return Exit.CONDITION
     if outcome.stopped:
         return Exit.INTERRUPTED
@@ -118,7 +126,7 @@ def run(
 
 
 def _replay(
-    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", *, peak: float, quiet: bool
+    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", rule: "StopRule", *, peak: float, quiet: bool
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, with a live line on a terminal; what became of it, and what was found before it began."""
     from logreplay.replay.closed import Users
@@ -135,7 +143,7 @@ def _replay(
             stopped_by(stop, engine),
         ):
             with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
-                return await engine.run(plan, line.show if line else None), findings
+                return await engine.run(plan, watched(rule, engine, line.show if line else None)), findings
 
     return run_in_loop(main)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -16,13 +16,18 @@ from logreplay.cli.live import LiveLine
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.sharing import replayer
+from logreplay.cli.stopping import stop_option, stop_rule, watched
 from logreplay.cli.values import Duration, Rates
 
 if TYPE_CHECKING:
     from logreplay.analysis.summary import About
     from logreplay.replay.engine import Outcome, Progress
     from logreplay.replay.health import Finding
-    from logreplay.replay.sweep import StepBegins
+    from logreplay.replay.manifest import Manifest
+    from logreplay.replay.stop import Condition, StopRule
+    from logreplay.replay.sweep import Course, Order, Step
+
+_REFINED_STEPS = 4
 
 
 @click.command(short_help="A step per rate, and where the curve bends.")
@@ -30,51 +35,92 @@ if TYPE_CHECKING:
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.argument("target", required=False)
 @click.option("--for", "duration", type=Duration(), default="10s", show_default=True, help="How long each step is.")
-@click.option("--keep-going", is_flag=True, help="Go on after two steps in a row that the target did not carry.")
+@click.option("--warmup", type=Duration(), help="Send at the lowest rate first; not judged, kept in warmup.csv.")
+@click.option("--settle", type=Duration(), help="Before each step, send at its rate; not judged, likewise.")
+@click.option("--repeat", type=click.IntRange(1), default=1, show_default=True, help="Go through all rates N times.")
+@click.option("--order", type=click.Choice(["given", "up", "down", "shuffle"]), default="given", show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of --order shuffle.")
+@click.option("--keep-going", is_flag=True, help="Go on after two rates in a row that the target did not carry.")
+@click.option("--refine", is_flag=True, help="Afterwards, smaller steps where the target saturates.")
+@click.option("--resume", type=click.Path(path_type=Path), help="Folder of an interrupted sweep: make what is missing.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time.")
 @click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
 @click.option("--no-plots", is_flag=True, help="Tables and summary only.")
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@stop_option
 @sending_options
 def sweep(
     rates: Sequence[float],
     log: Path | None,
     target: str | None,
     duration: float,
+    warmup: float | None,
+    settle: float | None,
+    repeat: int,
+    order: str,
+    seed: int,
     keep_going: bool,
+    refine: bool,
+    resume: Path | None,
     output: Path | None,
     force: bool,
     no_plots: bool,
     as_json: bool,
     quiet: bool,
+    stop_at: "Sequence[Condition]",
     sending: Sending,
 ) -> int:
     """Replay LOG against TARGET at each of RATES, and find where the response-time curve bends.
 
     RATES are requests per second: 50..400, 50..400:25 or 10,20,50. Every step sends the log from its beginning;
-    between steps all answers are waited for. After two steps in a row that the target did not carry, the sweep ends.
+    between steps all answers are waited for. After two rates in a row that the target did not carry, no higher one
+    is tried. Every finished step is on disk: an interrupted sweep goes on where it was, if called again with the
+    same arguments and --resume DIR.
 
     LOG is an access log or a normalized CSV, without it the bundled sample log; TARGET is http://HOST:PORT, without
-    it a built-in one.
+    it a built-in one. Exit code 4: a condition of --stop came true.
 
     \b
     Example:
-      logreplay sweep 50..400 access.log http://127.0.0.1:8080 --for 30s -o sweep
+      logreplay sweep 50..400 access.log http://127.0.0.1:8080 --for 30s --stop 'errors>5%/10s' -o sweep
     """
     from logreplay.analysis.summary import About
+    from logreplay.replay.manifest import Manifest, fingerprint
+    from logreplay.replay.sweep import Course
 
-    folder = new_folder(output or new_name("sweep"), force=force)
+    if resume and output:
+        raise click.UsageError("--resume goes on in its own folder; leave -o out")
+    course = Course(rates, duration, warmup or 0, settle or 0, repeat, cast("Order", order), seed, keep_going)
+    options = {
+        "rates": list(rates), "for": duration, "warmup": warmup, "settle": settle, "repeat": repeat, "order": order,
+        "seed": seed, "timeout": sending.timeout, "sender": sending.sender,
+    }  # fmt: skip
+    folder = resume or new_folder(output or new_name("sweep"), force=force)
+    rule = stop_rule(stop_at)
     with ExitStack() as stack:
         csv = stack.enter_context(normalized(log, quiet=quiet))
+        what = {"log": fingerprint(csv), "target": target or "built-in", **options}
+        if resume:
+            manifest = Manifest.read(resume)
+            manifest.check(what)
+            say(f"{resume}: {len(manifest.done)} of {len(course.steps())} steps are made; going on", quiet=quiet)
+        else:
+            manifest = Manifest(folder, what)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
-        outcomes, findings = sweep_into(folder, csv, url, rates, duration, sending, keep_going=keep_going, quiet=quiet)
-    options = {"rates": list(rates), "for": duration, "timeout": sending.timeout, "sender": sending.sender}
+        outcomes, findings = sweep_into(manifest, csv, url, course, sending, rule, refine=refine, quiet=quiet)
     told = [finding.as_dict() for finding in (*findings, *of_ourselves(outcomes))]
     about = About(str(log) if log else None, url, options, told)
+    for finding in of_ourselves(outcomes):
+        say(f"{finding.severity}: {finding.text}", quiet=quiet)
+    stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
+    if stopped:
+        say(f"stopped: {stopped}; go on with --resume {folder}", quiet=quiet)
     valid = report(folder, about, plots=not no_plots, as_json=as_json, quiet=quiet)
-    if any(outcome.stopped for outcome in outcomes):
-        return Exit.INTERRUPTED
+    if any(outcome.lost for outcome in outcomes):
+        say(f"its step is to be made again: go on with --resume {folder}", quiet=quiet)
+    if stopped:
+        return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
     return Exit.OK if valid and not any(outcome.lost for outcome in outcomes) else Exit.INVALID
 
 
@@ -90,60 +136,109 @@ def of_ourselves(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
 
 
 def sweep_into(
-    folder: Path,
+    manifest: "Manifest",
     log: Path,
     target: str,
-    rates: Sequence[float],
-    duration: float,
+    course: "Course",
     sending: Sending,
+    rule: "StopRule",
     *,
-    keep_going: bool = False,
+    refine: bool = False,
     quiet: bool = False,
 ) -> "tuple[Sequence[Outcome], list[Finding]]":
-    """Run the steps of a sweep into ``results.csv`` of a folder, telling how it goes on stderr.
+    """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes on stderr.
 
     Returns:
-        What became of each step, and what was found before the first.
+        What became of each step that was begun, and what was found before the first.
     """
+    made = {each.step.index for each in manifest.done}
+    steps = [step for step in course.steps() if step.index not in made]
+    outcomes, findings = _make(manifest, log, target, course, steps, sending, rule, quiet=quiet)
+    if refine and not any(outcome.stopped or outcome.lost for outcome in outcomes):
+        finer = [step for step in _finer(manifest, course, quiet=quiet) if step.index not in made]
+        more, _ = _make(manifest, log, target, course, finer, sending, rule, quiet=quiet)
+        outcomes = (*outcomes, *more)
+    return outcomes, findings
+
+
+def _make(
+    manifest: "Manifest",
+    log: Path,
+    target: str,
+    course: "Course",
+    steps: "Sequence[Step]",
+    sending: Sending,
+    rule: "StopRule",
+    *,
+    quiet: bool,
+) -> "tuple[Sequence[Outcome], list[Finding]]":
+    """Make some steps of a sweep."""
     from logreplay.replay.plan import Requests
-    from logreplay.replay.results import ResultLog
-    from logreplay.replay.schedule import steps
+    from logreplay.replay.step_log import JUDGED, StepLog
+    from logreplay.replay.sweep import Done, overloaded
     from logreplay.replay.sweep import sweep as run_steps
 
-    watcher = _Watcher(duration, quiet=quiet)
+    if not steps:
+        return (), []
+    watcher = _Watcher(len(manifest.done) + len(steps), quiet=quiet)
 
     async def main(stop: asyncio.Event) -> "tuple[Sequence[Outcome], list[Finding]]":
-        path = folder / "results.csv"
-        sender, findings = await sending.ready(target, path, rate=max(rates), duration=len(rates) * duration)
-        async with (
-            replayer(sending, sender, ResultLog(path, force=True), rate=max(rates)) as engine,
-            stopped_by(stop, engine),
-        ):
+        length = sum(step.seconds + course.settle for step in steps) + course.warm_up
+        rate = max(step.rate for step in steps)
+        sender, findings = await sending.ready(target, manifest.folder / JUDGED, rate=rate, duration=length)
+        results = StepLog(manifest.folder, manifest.mark)
+        manifest.write()
+
+        def end(step: "Step", outcome: "Outcome") -> None:
+            manifest.finish(Done(step, overloaded(outcome)), results.mark())
+            watcher.end(outcome)
+
+        async with replayer(sending, sender, results, rate=rate) as engine, stopped_by(stop, engine):
             outcomes = await run_steps(
                 engine,
+                results,
                 Requests(log, methods=sending.methods),
-                steps(rates, duration),
-                keep_going=keep_going,
+                course,
+                steps=steps,
+                done=manifest.done,
                 on_begin=watcher.begin,
-                on_progress=watcher.progress,
-                on_end=watcher.end,
+                on_progress=watched(rule, engine, watcher.progress),
+                on_end=end,
             )
         return outcomes, findings
 
     return run_in_loop(main)
 
 
+def _finer(manifest: "Manifest", course: "Course", *, quiet: bool) -> "list[Step]":
+    """Smaller steps within the range in which the target saturates."""
+    from logreplay.analysis.folder import analyse
+    from logreplay.replay.step_log import JUDGED
+    from logreplay.replay.sweep import Step
+
+    if not manifest.refined:
+        bend = analyse(manifest.folder / JUDGED).verdict.saturation
+        if not bend.found or bend.low is None or bend.high is None:
+            say(f"nothing to refine: {bend.why}", quiet=quiet)
+            return []
+        width = (bend.high - bend.low) / (_REFINED_STEPS + 1)
+        manifest.refined = [round(bend.low + width * (index + 1), 2) for index in range(_REFINED_STEPS)]
+        say(f"saturation between {bend.low:g} and {bend.high:g}/s: {_REFINED_STEPS} more steps in there", quiet=quiet)
+    first = len(course.steps())
+    return [Step(first + index, rate, course.seconds) for index, rate in enumerate(manifest.refined)]
+
+
 class _Watcher:
     """Tells on stderr how a sweep goes: a live line for the step that runs, a line for each that ended."""
 
-    def __init__(self, duration: float, *, quiet: bool) -> None:
-        self._duration, self._quiet = duration, quiet
+    def __init__(self, count: int, *, quiet: bool) -> None:
+        self._count, self._quiet = count, quiet
         self._line: LiveLine | None = None
 
-    def begin(self, step: "StepBegins") -> None:
+    def begin(self, step: "Step") -> None:
         if on_terminal() and not self._quiet:
-            prefix = f"step {step.index + 1} of {step.count} · "
-            self._line = LiveLine(planned=self._duration, rate=step.schedule.rate, prefix=prefix)
+            prefix = f"step {step.index + 1} of {self._count} · "
+            self._line = LiveLine(planned=step.seconds, rate=step.rate, prefix=prefix)
 
     def progress(self, now: "Progress") -> None:
         if self._line:
@@ -157,8 +252,6 @@ class _Watcher:
             f"http_error {outcome.http_error} + net_error {outcome.net_error}; {outcome.backlog} in flight at the end",
             quiet=self._quiet,
         )
-        for finding in of_ourselves([outcome]):
-            say(f"{finding.severity}: {finding.text}", quiet=self._quiet)
 
 
 def report(

@@ -81,7 +81,7 @@ class Progress:
         scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
         sent: started.
         completed: ended with a response, whatever its status.
-        ok, http_error, net_error, dropped: as in `logreplay.replay.tally.Tally`.
+        ok, http_error, net_error, new_errors, dropped: as in `logreplay.replay.tally.Tally`.
         in_flight: under way now.
         recent: figures of the last exchanges.
     """
@@ -93,6 +93,7 @@ class Progress:
     ok: int
     http_error: int
     net_error: int
+    new_errors: int
     dropped: int
     in_flight: int
     recent: Recent
@@ -358,6 +359,7 @@ class Engine:
             ok=tally.ok,
             http_error=tally.http_error,
             net_error=tally.net_error,
+            new_errors=tally.new_errors,
             dropped=tally.dropped,
             in_flight=self.in_flight,
             recent=tally.recent,

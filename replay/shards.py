@@ -240,6 +240,7 @@ class Shards:
             ok=tally.ok,
             http_error=tally.http_error,
             net_error=tally.net_error,
+            new_errors=tally.new_errors,
             dropped=tally.dropped,
             in_flight=taken_up - tally.sent - tally.dropped,
             recent=self._recent(tally),
@@ -429,7 +430,7 @@ class Shards:
                 elif member.word and silent > SILENT_S:
                     member.doomed = f"nothing was heard of it for {silent:.0f} s"
                 elif beat % 2 == 0:
-                    member.doomed = await asyncio.to_thread(member.place.gone)
+                    self._doom(member, await asyncio.to_thread(member.place.gone))
                 if member.doomed:
                     self._tell(member, Leave())
                     await asyncio.to_thread(member.place.end, member.pid)

@@ -19,14 +19,16 @@ import pytest
 from logreplay.cli.main import run
 from logreplay.parsers.convert import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, scan
+from logreplay.replay.closed import Users
 from logreplay.replay.endpoint import Endpoint, parse_target
 from logreplay.replay.engine import Limits, Outcome, Progress, replay
 from logreplay.replay.places import processes
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant, steps
+from logreplay.replay.schedule import Constant
 from logreplay.replay.shards import Shards
-from logreplay.replay.sweep import sweep
+from logreplay.replay.step_log import JUDGED, StepLog
+from logreplay.replay.sweep import Course, Step, sweep
 from logreplay.replay.target import Capacity, spawned
 from logreplay.replay.wire import WireSender
 
@@ -114,22 +116,22 @@ def test_a_killed_shard_is_named_and_its_requests_count_as_not_sent(sample: Path
 
 
 def test_a_sweep_begins_each_step_at_one_instant_in_all_shards_and_ends_when_one_is_lost(
-    sample: Path, target: str
+    sample: Path, target: str, tmp_path: Path
 ) -> None:
-    results = MemoryResults()
+    results, course = StepLog(tmp_path), Course([100, 300, 200, 100], 1.0, keep_going=True)
 
     async def main() -> tuple[Outcome, ...]:
         async with Shards(processes(2), sender_to(target), results) as shards:
             pids = iter(shards.shards.values())
 
-            def lose_one(outcome: Outcome) -> None:
-                if outcome.step == 1 and (pid := next(pids)):
+            def lose_one(step: Step, outcome: Outcome) -> None:
+                if step.index == 1 and (pid := next(pids)):
                     asyncio.get_running_loop().call_later(0.6, os.kill, pid, signal.SIGKILL)
 
-            return await sweep(shards, Requests(sample), steps([100, 300, 200, 100], 1.0), on_end=lose_one)
+            return await sweep(shards, results, Requests(sample), course, on_end=lose_one)
 
     outcomes = asyncio.run(main())
-    rows = results.frame
+    rows = scan(tmp_path / JUDGED).collect()
     assert [outcome.scheduled for outcome in outcomes] == [100, 300, 200]
     assert [bool(outcome.lost) for outcome in outcomes] == [False, False, True]
     assert sorted(rows["seq"]) == list(range(600))
@@ -138,8 +140,20 @@ def test_a_sweep_begins_each_step_at_one_instant_in_all_shards_and_ends_when_one
         assert part["seq"].min() == outcome.first_seq
         assert outcome.began == int(outcome.began)
         due = [round(outcome.began + (k + 0.5) / outcome.offered, 6) for k in range(part.height)]
-        assert part["scheduled"].round(6).to_list() == pytest.approx(due)
+        assert part["scheduled"].to_list() == pytest.approx(due, abs=2e-6)
         assert part["offered"].unique().to_list() == [outcome.offered]
+
+
+def test_users_of_a_closed_loop_are_shared_out(sample: Path, target: str) -> None:
+    async def main() -> tuple[Outcome, pl.DataFrame]:
+        results = MemoryResults()
+        async with Shards(processes(2), sender_to(target), results, closed=True) as shards:
+            return await shards.run(Plan(Requests(sample), Users(5, 0.01, requests=300))), results.frame
+
+    outcome, rows = asyncio.run(main())
+    identities_hold(outcome, rows)
+    assert outcome.scheduled == 300
+    assert sorted(rows["seq"]) == list(range(300))
 
 
 def test_a_stop_ends_all_shards_at_once_and_keeps_what_was_measured(sample: Path, target: str) -> None:
