@@ -12,11 +12,10 @@ send is counted as not sent, the run is marked, and the others go on.
 import asyncio
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from typing import Any, Final, Self, TypeVar
@@ -26,15 +25,13 @@ from logreplay.replay.clockoffset import SAME, ClockOffset
 from logreplay.replay.closed import Users
 from logreplay.replay.dealing import Share, shared_out
 from logreplay.replay.engine import Limits, Outcome, Progress
-from logreplay.replay.health import Evidence, Finding, Health, Severity, Verdict
 from logreplay.replay.merging import Arrived, Estate, MergedLog
 from logreplay.replay.places import Place
-from logreplay.replay.plan import Plan, Stream
+from logreplay.replay.plan import Plan
 from logreplay.replay.results import Results, utc
 from logreplay.replay.sender import Sender
 from logreplay.replay.shard import (
     ALIVE_S,
-    BEAT_S,
     LISTEN_S,
     Alive,
     Begin,
@@ -53,7 +50,7 @@ from logreplay.replay.shard import (
 )
 from logreplay.replay.tally import Recent, Tally
 from logreplay.replay.ticker import monotonic
-from logreplay.replay.vitals import Vitals
+from logreplay.replay.together import Lost, Shared, adopt
 from logreplay.replay.watch import Watch
 
 SILENT_S: Final = 15.0
@@ -63,7 +60,6 @@ STARTING_S: Final = 120.0
 _LEAVING_S: Final = 10.0
 _LAST_WORD_S: Final = 2.0
 _SECOND: Final = 1_000_000_000
-_CLOCKS_APART_MS: Final = 1.0
 
 
 @dataclass
@@ -224,7 +220,7 @@ class Shards:
         if self._log.failure:
             raise self._log.failure
         if ended:
-            _adopt(plan.requests, next(iter(ended.values())).requests)
+            adopt(plan.requests, next(iter(ended.values())).requests)
         return self._outcome(plan, ended, filled)
 
     def progress(self) -> Progress:
@@ -460,125 +456,25 @@ class Shards:
     def _outcome(self, plan: Plan, ended: dict[int, Ended], filled: Tally) -> Outcome:
         """One outcome of all."""
         assert self._origin is not None
-        tally = self._total() + filled
-        outcomes = {index: end.outcome for index, end in ended.items()}
-        scheduled = tally.sent + tally.dropped
-        lost = [member for member in self._members if member.lost]
-        if not lost:
-            assert scheduled == sum(outcome.scheduled for outcome in outcomes.values()), "scheduled = sent + dropped"
-        assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
-        began = (self._at - self._origin) / 1e9
-        first, count = self._first, len(self._members)
-        most = max((outcome.scheduled for outcome in outcomes.values()), default=0)
-        # shards that were stopped or lost did not all come equally far: there are gaps in the numbers
-        self._first += scheduled if self._ended_early is None and not lost else max(scheduled, most * count)
-        started = utc(self._wall + self._at - self._origin)
-        return Outcome(
-            step=plan.step,
-            offered=plan.schedule.rate,
-            first_seq=first,
-            next_seq=self._first,
-            scheduled=scheduled,
-            sent=tally.sent,
-            dropped=tally.dropped,
-            ok=tally.ok,
-            http_error=tally.http_error,
-            net_error=tally.net_error,
-            unexpected_rc=tally.unexpected_rc,
-            new_errors=tally.new_errors,
-            bytes=tally.bytes,
-            errors=dict(tally.errors),
-            status=dict(sorted(tally.status.items())),
-            started=started,
-            ended=max((outcome.ended for outcome in outcomes.values()), default=started),
-            began=began,
-            seconds=max((outcome.seconds for outcome in outcomes.values()), default=0.0),
-            health=self._health(ended, lost, filled),
-            evidence=self._evidence(tally, list(outcomes.values())),
-            backlog=sum(outcome.backlog for outcome in outcomes.values()),
+        lost = [Lost(member.name, member.where, member.lost) for member in self._members if member.lost]
+        shared = Shared(
+            plan,
+            {self._members[index].name: end for index, end in ended.items()},
+            {self._members[index].name: self._members[index].offset for index in ended},
+            lost,
+            self._total() + filled,
+            filled,
+            early=self._ended_early is not None,
+        )
+        first = self._first
+        self._first += shared.numbers(len(self._members))
+        return shared.outcome(
+            first=first,
+            next_=self._first,
+            began=(self._at - self._origin) / 1e9,
+            started=utc(self._wall + self._at - self._origin),
             stopped=self._stopped,
-            left_out=dict(plan.requests.left_out.most_common()),
-            lost=tuple(member.name for member in lost),
         )
-
-    def _evidence(self, tally: Tally, outcomes: Sequence[Outcome]) -> Evidence:
-        """What is known of all shards together; of their vitals those of the busiest."""
-        assert self._plan
-        seen = [outcome.evidence for outcome in outcomes]
-        schedule = self._plan.schedule
-        return Evidence(
-            offered=schedule.rate,
-            scheduled=tally.sent + tally.dropped,
-            sent=tally.sent,
-            dropped=tally.dropped,
-            net_error=tally.net_error,
-            new_errors=tally.new_errors,
-            errors=dict(tally.errors),
-            response_p50=tally.response.quantile(0.5),
-            lag_p50=tally.lag.quantile(0.5) or 0.0,
-            lag_p95=tally.lag.quantile(0.95) or 0.0,
-            lag_p99=tally.lag.quantile(0.99) or 0.0,
-            duration=schedule.duration if self._ended_early is None else None,
-            seconds=max((part.seconds for part in seen), default=0.0),
-            limited=sum(part.limited for part in seen),
-            local=sum((Counter(part.local) for part in seen), Counter()),
-            vitals=max((part.vitals for part in seen), key=lambda vitals: vitals.loop_share, default=Vitals()),
-        )
-
-    def _health(self, ended: dict[int, Ended], lost: Sequence[_Member], filled: Tally) -> Health:
-        judged = {self._members[index].name: end.outcome.health for index, end in ended.items()}
-        health = together(judged)
-        findings = [*health.findings, *self._clock_findings(ended)]
-        if not lost:
-            return Health(health.verdict, tuple(findings))
-        gone = "; ".join(f"{member.name}, {member.where or 'not begun'}: {member.lost}" for member in lost)
-        text = (
-            f"lost {gone}. {filled.dropped} of its requests were not sent (dropped), {filled.net_error} were under way "
-            "when it was last heard, and nobody knows how they ended (cancelled); requests it may have sent after its "
-            f"last report (it gives one each {BEAT_S:g} s) count as not sent. Nothing is sent a second time. "
-            "See that machine: memory, network, its own log"
-        )
-        return Health(Verdict.GENERATOR_BOUND, (Finding("shard_lost", Severity.VOID, text), *findings))
-
-    def _clock_findings(self, ended: dict[int, Ended]) -> list[Finding]:
-        """How well the shards agree on the time, where they have clocks of their own."""
-        before = {index: self._members[index].offset for index in ended}
-        if all(offset == SAME for offset in before.values()):
-            return []
-        unsure = max(offset.uncertainty for offset in before.values()) / 1e6
-        moved = max(abs(end.offset.offset - before[index].offset) for index, end in ended.items()) / 1e6
-        severity = Severity.INFO if unsure + moved < _CLOCKS_APART_MS else Severity.WARNING
-        text = (
-            f"the shards' clocks were compared by round trips: they begin together within {unsure:.2g} ms, and "
-            f"moved by {moved:.2g} ms against each other until the end (as far as that can be told)"
-        )
-        return [Finding("clocks", severity, text)]
-
-
-def together(healths: Mapping[str, Health]) -> Health:
-    """One verdict of shards that are judged apart: that of the worst; each finding names whom it is about."""
-    order = list(Verdict)
-    verdict = min(
-        (health.verdict for health in healths.values() if not health.valid), key=order.index, default=Verdict.VALID
-    )
-    found: dict[str, list[tuple[str, Finding]]] = {}
-    for name, health in healths.items():
-        for finding in health.findings:
-            found.setdefault(finding.code, []).append((name, finding))
-    severities = list(Severity)
-    findings = []
-    for about in found.values():
-        _, worst = max(about, key=lambda item: severities.index(item[1].severity))
-        names = ", ".join(name for name, _ in about)
-        findings.append(replace(worst, text=f"{names}: {worst.text}"))
-    return Health(verdict, tuple(findings))
-
-
-def _adopt(ours: Stream, theirs: Stream) -> None:
-    """Take over what a shard learned by reading the log (what was left out, how long it is): we did not read it."""
-    if is_dataclass(ours) and type(ours) is type(theirs):
-        for item in fields(ours):
-            setattr(ours, item.name, getattr(theirs, item.name))
 
 
 def _send(member: _Member, message: object) -> None:
