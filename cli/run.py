@@ -17,6 +17,7 @@ from logreplay.cli.pacing import Pacing, log_report, log_sentence, pacing_option
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import Shaping, base, report_left_out, shaping_options
+from logreplay.cli.sharing import replayer
 from logreplay.cli.stopping import stop_option, stop_rule, watched
 
 if TYPE_CHECKING:
@@ -138,21 +139,18 @@ def _replay(
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, with a live line on a terminal; what became of it, and what was found before it began."""
     from logreplay.replay.closed import Users
-    from logreplay.replay.engine import Engine
     from logreplay.replay.results import ResultLog
 
     schedule = plan.schedule
 
     async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
         sender, findings = await sending.ready(url, path, rate=peak, duration=schedule.duration)
-        trace = watch.see if watch.needed else None
         results = ResultLog(path, force=True)
         closed = isinstance(schedule, Users)
         async with (
-            Engine(sender, results, limits=sending.limits, trace=trace, closed=closed) as engine,
+            replayer(sending, sender, results, watch, rate=peak, closed=closed) as engine,
             stopped_by(stop, engine),
         ):
-            watch.stop = engine.stop
             with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
                 return await engine.run(plan, watched(rule, engine, line.show if line else None)), findings
 
