@@ -28,6 +28,7 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
     from logreplay.analysis.summary import About
     from logreplay.parsers.convert import ConvertOptions, convert
     from logreplay.replay.manifest import Manifest
+    from logreplay.replay.plan import Requests
     from logreplay.replay.sweep import Course
     from logreplay.replay.target import Capacity, spawned
 
@@ -38,10 +39,11 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
     say(f"1. converted {BUNDLED}, the log of a real nginx: {converted.sentence()}", quiet=quiet)
     with spawned(csv, capacity) as url:
         say(f"2. started a target at {url}: {describe(capacity)}", quiet=quiet)
-        steps = " ".join(f"{rate:g}" for rate in RATES)
-        say(f"3. replaying the log at {steps} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
+        rates = " ".join(f"{rate:g}" for rate in RATES)
+        say(f"3. replaying the log at {rates} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
         course = Course(RATES, STEP_SECONDS)
-        outcomes, _ = sweep_into(Manifest(folder, {}), csv, url, course, Sending(), stop_rule(()), quiet=quiet)
+        manifest, requests = Manifest(folder, {}), Requests(csv)
+        outcomes, _ = sweep_into(manifest, requests, url, course, Sending(), stop_rule(()), quiet=quiet)
     valid = report(folder, About(BUNDLED, url, {"rates": list(RATES), "for": STEP_SECONDS}), quiet=quiet)
     say(f"look at {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):

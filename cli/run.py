@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.following import followed
 from logreplay.cli.inputs import new_name, normalized, say, target_or_builtin
 from logreplay.cli.live import live_line
 from logreplay.cli.pacing import Pacing, log_report, log_sentence, pacing_options
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from logreplay.replay.engine import Outcome
     from logreplay.replay.health import Finding
     from logreplay.replay.plan import Plan
+    from logreplay.replay.source import Source
     from logreplay.replay.stop import Condition, StopRule
     from logreplay.replay.watch import Watch
 
@@ -76,20 +78,26 @@ def run(
     from logreplay.replay.results import check_new
     from logreplay.replay.watch import Watch, describe
 
-    pacing.check(shaping)
+    pacing.check()
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")
         if not dry_run:
             check_new(path, force=force)
-        csv = stack.enter_context(normalized(log, quiet=quiet))
+        source: Path | Source
+        if pacing.follow:
+            if log is None or target is None or dry_run:
+                raise click.UsageError("--follow needs LOG and TARGET, and nothing can be said of it before")
+            csv, source = log, followed(log, pacing.duration)
+        else:
+            csv = source = stack.enter_context(normalized(log, quiet=quiet))
         stream = shaping.stream(
-            csv,
+            source,
             stack,
             methods=sending.methods,
-            loop=pacing.loops(shaping),
+            loop=pacing.loops,
             keep=pacing.keep,
             skip_idle=pacing.skip_idle,
-            in_time=pacing.in_time(shaping),
+            in_time=pacing.in_time,
             quiet=quiet,
         )
         plan = Plan(stream, pacing.schedule(shaping, stream))
@@ -108,8 +116,9 @@ def run(
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
         _print_summary(summary)
-    if sentence := log_sentence(replayed):
-        say(sentence, quiet=quiet)
+    for sentence in (log_sentence(replayed), _punctuality(summary)):
+        if sentence:
+            say(sentence, quiet=quiet)
     report_left_out(stream, quiet=quiet)
     _say_findings(outcome, findings, quiet=quiet)
     if watch.culprit:
@@ -204,6 +213,14 @@ def _say_findings(outcome: "Outcome", findings: "list[Finding]", *, quiet: bool)
         say(f"{finding.severity}: {finding.text}", quiet=quiet)
     if not outcome.health.valid:
         say(f"{outcome.health.verdict}: this run is no measurement of the target", quiet=quiet)
+
+
+def _punctuality(summary: dict[str, Any]) -> str:
+    """How true the replay was to its schedule; empty where there was none."""
+    from logreplay.analysis.punctuality import Punctuality
+
+    found = summary.get("punctuality")
+    return Punctuality(**found).sentence() if found else ""
 
 
 def _beside(path: Path) -> Path:

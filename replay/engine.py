@@ -167,6 +167,7 @@ class Engine:
         self._pump: Pump | None = None
         self._expected: dict[int, int] = {}
         self._local: Counter[str] = Counter()
+        self._queued = 0
 
     async def __aenter__(self) -> Self:
         self._recorder = Recorder(self._results, threaded=self._threaded)
@@ -321,6 +322,7 @@ class Engine:
         assert scheduled == tally.sent + tally.dropped, "scheduled = sent + dropped"
         assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
         base = self._clock() if pump.base is None else pump.base
+        queued, self._queued = self._sender.counts.queued - self._queued, self._sender.counts.queued
         local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
         evidence = Evidence(
             offered=plan.schedule.rate,
@@ -339,6 +341,7 @@ class Engine:
             limited=pump.limited,
             local=local,
             vitals=vitals,
+            queued=queued,
         )
         return Outcome(
             step=plan.step,

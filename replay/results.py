@@ -97,8 +97,9 @@ class ResultLog:
             raise LogreplayError(f"{path}: is shorter than it was when it was left; begin anew")
         try:
             self._file: BinaryIO = self._growing.open("r+b" if keep else "wb", buffering=0)
-            self._file.truncate(keep)
-            self._file.seek(keep)
+            if keep:
+                self._file.truncate(keep)
+                self._file.seek(keep)
         except OSError as error:
             raise LogreplayError(f"{path}: cannot be written: {_why(error)}") from None
         if not keep:

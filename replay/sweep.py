@@ -10,8 +10,11 @@ from typing import Literal
 
 from logreplay.replay.engine import Engine, Outcome, Progress
 from logreplay.replay.plan import Plan, Stream
-from logreplay.replay.schedule import Constant
+from logreplay.replay.schedule import Constant, Schedule
 from logreplay.replay.step_log import StepLog
+
+At = Callable[[float, float], Schedule]
+"""Makes the schedule of a step from its rate and its length in seconds."""
 
 Order = Literal["given", "up", "down", "shuffle"]
 WARM_UP: int = -1
@@ -40,7 +43,7 @@ class Course:
     """What a sweep is to do.
 
     Attributes:
-        rates: requests/s.
+        rates: requests/s; of a closed loop, users.
         seconds: length of each step.
         warm_up: seconds at the lowest rate before the first step, not judged.
         settle: seconds before each step at its rate, not judged.
@@ -108,6 +111,7 @@ async def sweep(
     requests: Stream,
     course: Course,
     *,
+    at: At = Constant,
     steps: Sequence[Step] | None = None,
     done: Sequence[Done] = (),
     on_begin: Callable[[Step], None] | None = None,
@@ -121,6 +125,7 @@ async def sweep(
         results: takes the rows of all steps.
         requests: what to send in each step.
         course: how.
+        at: how requests fall on a rate; evenly by default. With a ``settle`` of the course only that.
         steps: those to be made; None: all of the course.
         done: steps made before, when a sweep goes on.
         on_begin: told before each step.
@@ -136,7 +141,7 @@ async def sweep(
     made, outcomes = list(done), list[Outcome]()
     if course.warm_up:
         results.set_aside_all()
-        warm = await engine.run(Plan(requests, Constant(min(course.rates), course.warm_up), step=WARM_UP), on_progress)
+        warm = await engine.run(Plan(requests, at(min(course.rates), course.warm_up), step=WARM_UP), on_progress)
         results.next_seq += warm.scheduled
         if warm.stopped:
             return ()
@@ -147,7 +152,7 @@ async def sweep(
             on_begin(step)
         settling = Constant(step.rate, course.settle).requests or 0 if course.settle else 0
         results.set_aside(settling)
-        schedule = Constant(step.rate, course.settle + step.seconds)
+        schedule = at(step.rate, course.settle + step.seconds)
         outcome = await engine.run(Plan(requests, schedule, step=step.index), on_progress)
         results.next_seq += outcome.scheduled
         outcomes.append(outcome)
