@@ -1,7 +1,7 @@
 """``logreplay sweep``: a step per rate, and the curve."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -133,8 +133,9 @@ def sweep(
         )
     more: dict[str, Any] = {"left_out": dict(stream.left_out)}
     if vusers:
-        more["users"] = _judge_users(folder, [vusers[outcome.step] for outcome in outcomes], duration, think)
-        more["answer"] = more["users"]["sentence"]
+        users = {step.index: int(step.rate) for step in course.steps()}
+        more["users"] = _judge_users(folder, users, duration, think)
+        more["verdict"] = more["users"]["sentence"]
     about = About(log, url, options, [finding.as_dict() for finding in findings], more)
     report_left_out(stream, quiet=quiet)
     say(_rounds(outcomes, stream), quiet=quiet or not stream.usable)
@@ -162,7 +163,7 @@ def _users(think: float) -> "At":
     return lambda count, seconds: Users(int(count), think, seconds)
 
 
-def _judge_users(folder: Path, users: Sequence[int], duration: float, think: float) -> dict[str, Any]:
+def _judge_users(folder: Path, users: Mapping[int, int], duration: float, think: float) -> dict[str, Any]:
     """Write ``users.csv``, and say what it says."""
     from logreplay.analysis import intake
     from logreplay.analysis.users import judge_users, users_table
