@@ -116,8 +116,9 @@ def run(
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
         _print_summary(summary)
-    if sentence := log_sentence(replayed):
-        say(sentence, quiet=quiet)
+    for sentence in (log_sentence(replayed), _punctuality(summary)):
+        if sentence:
+            say(sentence, quiet=quiet)
     report_left_out(stream, quiet=quiet)
     _say_findings(outcome, findings, quiet=quiet)
     if watch.culprit:
@@ -212,6 +213,14 @@ def _say_findings(outcome: "Outcome", findings: "list[Finding]", *, quiet: bool)
         say(f"{finding.severity}: {finding.text}", quiet=quiet)
     if not outcome.health.valid:
         say(f"{outcome.health.verdict}: this run is no measurement of the target", quiet=quiet)
+
+
+def _punctuality(summary: dict[str, Any]) -> str:
+    """How true the replay was to its schedule; empty where there was none."""
+    from logreplay.analysis.punctuality import Punctuality
+
+    found = summary.get("punctuality")
+    return Punctuality(**found).sentence() if found else ""
 
 
 def _beside(path: Path) -> Path:
