@@ -12,30 +12,48 @@ from logreplay.cli.compare import compare
 from logreplay.cli.convert import convert
 from logreplay.cli.demo import demo
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.find import find
 from logreplay.cli.plot import plot
 from logreplay.cli.run import run as run_command
 from logreplay.cli.seconds import seconds
 from logreplay.cli.serve import serve
 from logreplay.cli.sweep import sweep
+from logreplay.cli.urls import urls
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class InOrder(click.Group):
+    """A group that lists its commands in the order of the work, not of the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="logreplay", prog_name="logreplay")
 def cli() -> None:
-    """Replay production access logs at rates you choose, and learn what rate your system will carry."""
+    """Replay production access logs at rates you choose, and learn what rate your system will carry.
+
+    \b
+    Example:
+      logreplay demo
+      logreplay convert access.log
+      logreplay sweep 50..400 access.csv http://127.0.0.1:8080
+    """
 
 
 COMMANDS = (
+    demo,
     convert,
+    urls,
     run_command,
     sweep,
+    find,
     analyze,
     seconds,
     capacity,
     compare,
     plot,
     serve,
-    demo,
     calibrate,
 )
 for command in COMMANDS:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,24 +10,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.following import followed
 from logreplay.cli.inputs import new_name, normalized, say, target_or_builtin
 from logreplay.cli.live import live_line
+from logreplay.cli.pacing import Pacing, log_report, log_sentence, pacing_options
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
-from logreplay.cli.values import Duration, Rate
+from logreplay.cli.shaping import Shaping, base, report_left_out, shaping_options
+from logreplay.cli.stopping import stop_option, stop_rule, watched
 
 if TYPE_CHECKING:
     from logreplay.replay.engine import Outcome
     from logreplay.replay.health import Finding
     from logreplay.replay.plan import Plan
+    from logreplay.replay.source import Source
+    from logreplay.replay.stop import Condition, StopRule
     from logreplay.replay.watch import Watch
 
 
-@click.command()
+@click.command(short_help="One replay.")
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.argument("target", required=False)
-@click.option("--tps", type=Rate(), required=True, help="Requests per second, evenly spaced.")
-@click.option("--for", "duration", type=Duration(), help="How long; default: once through the log.")
+@pacing_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Result log; default: named after the time.")
 @click.option("--force", is_flag=True, help="Overwrite an existing result.")
 @click.option("--crash", is_flag=True, help="Stop at the first error or unexpected status, and print that exchange.")
@@ -34,12 +39,14 @@ if TYPE_CHECKING:
 @click.option("-d", "--debug", is_flag=True, help="Say what the replayer itself does.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--dry-run", is_flag=True, help="Print what would be sent, and when; send nothing.")
+@stop_option
+@shaping_options
 @sending_options
 def run(
     log: Path | None,
     target: str | None,
-    tps: float,
-    duration: float | None,
+    pacing: Pacing,
     output: Path | None,
     force: bool,
     crash: bool,
@@ -47,47 +54,79 @@ def run(
     debug: bool,
     quiet: bool,
     as_json: bool,
+    dry_run: bool,
+    stop_at: "Sequence[Condition]",
+    shaping: Shaping,
     sending: Sending,
 ) -> int:
-    """Replay LOG against TARGET at a rate you choose.
+    """Replay LOG against TARGET at a rate you choose, at the log's own times, or with users who wait.
 
     Each request is sent when its time has come, whatever the target does; what it had to wait is charged to the
     target (response time) and shown beside what the target needed (service time) and how late we were (lag).
 
-    LOG is an access log or a normalized CSV, without it the bundled sample log; TARGET is http://HOST:PORT,
+    LOG is an access log, a normalized CSV, a list of urls or one raw HTTP request, without it the bundled sample
+    log; TARGET is http://HOST:PORT,
     unix:/PATH, or without it a built-in one.
 
     \b
     Example:
       logreplay run access.log http://127.0.0.1:8080 --tps 100 --for 1m
+      logreplay run access.log http://127.0.0.1:8080 --speed 3 --match ^/api --header 'X-Test: 1'
+      logreplay run access.log http://127.0.0.1:8080 --vusers 50 --think 1s --for 1m
     """
-    from logreplay.replay.plan import Plan, Requests
+    from logreplay.replay.plan import Plan
     from logreplay.replay.results import check_new
-    from logreplay.replay.schedule import Constant
     from logreplay.replay.watch import Watch, describe
 
+    pacing.check()
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")
-        check_new(path, force=force)
-        csv = stack.enter_context(normalized(log, quiet=quiet))
+        if not dry_run:
+            check_new(path, force=force)
+        source: Path | Source
+        if pacing.follow:
+            if log is None or target is None or dry_run:
+                raise click.UsageError("--follow needs LOG and TARGET, and nothing can be said of it before")
+            csv, source = log, followed(log, pacing.duration)
+        else:
+            csv = source = stack.enter_context(normalized(log, quiet=quiet))
+        stream = shaping.stream(
+            source,
+            stack,
+            methods=sending.methods,
+            loop=pacing.loops,
+            keep=pacing.keep,
+            skip_idle=pacing.skip_idle,
+            in_time=pacing.in_time,
+            quiet=quiet,
+        )
+        plan = Plan(stream, pacing.schedule(shaping, stream))
+        if dry_run:
+            return _preview(plan, pacing, as_json=as_json, quiet=quiet)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
-        requests = Requests(csv, methods=sending.methods, loop=duration is not None)
-        plan = Plan(requests, Constant(tps, duration))
         watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
-        outcome, findings = _replay(plan, url, path, sending, watch, quiet=quiet)
+        rule = stop_rule(stop_at)
+        outcome, findings = _replay(plan, url, path, sending, watch, rule, peak=pacing.peak, quiet=quiet)
 
-    options = {"tps": tps, "for": duration, "timeout": sending.timeout, "sender": sending.sender}
+    options = {**pacing.said(), **shaping.said(), "timeout": sending.timeout, "sender": sending.sender}
     findings += outcome.health.findings
-    summary = _summarise(path, str(log) if log else None, url, options, outcome, findings)
+    replayed = log_report(stream, plan.schedule, outcome.scheduled)
+    summary = _summarise(path, str(log) if log else None, url, options, outcome, findings, replayed)
     if as_json:
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
         _print_summary(summary)
+    for sentence in (log_sentence(replayed), _punctuality(summary)):
+        if sentence:
+            say(sentence, quiet=quiet)
+    report_left_out(stream, quiet=quiet)
     _say_findings(outcome, findings, quiet=quiet)
     if watch.culprit:
         click.echo(f"stopped at the first failure:\n{describe(watch.culprit)}", err=True)
+    if rule.hit:
+        say(f"stopped: {rule.hit}", quiet=quiet)
     say(f"results: {path}, {_beside(path)}", quiet=quiet)
-    if watch.culprit:
+    if watch.culprit or rule.hit:
         return Exit.CONDITION
     if outcome.stopped:
         return Exit.INTERRUPTED
@@ -95,46 +134,93 @@ def run(
 
 
 def _replay(
-    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", *, quiet: bool
+    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", rule: "StopRule", *, peak: float, quiet: bool
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, with a live line on a terminal; what became of it, and what was found before it began."""
+    from logreplay.replay.closed import Users
     from logreplay.replay.engine import Engine
     from logreplay.replay.results import ResultLog
 
     schedule = plan.schedule
 
     async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
-        sender, findings = await sending.ready(url, path, rate=schedule.rate, duration=schedule.duration)
+        sender, findings = await sending.ready(url, path, rate=peak, duration=schedule.duration)
         trace = watch.see if watch.needed else None
         results = ResultLog(path, force=True)
-        async with Engine(sender, results, limits=sending.limits, trace=trace) as engine, stopped_by(stop, engine):
+        closed = isinstance(schedule, Users)
+        async with (
+            Engine(sender, results, limits=sending.limits, trace=trace, closed=closed) as engine,
+            stopped_by(stop, engine),
+        ):
             watch.stop = engine.stop
             with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
-                return await engine.run(plan, line.show if line else None), findings
+                return await engine.run(plan, watched(rule, engine, line.show if line else None)), findings
 
     return run_in_loop(main)
 
 
 def _summarise(
-    path: Path, log: str | None, target: str, options: dict[str, Any], outcome: "Outcome", findings: "list[Finding]"
+    path: Path,
+    log: str | None,
+    target: str,
+    options: dict[str, Any],
+    outcome: "Outcome",
+    findings: "list[Finding]",
+    replayed: dict[str, Any],
 ) -> dict[str, Any]:
     """Write the summary and the histograms of the result log beside it, and return the summary."""
     from logreplay.analysis.folder import write_beside
     from logreplay.analysis.summary import About
 
-    more = {"verdict": str(outcome.health.verdict), "left_out": outcome.left_out, "stopped": outcome.stopped or None}
+    more = {
+        "verdict": str(outcome.health.verdict),
+        "left_out": outcome.left_out,
+        "stopped": outcome.stopped or None,
+        "replay": replayed,
+    }
     return write_beside(path, About(log, target, options, [finding.as_dict() for finding in findings], more))
 
 
+def _preview(plan: "Plan", pacing: Pacing, *, as_json: bool, quiet: bool) -> int:
+    """Print the head of a plan, its rate over time, and what would be left out."""
+    from logreplay.replay.preview import preview
+    from logreplay.replay.watch import printable
+
+    endless = base(plan.requests).loop and pacing.endless
+    if endless:
+        raise click.UsageError("this plan has no end: add --for 1m or --requests 1000, or leave out --loop")
+    seen = preview(plan)
+    if as_json:
+        figures = {"requests": seen.requests, "seconds": seen.last, "per_second": seen.per_second}
+        head = [{"scheduled": due, "op": op, "url": url} for due, op, url in seen.head]
+        click.echo(json.dumps({**figures, "head": head, "left_out": dict(plan.requests.left_out)}, indent=2))
+        return Exit.OK
+    for due, op, url in seen.head:
+        click.echo(f"{due:12.6f} s  {op} {printable(url.encode())}")
+    click.echo(f"{seen.requests} requests" + ("" if pacing.vusers else f" in {seen.last:.3f} s"))
+    if not pacing.vusers:
+        rates = seen.rates()
+        most = max((rate for _, _, rate in rates), default=1.0)
+        for first, last, rate in rates:
+            click.echo(f"{first:6d}..{last + 1:<6d} s {rate:10.2f}/s {'#' * round(40 * rate / most)}")
+    report_left_out(plan.requests, quiet=quiet)
+    return Exit.OK
+
+
 def _say_findings(outcome: "Outcome", findings: "list[Finding]", *, quiet: bool) -> None:
-    """What was left out, what was seen, and the verdict."""
-    if outcome.left_out:
-        left_out = ", ".join(f"{count} x {why}" for why, count in outcome.left_out.items())
-        say(f"not sent: {left_out}", quiet=quiet)
+    """What was seen, and the verdict."""
     for finding in findings:
         say(f"{finding.severity}: {finding.text}", quiet=quiet)
     if not outcome.health.valid:
         say(f"{outcome.health.verdict}: this run is no measurement of the target", quiet=quiet)
+
+
+def _punctuality(summary: dict[str, Any]) -> str:
+    """How true the replay was to its schedule; empty where there was none."""
+    from logreplay.analysis.punctuality import Punctuality
+
+    found = summary.get("punctuality")
+    return Punctuality(**found).sentence() if found else ""
 
 
 def _beside(path: Path) -> Path:

@@ -1,8 +1,8 @@
 """Text of an option → value: durations, rates, ranges of rates. No library of ours is imported here."""
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import click
 
@@ -67,6 +67,55 @@ class Rates(click.ParamType[Sequence[float]]):
             return parse_rates(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class Percentage(click.ParamType[float]):
+    """``5%`` or ``5`` → 5.0, above 0 and at most 100."""
+
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            percent = float(str(value).strip().removesuffix("%"))
+        except ValueError:
+            percent = 0.0
+        if not 0 < percent <= 100:
+            self.fail(f"{value!r} is no percentage; write 5%", param, ctx)
+        return percent
+
+
+class Parsed(click.ParamType[Any]):
+    """Text that a function of the library reads; what it raises is a fault of the command line."""
+
+    name = "text"
+
+    def __init__(self, read: Callable[[str], Any]) -> None:
+        self._read = read
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value  # click converts a default twice
+        try:
+            return self._read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Users(click.ParamType[Sequence[int]]):
+    """``1,10,50`` → numbers of users, in the order given."""
+
+    name = "users"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Sequence[int]:
+        if not isinstance(value, str):
+            return value  # type: ignore[return-value]  # click converts a default twice
+        parts = [part.strip() for part in value.split(",")]
+        if not all(part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
+            self.fail(f"{value!r} are no numbers of users; write 1,10,50", param, ctx)
+        users = [int(part) for part in parts]
+        if users != sorted(set(users)):
+            self.fail(f"{value!r}: each number of users must be larger than the one before it", param, ctx)
+        return users
 
 
 class Late(click.ParamType[float | None]):

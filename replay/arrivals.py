@@ -4,11 +4,15 @@ A server that copes with a request every 10 ms may not cope with a hundred a sec
 chance (Poisson), or in the bursts that the log recorded.
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.plan import Requests
 from logreplay.replay.schedule import Instants, Pacer, Profile
+from logreplay.replay.survey import LogFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,22 @@ class LogTimes:
         if not 0 < self.speed < float("inf"):
             raise ValueError(f"speed must be above 0, got {self.speed!r}")
 
+    @classmethod
+    def at_rate(cls, rate: float, log: LogFigures, *, offered: float | None = None) -> "LogTimes":
+        """The speed that gives a log another mean rate.
+
+        Args:
+            rate: requests per second of the log.
+            log: what it has by itself; see `survey`.
+            offered: with what is mixed in; None: nothing is.
+
+        Raises:
+            ValueError: the log has no times.
+        """
+        if not log.mean:
+            raise ValueError("the log has no times to take arrivals from")
+        return cls(rate / log.mean, rate if offered is None else offered)
+
     @property
     def duration(self) -> float | None:
         return None
@@ -91,3 +111,17 @@ class LogTimes:
             return np.asarray(np.rint(offsets * (1000 / self.speed)), np.int64)
 
         return pace
+
+
+def survey(requests: Requests) -> LogFigures:
+    """Go through a log once, to learn its rates. Changes nothing of ``requests``.
+
+    Raises:
+        LogreplayError: it cannot be read, or has no times.
+    """
+    once = replace(requests, left_out=Counter(), figures=LogFigures())
+    for _ in once.one_pass():
+        pass
+    if not once.figures.mean:
+        raise LogreplayError(f"{requests.source}: it has no times to take arrivals from; use --arrivals even")
+    return once.figures

@@ -21,6 +21,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Self
 
+from logreplay.replay.closed import ClosedPump, Users
 from logreplay.replay.health import Evidence, Health, judge
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
@@ -66,7 +67,7 @@ class Progress:
         scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
         sent: started.
         completed: ended with a response, whatever its status.
-        ok, http_error, net_error, dropped: as in `logreplay.replay.tally.Tally`.
+        ok, http_error, net_error, new_errors, dropped: as in `logreplay.replay.tally.Tally`.
         in_flight: under way now.
         recent: figures of the last exchanges.
     """
@@ -78,6 +79,7 @@ class Progress:
     ok: int
     http_error: int
     net_error: int
+    new_errors: int
     dropped: int
     in_flight: int
     recent: Recent
@@ -141,6 +143,7 @@ class Engine:
         trace: is shown each exchange in full; costs throughput.
         clock: nanoseconds; another than the default is for runs in virtual time.
         threaded: prepare and write in other threads; False for runs in virtual time.
+        closed: plans with `logreplay.replay.closed.Users` are run.
     """
 
     def __init__(
@@ -152,9 +155,11 @@ class Engine:
         trace: Trace | None = None,
         clock: Clock = monotonic,
         threaded: bool = True,
+        closed: bool = False,
     ) -> None:
         self._sender, self._results, self._trace = sender, results, trace
         self._limits = limits or Limits()
+        self._tell = closed or self._limits.max_in_flight is not None
         self._clock, self._threaded = clock, threaded
         self._stopped = ""
         self._seq = 0
@@ -162,10 +167,11 @@ class Engine:
         self._pump: Pump | None = None
         self._expected: dict[int, int] = {}
         self._local: Counter[str] = Counter()
+        self._queued = 0
 
     async def __aenter__(self) -> Self:
         self._recorder = Recorder(self._results, threaded=self._threaded)
-        done = self._recorder.record if self._limits.max_in_flight is None else self._record_and_wake
+        done = self._record_and_tell if self._tell else self._recorder.record
         try:
             await self._sender.open(done, self._clock, self._see if self._trace else None)
         except BaseException:
@@ -194,6 +200,12 @@ class Engine:
             self._pump.stopped = True
             self._pump.wake()
 
+    def cut(self) -> None:
+        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
+        if self._pump:
+            self._pump.stopped = True
+            self._pump.wake()
+
     async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
@@ -205,7 +217,10 @@ class Engine:
             LogreplayError: the log cannot be read, or the results cannot be written; what was recorded is on disk.
         """
         reader = Reader(plan, self._sender, threaded=self._threaded)
-        pump = self._pump = Pump(
+        users = plan.schedule if isinstance(plan.schedule, Users) else None
+        if users and not self._tell:
+            raise ValueError("an engine that runs users must be made with closed=True")
+        pump = self._pump = (partial(ClosedPump, users) if users else Pump)(
             reader,
             self._sender,
             self._recorder,
@@ -248,11 +263,11 @@ class Engine:
         return ready + (self._origin - ready) % _SECOND
 
     async def _drain(self, duration: float | None) -> None:
-        """Wait until nothing is in flight and the schedule's time is over; or end all that is, if stopped."""
+        """Wait until nothing is in flight and the schedule is over, if not cut; or end all that is, if stopped."""
         pump = self._pump
         assert pump
         end = (pump.base or 0) + int((duration or 0) * 1e9)
-        while self.in_flight or self._clock() < end:
+        while self.in_flight or (self._clock() < end and not pump.stopped):
             if self._stopped:
                 self._sender.cancel()
                 break
@@ -282,6 +297,7 @@ class Engine:
             ok=tally.ok,
             http_error=tally.http_error,
             net_error=tally.net_error,
+            new_errors=tally.new_errors,
             dropped=tally.dropped,
             in_flight=self.in_flight,
             recent=tally.recent,
@@ -306,6 +322,7 @@ class Engine:
         assert scheduled == tally.sent + tally.dropped, "scheduled = sent + dropped"
         assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
         base = self._clock() if pump.base is None else pump.base
+        queued, self._queued = self._sender.counts.queued - self._queued, self._sender.counts.queued
         local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
         evidence = Evidence(
             offered=plan.schedule.rate,
@@ -319,11 +336,12 @@ class Engine:
             lag_p50=tally.lag.quantile(0.5) or 0.0,
             lag_p95=tally.lag.quantile(0.95) or 0.0,
             lag_p99=tally.lag.quantile(0.99) or 0.0,
-            duration=None if self._stopped else plan.schedule.duration,
+            duration=None if pump.stopped else plan.schedule.duration,
             seconds=(taken_up - base) / 1e9,
             limited=pump.limited,
             local=local,
             vitals=vitals,
+            queued=queued,
         )
         return Outcome(
             step=plan.step,
@@ -343,7 +361,7 @@ class Engine:
             started=utc(base - self._origin + self._wall),
             ended=utc(self._clock() - self._origin + self._wall),
             began=(base - self._origin) / 1e9,
-            seconds=max((taken_up - base) / 1e9, 0 if self._stopped else plan.schedule.duration or 0),
+            seconds=max((taken_up - base) / 1e9, 0 if pump.stopped else plan.schedule.duration or 0),
             health=judge(evidence),
             evidence=evidence,
             backlog=backlog,
@@ -358,12 +376,12 @@ class Engine:
         assert self._trace
         self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
 
-    def _record_and_wake(
+    def _record_and_tell(
         self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
     ) -> None:
         self._recorder.record(seq, start, connect, latency, xfertime, size, status, error)
-        if self._pump and self._pump.blocked:
-            self._pump.wake()
+        if self._pump:
+            self._pump.ended(seq)
 
     async def _off_loop(self, call: Callable[[], None]) -> None:
         if self._threaded:

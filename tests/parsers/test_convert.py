@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.parsers.convert import ConvertOptions, ConvertReport, convert, output_for
+from logreplay.parsers.convert import ConvertOptions, convert, output_for
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, scan, start_time
+from logreplay.parsers.report import ConvertReport
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample_logs"
@@ -187,6 +188,10 @@ def test_the_output_name_comes_from_the_log() -> None:
         (None, "{log}: no such file"),
         (b"", "{log}: empty log: nothing to convert"),
         (b"\n\n", "{log}: empty log: nothing to convert"),
+        (
+            b"date,time,latency,xfertime,thinktime,bytes,url,rc,op\n",
+            "{log}: is a normalized CSV already; replay it as it is",
+        ),
         (b"root:x:0\n", "{log}: not an access log, or in an unknown format: 0% of 1 sample lines fit"),
     ],
 )

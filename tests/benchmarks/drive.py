@@ -1,0 +1,60 @@
+"""One replay in a process of its own, for the benchmarks; prints its figures as JSON.
+
+Usage: drive.py SENDER LOG URL RATE SECONDS OUTPUT [MAX_IN_FLIGHT]
+"""
+
+import json
+import resource
+import sys
+from pathlib import Path
+
+import polars as pl
+import uvloop
+
+from logreplay.replay.aiohttp_sender import AiohttpSender
+from logreplay.replay.endpoint import parse_target, resolve
+from logreplay.replay.engine import Limits, Outcome, replay
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.results import ResultLog
+from logreplay.replay.schedule import Constant
+from logreplay.replay.wire import WireSender
+
+
+async def main(name: str, log: str, url: str, rate: float, seconds: float, output: str, limit: int | None) -> Outcome:
+    endpoint = await resolve(parse_target(url))
+    sender = (AiohttpSender if name == "aiohttp" else WireSender)(endpoint, timeout=30)
+    plan = Plan(Requests(Path(log)), Constant(rate, seconds))
+    return await replay(plan, sender, ResultLog(Path(output), force=True), limits=Limits(max_in_flight=limit))
+
+
+def used() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    sender, log, url, rate, seconds, output, *more = sys.argv[1:]
+    before = used()
+    outcome = uvloop.run(main(sender, log, url, float(rate), float(seconds), output, int(more[0]) if more else None))
+    cpu = used() - before
+    rows = pl.read_csv(output, columns=["lag", "connect", "latency", "xfertime", "bytes"])
+    service = rows["connect"] + rows["latency"] + rows["xfertime"]
+    assert rows.height == outcome.scheduled
+    print(
+        json.dumps(
+            {
+                "sent": outcome.sent,
+                "ok": outcome.ok,
+                "rate": outcome.sent / max(outcome.seconds, 1e-9),
+                "achieved": outcome.evidence.achieved,
+                "seconds": outcome.seconds,
+                "cpu_s": cpu,
+                "cpu_us": cpu / outcome.sent * 1e6,
+                "lag_p50": rows["lag"].quantile(0.5),
+                "lag_p99": rows["lag"].quantile(0.99),
+                "service_p50": service.quantile(0.5),
+                "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                "bytes_per_s": float(rows["bytes"].sum()) / max(outcome.seconds, 1e-9),
+            }
+        )
+    )
