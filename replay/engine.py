@@ -16,22 +16,23 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Self
 
-from logreplay.replay.health import Evidence, Health, judge
+from logreplay.replay.outcome import Course, Outcome, Progress, conclude
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
 from logreplay.replay.reader import Reader
 from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
 from logreplay.replay.sender import Exchange, Sender, Trace
-from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.tally import Tally
 from logreplay.replay.threads import quick_switching
 from logreplay.replay.ticker import Clock, monotonic
 from logreplay.replay.vitals import Pulse, Vitals
+
+__all__ = ["Engine", "Limits", "Outcome", "Progress", "replay"]
 
 _FLUSH_S: Final = 0.25
 _SECOND: Final = 1_000_000_000
@@ -55,78 +56,6 @@ class Limits:
             raise ValueError(f"max_in_flight must be at least 1, got {self.max_in_flight!r}")
         if self.drop_after is not None and self.drop_after < 0:
             raise ValueError(f"drop_after must not be below 0 s, got {self.drop_after!r}")
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How a run stands.
-
-    Attributes:
-        elapsed: seconds since the start of this plan.
-        scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
-        sent: started.
-        completed: ended with a response, whatever its status.
-        ok, http_error, net_error, dropped: as in `logreplay.replay.tally.Tally`.
-        in_flight: under way now.
-        recent: figures of the last exchanges.
-    """
-
-    elapsed: float
-    scheduled: int
-    sent: int
-    completed: int
-    ok: int
-    http_error: int
-    net_error: int
-    dropped: int
-    in_flight: int
-    recent: Recent
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one plan, once nothing of it is in flight.
-
-    Attributes:
-        step: its index.
-        offered: requests/s asked for.
-        first_seq: of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``.
-        scheduled, sent, dropped, ok, http_error, net_error, unexpected_rc, new_errors, bytes: counts;
-            ``scheduled = sent + dropped`` and ``sent = ok + http_error + net_error``.
-        errors: requests by error word; status: responses by status.
-        started, ended: UTC; the end is that of the last exchange.
-        began: seconds from the start of the run to the start of this plan.
-        seconds: from the start of this plan until the last request was taken up (at least the schedule's duration,
-            if it was not stopped).
-        backlog: requests in flight when the last one was taken up.
-        health: whether it is a measurement; evidence: what that rests on.
-        stopped: why it ended before its plan did; empty if it did not.
-        left_out: rows of the log that were not sent, by reason.
-    """
-
-    step: int
-    offered: float
-    first_seq: int
-    scheduled: int
-    sent: int
-    dropped: int
-    ok: int
-    http_error: int
-    net_error: int
-    unexpected_rc: int
-    new_errors: int
-    bytes: int
-    errors: dict[str, int]
-    status: dict[int, int]
-    started: datetime
-    ended: datetime
-    began: float
-    seconds: float
-    health: Health
-    evidence: Evidence
-    backlog: int = 0
-    stopped: str = ""
-    left_out: dict[str, int] = field(default_factory=dict)
 
 
 class Engine:
@@ -194,12 +123,15 @@ class Engine:
             self._pump.stopped = True
             self._pump.wake()
 
-    async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
+    async def run(
+        self, plan: Plan, on_progress: Callable[[Progress], None] | None = None, *, begin_at: int | None = None
+    ) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
         Args:
             plan: what to send and when; its time begins when its first requests are read, on a whole second of the run.
             on_progress: called about once a second.
+            begin_at: its time begins at this instant of the clock instead, agreed on with other processes.
 
         Raises:
             LogreplayError: the log cannot be read, or the results cannot be written; what was recorded is on disk.
@@ -210,7 +142,7 @@ class Engine:
             self._sender,
             self._recorder,
             self._clock,
-            begin=self._begin,
+            begin=partial(self._begin, begin_at),
             first=self._seq,
             step=plan.step,
             offered=plan.schedule.rate,
@@ -235,17 +167,18 @@ class Engine:
         tally = await self._take_tally()
         if self._recorder.failure:
             raise self._recorder.failure
-        return self._outcome(plan, tally, vitals, first, taken_up, backlog)
+        return conclude(self._course(plan, pump, vitals, first, taken_up, backlog), tally)
 
-    def _begin(self, ready: int) -> int:
+    def _begin(self, agreed: int | None, ready: int) -> int:
         """When a plan begins whose first requests are ready now: the run with the first one, others on a whole second.
 
         So each second of the run belongs to one plan only.
         """
         if not self._begun:
-            self._begun, self._origin, self._wall = True, ready, time.time_ns()
+            self._begun, self._origin = True, ready if agreed is None else agreed
+            self._wall = time.time_ns() + self._origin - self._clock()
             self._recorder.begin(self._origin, self._wall)
-        return ready + (self._origin - ready) % _SECOND
+        return ready + (self._origin - ready) % _SECOND if agreed is None else agreed
 
     async def _drain(self, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule's time is over; or end all that is, if stopped."""
@@ -299,54 +232,23 @@ class Engine:
         tally, self._recorder.tally = self._recorder.tally, Tally()
         return tally
 
-    def _outcome(self, plan: Plan, tally: Tally, vitals: Vitals, first: int, taken_up: int, backlog: int) -> Outcome:
-        pump = self._pump
-        assert pump
-        scheduled = pump.seq - first
-        assert scheduled == tally.sent + tally.dropped, "scheduled = sent + dropped"
-        assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
+    def _course(self, plan: Plan, pump: Pump, vitals: Vitals, first: int, taken_up: int, backlog: int) -> Course:
         base = self._clock() if pump.base is None else pump.base
         local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
-        evidence = Evidence(
-            offered=plan.schedule.rate,
-            scheduled=scheduled,
-            sent=tally.sent,
-            dropped=tally.dropped,
-            net_error=tally.net_error,
-            new_errors=tally.new_errors,
-            errors=dict(tally.errors),
-            response_p50=tally.response.quantile(0.5),
-            lag_p50=tally.lag.quantile(0.5) or 0.0,
-            lag_p95=tally.lag.quantile(0.95) or 0.0,
-            lag_p99=tally.lag.quantile(0.99) or 0.0,
-            duration=None if self._stopped else plan.schedule.duration,
-            seconds=(taken_up - base) / 1e9,
-            limited=pump.limited,
-            local=local,
-            vitals=vitals,
-        )
-        return Outcome(
+        return Course(
             step=plan.step,
             offered=plan.schedule.rate,
+            duration=plan.schedule.duration,
             first_seq=first,
-            scheduled=scheduled,
-            sent=tally.sent,
-            dropped=tally.dropped,
-            ok=tally.ok,
-            http_error=tally.http_error,
-            net_error=tally.net_error,
-            unexpected_rc=tally.unexpected_rc,
-            new_errors=tally.new_errors,
-            bytes=tally.bytes,
-            errors=dict(tally.errors),
-            status=dict(sorted(tally.status.items())),
+            scheduled=pump.seq - first,
             started=utc(base - self._origin + self._wall),
             ended=utc(self._clock() - self._origin + self._wall),
             began=(base - self._origin) / 1e9,
-            seconds=max((taken_up - base) / 1e9, 0 if self._stopped else plan.schedule.duration or 0),
-            health=judge(evidence),
-            evidence=evidence,
+            taken_up=(taken_up - base) / 1e9,
             backlog=backlog,
+            limited=pump.limited,
+            local=local,
+            vitals=vitals,
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out.most_common()),
         )

@@ -10,8 +10,20 @@ _OCTAVES = 42  # of microseconds: some 50 days
 class Histogram:
     """Durations, counted in buckets that widen with their size (1.1 % each)."""
 
-    def __init__(self) -> None:
-        self._counts = np.zeros(_PER_OCTAVE * _OCTAVES, np.int64)
+    def __init__(self, counts: NDArray[np.int64] | None = None) -> None:
+        self._counts = np.zeros(_PER_OCTAVE * _OCTAVES, np.int64) if counts is None else counts
+
+    def merge(self, other: "Histogram") -> None:
+        """Add the counts of another."""
+        self._counts = self._counts + other._counts
+
+    def since(self, earlier: "Histogram") -> "Histogram":
+        """What was counted after an earlier state of the same histogram."""
+        return Histogram(self._counts - earlier._counts)
+
+    def copy(self) -> "Histogram":
+        """The counts as they are now."""
+        return Histogram(self._counts.copy())
 
     def add(self, ns: NDArray[np.int64]) -> None:
         """Count durations, nanoseconds."""

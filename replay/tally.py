@@ -89,6 +89,15 @@ class Tally:
         if len(response):
             self.recent = _recent(response[-_RECENT:], lag[sent][-_RECENT:])
 
+    def merge(self, other: "Tally") -> None:
+        """Add the counts of another."""
+        for name in ("sent", "dropped", "ok", "http_error", "net_error", "unexpected_rc", "new_errors", "bytes"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.errors += other.errors
+        self.status += other.status
+        self.lag.merge(other.lag)
+        self.response.merge(other.response)
+
 
 def _counts(values: NDArray[np.int64]) -> tuple[list[int], list[int]]:
     found, counts = np.unique(values, return_counts=True)
