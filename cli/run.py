@@ -3,11 +3,13 @@
 import asyncio
 import json
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from logreplay.cli.calibrate import workers_for
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import new_name, normalized, say, target_or_builtin
 from logreplay.cli.live import live_line
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 @click.argument("target", required=False)
 @click.option("--tps", type=Rate(), required=True, help="Requests per second, evenly spaced.")
 @click.option("--for", "duration", type=Duration(), help="How long; default: once through the log.")
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes; default: enough for the rate, as calibrated.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Result log; default: named after the time.")
 @click.option("--force", is_flag=True, help="Overwrite an existing result.")
 @click.option("--crash", is_flag=True, help="Stop at the first error or unexpected status, and print that exchange.")
@@ -40,6 +43,7 @@ def run(
     target: str | None,
     tps: float,
     duration: float | None,
+    workers: int | None,
     output: Path | None,
     force: bool,
     crash: bool,
@@ -66,6 +70,10 @@ def run(
     from logreplay.replay.schedule import Constant
     from logreplay.replay.watch import Watch, describe
 
+    if workers is None:
+        workers = 1 if crash or verbose else workers_for(tps)
+    elif workers > 1 and (crash or verbose):
+        raise click.UsageError("--crash and -v watch each exchange in this process; they go without --workers")
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")
         check_new(path, force=force)
@@ -74,7 +82,7 @@ def run(
         requests = Requests(csv, methods=sending.methods, loop=duration is not None)
         plan = Plan(requests, Constant(tps, duration))
         watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
-        outcome, findings = _replay(plan, url, path, sending, watch, quiet=quiet)
+        outcome, findings = _replay(plan, url, path, sending, watch, workers, quiet=quiet)
 
     options = {"tps": tps, "for": duration, "timeout": sending.timeout, "sender": sending.sender}
     findings += outcome.health.findings
@@ -95,22 +103,32 @@ def run(
 
 
 def _replay(
-    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", *, quiet: bool
+    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", workers: int, *, quiet: bool
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, with a live line on a terminal; what became of it, and what was found before it began."""
     from logreplay.replay.engine import Engine
     from logreplay.replay.results import ResultLog
+    from logreplay.replay.shards import replay_sharded
 
     schedule = plan.schedule
 
     async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
-        sender, findings = await sending.ready(url, path, rate=schedule.rate, duration=schedule.duration)
-        trace = watch.see if watch.needed else None
-        results = ResultLog(path, force=True)
-        async with Engine(sender, results, limits=sending.limits, trace=trace) as engine, stopped_by(stop, engine):
+        rate, duration = schedule.rate, schedule.duration
+        endpoint, findings = await sending.ready(url, path, rate=rate, duration=duration, workers=workers)
+        make_sender = partial(sending.sender_to, endpoint)
+        with live_line(planned=duration, rate=rate, quiet=quiet) as line:
+            show = line.show if line else None
+            if workers > 1:
+                limits = sending.limits
+                outcome = await replay_sharded(
+                    plan, make_sender, path, workers, limits=limits, on_progress=show, stop=stop
+                )
+                return outcome, findings
+            trace = watch.see if watch.needed else None
+            engine = Engine(make_sender(), ResultLog(path, force=True), limits=sending.limits, trace=trace)
             watch.stop = engine.stop
-            with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
-                return await engine.run(plan, line.show if line else None), findings
+            async with engine, stopped_by(stop, engine):
+                return await engine.run(plan, show), findings
 
     return run_in_loop(main)
 

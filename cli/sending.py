@@ -41,8 +41,8 @@ class Sending:
         return Limits(self.max_in_flight, self.late)
 
     async def ready(
-        self, target: str, output: Path, *, rate: float, duration: float | None
-    ) -> "tuple[Sender, list[Finding]]":
+        self, target: str, output: Path, *, rate: float, duration: float | None, workers: int = 1
+    ) -> "tuple[Endpoint, list[Finding]]":
         """Find the target, check that it may be loaded, and that it and this machine are fit for the run.
 
         Args:
@@ -50,22 +50,24 @@ class Sending:
             output: the result log; its folder is there.
             rate: requests/s, the highest of the run.
             duration: seconds, of all of it; None: unknown.
+            workers: processes that will send.
 
         Returns:
-            A sender to the target, and what was found on the way.
+            The target's addresses, for `sender_to`, and what was found on the way.
 
         Raises:
             LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
         """
         from logreplay.replay import preflight
 
+        most = ceiling()
         endpoint = await self.endpoint(target)
         demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive)
-        findings = preflight.machine(demand, output, ceiling())
+        findings = preflight.machine(demand, output, most and most * workers)
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
         findings += await preflight.answers(self.sender_to(endpoint), endpoint)
-        return self.sender_to(endpoint), findings
+        return endpoint, findings
 
     async def endpoint(self, target: str) -> "Endpoint":
         """Resolve a target and check that it may be loaded.

@@ -101,7 +101,8 @@ def sweep_into(
 
     async def main(stop: asyncio.Event) -> "tuple[Sequence[Outcome], list[Finding]]":
         path = folder / "results.csv"
-        sender, findings = await sending.ready(target, path, rate=max(rates), duration=len(rates) * duration)
+        endpoint, findings = await sending.ready(target, path, rate=max(rates), duration=len(rates) * duration)
+        sender = sending.sender_to(endpoint)
         async with (
             Engine(sender, ResultLog(path, force=True), limits=sending.limits) as engine,
             stopped_by(stop, engine),

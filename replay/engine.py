@@ -14,12 +14,13 @@ import asyncio
 import gc
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Self
 
+from logreplay.replay.histogram import Histogram
 from logreplay.replay.outcome import Course, Outcome, Progress, conclude
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
@@ -56,6 +57,9 @@ class Limits:
             raise ValueError(f"max_in_flight must be at least 1, got {self.max_in_flight!r}")
         if self.drop_after is not None and self.drop_after < 0:
             raise ValueError(f"drop_after must not be below 0 s, got {self.drop_after!r}")
+
+
+Agree = Callable[[], Awaitable[int]]
 
 
 class Engine:
@@ -124,25 +128,27 @@ class Engine:
             self._pump.wake()
 
     async def run(
-        self, plan: Plan, on_progress: Callable[[Progress], None] | None = None, *, begin_at: int | None = None
+        self, plan: Plan, on_progress: Callable[[Progress], None] | None = None, *, agree: Agree | None = None
     ) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
         Args:
             plan: what to send and when; its time begins when its first requests are read, on a whole second of the run.
             on_progress: called about once a second.
-            begin_at: its time begins at this instant of the clock instead, agreed on with other processes.
+            agree: called when its first requests are read; its time begins at the instant of the clock that this
+                returns, agreed on with other processes.
 
         Raises:
             LogreplayError: the log cannot be read, or the results cannot be written; what was recorded is on disk.
         """
         reader = Reader(plan, self._sender, threaded=self._threaded)
+        agreed = await self._agreed(reader, agree) if agree else None
         pump = self._pump = Pump(
             reader,
             self._sender,
             self._recorder,
             self._clock,
-            begin=partial(self._begin, begin_at),
+            begin=partial(self._begin, agreed),
             first=self._seq,
             step=plan.step,
             offered=plan.schedule.rate,
@@ -168,6 +174,11 @@ class Engine:
         if self._recorder.failure:
             raise self._recorder.failure
         return conclude(self._course(plan, pump, vitals, first, taken_up, backlog), tally)
+
+    async def _agreed(self, reader: Reader, agree: Agree) -> int:
+        while not reader.ready():  # noqa: ASYNC110  it is filled by a thread, at any rate within milliseconds
+            await asyncio.sleep(_REST_S)
+        return await agree()
 
     def _begin(self, agreed: int | None, ready: int) -> int:
         """When a plan begins whose first requests are ready now: the run with the first one, others on a whole second.
@@ -219,6 +230,11 @@ class Engine:
             in_flight=self.in_flight,
             recent=tally.recent,
         )
+
+    def histograms(self) -> tuple[Histogram, Histogram]:
+        """Response times and lags of this plan so far."""
+        tally = self._recorder.tally
+        return tally.response.copy(), tally.lag.copy()
 
     async def _take_tally(self) -> Tally:
         """The counts of the plan that ended, complete; begin anew."""

@@ -60,6 +60,10 @@ class Reader:
         self._room.release()
         return item
 
+    def ready(self) -> bool:
+        """Whether `poll` has something."""
+        return not (self._thread and self._queue.empty())
+
     def close(self) -> None:
         """Stop reading."""
         self._closed = True
