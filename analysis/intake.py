@@ -6,7 +6,6 @@ requests fit in well under 1.5 GB, and a quantile is an observed value.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -45,6 +44,10 @@ _OUTCOMES[400:FIRST_ERROR] = HTTP_ERROR
 _OUTCOMES[FIRST_ERROR + ERROR_WORDS.index("dropped")] = DROPPED
 WINDOW_S: Final = 10
 SLOWEST: Final = 20
+_WANTED: Final = (
+    *("error", "expected_rc", "lag", "connect", "bytes", "url", "op", "step", "offered", "date", "time", "xfertime"),
+    *("row", "seq"),
+)
 _KEPT: Final = ("scheduled", "lag", "service", "connect", "latency", "kind", "good", "step", "offered", "bytes")
 _LONGEST_TIME: Final = 2**32 - 1
 _BATCH: Final = 1 << 18
@@ -130,6 +133,16 @@ class Requests:
         return self.started + timedelta(microseconds=int((self.scheduled + self.response).max()))
 
 
+def rows_of(source: Source) -> pl.LazyFrame:
+    """Open a result log as `compact` rows, lazily; ``row`` and ``seq`` are null where the file does not have them.
+
+    Raises:
+        LogreplayError: no such file, or not a table of requests.
+        ValueError: a table without the columns of a result log.
+    """
+    return compact(_completed(open_rows(source)))
+
+
 def locate(source: str | Path) -> Path:
     """Return the result log meant by a path: itself, or the one in that folder.
 
@@ -180,17 +193,17 @@ def read(source: Source) -> Requests:
     """
     rows = open_rows(source)
     name = str(source) if isinstance(source, str | Path) else "results"
-    names = set(rows.collect_schema().names())
-    has_schedule = "scheduled" in names
-    rows = rows.with_columns(_absent(names))
-    if not has_schedule:
-        start = start_time()
-        rows = rows.with_columns(scheduled=(start - start.min()).dt.total_microseconds() / 1e6)
+    has_schedule = "scheduled" in rows.collect_schema().names()
+    rows = _completed(rows)
     routes = Routes()
     parts, slowest = [], []
-    for batch in _batches(rows):
-        parts.append(batch.select(*_KEPT, route=routes.encode(batch["url"])))
-        slowest.append(_slowest(batch))
+    wanted = compact(rows).select(*_KEPT, "url", "op", "rc")
+    try:
+        for batch in wanted.collect_batches(chunk_size=_BATCH, maintain_order=True):
+            parts.append(batch.select(*_KEPT, route=routes.encode(batch["url"])))
+            slowest.append(_slowest(batch))
+    except pl.exceptions.ComputeError as error:
+        raise LogreplayError(f"{name}: cannot be read: {error}") from None
     frame = pl.concat(parts)
     del parts
     if frame.is_empty():
@@ -244,35 +257,26 @@ def _in_windows(requests: Requests) -> Requests:
     )
 
 
+def kind_name(kind: int) -> str:
+    """A status as text, or an error word."""
+    return str(kind) if kind < FIRST_ERROR else ERROR_WORDS[kind - FIRST_ERROR]
+
+
 def name_kinds(kinds: npt.NDArray[np.uint16]) -> Counter[str]:
     """Count `Requests.kind` by name: the status as text, or the error word."""
     counts = np.bincount(kinds)
     found = [(int(counts[kind]), int(kind)) for kind in np.flatnonzero(counts)]
-    return Counter(
-        {
-            str(kind) if kind < FIRST_ERROR else ERROR_WORDS[kind - FIRST_ERROR]: count
-            for count, kind in sorted(found, reverse=True)
-        }
-    )
+    return Counter({kind_name(kind): count for count, kind in sorted(found, reverse=True)})
 
 
-def _absent(names: set[str]) -> list[pl.Expr]:
-    """The columns a foreign table may lack, as nulls."""
-    wanted = (
-        "error",
-        "expected_rc",
-        "lag",
-        "connect",
-        "bytes",
-        "url",
-        "op",
-        "step",
-        "offered",
-        "date",
-        "time",
-        "xfertime",
-    )
-    return [pl.lit(None, SCHEMA[name]).alias(name) for name in wanted if name not in names]
+def _completed(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Add the columns a foreign table may lack, as nulls; `scheduled` from the time of the start."""
+    names = rows.collect_schema().names()
+    rows = rows.with_columns(pl.lit(None, SCHEMA[name]).alias(name) for name in _WANTED if name not in names)
+    if "scheduled" in names:
+        return rows
+    start = start_time()
+    return rows.with_columns(scheduled=(start - start.min()).dt.total_microseconds() / 1e6)
 
 
 def _micros(seconds: pl.Expr) -> pl.Expr:
@@ -288,8 +292,8 @@ def _compact(seconds: pl.Expr) -> pl.Expr:
     return pl.when(seconds.is_finite()).then(_micros(seconds).clip(0, _LONGEST_TIME)).cast(pl.UInt32)
 
 
-def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """The compact columns, batch by batch."""
+def compact(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Reduce completed rows to what is needed of each request, in small types: whole microseconds, kinds, flags."""
     error, rc = pl.col("error").fill_null(""), pl.col("rc").fill_null(0)
     words = {word: FIRST_ERROR + index for index, word in enumerate(ERROR_WORDS)}
     kind = (
@@ -304,7 +308,7 @@ def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     service = pl.sum_horizontal(
         pl.col("connect").fill_null(0.0), pl.col("latency"), pl.col("xfertime").fill_null(0.0), ignore_nulls=False
     )
-    yield from rows.select(
+    return rows.select(
         scheduled=pl.when(_in_time()).then(_micros(pl.col("scheduled"))).cast(pl.Int64),
         lag=_compact(pl.col("lag")).fill_null(0),
         service=_compact(service),
@@ -318,14 +322,17 @@ def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         url="url",
         op="op",
         rc=rc,
-    ).collect_batches(chunk_size=_BATCH, maintain_order=True)
+        row="row",
+        seq="seq",
+    )
 
 
 def _slowest(batch: pl.DataFrame) -> pl.DataFrame:
     """The slowest of these requests that were sent and have a time, slowest first."""
     sent = batch.filter(pl.col("kind") != FIRST_ERROR + ERROR_WORDS.index("dropped"), pl.col("service").is_not_null())
     response = pl.col("lag").cast(pl.Int64) + pl.col("service")
-    return sent.top_k(SLOWEST, by=response).sort(response, descending=True)
+    order = [response, -pl.col("scheduled")]  # of equally slow ones the first
+    return sent.top_k(SLOWEST, by=order).sort(order, descending=True)
 
 
 def _started(rows: pl.LazyFrame) -> datetime | None:

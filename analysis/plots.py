@@ -110,9 +110,9 @@ def hockey_stick(
     ax.set_xlim(0, max(rate.max(), offered.max()) * 1.03)
     if linear:
         ax.set_ylim(0, top)
-    else:
+    elif (finite > 0).any():
         ax.set_yscale("log")
-        ax.set_ylim(finite[finite > 0].min() / 1.6 if (finite > 0).any() else 1e-4, top)
+        ax.set_ylim(finite[finite > 0].min() / 1.6, top)
     plain_numbers(ax.yaxis)
     ax.set_xlabel("offered rate, requests/s")
     ax.set_ylabel("response time from the scheduled instant, s")
@@ -121,6 +121,12 @@ def hockey_stick(
     if verdict:
         ax.set_title(verdict, fontsize=10.5, loc="left", wrap=True)
     return ax
+
+
+def logarithmic(ax: "Axes") -> None:
+    """Make the vertical axis logarithmic, if any line holds a value that can be shown on it."""
+    if any(np.any(np.asarray(line.get_ydata(), dtype=np.float64) > 0) for line in ax.get_lines()):
+        ax.set_yscale("log")
 
 
 def plain_numbers(axis: "Axis") -> None:

@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from logreplay.analysis.buckets import SECOND
 from logreplay.analysis.intake import Requests
-from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, column, plain_numbers
+from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, column, logarithmic, plain_numbers
 from logreplay.analysis.quantiles import FAILED, Ints, quantile
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
         if np.isfinite(median[index]):
             ax.annotate(f"{rate[index]:g}", (good[index], median[index]), fontsize=7, color=GREY,
                         xytext=(3, -9), textcoords="offset points")  # fmt: skip
-    ax.set_yscale("log")
+    logarithmic(ax)
     ax.set_xlim(left=0)
     plain_numbers(ax.yaxis)
     ax.set_xlabel("answered as expected, requests/s (small numbers: offered)")
@@ -100,7 +100,7 @@ def percentiles(ax: "Axes", curves: Mapping[str, Ints], *, slo: tuple[float, flo
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.6g} %"))
     ax.set_xlim(0, deepest)
-    ax.set_yscale("log")
+    logarithmic(ax)
     if np.isfinite(lowest) and lowest > 0:
         ax.set_ylim(bottom=lowest / 1.5)
     plain_numbers(ax.yaxis)

@@ -6,6 +6,7 @@ All that comes from logs and answers is escaped; the pictures are drawn into the
 import io
 import re
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +17,7 @@ import polars as pl
 from markupsafe import Markup
 from matplotlib import rc_context
 
-from logreplay.analysis import buckets, plots, plots_run, summary
+from logreplay.analysis import buckets, pictures, plots, summary
 from logreplay.analysis.folder import Analysis
 
 if TYPE_CHECKING:
@@ -26,6 +27,26 @@ INK: Final = "#010203"
 """Colour of text and frames in a drawing, replaced by that of the page, which is light or dark."""
 
 _ROUTES: Final = 30
+_CAPTIONS: Final = {
+    "hockeystick": (
+        "Response time against offered rate",
+        "One dot is one second; bands are percentiles of the steps.",
+    ),
+    "achieved": (
+        "Achieved against offered",
+        "Crosses off the diagonal: this machine was the limit. Dots under it: the target was.",
+    ),
+    "throughput": (
+        "Response time against throughput",
+        "The same steps by what was achieved; the curve bends back where the target collapses.",
+    ),
+    "percentiles": ("Distribution", "How many requests took no longer; each further nine takes the same room."),
+    "heatmap": ("Response times over time", "Brighter: more requests. Shows pauses, drift and several modes."),
+    "timeline": (
+        "Rates, backlog, errors and lag over time",
+        "In flight is what the target still owed at the end of each second.",
+    ),
+}
 _STYLE: Final[dict[Any, Any]] = {
     "svg.hashsalt": "logreplay",
     "font.size": 10,
@@ -45,7 +66,8 @@ _STYLE: Final[dict[Any, Any]] = {
 
 def write(folder: Path, analysis: Analysis) -> None:
     """Write ``hockeystick.png`` and ``report.html`` into a folder."""
-    plots.save(plots.figure(lambda ax: _hockey_stick(ax, analysis)), folder / "hockeystick.png")
+    made = plots.figure(lambda ax: pictures.draw(ax, analysis, "hockeystick", title=True))
+    plots.save(made, folder / "hockeystick.png")
     (folder / "report.html").write_text(html(analysis), encoding="utf-8")
 
 
@@ -109,76 +131,18 @@ def _kinds(analysis: Analysis) -> list[tuple[str, int, float]]:
     return [(name, count, count / kinds.total()) for name, count in kinds.most_common()]
 
 
-def _hockey_stick(ax: "Axes", analysis: Analysis, *, title: bool = True) -> "Axes":
-    verdict = analysis.verdict
-    return plots.hockey_stick(
-        ax,
-        analysis.seconds,
-        analysis.steps,
-        verdict=verdict.sentence if title else "",
-        saturation=verdict.saturation.as_dict(),
-        onset=verdict.onset.as_dict(),
-    )
+def _pictures(analysis: Analysis) -> list[tuple[str, str, str, Markup]]:
+    """(kind, name, what it shows, drawing) of every picture that the data allow."""
+    found = []
+    for kind in pictures.kinds(analysis):
+        name, what = _CAPTIONS[kind]
+        size = (5.4, 5.0) if kind in ("achieved", "throughput") else (6.6, 5.0 if kind == "timeline" else 4.3)
+        found.append((kind, name, what, svg(partial(_draw, analysis=analysis, kind=kind), size, name)))
+    return found
 
 
-def _pictures(analysis: Analysis) -> list[tuple[str, str, Markup]]:
-    """(name, what it shows, drawing) of every picture that the data allow."""
-    requests, steps = analysis.requests, analysis.steps
-    wanted: list[tuple[str, str, Callable[[Axes], object], tuple[float, float]]] = [
-        (
-            "Response time against offered rate",
-            "One dot is one second; bands are percentiles of the steps.",
-            lambda ax: _hockey_stick(ax, analysis, title=False),
-            (6.6, 4.3),
-        )
-    ]
-    if requests is not None:
-        if steps.height > 1:
-            wanted += [
-                (
-                    "Achieved against offered",
-                    "Crosses off the diagonal: this machine was the limit. Dots under it: the target was.",
-                    lambda ax: plots_run.achieved(ax, steps),
-                    (5.4, 5.0),
-                ),
-                (
-                    "Response time against throughput",
-                    "The same steps by what was achieved; the curve bends back where the target collapses.",
-                    lambda ax: plots_run.against_throughput(ax, steps),
-                    (5.4, 5.0),
-                ),
-            ]
-        curves = plots_run.spread_by_step(requests, telling_steps(analysis)) if steps.height > 1 else None
-        wanted += [
-            (
-                "Distribution",
-                "How many requests took no longer; each further nine takes the same room.",
-                lambda ax: plots_run.percentiles(ax, curves or plots_run.spread(requests)),
-                (6.6, 4.2),
-            ),
-            (
-                "Response times over time",
-                "Brighter: more requests. Shows pauses, drift and several modes.",
-                lambda ax: plots_run.heat_map(ax, requests),
-                (6.6, 4.2),
-            ),
-            (
-                "Rates, backlog, errors and lag over time",
-                "In flight is what the target still owed at the end of each second.",
-                lambda ax: plots_run.timeline(ax, analysis.seconds),
-                (6.6, 5.0),
-            ),
-        ]
-    return [(name, what, svg(draw, size, name)) for name, what, draw, size in wanted]
-
-
-def telling_steps(analysis: Analysis) -> list[int]:
-    """Return the labels of up to four steps worth comparing: the lowest, half-way, the last stable, the first not."""
-    ordered = analysis.steps.sort("rate", maintain_order=True)
-    stable = [row["step"] for row in ordered.iter_rows(named=True) if row["verdict"] == "stable"]
-    others = [step for step in ordered["step"] if step not in stable]
-    chosen = [*stable[:1], *stable[len(stable) // 2 : len(stable) // 2 + 1], *stable[-1:], *others[:1]]
-    return list(dict.fromkeys(chosen))
+def _draw(ax: "Axes", analysis: Analysis, kind: str) -> "Axes":
+    return pictures.draw(ax, analysis, kind)
 
 
 def svg(draw: "Callable[[Axes], object]", size: tuple[float, float], title: str) -> Markup:

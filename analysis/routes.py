@@ -41,7 +41,9 @@ class Routes:
 
     def encode(self, urls: pl.Series) -> pl.Series:
         """Return the number of the route of each URL, UInt16."""
-        distinct = urls.unique().drop_nulls().to_frame("url").select("url", route=route(pl.col("url")))
+        distinct = (
+            urls.unique(maintain_order=True).drop_nulls().to_frame("url").select("url", route=route(pl.col("url")))
+        )
         for name in distinct["route"].unique(maintain_order=True).to_list():
             if name not in self._numbers and len(self.names) <= MOST:
                 self._numbers[name] = len(self.names)

@@ -58,8 +58,7 @@ def evidence(requests: Requests, table: pl.DataFrame, windows: Windows, flow: Fl
     arrivals = windows.count * (1 - SETTLE)
     growth = (backlog - at_settled) / np.maximum(arrivals, 1)
     z = mann_kendall(medians)
-    first, last = _means(medians[:, :2]), _means(medians[:, -2:])
-    drift = (last - first) / np.maximum(first, 1e-6)
+    drift = _drift(medians)
     service, lag = (table[name].to_numpy() for name in ("service_p50", "lag_p95"))
     rate = windows.count / np.maximum(windows.length, 1) * SECOND
     error_low = wilson_low(table["errors"].to_numpy(), windows.count)
@@ -115,12 +114,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     rate = (table["scheduled"] / table["duration"]).to_numpy()
     z, slope = mann_kendall(series), np.nan_to_num(theil_sen(series, np.ones(table.height)))
     growth = slope / (1 + np.maximum(slope, 0.0))
-    filled = np.sum(~np.isnan(series), axis=1)
-    first = np.array([np.nanmean(row[:2]) if n else np.nan for row, n in zip(series, filled, strict=True)])
-    last = np.array(
-        [np.nanmean(row[max(n - 2, 0) : n]) if n else np.nan for row, n in zip(series, filled, strict=True)]
-    )
-    drift = (last - first) / np.maximum(first, 1e-6)
+    drift = _drift(series)
     error_low = wilson_low(table["errors"].to_numpy(), table["scheduled"].to_numpy())
     waiting = np.nan_to_num(table["mean"].to_numpy()) > BACKLOG_S + np.nanmin(table["mean"].to_numpy())
     over = ((growth > GROWTH) & (z > TREND_Z) & (drift > DRIFT)) | waiting
@@ -154,13 +148,6 @@ def _failure(requests: Requests, step: int) -> str:
     return f"{name}: {100 * count / kinds.total():.0f} %"
 
 
-def _means(rows: Floats) -> Floats:
-    """Mean of each row without its NaNs; NaN, and no warning, where there is nothing else."""
-    known = ~np.isnan(rows)
-    sums = np.where(known, rows, 0.0).sum(axis=1)
-    return np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan)
-
-
 def _block_medians(requests: Requests, windows: Windows) -> Floats:
     """(steps, `BLOCKS`) medians of the response time as measured, seconds, after the first fifth of each step."""
     number = len(requests.labels)
@@ -170,6 +157,16 @@ def _block_medians(requests: Requests, windows: Windows) -> Floats:
     inside = (block >= 0) & requests.sent
     blocks = Grouped(groups[inside], requests.response[inside], number * BLOCKS)
     return blocks.quantile(0.5).reshape(number, BLOCKS)
+
+
+def _drift(series: Floats) -> Floats:
+    """By how much the last two values of each row exceed its first two, as a share of these; NaN for empty rows."""
+    result = np.full(len(series), np.nan)
+    for index, row in enumerate(series):
+        known = row[~np.isnan(row)]
+        if len(known):
+            result[index] = known[-2:].mean() / max(known[:2].mean(), 1e-6) - 1
+    return result
 
 
 def mann_kendall(series: Floats) -> Floats:
@@ -214,4 +211,4 @@ def wilson(hits: int, trials: int, z: float = 1.96) -> tuple[float, float]:
     n = max(trials, 1)
     share = hits / n
     middle, spread = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return (middle - spread) / (1 + z * z / n), (middle + spread) / (1 + z * z / n)
+    return max((middle - spread) / (1 + z * z / n), 0.0), min((middle + spread) / (1 + z * z / n), 1.0)

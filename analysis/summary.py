@@ -15,6 +15,7 @@ from logreplay.analysis import familiar
 from logreplay.analysis.bends import Verdict
 from logreplay.analysis.buckets import SECOND
 from logreplay.analysis.intake import DROPPED, FIRST_ERROR, HTTP_ERROR, NET_ERROR, OK, Requests, name_kinds
+from logreplay.analysis.punctuality import punctuality
 from logreplay.analysis.quantiles import FAILED, SMALLEST_SAMPLE, Ints, quantile
 
 SCHEMA: Final = "logreplay/1"
@@ -86,6 +87,7 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
         "ok_response_s": _times(response[requests.good], response[requests.good]),
         "service_s": _times(requests.service[requests.sent], requests.service[answered]),
         "lag_s": _times(requests.lag, requests.lag),
+        "punctuality": _punctuality(requests),
         "errors": {name: count for name, count in named.items() if not name.isdigit()},
         "status": dict(name_kinds(requests.kind[requests.kind < FIRST_ERROR])),
         "bytes": int(requests.bytes.sum()),
@@ -102,6 +104,13 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
         value["saturation"] = verdict.saturation.as_dict()
         value["generator_limit"] = verdict.generator_limit
     return plain({**value, **about.more})  # type: ignore[no-any-return]
+
+
+def _punctuality(requests: Requests) -> dict[str, float] | None:
+    """How true the run was to its schedule; None where the file has none."""
+    sent = requests.sent
+    found = punctuality(requests.scheduled[sent], requests.lag[sent]) if requests.has_schedule else None
+    return found.as_dict() if found else None
 
 
 def summarise_seconds(seconds: pl.DataFrame, verdict: Verdict, about: About | None = None) -> dict[str, Any]:
@@ -124,6 +133,8 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: Verdict, about: About | No
         "rate": {"offered": scheduled / max(seconds.height, 1)},
         "elapsed_s": float(seconds.height),
         "response_s": {"mean": mean},
+        "started": None,
+        "ended": None,
         "log": about.log,
         "target": about.target,
         "options": dict(about.options),

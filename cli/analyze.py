@@ -9,10 +9,6 @@ import click
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.table import Table
-
-
-_WORDS = ("", " ", "verdict", "as siege counts", "as ab counts")
 
 
 @click.command()
@@ -51,43 +47,28 @@ def analyze(results: Path, output: Path | None, no_plots: bool, force: bool, as_
 
 
 def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
-    """Print the tables of one run on stdout: steps if there are several, then the ladder of times."""
-    from rich.console import Console
-
+    """Print the tables of one run on stdout: steps if there are several, times, the figures of siege and ab."""
     from logreplay.analysis.summary import ab_rows, latency_rows, siege_rows, step_rows
+    from logreplay.cli.tables import OpenTable
 
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = 200  # a pipe has no width to fold the table to
     if steps.height > 1:
-        table = _table("rate/s", "sent/s", "good/s", "errors", "p50", "p90", "p95", "p99", "lag p95", "verdict")
+        table = OpenTable("rate/s", "sent/s", "good/s", "errors", "p50", "p90", "p95", "p99", "lag p95", "verdict")
         for row in step_rows(steps):
-            table.add_row(*row)
-        console.print(table)
-        console.print()
-    table = _table("", "response time", "service time", "our lag")
+            table.add(*row)
+        table.print()
+    table = OpenTable("", "response time", "service time", "our lag")
     for cells in latency_rows(summary):
-        table.add_row(*cells)
-    console.print(table)
+        table.add(*cells)
+    table.print()
     if "siege" not in summary:
         return
-    table = _table("as siege counts", "", " ")
+    table = OpenTable("as siege counts", "", " ", words=(" ",))
     for figure in siege_rows(summary):
-        table.add_row(*figure)
-    console.print("", table, "")
+        table.add(*figure)
+    table.print()
     spread, ladder = ab_rows(summary)
-    table = _table("as ab counts", "min", "mean", "sd", "median", "max")
+    table = OpenTable("as ab counts", "min", "mean", "sd", "median", "max")
     for row in spread:
-        table.add_row(*row)
-    console.print(table)
-    console.print(" served within: " + ", ".join(f"{percent} {value}" for percent, value in ladder))
-
-
-def _table(*heads: str) -> "Table":
-    """An open table: numbers to the right, words to the left."""
-    from rich.table import Table
-
-    table = Table(box=None)
-    for head in heads:
-        table.add_column(head, justify="left" if head in _WORDS else "right", no_wrap=True)
-    return table
+        table.add(*row)
+    table.print()
+    click.echo("served within: " + ", ".join(f"{percent} {value}" for percent, value in ladder))

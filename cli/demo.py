@@ -15,8 +15,9 @@ STEP_SECONDS = 4.0
 
 @click.command()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time.")
+@click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
-def demo(output: Path | None, quiet: bool) -> int:
+def demo(output: Path | None, force: bool, quiet: bool) -> int:
     """Convert the bundled log, start a target that carries 250 requests/s, and sweep it through that wall.
 
     \b
@@ -27,10 +28,10 @@ def demo(output: Path | None, quiet: bool) -> int:
     from logreplay.parsers.convert import ConvertOptions, convert
     from logreplay.replay.target import Capacity, spawned
 
-    folder = new_folder(output or new_name("demo"))
+    folder = new_folder(output or new_name("demo"), force=force)
     csv, capacity = folder / "access.csv", Capacity()
     with bundled_log() as log:
-        converted = convert([log], csv, ConvertOptions())
+        converted = convert([log], csv, ConvertOptions(force=force))
     say(f"1. converted {BUNDLED}, the log of a real nginx: {converted.sentence()}", quiet=quiet)
     with spawned(csv, capacity) as url:
         say(f"2. started a target at {url}: {describe(capacity)}", quiet=quiet)

@@ -27,12 +27,17 @@ def bundled_log() -> Iterator[Path]:
 
 @contextmanager
 def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
-    """A normalized CSV of the log, made on the way where it is a raw access log; the bundled log where none is given.
+    """A normalized CSV of the log, made on the way where it is a raw access log or a list of urls.
+
+    The bundled log where none is given. A file with one raw HTTP request stays what it is.
 
     Raises:
         LogreplayError: no such file, or no line of it can be read.
     """
-    if log is not None and is_normalized(log):
+    from logreplay.replay.source import is_request_file
+    from logreplay.replay.urls import is_url_list, read_url_list, to_normalized
+
+    if log is not None and (is_normalized(log) or is_request_file(log)):
         yield log
         return
     from logreplay.parsers.convert import ConvertOptions, convert
@@ -41,6 +46,11 @@ def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
         if log is None:
             say(f"no LOG given: replaying the bundled sample log, {BUNDLED}", quiet=quiet)
         path = Path(folder) / "log.csv"
+        if log is not None and is_url_list(log):
+            with path.open("wb") as file:
+                file.writelines(to_normalized(read_url_list(log)))
+            yield path
+            return
         report = convert([log or sample], path, ConvertOptions())
         say(f"{log or BUNDLED}: {report.sentence()}", quiet=quiet)
         yield path

@@ -7,13 +7,18 @@ import click
 
 from logreplay.cli.analyze import analyze
 from logreplay.cli.calibrate import calibrate
+from logreplay.cli.capacity import capacity
+from logreplay.cli.compare import compare
 from logreplay.cli.convert import convert
 from logreplay.cli.demo import demo
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.find import find
+from logreplay.cli.plot import plot
 from logreplay.cli.run import run as run_command
 from logreplay.cli.seconds import seconds
 from logreplay.cli.serve import serve
 from logreplay.cli.sweep import sweep
+from logreplay.cli.urls import urls
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -26,11 +31,16 @@ COMMANDS = (
     convert,
     run_command,
     sweep,
+    find,
     analyze,
     seconds,
+    capacity,
+    compare,
+    plot,
     serve,
     demo,
     calibrate,
+    urls,
 )
 for command in COMMANDS:
     cli.add_command(command)

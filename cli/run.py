@@ -13,9 +13,10 @@ from logreplay.cli.calibrate import workers_for
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import new_name, normalized, say, target_or_builtin
 from logreplay.cli.live import live_line
+from logreplay.cli.pacing import Pacing, log_report, log_sentence, pacing_options
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
-from logreplay.cli.values import Duration, Rate
+from logreplay.cli.shaping import Shaping, base, report_left_out, shaping_options
 
 if TYPE_CHECKING:
     from logreplay.replay.engine import Outcome
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.argument("target", required=False)
-@click.option("--tps", type=Rate(), required=True, help="Requests per second, evenly spaced.")
-@click.option("--for", "duration", type=Duration(), help="How long; default: once through the log.")
+@pacing_options
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes; default: enough for the rate, as calibrated.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Result log; default: named after the time.")
 @click.option("--force", is_flag=True, help="Overwrite an existing result.")
@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 @click.option("-d", "--debug", is_flag=True, help="Say what the replayer itself does.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--dry-run", is_flag=True, help="Print what would be sent, and when; send nothing.")
+@shaping_options
 @sending_options
 def run(
     log: Path | None,
     target: str | None,
-    tps: float,
-    duration: float | None,
+    pacing: Pacing,
     workers: int | None,
     output: Path | None,
     force: bool,
@@ -51,46 +52,68 @@ def run(
     debug: bool,
     quiet: bool,
     as_json: bool,
+    dry_run: bool,
+    shaping: Shaping,
     sending: Sending,
 ) -> int:
-    """Replay LOG against TARGET at a rate you choose.
+    """Replay LOG against TARGET at a rate you choose, at the log's own times, or with users who wait.
 
     Each request is sent when its time has come, whatever the target does; what it had to wait is charged to the
     target (response time) and shown beside what the target needed (service time) and how late we were (lag).
 
-    LOG is an access log or a normalized CSV, without it the bundled sample log; TARGET is http://HOST:PORT,
+    LOG is an access log, a normalized CSV, a list of urls or one raw HTTP request, without it the bundled sample
+    log; TARGET is http://HOST:PORT,
     unix:/PATH, or without it a built-in one.
 
     \b
     Example:
       logreplay run access.log http://127.0.0.1:8080 --tps 100 --for 1m
+      logreplay run access.log http://127.0.0.1:8080 --speed 3 --match ^/api --header 'X-Test: 1'
+      logreplay run access.log http://127.0.0.1:8080 --vusers 50 --think 1s --for 1m
     """
-    from logreplay.replay.plan import Plan, Requests
+    from logreplay.replay.plan import Plan
     from logreplay.replay.results import check_new
-    from logreplay.replay.schedule import Constant
     from logreplay.replay.watch import Watch, describe
 
+    pacing.check(shaping)
+    alone = crash or verbose or pacing.vusers is not None
     if workers is None:
-        workers = 1 if crash or verbose else workers_for(tps)
-    elif workers > 1 and (crash or verbose):
-        raise click.UsageError("--crash and -v watch each exchange in this process; they go without --workers")
+        workers = 1 if alone else workers_for(pacing.peak)
+    elif workers > 1 and alone:
+        raise click.UsageError("--crash, -v and --vusers need all exchanges in one process: leave out --workers")
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")
-        check_new(path, force=force)
+        if not dry_run:
+            check_new(path, force=force)
         csv = stack.enter_context(normalized(log, quiet=quiet))
+        stream = shaping.stream(
+            csv,
+            stack,
+            methods=sending.methods,
+            loop=pacing.loops(shaping),
+            keep=pacing.keep,
+            skip_idle=pacing.skip_idle,
+            in_time=pacing.in_time(shaping),
+            quiet=quiet,
+        )
+        plan = Plan(stream, pacing.schedule(shaping, stream))
+        if dry_run:
+            return _preview(plan, pacing, as_json=as_json, quiet=quiet)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
-        requests = Requests(csv, methods=sending.methods, loop=duration is not None)
-        plan = Plan(requests, Constant(tps, duration))
         watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
-        outcome, findings = _replay(plan, url, path, sending, watch, workers, quiet=quiet)
+        outcome, findings = _replay(plan, url, path, sending, watch, workers, peak=pacing.peak, quiet=quiet)
 
-    options = {"tps": tps, "for": duration, "timeout": sending.timeout, "sender": sending.sender}
+    options = {**pacing.said(), **shaping.said(), "timeout": sending.timeout, "sender": sending.sender}
     findings += outcome.health.findings
-    summary = _summarise(path, str(log) if log else None, url, options, outcome, findings)
+    replayed = log_report(stream, plan.schedule, outcome.scheduled)
+    summary = _summarise(path, str(log) if log else None, url, options, outcome, findings, replayed)
     if as_json:
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
         _print_summary(summary)
+    if sentence := log_sentence(replayed):
+        say(sentence, quiet=quiet)
+    report_left_out(stream, quiet=quiet)
     _say_findings(outcome, findings, quiet=quiet)
     if watch.culprit:
         click.echo(f"stopped at the first failure:\n{describe(watch.culprit)}", err=True)
@@ -103,9 +126,10 @@ def run(
 
 
 def _replay(
-    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", workers: int, *, quiet: bool
+    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", workers: int, *, peak: float, quiet: bool
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, with a live line on a terminal; what became of it, and what was found before it began."""
+    from logreplay.replay.closed import Users
     from logreplay.replay.engine import Engine
     from logreplay.replay.results import ResultLog
     from logreplay.replay.shards import replay_sharded
@@ -113,19 +137,19 @@ def _replay(
     schedule = plan.schedule
 
     async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
-        rate, duration = schedule.rate, schedule.duration
-        endpoint, findings = await sending.ready(url, path, rate=rate, duration=duration, workers=workers)
-        make_sender = partial(sending.sender_to, endpoint)
-        with live_line(planned=duration, rate=rate, quiet=quiet) as line:
+        duration = schedule.duration
+        endpoint, findings = await sending.ready(url, path, rate=peak, duration=duration, workers=workers)
+        make_sender, limits = partial(sending.sender_to, endpoint), sending.limits
+        with live_line(planned=duration, rate=schedule.rate, quiet=quiet) as line:
             show = line.show if line else None
             if workers > 1:
-                limits = sending.limits
                 outcome = await replay_sharded(
                     plan, make_sender, path, workers, limits=limits, on_progress=show, stop=stop
                 )
                 return outcome, findings
             trace = watch.see if watch.needed else None
-            engine = Engine(make_sender(), ResultLog(path, force=True), limits=sending.limits, trace=trace)
+            results = ResultLog(path, force=True)
+            engine = Engine(make_sender(), results, limits=limits, trace=trace, closed=isinstance(schedule, Users))
             watch.stop = engine.stop
             async with engine, stopped_by(stop, engine):
                 return await engine.run(plan, show), findings
@@ -134,21 +158,55 @@ def _replay(
 
 
 def _summarise(
-    path: Path, log: str | None, target: str, options: dict[str, Any], outcome: "Outcome", findings: "list[Finding]"
+    path: Path,
+    log: str | None,
+    target: str,
+    options: dict[str, Any],
+    outcome: "Outcome",
+    findings: "list[Finding]",
+    replayed: dict[str, Any],
 ) -> dict[str, Any]:
     """Write the summary and the histograms of the result log beside it, and return the summary."""
     from logreplay.analysis.folder import write_beside
     from logreplay.analysis.summary import About
 
-    more = {"verdict": str(outcome.health.verdict), "left_out": outcome.left_out, "stopped": outcome.stopped or None}
+    more = {
+        "verdict": str(outcome.health.verdict),
+        "left_out": outcome.left_out,
+        "stopped": outcome.stopped or None,
+        "replay": replayed,
+    }
     return write_beside(path, About(log, target, options, [finding.as_dict() for finding in findings], more))
 
 
+def _preview(plan: "Plan", pacing: Pacing, *, as_json: bool, quiet: bool) -> int:
+    """Print the head of a plan, its rate over time, and what would be left out."""
+    from logreplay.replay.preview import preview
+    from logreplay.replay.watch import printable
+
+    endless = base(plan.requests).loop and pacing.endless
+    if endless:
+        raise click.UsageError("this plan has no end: add --for 1m or --requests 1000, or leave out --loop")
+    seen = preview(plan)
+    if as_json:
+        figures = {"requests": seen.requests, "seconds": seen.last, "per_second": seen.per_second}
+        head = [{"scheduled": due, "op": op, "url": url} for due, op, url in seen.head]
+        click.echo(json.dumps({**figures, "head": head, "left_out": dict(plan.requests.left_out)}, indent=2))
+        return Exit.OK
+    for due, op, url in seen.head:
+        click.echo(f"{due:12.6f} s  {op} {printable(url.encode())}")
+    click.echo(f"{seen.requests} requests" + ("" if pacing.vusers else f" in {seen.last:.3f} s"))
+    if not pacing.vusers:
+        rates = seen.rates()
+        most = max((rate for _, _, rate in rates), default=1.0)
+        for first, last, rate in rates:
+            click.echo(f"{first:6d}..{last + 1:<6d} s {rate:10.2f}/s {'#' * round(40 * rate / most)}")
+    report_left_out(plan.requests, quiet=quiet)
+    return Exit.OK
+
+
 def _say_findings(outcome: "Outcome", findings: "list[Finding]", *, quiet: bool) -> None:
-    """What was left out, what was seen, and the verdict."""
-    if outcome.left_out:
-        left_out = ", ".join(f"{count} x {why}" for why, count in outcome.left_out.items())
-        say(f"not sent: {left_out}", quiet=quiet)
+    """What was seen, and the verdict."""
     for finding in findings:
         say(f"{finding.severity}: {finding.text}", quiet=quiet)
     if not outcome.health.valid:

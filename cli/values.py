@@ -1,8 +1,8 @@
 """Text of an option → value: durations, rates, ranges of rates. No library of ours is imported here."""
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import click
 
@@ -37,6 +37,24 @@ class Rate(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
+class Percent(click.ParamType[float]):
+    """``20%``, ``2.5 %`` or ``0.2`` → a fraction from 0 to below 10."""
+
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        try:
+            fraction = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            fraction = -1.0
+        if not 0 <= fraction < 10:
+            self.fail(f"{value!r} is not a share; write 20% or 0.2", param, ctx)
+        return fraction
+
+
 class Rates(click.ParamType[Sequence[float]]):
     """``50..400``, ``50..400:25`` or ``10,20,50`` → rates in requests per second, in the order given."""
 
@@ -47,6 +65,38 @@ class Rates(click.ParamType[Sequence[float]]):
             return value  # type: ignore[return-value]  # click converts a default twice
         try:
             return parse_rates(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Percentage(click.ParamType[float]):
+    """``5%`` or ``5`` → 5.0, above 0 and at most 100."""
+
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            percent = float(str(value).strip().removesuffix("%"))
+        except ValueError:
+            percent = 0.0
+        if not 0 < percent <= 100:
+            self.fail(f"{value!r} is no percentage; write 5%", param, ctx)
+        return percent
+
+
+class Parsed(click.ParamType[Any]):
+    """Text that a function of the library reads; what it raises is a fault of the command line."""
+
+    name = "text"
+
+    def __init__(self, read: Callable[[str], Any]) -> None:
+        self._read = read
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value  # click converts a default twice
+        try:
+            return self._read(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 

@@ -58,11 +58,14 @@ class Instants:
         us: microseconds since 1970, UTC; null where the text is no time.
         whole: the stamp has no digits below a second.
         naive: how many carried no zone.
+        fold: for a stamp without zone in an hour that its clock ran through twice, what the second pass is later by,
+            microseconds (``us`` is the first pass); else 0. None: 0 for all.
     """
 
     us: pl.Series
     whole: pl.Series
     naive: int
+    fold: pl.Series | None = None
 
 
 def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
@@ -93,7 +96,8 @@ def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
         return _read_distinct(text, stamp.kind, zone)
     known = _read_distinct(runs, stamp.kind, zone)
     run = new.cast(pl.UInt32).cum_sum() - 1
-    return Instants(known.us.gather(run), known.whole.gather(run), known.naive)
+    fold = None if known.fold is None else known.fold.gather(run)
+    return Instants(known.us.gather(run), known.whole.gather(run), known.naive, fold)
 
 
 def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
@@ -106,11 +110,13 @@ def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
         fraction, offset = parts["3"], parts["4"]
     local = moment.str.to_datetime(pattern, time_unit="us", strict=False)
     us = local.to_physical() - _offset(offset)
-    naive = offset.is_null() & local.is_not_null()
+    naive, fold = offset.is_null() & local.is_not_null(), None
     if naive.any():
-        us = us.zip_with(~naive, _in_zone(local, zone).to_physical())
+        here, twice = _in_zone(local, zone)
+        us = us.zip_with(~naive, here)
+        fold = twice * naive.cast(pl.Int64) if (twice != 0).any() else None
     micros = fraction.str.slice(0, 6).str.pad_end(6, "0").cast(pl.Int64, strict=False)
-    return Instants(us + micros.fill_null(0), fraction.is_null(), int(naive.sum()))
+    return Instants(us + micros.fill_null(0), fraction.is_null(), int(naive.sum()), fold)
 
 
 def _offset(text: pl.Series) -> pl.Series:
@@ -122,17 +128,22 @@ def _offset(text: pl.Series) -> pl.Series:
     return (minutes.zip_with((digits["1"] != "-").fill_null(True), -minutes) * (60 * SECOND)).fill_null(0)
 
 
-def _in_zone(local: pl.Series, zone: str) -> pl.Series:
-    """Wall-clock times of a zone → UTC.
+def _in_zone(local: pl.Series, zone: str) -> tuple[pl.Series, pl.Series]:
+    """Wall-clock times of a zone → microseconds UTC, and what a second pass of that hour is later by (mostly 0).
 
-    The hour that a clock runs through twice is taken as its first pass; an instant that the zone's clock skips is
-    read with the offset in force before the change, as clocks that were set late would show it.
+    An instant that the zone's clock skips is read with the offset in force before the change, as clocks that were set
+    late would show it.
     """
-    frame = local.to_frame("t")
-    here = pl.col("t").dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
-    before = (pl.col("t") - pl.duration(hours=1)).dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
-    utc = pl.coalesce(here, before + pl.duration(hours=1)).dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return frame.select(utc).to_series()
+
+    def utc(moment: pl.Expr, ambiguous: Literal["earliest", "latest"]) -> pl.Expr:
+        there = moment.dt.replace_time_zone(zone, ambiguous=ambiguous, non_existent="null")
+        return there.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+
+    hour = pl.duration(hours=1)
+    first, second = utc(pl.col("t"), "earliest"), utc(pl.col("t"), "latest")
+    skipped = utc(pl.col("t") - hour, "earliest") + hour
+    frame = local.to_frame("t").select(us=pl.coalesce(first, skipped), fold=(second - first))
+    return frame["us"].to_physical(), frame["fold"].dt.total_microseconds().fill_null(0)
 
 
 def _epoch(text: pl.Series, unit: int) -> pl.Series:
@@ -152,7 +163,9 @@ def _any(text: pl.Series, zone: str) -> Instants:
     us = pl.select(pl.coalesce(clf.us, iso.us, (number * scale).round().cast(pl.Int64, strict=False))).to_series()
     whole_epoch = (number < 1e11) & ~epoch.str.contains(".", literal=True)
     whole = (clf.us.is_not_null() & clf.whole) | (iso.us.is_not_null() & iso.whole) | whole_epoch.fill_null(False)
-    return Instants(us, whole, clf.naive + iso.naive)
+    folds = [part.fold for part in (clf, iso) if part.fold is not None]
+    fold = pl.select(pl.max_horizontal(folds)).to_series() if folds else None
+    return Instants(us, whole, clf.naive + iso.naive, fold)
 
 
 def _by_pattern(text: pl.Series, pattern: str, zone: str) -> Instants:
@@ -167,7 +180,8 @@ def _by_pattern(text: pl.Series, pattern: str, zone: str) -> Instants:
     moment = pl.select(pl.coalesce(found)).to_series()
     if zoned:
         return Instants(moment.to_physical(), whole, 0)
-    return Instants(_in_zone(moment, zone).to_physical(), whole, int(moment.is_not_null().sum()))
+    us, fold = _in_zone(moment, zone)
+    return Instants(us, whole, int(moment.is_not_null().sum()), fold if (fold != 0).any() else None)
 
 
 def columns(us: pl.Series) -> tuple[pl.Series, pl.Series]:

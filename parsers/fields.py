@@ -14,7 +14,7 @@ CLEAN: Final = r"[!#-\[\]-~]"
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _NAMED: Final = {"b": "\b", "n": "\n", "r": "\r", "t": "\t", "v": "\v", '"': '"', "\\": "\\"}
 _METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_PROTOCOL: Final = re.compile(r"\s+(HTTP/[0-9](?:\.[0-9])?|HTTP)\s*$")
+_PROTOCOL: Final = re.compile(r" +(HTTP/[0-9](?:\.[0-9])?|HTTP)$")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _UNSAFE: Final = re.compile(r"[^!#-~]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -88,7 +88,7 @@ def parts(op: str, target: str, protocol: str = "", *, rooted: bool = False) -> 
     Raises:
         Unreplayable: CONNECT, the preface of HTTP/2, no method, or a target that is no path.
     """
-    target = target.strip(" \t\r\n")
+    target = target.strip(" ")
     if rooted and target and target[0] != "/" and not _ABSOLUTE.match(target):
         target = "/" + target
     if op in ("", "-") or target in ("", "-"):
@@ -125,6 +125,7 @@ def to_bytes(text: str) -> bytes:
 
 def free_text(text: str) -> str:
     """A decoded header value as it may stand in a text file: UTF-8 where it is, no control character."""
+    text = text.strip(" ")
     if text == "-":
         return ""
     decoded = to_bytes(text).decode("utf-8", "backslashreplace") if not text.isascii() else text

@@ -69,7 +69,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     _nginx(
         "nginx-main-timed",
         _NGINX_COMBINED + ' "$http_x_forwarded_for" $request_time',
-        f'::1 - - {_IN_COMBINED} "-" 0.1',
+        f'::1 - - {_IN_COMBINED} "-" 0.100',
     ),
     _nginx(
         "nginx-common-timed",

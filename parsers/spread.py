@@ -22,9 +22,12 @@ class Spreader:
 
     def __init__(self) -> None:
         self._held = pl.DataFrame(schema=ROW_SCHEMA)
+        self._second_pass = False
+        self._newest = 0
 
     def add(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Add rows; return those whose start is settled, with the column ``start``: microseconds since 1970, UTC."""
+        rows = self._settle_clock_change(rows)
         if self._held.height:
             rows = pl.concat([self._held, rows])
         newest = rows.filter("whole")["us"].max()
@@ -39,6 +42,22 @@ class Spreader:
         """Return the rows held back."""
         rows, self._held = self._held, self._held.clear()
         return start_times(rows)
+
+    def _settle_clock_change(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Tell the two passes of an hour that a clock ran through twice: file order shows where the second begins."""
+        if not (rows["fold"] != 0).any():
+            self._second_pass = False
+            return rows
+        stamps, fold = rows["us"].to_numpy(), rows["fold"].to_numpy()
+        twice = fold > 0
+        before = np.maximum.accumulate(
+            np.where(np.r_[self._newest > 0, twice[:-1]], np.r_[self._newest, stamps[:-1]], 0)
+        )
+        fell_back = twice & (stamps + fold // 2 < before)
+        second = np.maximum.accumulate(np.r_[self._second_pass, fell_back])[1:].astype(bool) & twice
+        self._second_pass = bool(second[-1])
+        self._newest = int(max(self._newest, stamps[twice].max()))
+        return rows.with_columns(us=pl.Series(stamps + np.where(second, fold, 0)))
 
 
 def start_times(rows: pl.DataFrame) -> pl.DataFrame:

@@ -4,11 +4,15 @@ A server that copes with a request every 10 ms may not cope with a hundred a sec
 chance (Poisson), or in the bursts that the log recorded.
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.plan import Requests
 from logreplay.replay.schedule import Instants, Pacer, Profile
+from logreplay.replay.survey import LogFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,23 @@ class LogTimes:
         if not 0 < self.speed < float("inf"):
             raise ValueError(f"speed must be above 0, got {self.speed!r}")
 
+    @classmethod
+    def at_rate(cls, rate: float, offered: float, requests: Requests) -> "LogTimes":
+        """The speed that gives a log a mean rate; goes once through the log to learn its own.
+
+        Args:
+            rate: requests per second of the log.
+            offered: with what is mixed in.
+            requests: of the log.
+
+        Raises:
+            LogreplayError: the log has no times.
+        """
+        mean = survey(requests).mean
+        if not mean:
+            raise LogreplayError(f"{requests.source}: it has no times to take arrivals from; use --arrivals even")
+        return cls(rate / mean, offered)
+
     @property
     def duration(self) -> float | None:
         return None
@@ -91,3 +112,11 @@ class LogTimes:
             return np.asarray(np.rint(offsets * (1000 / self.speed)), np.int64)
 
         return pace
+
+
+def survey(requests: Requests) -> LogFigures:
+    """Go through a log once, to learn its rates. Changes nothing of ``requests``."""
+    once = replace(requests, left_out=Counter(), figures=LogFigures())
+    for _ in once.one_pass():
+        pass
+    return once.figures

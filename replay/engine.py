@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Self
 
+from logreplay.replay.closed import ClosedPump, Users
 from logreplay.replay.histogram import Histogram
 from logreplay.replay.outcome import Course, Outcome, Progress, conclude
 from logreplay.replay.plan import Plan
@@ -74,6 +75,7 @@ class Engine:
         trace: is shown each exchange in full; costs throughput.
         clock: nanoseconds; another than the default is for runs in virtual time.
         threaded: prepare and write in other threads; False for runs in virtual time.
+        closed: plans with `logreplay.replay.closed.Users` are run.
     """
 
     def __init__(
@@ -85,9 +87,11 @@ class Engine:
         trace: Trace | None = None,
         clock: Clock = monotonic,
         threaded: bool = True,
+        closed: bool = False,
     ) -> None:
         self._sender, self._results, self._trace = sender, results, trace
         self._limits = limits or Limits()
+        self._tell = closed or self._limits.max_in_flight is not None
         self._clock, self._threaded = clock, threaded
         self._stopped = ""
         self._seq = 0
@@ -98,7 +102,7 @@ class Engine:
 
     async def __aenter__(self) -> Self:
         self._recorder = Recorder(self._results, threaded=self._threaded)
-        done = self._recorder.record if self._limits.max_in_flight is None else self._record_and_wake
+        done = self._record_and_tell if self._tell else self._recorder.record
         try:
             await self._sender.open(done, self._clock, self._see if self._trace else None)
         except BaseException:
@@ -127,6 +131,12 @@ class Engine:
             self._pump.stopped = True
             self._pump.wake()
 
+    def cut(self) -> None:
+        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
+        if self._pump:
+            self._pump.stopped = True
+            self._pump.wake()
+
     async def run(
         self, plan: Plan, on_progress: Callable[[Progress], None] | None = None, *, agree: Agree | None = None
     ) -> Outcome:
@@ -141,9 +151,12 @@ class Engine:
         Raises:
             LogreplayError: the log cannot be read, or the results cannot be written; what was recorded is on disk.
         """
+        users = plan.schedule if isinstance(plan.schedule, Users) else None
+        if users and not self._tell:
+            raise ValueError("an engine that runs users must be made with closed=True")
         reader = Reader(plan, self._sender, threaded=self._threaded)
         agreed = await self._agreed(reader, agree) if agree else None
-        pump = self._pump = Pump(
+        pump = self._pump = (partial(ClosedPump, users) if users else Pump)(
             reader,
             self._sender,
             self._recorder,
@@ -192,11 +205,11 @@ class Engine:
         return ready + (self._origin - ready) % _SECOND if agreed is None else agreed
 
     async def _drain(self, duration: float | None) -> None:
-        """Wait until nothing is in flight and the schedule's time is over; or end all that is, if stopped."""
+        """Wait until nothing is in flight and the schedule is over, if not cut; or end all that is, if stopped."""
         pump = self._pump
         assert pump
         end = (pump.base or 0) + int((duration or 0) * 1e9)
-        while self.in_flight or self._clock() < end:
+        while self.in_flight or (self._clock() < end and not pump.stopped):
             if self._stopped:
                 self._sender.cancel()
                 break
@@ -254,7 +267,7 @@ class Engine:
         return Course(
             step=plan.step,
             offered=plan.schedule.rate,
-            duration=plan.schedule.duration,
+            duration=None if pump.stopped else plan.schedule.duration,
             first_seq=first,
             scheduled=pump.seq - first,
             started=utc(base - self._origin + self._wall),
@@ -276,12 +289,12 @@ class Engine:
         assert self._trace
         self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
 
-    def _record_and_wake(
+    def _record_and_tell(
         self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
     ) -> None:
         self._recorder.record(seq, start, connect, latency, xfertime, size, status, error)
-        if self._pump and self._pump.blocked:
-            self._pump.wake()
+        if self._pump:
+            self._pump.ended(seq)
 
     async def _off_loop(self, call: Callable[[], None]) -> None:
         if self._threaded:

@@ -43,7 +43,7 @@ class Course:
     Attributes:
         step: its index.
         offered: requests/s asked for.
-        duration: of the schedule, seconds; None where the log decides.
+        duration: of the schedule, seconds; None where the log decides, or the plan was cut short.
         first_seq: of its first request.
         scheduled: requests taken up.
         started, ended: UTC; the end is that of the last exchange.
@@ -139,7 +139,7 @@ def conclude(course: Course, tally: Tally) -> Outcome:
         lag_p50=tally.lag.quantile(0.5) or 0.0,
         lag_p95=tally.lag.quantile(0.95) or 0.0,
         lag_p99=tally.lag.quantile(0.99) or 0.0,
-        duration=None if course.stopped else course.duration,
+        duration=course.duration,
         seconds=course.taken_up,
         limited=course.limited,
         local=course.local,
@@ -163,7 +163,7 @@ def conclude(course: Course, tally: Tally) -> Outcome:
         started=course.started,
         ended=course.ended,
         began=course.began,
-        seconds=max(course.taken_up, 0.0 if course.stopped else course.duration or 0.0),
+        seconds=max(course.taken_up, course.duration or 0.0),
         backlog=course.backlog,
         stopped=course.stopped,
         left_out=course.left_out,

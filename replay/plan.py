@@ -161,7 +161,7 @@ class Requests:
         ordered = _in_order(shaped, self.sorted_within) if self.sorted_within else shaped
         last = removed = 0
         for frame in ordered:
-            reasons = dict(frame["reason"].drop_nulls().value_counts().iter_rows())
+            reasons = dict(frame["reason"].drop_nulls().value_counts(sort=True).iter_rows())
             good = frame.filter(pl.col("reason").is_null()).drop("reason") if reasons else frame.drop("reason")
             if self.skip_idle is not None:
                 good, last, removed = _without_idle(good, int(self.skip_idle * 1e6), last, removed)

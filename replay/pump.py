@@ -5,6 +5,8 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
+import polars as pl
+
 from logreplay.replay.reader import Ended, Reader
 from logreplay.replay.recorder import DROPPED, Recorder, Registered
 from logreplay.replay.sender import Sender
@@ -80,6 +82,11 @@ class Pump:
         finally:
             self._ticker.close()
 
+    def ended(self, seq: int) -> None:
+        """An exchange ended."""
+        if self.blocked:
+            self.wake()
+
     def wake(self) -> None:
         """Look again at what may be sent: an exchange ended, or the run is stopped."""
         self.blocked = False
@@ -136,11 +143,16 @@ class Pump:
         if self.base is None:
             self.base = self._begin(self._clock())
         due = item.chunk.due + self.base
-        self._recorder.register(Registered(self.seq, item.chunk.frame, due, self._step, self._offered, left=len(due)))
+        frame = self._with_think(item.chunk.frame)
+        self._registered = Registered(self.seq, frame, due, self._step, self._offered, left=len(due))
+        self._recorder.register(self._registered)
         self._due, self._requests, self._at = due.tolist(), item.requests, 0
         if self._note_expected:
             self._note_expected(self.seq, item.chunk.frame["expected_rc"].to_list())
         return True
+
+    def _with_think(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame
 
     def _finish(self, error: BaseException | None = None) -> None:
         self._ticker.close()

@@ -41,7 +41,7 @@ class Registered:
         frame: as in `logreplay.replay.plan.Chunk`.
         due: ``(n,)`` when each is due, nanoseconds of the clock.
         step: index of the step.
-        offered: requests/s asked of the step.
+        offered: requests/s asked of the step; 0: none were, and the result log says nothing.
         left: requests not recorded yet.
     """
 
@@ -160,7 +160,8 @@ class Recorder:
             offsets = seqs[order[at : at + count]] - chunk.first
             frames.append(
                 chunk.frame[offsets].with_columns(
-                    pl.lit(chunk.step, pl.Int64).alias("step"), pl.lit(chunk.offered, pl.Float64).alias("offered")
+                    pl.lit(chunk.step, pl.Int64).alias("step"),
+                    pl.lit(chunk.offered or None, pl.Float64).alias("offered"),
                 )
             )
             dues.append(chunk.due[offsets])
@@ -191,7 +192,7 @@ def _result_rows(
         start.dt.strftime("%H:%M:%S%.6f").alias("time"),
         _seconds("latency", records["latency"]),
         _seconds("xfertime", records["xfertime"]),
-        pl.lit(0.0).alias("thinktime"),
+        pl.col("thinktime") if "thinktime" in rows.columns else pl.lit(0.0).alias("thinktime"),
         pl.Series("bytes", np.ascontiguousarray(records["size"])),
         pl.Series("rc", np.ascontiguousarray(records["status"])),
         pl.Series("seq", np.ascontiguousarray(records["seq"])),

@@ -8,6 +8,7 @@ merged in the order of completion. If the run is killed, the parts can be read.
 
 import asyncio
 import multiprocessing
+import pickle
 import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -123,6 +124,11 @@ async def replay_sharded(
     Raises:
         LogreplayError: as `logreplay.replay.engine.replay`; or a process died, then the parts are left beside ``path``.
     """
+    try:
+        pickle.dumps((plan, make_sender))
+    except Exception as error:  # whatever an object of the user's raises
+        text = f"this plan cannot be shared out to other processes ({error}); replay it in one, with workers 1"
+        raise LogreplayError(text) from None
     limits = limits or Limits()
     if limits.max_in_flight is not None:
         limits = replace(limits, max_in_flight=ceil(limits.max_in_flight / workers))

@@ -19,17 +19,30 @@ ANSWERS = {
 SAMPLE_LOGS = sorted((ROOT / "sample_logs").glob("*.log"))
 
 
-def logreplay(*arguments: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+VALID_OR_NOT = (0, 3)  # a busy machine may make a run no measurement: not the question here
+
+
+def logreplay(*arguments: str | Path, cwd: Path, codes: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "logreplay.cli.main", *map(str, arguments)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=200)
-    assert done.returncode == code, f"{arguments}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode in codes, f"{arguments}\n{done.stdout}\n{done.stderr}"
     return done
+
+
+def undisturbed(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run until the run itself says that it measured the target, and not how busy this machine is."""
+    for _ in range(4):
+        done = logreplay(*arguments, cwd=cwd, codes=VALID_OR_NOT)
+        if done.returncode == 0:
+            return done
+    pytest.skip(f"this machine is too busy to measure anything: {done.stderr}")
 
 
 def replay_and_read_back(server: WebServer, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Replay a sample against a server; return what was sent, and what the server's own log says it got."""
     logreplay("convert", SAMPLE_LOGS[0], "-o", "access.csv", cwd=folder)
-    logreplay("run", "access.csv", server.url, "--tps", "400", "--for", "4s", "-o", "results.csv", cwd=folder)
+    run = ("run", "access.csv", server.url, "--tps", "400", "--for", "4s", "-o", "results.csv")
+    logreplay(*run, cwd=folder, codes=VALID_OR_NOT)
     logreplay("convert", server.log, "-o", "back.csv", cwd=folder)
     sent = scan(folder / "results.csv").sort("seq").collect()
     got = scan(folder / "back.csv").collect()
@@ -66,7 +79,7 @@ def test_every_line_of_the_sample_logs_is_accounted_for(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_demo_finds_the_wall_of_its_target(tmp_path: Path) -> None:
-    done = logreplay("demo", "-o", "demo", cwd=tmp_path)
+    done = undisturbed("demo", "-o", "demo", "--force", cwd=tmp_path)
     summary = json.loads((tmp_path / "demo" / "summary.json").read_text())
     assert summary["saturation"]["found"], done.stdout
     assert 225 <= summary["saturation"]["rate"] <= 275
@@ -76,11 +89,11 @@ def test_the_demo_finds_the_wall_of_its_target(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_run_and_sweep_work_as_typed(tmp_path: Path) -> None:
-    done = logreplay("run", "--tps", "100", "--crash", "--for", "3s", "-o", "run.csv", cwd=tmp_path)
+    done = logreplay("run", "--tps", "100", "--crash", "--for", "3s", "-o", "run.csv", cwd=tmp_path, codes=VALID_OR_NOT)
     assert "no LOG given" in done.stderr
     assert "no TARGET given" in done.stderr
     assert scan(tmp_path / "run.csv").select(pl.len()).collect().item() == 300
-    done = logreplay("sweep", "50..400", "--for", "2s", "-o", "sweep", cwd=tmp_path)
+    done = undisturbed("sweep", "50..400", "--for", "2s", "-o", "sweep", "--force", cwd=tmp_path)
     assert "saturation" in done.stderr
     rates = pl.read_csv(tmp_path / "sweep" / "steps.csv")["offered"].to_list()
     assert rates[:5] == [50, 100, 150, 200, 250]

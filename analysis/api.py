@@ -1,0 +1,141 @@
+"""What a notebook works with: pandas in, pandas out; the same functions as the commands.
+
+Every ``results`` may be the path of a result log, the folder that holds one, or a table as `load` returns it. The
+tables are computed from a scan of the file; only `load` brings all rows into memory.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+import polars as pl
+
+from logreplay.analysis import buckets, comparison, intake, machines
+from logreplay.analysis.bends import Verdict
+from logreplay.analysis.comparison import Comparison
+from logreplay.analysis.folder import analyse
+from logreplay.analysis.intake import Source
+from logreplay.analysis.machines import Capacity
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Results: TypeAlias = Source
+
+
+def load(path: "str | Path") -> "pd.DataFrame":
+    """Load a result log, or any normalized CSV, with all its rows.
+
+    Args:
+        path: file, or folder that holds ``results.csv``.
+
+    Returns:
+        One row per request in the order of the file, with the columns of the file and, in seconds, ``service``
+        (connect + latency + xfertime) and ``response`` (from the scheduled instant: lag + service), and ``good``:
+        answered as expected.
+
+    Raises:
+        LogreplayError: it cannot be read.
+    """
+    rows = intake.open_rows(path).collect()
+    response = pl.col("lag").cast(pl.Int64) + pl.col("service")
+    derived = intake.rows_of(rows).select(service=pl.col("service") / 1e6, response=response / 1e6, good="good")
+    return rows.hstack(derived.collect()).to_pandas()
+
+
+def seconds(results: Results) -> "pd.DataFrame":
+    """Return the per-second table of `logreplay.analysis.buckets.seconds`: (seconds, columns), times in seconds.
+
+    Raises:
+        LogreplayError: the result log cannot be read.
+    """
+    return buckets.seconds(intake.read(results)).to_pandas()
+
+
+def steps(results: Results) -> "pd.DataFrame":
+    """Return the step table with its evidence: (steps, columns), times in seconds, rates in requests/s.
+
+    The columns are those of `logreplay.analysis.buckets.steps` and `logreplay.analysis.stability.evidence`.
+
+    Raises:
+        LogreplayError: the result log cannot be read.
+    """
+    return analyse(results).steps.to_pandas()
+
+
+def saturation(results: Results) -> Verdict:
+    """Say from which rate on a target no longer keeps up, or why none was found.
+
+    Returns:
+        ``sentence``: the answer in words; ``saturation`` and ``onset``: ``found``, ``rate``, ``low``, ``high`` in
+        requests/s, ``why``.
+
+    Raises:
+        LogreplayError: the result log cannot be read.
+    """
+    return analyse(results).verdict
+
+
+def compare(baseline: Results, candidate: Results, *, tolerance: float = comparison.TOLERANCE) -> Comparison:
+    """Say whether one run is slower than another: see `logreplay.analysis.comparison.compare`.
+
+    Raises:
+        LogreplayError: a result log cannot be read.
+    """
+    return comparison.compare(baseline, candidate, tolerance=tolerance)
+
+
+def capacity(
+    results: Results, *, tps: float, within: float, percentile: str = "p90", headroom: float = 0.0
+) -> Capacity:
+    """Say how many such machines carry ``tps`` requests/s with a percentile within a bound in seconds.
+
+    See `logreplay.analysis.machines.capacity`.
+
+    Raises:
+        LogreplayError: the result log cannot be read.
+        ValueError: nonsense arguments.
+    """
+    return machines.capacity(analyse(results).steps, tps=tps, within=within, percentile=percentile, headroom=headroom)
+
+
+def hockey_stick(ax: "Axes", results: Results, *, slo: float | None = None, linear: bool = False) -> "Axes":
+    """Draw response time against offered rate, one dot a second, with the verdict above; return the Axes.
+
+    Args:
+        ax: where to draw.
+        results: a sweep.
+        slo: a bound of the response time to draw, seconds.
+        linear: linear instead of logarithmic time axis.
+    """
+    from logreplay.analysis import pictures
+
+    return pictures.draw(ax, analyse(results), "hockeystick", slo=slo, linear=linear, title=True)
+
+
+def picture(ax: "Axes", results: Results, kind: str) -> "Axes":
+    """Draw ``achieved``, ``throughput``, ``percentiles``, ``heatmap`` or ``timeline`` of a run; return the Axes.
+
+    Raises:
+        ValueError: no such picture of these data.
+    """
+    from logreplay.analysis import pictures
+
+    return pictures.draw(ax, analyse(results), kind)
+
+
+def overlay(ax: "Axes", runs: Mapping[str, Results], *, slo: float | None = None, linear: bool = False) -> "Axes":
+    """Lay the hockey sticks of several runs (name → results) over each other; return the Axes."""
+    from logreplay.analysis import plots_compare
+
+    tables = {name: analyse(results).steps for name, results in runs.items()}
+    return plots_compare.overlay(ax, tables, slo=slo, linear=linear)
+
+
+def changes(ax: "Axes", found: Comparison) -> "Axes":
+    """Draw by how much times changed, overall, by percentile and by route, with intervals; return the Axes."""
+    from logreplay.analysis import plots_compare
+
+    return plots_compare.changes(ax, plots_compare.shown(found))

@@ -1,0 +1,241 @@
+"""Bounds on response times and errors: was one kept, and how sure is that?
+
+Every bound is turned into a cost per request and an allowance for the mean cost, so that all are judged alike. For a
+percentile the cost is 1 for a request that was late or failed, and the allowance is the share that may be: p99 at
+300 ms is kept if at most 1 % of the requests had no answer within 300 ms. Costs of several trials are added before
+they are judged: a share of pooled requests, never a vote of trials, since the share of late requests is skewed and
+the typical trial looks better than the long run.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Floats, Ints
+from logreplay.analysis.summary import show
+
+PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+STATISTICS: Final = (*PERCENTILES, "mean", "max", "errors")
+Bools = npt.NDArray[np.bool_]
+Z: Final = 2.24
+"""97.5 % two-sided: looked at every second, it must not see a failure in chance."""
+LEAST_DESIGN_EFFECT: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What must hold of a trial.
+
+    Attributes:
+        statistic: one of `STATISTICS`, of the response time, or ``errors``: the share of failed requests.
+        limit: seconds; for ``errors`` a share.
+
+    Raises:
+        ValueError: no such statistic, or the limit makes no sense.
+    """
+
+    statistic: str
+    limit: float
+
+    def __post_init__(self) -> None:
+        if self.statistic not in STATISTICS:
+            raise ValueError(f"no bound on {self.statistic!r}; there are: {', '.join(STATISTICS)}")
+        if self.statistic == "errors":
+            if not 0 <= self.limit < 1:
+                raise ValueError(f"the share of errors must be from 0 to below 1, got {self.limit!r}")
+        elif not 0 < self.limit < math.inf:
+            raise ValueError(f"the bound of {self.statistic} must be above 0 s, got {self.limit!r}")
+
+    @property
+    def allowance(self) -> float:
+        """Mean cost of a request up to which the bound is kept."""
+        if self.statistic in PERCENTILES:
+            return 1 - PERCENTILES[self.statistic]
+        return 0.0 if self.statistic == "max" else self.limit
+
+    @property
+    def is_share(self) -> bool:
+        """Whether each request either keeps the bound or does not."""
+        return self.statistic != "mean"
+
+    @property
+    def needs(self) -> int:
+        """Requests without which nothing can be said of this statistic."""
+        return SMALLEST_SAMPLE[PERCENTILES[self.statistic]] if self.statistic in PERCENTILES else 1
+
+    def costs(self, response_s: Floats, failed: Bools, timeout_s: float) -> Floats:
+        """Return what each request costs.
+
+        Args:
+            response_s: (n,) response times from the scheduled instant; of a request under way, its age.
+            failed: (n,) got no answer, or not the expected one: as late as can be.
+            timeout_s: what a failure counts as in a mean, if it did not take longer.
+        """
+        if self.statistic == "errors":
+            return failed.astype(np.float64)
+        if self.statistic == "mean":
+            return np.where(failed, np.maximum(response_s, timeout_s), response_s)
+        return (failed | (response_s > self.limit)).astype(np.float64)
+
+    def __str__(self) -> str:
+        if self.statistic == "errors":
+            return f"errors <= {self.limit * 100:.3g} %"
+        return f"{spoken(self.statistic)} <= {show(self.limit)}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What was seen of the requests that count, by the second in which they were scheduled.
+
+    Attributes:
+        counts: (s,) requests.
+        costs: (bounds, s) sum of their costs, for each bound.
+        in_flight: (t,) requests under way at the end of each second of the trial, those of settling included.
+    """
+
+    counts: Ints
+    costs: Floats
+    in_flight: Ints
+
+    @classmethod
+    def none(cls, bounds: int) -> Self:
+        """Nothing seen yet."""
+        return cls(np.zeros(0, np.int64), np.zeros((bounds, 0)), np.zeros(0, np.int64))
+
+    def __add__(self, other: "Evidence") -> "Evidence":
+        """Pool with a later trial at the same rate; in flight is that of the later one."""
+        counts = np.concatenate((self.counts, other.counts))
+        return Evidence(counts, np.concatenate((self.costs, other.costs), axis=1), other.in_flight)
+
+    @property
+    def requests(self) -> int:
+        """How many requests count."""
+        return int(self.counts.sum())
+
+
+def observe(
+    bounds: Sequence[Bound],
+    scheduled: Floats,
+    ended: Floats,
+    failed: Bools,
+    *,
+    settle_s: float,
+    until: float,
+    timeout_s: float,
+) -> Evidence:
+    """Look at a trial, under way or over. Times are seconds since its start.
+
+    A request under way counts with its age: what it costs in the end can only be more.
+
+    Args:
+        bounds: what is to be judged.
+        scheduled: (n,) when each request was due; those due after ``until`` are ignored.
+        ended: (n,) when its exchange was over, scheduled + response time; inf while it is under way.
+        failed: (n,) got no answer, or not the expected one.
+        settle_s: requests due before this do not count.
+        until: now, or the end of the trial.
+        timeout_s: see `Bound.costs`.
+    """
+    seconds = max(math.ceil(until - settle_s), 0)
+    judged = (scheduled >= settle_s) & (scheduled < until)
+    second = np.minimum((scheduled[judged] - settle_s).astype(np.int64), seconds - 1)
+    response = np.where(np.isinf(ended[judged]), until, ended[judged]) - scheduled[judged]
+    costs = [bound.costs(response, failed[judged], timeout_s) for bound in bounds]
+    return Evidence(
+        np.bincount(second, minlength=seconds).astype(np.int64),
+        np.array([np.bincount(second, cost, seconds) for cost in costs]).reshape(len(bounds), seconds),
+        _by(scheduled, int(until)) - _by(ended, int(until)),
+    )
+
+
+def _by(instants: Floats, seconds: int) -> Ints:
+    """How many of these instants (n,) had come at the end of each second: (seconds,)."""
+    second = np.clip(np.ceil(instants) - 1, 0, seconds).astype(np.int64)
+    result: Ints = np.cumsum(np.bincount(second, minlength=seconds + 1)[:seconds]).astype(np.int64)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How one bound stands.
+
+    Attributes:
+        bound: it.
+        cost: mean cost of a request: the share of late ones, or the mean response time in seconds.
+        low, high: between which the long-run value lies, as far as this trial can tell.
+        design_effect: how many of these requests say as much as one independent request would.
+    """
+
+    bound: Bound
+    cost: float
+    low: float
+    high: float
+    design_effect: float
+
+    @property
+    def kept(self) -> bool:
+        return self.cost <= self.bound.allowance + 1e-12
+
+    @property
+    def surely_kept(self) -> bool:
+        return self.high <= self.bound.allowance
+
+    @property
+    def surely_missed(self) -> bool:
+        return self.low > self.bound.allowance
+
+
+def findings(bounds: Sequence[Bound], evidence: Evidence) -> tuple[Finding, ...]:
+    """Judge each bound by all requests seen; without any request a bound is neither kept nor missed."""
+    return tuple(_finding(bound, evidence.counts, costs) for bound, costs in zip(bounds, evidence.costs, strict=True))
+
+
+def _finding(bound: Bound, counts: Ints, costs: Floats) -> Finding:
+    number = int(counts.sum())
+    if not number:
+        return Finding(bound, math.nan, 0.0, math.inf, LEAST_DESIGN_EFFECT)
+    mean = float(costs.sum()) / number
+    spread = batch_variance(counts, costs)
+    if not bound.is_share:
+        margin = Z * math.sqrt(spread)
+        return Finding(bound, mean, mean - margin, mean + margin, LEAST_DESIGN_EFFECT)
+    independent = mean * (1 - mean) / number
+    effect = max(LEAST_DESIGN_EFFECT, spread / independent if independent else 0.0)
+    low, high = wilson(mean, number / effect)
+    return Finding(bound, mean, low, high, effect)
+
+
+def batch_variance(counts: Ints, costs: Floats) -> float:
+    """Return the variance of the mean cost, from batches of one second that may depend on their neighbours.
+
+    Requests that waited in the same queue are late together: counted as independent, they would make an interval
+    several times too narrow.
+
+    Args:
+        counts: (s,) requests in each batch, at least one in all.
+        costs: (s,) their summed costs.
+
+    Source: ratio estimator over batches, with the covariance of adjacent ones.
+    """
+    residuals = costs - counts * (costs.sum() / counts.sum())
+    total = residuals @ residuals + 2 * (residuals[:-1] @ residuals[1:])
+    return max(float(total), 0.0) / int(counts.sum()) ** 2
+
+
+def wilson(share: float, number: float, z: float = Z) -> tuple[float, float]:
+    """Return the Wilson score interval of a share seen in ``number`` (effective, above 0) requests."""
+    middle = share + z * z / (2 * number)
+    margin = z * math.sqrt(share * (1 - share) / number + z * z / (4 * number * number))
+    scale = 1 + z * z / number
+    low = 0.0 if share == 0 else (middle - margin) / scale
+    return max(low, 0.0), min((middle + margin) / scale, 1.0)
+
+
+def spoken(statistic: str) -> str:
+    """A statistic as people write it: ``p999`` is p99.9."""
+    return re.sub(r"^p(\d\d)(\d)$", r"p\1.\2", statistic)

@@ -1,0 +1,97 @@
+"""How many machines carry a load within a bound, from what one machine was seen to carry."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from logreplay.analysis.quantiles import SMALLEST_SAMPLE
+from logreplay.analysis.summary import show
+
+PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+LONG_STEP_S: Final = 60
+"""Steps shorter than this flatter: queues have not filled yet. What is read off them is marked with ~."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """How many machines, and what it rests on.
+
+    Attributes:
+        sentence: the answer in words.
+        machines: as many as are surely needed; None if one machine never kept the bound, or nothing was tested.
+        machines_at_best: if one machine carries the upper end of the bracket; None if no rate failed.
+        low: highest rate that one machine carried within the bound, as did all below; requests/s.
+        high: lowest rate above at which it did not.
+        approximate: whether the rates are read off steps too short to be trusted to a few percent.
+    """
+
+    sentence: str
+    machines: int | None = None
+    machines_at_best: int | None = None
+    low: float | None = None
+    high: float | None = None
+    approximate: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+def capacity(
+    steps: pl.DataFrame, *, tps: float, within: float, percentile: str = "p90", headroom: float = 0.0
+) -> Capacity:
+    """Read off a sweep how many such machines carry a load.
+
+    One machine is taken to carry the highest rate up to which all valid steps kept the bound without a growing
+    backlog or errors. Load is taken to be split evenly, without a shared resource behind the machines: measure two
+    machines once to know.
+
+    Args:
+        steps: step table with evidence, as `logreplay.analysis.stability.judged_steps` returns it.
+        tps: load to carry, requests/s.
+        within: bound of the response time, seconds.
+        percentile: which one is bounded: p50, p90, p95, p99 or p999.
+        headroom: share of each machine that is to stay free, 0 to below 1.
+
+    Raises:
+        ValueError: nonsense arguments.
+    """
+    if percentile not in PERCENTILES:
+        raise ValueError(f"percentile must be one of {', '.join(PERCENTILES)}, got {percentile!r}")
+    if not (tps > 0 and within > 0 and 0 <= headroom < 1):
+        raise ValueError(
+            f"tps and within must be above 0, headroom from 0 to below 1; got {tps!r}, {within!r}, {headroom!r}"
+        )
+    bound = f"{percentile} within {show(within)}"
+    needed = SMALLEST_SAMPLE[PERCENTILES[percentile]]
+    valid = steps.filter((pl.col("verdict") != "generator-limited") & (pl.col("scheduled") >= needed))
+    valid = valid.filter(pl.col(percentile).is_not_null()).sort("rate", maintain_order=True)
+    if valid.is_empty():
+        return Capacity(f"no valid step with the {needed} requests that {percentile} needs: use longer steps")
+    kept = (valid[percentile] <= within) & (valid["verdict"] == "stable")
+    rates = valid["rate"].to_list()
+    if not kept[0]:
+        return Capacity(f"{bound} is not kept even at {rates[0]:g}/s: sweep lower", high=rates[0])
+    failed = kept.to_list().index(False) if not kept.all() else None
+    low = rates[(failed or len(rates)) - 1]
+    high = rates[failed] if failed is not None else None
+    short = bool((valid["duration"] < 0.9 * LONG_STEP_S).any())
+    machines = _machines(tps, low, headroom)
+    at_best = _machines(tps, high, headroom) if high is not None else None
+    about = "~" if short else ""
+    spare = f", {headroom:.0%} of each kept free" if headroom else ", no headroom"
+    plural = "s" if machines != 1 else ""
+    sentence = f"{about}{machines} machine{plural} for {tps:g}/s with {bound}{spare}: one carries {about}{low:g}/s"
+    if high is None:
+        sentence += f"; it kept the bound at every rate tried, up to {low:g}/s: sweep higher, it may be fewer"
+    elif at_best != machines:
+        sentence += f", not {high:g}/s; {at_best} if the upper end holds"
+    else:
+        sentence += f", not {high:g}/s"
+    return Capacity(sentence, machines, at_best, low, high, short)
+
+
+def _machines(tps: float, rate: float, headroom: float) -> int:
+    return math.ceil(tps / (rate * (1 - headroom)) - 1e-9)

@@ -1,0 +1,69 @@
+"""The pictures of one analysis, by name: which data each one shows."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from logreplay.analysis import plots, plots_run
+from logreplay.analysis.folder import Analysis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def kinds(analysis: Analysis) -> Sequence[str]:
+    """Return the names of the pictures that the data allow."""
+    if analysis.requests is None:
+        return ("hockeystick",)
+    if analysis.steps.height == 1:
+        return ("hockeystick", "percentiles", "heatmap", "timeline")
+    return ("hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline")
+
+
+def draw(
+    ax: "Axes", analysis: Analysis, kind: str, *, slo: float | None = None, linear: bool = False, title: bool = False
+) -> "Axes":
+    """Draw one of the pictures of a run.
+
+    Args:
+        ax: where to draw.
+        analysis: the run.
+        kind: ``hockeystick``, ``achieved``, ``throughput``, ``percentiles``, ``heatmap`` or ``timeline``.
+        slo: bound of the response time in seconds, drawn where times are.
+        linear: linear time axis of the hockey stick.
+        title: write the verdict above the hockey stick.
+
+    Raises:
+        ValueError: the data do not allow this picture.
+    """
+    requests, verdict = analysis.requests, analysis.verdict
+    if kind == "hockeystick":
+        return plots.hockey_stick(
+            ax,
+            analysis.seconds,
+            analysis.steps,
+            verdict=verdict.sentence if title else "",
+            saturation=verdict.saturation.as_dict(),
+            onset=verdict.onset.as_dict(),
+            slo=slo,
+            linear=linear,
+        )
+    if requests is None or kind not in kinds(analysis):
+        raise ValueError(f"kind must be one of {', '.join(kinds(analysis))} for these data, got {kind!r}")
+    if kind == "achieved":
+        return plots_run.achieved(ax, analysis.steps)
+    if kind == "throughput":
+        return plots_run.against_throughput(ax, analysis.steps)
+    if kind == "percentiles":
+        several = analysis.steps.height > 1
+        curves = plots_run.spread_by_step(requests, telling_steps(analysis)) if several else plots_run.spread(requests)
+        return plots_run.percentiles(ax, curves, slo=(0.99, slo) if slo else None)
+    return plots_run.heat_map(ax, requests) if kind == "heatmap" else plots_run.timeline(ax, analysis.seconds)
+
+
+def telling_steps(analysis: Analysis) -> list[int]:
+    """Return the labels of up to four steps worth comparing: the lowest, half-way, the last stable, the first not."""
+    ordered = analysis.steps.sort("rate", maintain_order=True)
+    stable = [row["step"] for row in ordered.iter_rows(named=True) if row["verdict"] == "stable"]
+    others = [step for step in ordered["step"] if step not in stable]
+    chosen = [*stable[:1], *stable[len(stable) // 2 : len(stable) // 2 + 1], *stable[-1:], *others[:1]]
+    return list(dict.fromkeys(chosen))

@@ -1,0 +1,120 @@
+"""Pictures of several runs: curves laid over each other, and what changed between two.
+
+As in `logreplay.analysis.plots`: each takes an Axes and data, draws, and returns the Axes.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from logreplay.analysis.comparison import TOLERANCE, Change, Comparison
+from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, column, logarithmic, plain_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from logreplay.analysis.plots import Table
+
+COLOURS: Final = (BLUE, ORANGE, GREEN, RED, "#cc79a7", "#56b4e9", "#000000")
+STYLES: Final = ("-", "--", "-.", ":")
+
+
+def overlay(ax: "Axes", runs: Mapping[str, "Table"], *, slo: float | None = None, linear: bool = False) -> "Axes":
+    """Draw the hockey sticks of several runs: median with a band up to p95 for each.
+
+    Args:
+        ax: where to draw.
+        runs: name → step table.
+        slo: bound of the response time, seconds.
+        linear: linear time axis.
+    """
+    highest = 0.0
+    for index, (name, steps) in enumerate(runs.items()):
+        colour, style = COLOURS[index % len(COLOURS)], STYLES[index % len(STYLES)]
+        order = np.argsort(column(steps, "rate"), kind="stable")
+        rate, p50, p95 = (column(steps, of)[order] for of in ("rate", "p50", "p95"))
+        if not np.isfinite(p50).any():
+            p50 = column(steps, "mean")[order]
+        highest = max(highest, float(rate.max()))
+        p50, p95 = (np.where(np.isinf(values), np.nan, values) for values in (p50, p95))
+        ax.fill_between(rate, p50, p95, color=colour, alpha=0.13, lw=0)
+        ax.plot(rate, p50, color=colour, ls=style, marker="o", ms=3.5, lw=1.6, label=name)
+    if slo is not None:
+        ax.axhline(slo, color=GREEN, lw=1.2, ls="--", label=f"bound {slo:g} s")
+    if not linear:
+        logarithmic(ax)
+    ax.set_xlim(0, highest * 1.03)
+    plain_numbers(ax.yaxis)
+    ax.set_xlabel("offered rate, requests/s")
+    ax.set_ylabel("response time, s: median, band up to p95")
+    ax.grid(alpha=0.25, lw=0.5)
+    for text in ax.legend(loc="upper left", fontsize=8).get_texts():
+        text.set_parse_math(False)  # names of files may hold a $
+    return ax
+
+
+def changes(ax: "Axes", found: Mapping[str, Change], *, tolerance: float = TOLERANCE) -> "Axes":
+    """Draw by how much times changed, each with its interval: per percentile, per step or per route.
+
+    Args:
+        ax: where to draw.
+        found: what changed → by how much.
+        tolerance: changes in this band are called none.
+    """
+    names, values = list(found), list(found.values())
+    places = np.arange(len(names))[::-1]
+    ax.axvspan(-100 * tolerance, 100 * tolerance, color=GREY, alpha=0.12, lw=0)
+    ax.axvline(0, color=GREY, lw=1)
+    for place, change in zip(places, values, strict=True):
+        colour = {"slower": RED, "faster": BLUE}.get(change.verdict(tolerance), GREY)
+        low, middle, high = (100 * (value - 1) for value in (change.low, change.ratio, change.high))
+        ax.plot([low, high], [place, place], color=colour, lw=2)
+        ax.plot([middle], [place], color=colour, marker="o", ms=6, lw=0)
+    ax.set_yticks(places, [_short(name) for name in names], parse_math=False)
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.set_xlabel("change of the response time, % (95 % interval); right: slower")
+    ax.grid(alpha=0.25, lw=0.5, axis="x")
+    return ax
+
+
+def _short(name: str) -> str:
+    """A name that can be drawn, whatever a log put into it."""
+    drawn = "".join(sign if sign.isprintable() else "?" for sign in name)
+    return drawn if len(drawn) <= 48 else drawn[:47] + "…"
+
+
+def ratios(ax: "Axes", pairs: "Table") -> "Axes":
+    """Draw how the ratios of paired requests are spread; a shift of the whole hill is a change of the target.
+
+    Args:
+        ax: where to draw.
+        pairs: needs ``log``, the logarithm of candidate / baseline.
+    """
+    logs = column(pairs, "log")
+    low, high = np.quantile(logs, [0.005, 0.995])
+    reach = max(abs(low), abs(high), 0.01)
+    ax.hist(
+        np.exp(np.clip(logs, -reach, reach)), np.exp(np.linspace(-reach, reach, 121)).tolist(), color=BLUE, alpha=0.6
+    )
+    ax.axvline(1, color=GREY, lw=1)
+    middle = float(np.exp(np.median(logs)))
+    ax.axvline(middle, color=ORANGE, lw=1.6, ls="--", label=f"median {middle:.3g}")
+    ax.set_xscale("log")
+    plain_numbers(ax.xaxis)
+    ax.xaxis.set_minor_formatter(lambda *_: "")
+    ax.set_xlabel("response time, candidate / baseline")
+    ax.set_ylabel("pairs of requests")
+    ax.legend(loc="upper right", fontsize=8)
+    return ax
+
+
+def shown(found: Comparison) -> dict[str, Change]:
+    """Return what `changes` draws of a comparison: the change of all pairs, of the routes, of the percentiles."""
+    if found.change is None or not found.paired:
+        return dict(found.quantiles)
+    routes = {
+        row["route"]: Change(row["ratio"], row["low"], row["high"], row["count"], row["blocks"])
+        for row in found.by_route.iter_rows(named=True)
+    }
+    return {"all, request by request": found.change, **routes, **found.quantiles}

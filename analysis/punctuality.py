@@ -1,0 +1,74 @@
+"""How true a replay was to its schedule: pure functions of when requests were due and how late they were sent."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from logreplay.analysis.quantiles import Ints
+
+_SECOND = 1_000_000
+_MOST_GAPS = 1_000_000
+"""Gaps and drift are those of the first so many requests: sorting more would need memory for nothing."""
+
+
+@dataclass(frozen=True)
+class Punctuality:
+    """The shape that was sent beside the one that was scheduled.
+
+    Attributes:
+        misplaced: share of requests sent in another second than they were due: half the sum of the differences
+            between the per-second counts, over all. 0 is perfect.
+        gap_distance_s: seconds by which the gaps between requests differ: the 1-Wasserstein distance between the
+            distributions of scheduled and actual inter-arrival times, the mean difference of the sorted gaps.
+        gap_distance: the same as a share of the mean gap.
+        drift_s: median lag in the last tenth of the requests less that in the first tenth, seconds.
+    """
+
+    misplaced: float
+    gap_distance_s: float
+    gap_distance: float
+    drift_s: float
+
+    def as_dict(self) -> dict[str, float]:
+        """The figures by name."""
+        return asdict(self)
+
+    def sentence(self) -> str:
+        """The figures in words."""
+        return (
+            f"{self.misplaced:.2%} of the requests left in another second than scheduled; gaps differ by "
+            f"{self.gap_distance_s * 1e6:.0f} us ({self.gap_distance:.1%}); drift {self.drift_s * 1e6:+.0f} us"
+        )
+
+
+def punctuality(scheduled: Ints, lag: npt.NDArray[np.integer]) -> Punctuality | None:
+    """Compare when requests were sent with when they were due.
+
+    Args:
+        scheduled: ``(n,)`` microseconds since the start of the run, of the requests that were sent, in any order.
+        lag: ``(n,)`` microseconds.
+
+    Returns:
+        None for fewer than two requests.
+    """
+    if len(scheduled) < 2:
+        return None
+    sent_second = (scheduled + lag.astype(np.int64)) // _SECOND
+    due_second = scheduled // _SECOND
+    first, length = int(due_second.min()), int(sent_second.max()) + 1
+    planned = np.bincount(due_second - first, minlength=length - first)
+    actual = np.bincount(sent_second - first, minlength=length - first)
+    part = slice(0, _MOST_GAPS)
+    order = np.argsort(scheduled[part], kind="stable")
+    due, late = scheduled[part][order], lag[part][order].astype(np.int64)
+    gaps, sent_gaps = np.sort(np.diff(due)), np.sort(np.diff(np.sort(due + late)))
+    distance = float(np.abs(gaps - sent_gaps).mean()) / _SECOND
+    mean_gap = float(gaps.mean()) / _SECOND
+    tenth = max(1, len(late) // 10)
+    return Punctuality(
+        misplaced=float(np.abs(planned - actual).sum()) / 2 / len(scheduled),
+        gap_distance_s=distance,
+        gap_distance=distance / mean_gap if mean_gap else 0.0,
+        drift_s=float(np.median(late[-tenth:]) - np.median(late[:tenth])) / _SECOND,
+    )

@@ -1,0 +1,204 @@
+"""Searches on simulated servers whose sustainable rate is known: what a rule of search is worth.
+
+Only arrivals and service times are drawn; waiting follows from them. An hour of trials takes a fraction of a second,
+so rules can be compared on hundreds of searches. The table in docs/search.md comes from here.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from logreplay.analysis.bounds import Bound, Evidence, observe
+from logreplay.analysis.quantiles import Floats
+from logreplay.analysis.search import Answer, Goal, Outcome, Search, Trial
+from logreplay.analysis.simulate import Queue, service_times, waits
+
+TIMEOUT_S: Final = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server to be searched.
+
+    Attributes:
+        name: of the row or column in a table.
+        queue: its workers.
+        bound: what is asked of it.
+        truth: highest rate that keeps the bound in the long run, requests/s.
+        pauses: it stands still for .1 to .3 s, each about 20 s.
+        stragglers: share of requests that take 1 to 5 s longer, elsewhere.
+        variation: of its speed from trial to trial (standard deviation of its logarithm).
+    """
+
+    name: str
+    queue: Queue
+    bound: Bound
+    truth: float
+    pauses: bool = False
+    stragglers: float = 0.0
+    variation: float = 0.0
+
+
+# The truths: of M/M/4 from Erlang's formula, of the others from runs of 120,000 s at the rates around it.
+MM4: Final = Server("M/M/4", Queue(4, 0.016), Bound("p99", 0.2), 225.67)
+NOISY: Final = Server(
+    "noisy", Queue(4, 0.016, "lognormal"), Bound("p99", 0.6), 221.3, pauses=True, stragglers=0.002, variation=0.03
+)
+WALL: Final = Server("wall", Queue(16, 0.064, "fixed"), Bound("p99", 0.2), 234.1)
+SERVERS: Final = (MM4, NOISY, WALL)
+
+
+def responses(server: Server, rate: float, seconds: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Offer a rate to the server, empty at first.
+
+    Returns:
+        (n,) when the requests arrived, seconds, increasing; (n,) their response times, seconds, without a time-out.
+    """
+    arrived = np.sort(rng.uniform(0.0, seconds, rng.poisson(rate * seconds)))
+    service = service_times(server.queue, len(arrived), rng) * math.exp(rng.normal(0.0, server.variation))
+    if not server.pauses:
+        response = waits(arrived, service, server.queue.workers) + service
+    else:  # in the server's own time there are no pauses
+        outer, inner = _pauses(seconds, rng)
+        own = np.interp(arrived, outer, inner)
+        ended = own + waits(own, service, server.queue.workers) + service
+        response = np.interp(ended, inner, outer) + np.maximum(ended - inner[-1], 0.0) - arrived
+    straggles = rng.random(len(arrived)) < server.stragglers
+    response[straggles] += rng.uniform(1.0, 5.0, int(straggles.sum()))
+    return arrived, response
+
+
+def _pauses(seconds: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Outer time against the server's own, which all but stands still in each pause (a nanosecond: invertible)."""
+    starts = np.cumsum(rng.exponential(20.0, int(seconds / 10) + 20))
+    lengths = rng.uniform(0.1, 0.3, len(starts))
+    begin = starts + np.concatenate(([0.0], np.cumsum(lengths)[:-1]))
+    outer = np.concatenate(([0.0], np.stack((begin, begin + lengths), axis=1).ravel()))
+    inner = np.concatenate(([0.0], np.stack((starts, starts + 1e-9), axis=1).ravel()))
+    return outer, inner
+
+
+def find(server: Server, goal: Goal, rng: np.random.Generator) -> Search:
+    """Search a server; return the search, ended."""
+    search = Search(goal)
+    while isinstance(search.next, Trial):
+        search.tell(make(server, search, rng))
+    return search
+
+
+def make(server: Server, search: Search, rng: np.random.Generator) -> Outcome:
+    """Make the next trial of a search, ended early where it asks for that."""
+    trial = search.next
+    assert isinstance(trial, Trial)
+    arrived, response = responses(server, trial.rate, trial.seconds, rng)
+    failed, ended = response > TIMEOUT_S, arrived + np.minimum(response, TIMEOUT_S)
+
+    def seen(until: float) -> Evidence:
+        known = ended <= until
+        sent = arrived < until
+        return observe((server.bound,), arrived[sent], np.where(known, ended, np.inf)[sent], (failed & known)[sent],
+                       settle_s=trial.settle_s, until=until, timeout_s=TIMEOUT_S)  # fmt: skip
+
+    for second in range(int(trial.settle_s) + 1, int(trial.seconds)):
+        if cut := search.hopeless(seen(second)):
+            drained = float(ended[arrived < second].max(initial=second))
+            return Outcome(seen(second), drained, cut=cut)
+    return Outcome(
+        observe(
+            (server.bound,), arrived, ended, failed, settle_s=trial.settle_s, until=trial.seconds, timeout_s=TIMEOUT_S
+        ),
+        float(ended.max(initial=trial.seconds)),
+    )
+
+
+def climb(server: Server, start: float, rng: np.random.Generator, trials: int = 45) -> "Climb":
+    """Search by the rule of hlg: half as much more after a pass, that much less and a smaller step after a fail.
+
+    The rule has no end and no answer. Its bound on p99.99 is replaced by that of the server, with failures counted as
+    late: by its own, hardly any trial would pass.
+
+    Source: hlg, main.go.
+    """
+    rate, step, last, best, seconds = start, 0.5, 0.0, 0.0, 0.0
+    for _ in range(trials):
+        arrived, response = responses(server, max(int(rate), 1), 60.0, rng)
+        ended = arrived + np.minimum(response, TIMEOUT_S)
+        seconds += float(ended.max(initial=60.0))
+        if np.mean(response > server.bound.limit) <= server.bound.allowance:
+            last, best = rate, max(best, rate)
+            rate *= 1 + step
+        else:
+            rate *= 1 - step
+            step *= 0.9
+    return Climb(last, best, trials, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """Where a climb stands: rate of the last trial that passed, and of the best ever; what it took."""
+
+    last: float
+    best: float
+    trials: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What a rule is worth on one server, from many searches.
+
+    Attributes:
+        rule, server: names.
+        errors: (n,) answer / truth - 1, sorted.
+        trials: (n,) they took.
+        seconds: (n,) likewise.
+    """
+
+    rule: str
+    server: str
+    errors: Floats
+    trials: Floats
+    seconds: Floats
+
+    @property
+    def median(self) -> float:
+        """Typical error."""
+        return float(np.median(self.errors))
+
+    @property
+    def over(self) -> float:
+        """Share of the answers that promise over 2 % more than the server keeps."""
+        return float(np.mean(self.errors > 0.02))
+
+
+def worth(server: Server, seeds: Sequence[int], goal: Goal | None = None) -> Worth:
+    """Search a server once for each seed by our rule; the lowest rate is a random one between 37 and 63/s."""
+    goal = goal or Goal((server.bound,))
+    found = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        search = find(server, replace(goal, start=50 * rng.uniform(0.75, 1.25)), rng)
+        assert isinstance(search.next, Answer)
+        found.append((search.next.low or 0.0, search.trials, search.elapsed))
+    name = f"logreplay, {goal.trial_s:g} s" if goal.trial_s else "logreplay"
+    return _worth(name, server, found)
+
+
+def worth_of_climbing(server: Server, seeds: Sequence[int]) -> tuple[Worth, Worth]:
+    """Climb on a server once for each seed; judge the last rate that passed, and the best one."""
+    climbs = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        climbs.append(climb(server, 1000 * rng.uniform(0.75, 1.25), rng))
+    return (
+        _worth("hlg, last pass", server, [(each.last, each.trials, each.seconds) for each in climbs]),
+        _worth("hlg, best pass", server, [(each.best, each.trials, each.seconds) for each in climbs]),
+    )
+
+
+def _worth(rule: str, server: Server, found: Sequence[tuple[float, int, float]]) -> Worth:
+    rates, trials, seconds = np.array(found, dtype=np.float64).T
+    return Worth(rule, server.name, np.sort(rates / server.truth - 1), trials, seconds)

@@ -1,0 +1,49 @@
+"""The picture of a search: which rates were tried, in what order, and how the bracket closed."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from matplotlib.ticker import MaxNLocator
+
+from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MARKS: Final = {"pass": ("o", GREEN), "fail": ("X", RED), "void": ("s", GREY)}
+
+
+def trace(ax: "Axes", slo: Mapping[str, Any]) -> "Axes":
+    """Draw rate against trial number, with the bracket that each trial left.
+
+    Args:
+        ax: where to draw.
+        slo: that of summary.json.
+    """
+    trials = slo["trials"]
+    top = max(trial["rate"] for trial in trials) * 1.15
+    edges = [number - 0.5 for number in range(1, len(trials) + 2)]
+    lows = [trial["low"] or 0 for trial in trials]
+    highs = [trial["high"] or top for trial in trials]
+    ax.fill_between(edges, [*lows, lows[-1]], [*highs, highs[-1]], step="post", color=BLUE, alpha=0.12, lw=0,
+                    label="bracket")  # fmt: skip
+    for verdict, (marker, colour) in _MARKS.items():
+        chosen = [trial for trial in trials if trial["verdict"] == verdict]
+        if chosen:
+            ax.scatter([trial["number"] for trial in chosen], [trial["rate"] for trial in chosen], marker=marker,
+                       color=colour, s=[30 if trial["phase"] in ("calibrate", "ramp") else 70 for trial in chosen],
+                       zorder=3, label=verdict)  # fmt: skip
+    if slo["low"]:
+        ax.axhline(slo["low"], color=BLUE, lw=1.2, label=f"{'holds' if slo['found'] else 'passed'}: {slo['low']:g}/s")
+    if slo["high"]:
+        name = "not sendable" if slo["high_void"] else "fails"
+        ax.axhline(slo["high"], color=ORANGE, lw=1.2, ls="--", label=f"{name}: {slo['high']:g}/s")
+    ax.set_ylim(0, top)
+    ax.set_xlim(0.5, len(trials) + 0.5)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlabel("trial (small: short ones)")
+    ax.set_ylabel("offered rate, requests/s")
+    ax.grid(alpha=0.25, lw=0.5)
+    ax.legend(loc="lower right", fontsize=8, framealpha=0.9)
+    ax.set_title(f"{slo['sentence']}\n{len(trials)} trials, {slo['seconds']:.0f} s", fontsize=9, loc="left", wrap=True)
+    return ax

@@ -1,0 +1,203 @@
+"""What a search found, in words and in plain values: the one sentence, what weakens it, the ``slo`` of summary.json."""
+
+import math
+from typing import Any, Final
+
+from logreplay.analysis.bounds import Finding
+from logreplay.analysis.search import Answer, Goal, Judged, Search
+from logreplay.analysis.summary import show
+
+LEAST_TRIAL_S: Final = 30.0
+"""Judged seconds under which a trial misses what a target does rarely."""
+
+
+def answer_of(search: Search) -> Answer:
+    """The answer of a search that has ended."""
+    assert isinstance(search.next, Answer), "the search has not ended"
+    return search.next
+
+
+def sentence(search: Search, tps: float | None = None) -> str:
+    """Say how a search ended; with ``tps``, also how many such machines that rate needs."""
+    answer, goal = answer_of(search), search.goal
+    bounds = " and ".join(map(str, goal.bounds))
+    if answer.why == "generator":
+        return f"this machine could not send even {rate_text(answer.high)} on time: nothing is known of the target"
+    if answer.why == "not-met":
+        return f"{bounds} does not hold even at {rate_text(answer.high)}"
+    if answer.low is None:
+        return f"no trial at {rate_text(goal.start)} ended within the trials and the time allowed"
+    figures = f"{answer.requests:,} requests, {', '.join(map(seen, answer.findings))}"
+    upper = _upper(answer, goal)
+    if answer.why == "open":
+        return f"not finished: {rate_text(answer.low)} passed and was not confirmed; {upper}"
+    if answer.why == "unproven":
+        return (
+            f"not proven: {bounds} needs {goal.needs:,} requests, and only {answer.requests:,} were judged at "
+            f"{rate_text(answer.low)}; use longer trials"
+        )
+    if answer.why == "drifted":
+        return (
+            f"no answer: the target changed during the search: {_contradiction(search)}; at its end "
+            f"{rate_text(answer.low)} held ({figures}); {upper}"
+        )
+    most = "" if answer.why == "found" else "at least "
+    trials = f"{answer.confirmations} fresh trial{'s' * (answer.confirmations != 1)}"
+    return (
+        f"{most}{rate_text(answer.low)} keeps {bounds}: confirmed by {trials} ({figures}); {upper}. "
+        f"Plan with {rate_text(answer.planning)}{_machines(answer, tps)}"
+    )
+
+
+def _upper(answer: Answer, goal: Goal) -> str:
+    if answer.high is None:
+        limit = goal.highest is not None and answer.low == goal.highest
+        return "no higher rate was allowed" if limit else "no higher rate was tried"
+    if answer.high_void:
+        return f"this machine could not send {rate_text(answer.high)} on time"
+    return f"{rate_text(answer.high)} does not"
+
+
+def _machines(answer: Answer, tps: float | None) -> str:
+    if tps is None or answer.planning is None:
+        return ""
+    needed = math.ceil(tps / answer.planning)
+    fewer = math.ceil(tps / answer.high) if answer.high and not answer.high_void else needed
+    unless = f" ({fewer} if the upper end held)" if fewer < needed else ""
+    return f": {rate_text(tps)} need {needed} such machine{'s' * (needed != 1)}{unless}"
+
+
+def _contradiction(search: Search) -> str:
+    found = search.contradiction()
+    assert found
+    passed, failed = found
+    return (
+        f"{rate_text(passed.trial.rate)} passed in trial {passed.trial.number}, "
+        f"{rate_text(failed.trial.rate)} failed in trial {failed.trial.number}"
+    )
+
+
+def seen(finding: Finding) -> str:
+    """What was seen of one bound: ``0.62 % over p99's limit``, ``mean 87 ms``."""
+    bound = finding.bound
+    if bound.statistic == "mean":
+        return f"mean {show(finding.cost)}"
+    share = f"{finding.cost * 100:.2g} %" if math.isfinite(finding.cost) else "no requests"
+    return f"{share} failed" if bound.statistic == "errors" else f"{share} over {show(bound.limit)}"
+
+
+def weaknesses(search: Search) -> list[dict[str, str]]:
+    """What weakens an answer: ``code``, ``severity`` and ``text`` each, as the findings of summary.json."""
+    answer = answer_of(search)
+    if answer.low is None:
+        return []
+    found = {
+        "short_trials": _short_trials(answer.low, search.goal),
+        "loose_bound": _loose_bound(answer.low, search.goal),
+        "wide_bracket": _wide_bracket(answer, search.goal),
+        "dependent_requests": _dependent_requests(answer),
+        "void_trials": _void_trials(search),
+    }
+    return [{"code": code, "severity": "warning", "text": text} for code, text in found.items() if text]
+
+
+def _short_trials(low: float, goal: Goal) -> str:
+    if goal.full_s(low) >= LEAST_TRIAL_S:
+        return ""
+    return (
+        f"trials of {goal.full_s(low):g} s miss what happens rarely, and queues that fill slowly: "
+        "the rate is likely a few per cent too high; use --trial 60s"
+    )
+
+
+def _loose_bound(low: float, goal: Goal) -> str:
+    slowest = max((bound.limit for bound in goal.bounds if bound.statistic != "errors"), default=0.0)
+    if slowest <= goal.precision * goal.full_s(low):
+        return ""
+    return (
+        f"an overload of {goal.precision:.3g} of the rate needs {slowest / goal.precision:.0f} s to reach "
+        f"{show(slowest)}: trials of {goal.full_s(low):g} s do not see it"
+    )
+
+
+def _wide_bracket(answer: Answer, goal: Goal) -> str:
+    low = answer.low
+    if not answer.holds or low is None or answer.high is None or answer.high <= low * (1 + goal.precision) * 1.001:
+        return ""
+    return f"the bracket is {(answer.high / low - 1) * 100:.0f} % wide, not {goal.precision * 100:g} %"
+
+
+def _dependent_requests(answer: Answer) -> str:
+    effect = max(finding.design_effect for finding in answer.findings)
+    if not answer.holds or effect <= 10:
+        return ""
+    return (
+        f"late requests come in bunches: {answer.requests:,} requests say as much as "
+        f"{answer.requests / effect:,.0f} independent ones"
+    )
+
+
+def _void_trials(search: Search) -> str:
+    reasons = [judged.outcome.void for judged in search.judged if judged.verdict == "void"]
+    return f"{len(reasons)} trial{'s' * (len(reasons) != 1)} left out: {reasons[0]}" if reasons else ""
+
+
+def slo(search: Search, tps: float | None = None) -> dict[str, Any]:
+    """Return ``slo`` of summary.json: the answer and every trial, plain values."""
+    answer = answer_of(search)
+    return {
+        "found": answer.holds,
+        "why": answer.why,
+        "sentence": sentence(search, tps),
+        "rate": answer.low if answer.holds else None,
+        "low": answer.low,
+        "high": answer.high,
+        "high_void": answer.high_void,
+        "planning": answer.planning if answer.holds else None,
+        "machines": math.ceil(tps / answer.planning) if tps and answer.holds and answer.planning else None,
+        "confirmations": answer.confirmations,
+        "requests": answer.requests,
+        "bounds": [
+            {"statistic": each.bound.statistic, "limit": each.bound.limit, "seen": each.cost,
+             "allowed": each.bound.allowance, "design_effect": each.design_effect}
+            for each in answer.findings
+        ],
+        "seconds": search.elapsed,
+        "trials": [_trial(judged) for judged in search.judged],
+    }  # fmt: skip
+
+
+def _trial(judged: Judged) -> dict[str, Any]:
+    trial, outcome = judged.trial, judged.outcome
+    return {
+        "number": trial.number,
+        "phase": trial.phase,
+        "rate": trial.rate,
+        "began": judged.began,
+        "seconds": outcome.seconds,
+        "judged_s": trial.judged_s,
+        "requests": outcome.evidence.requests,
+        "verdict": judged.verdict,
+        "reason": outcome.void or outcome.cut,
+        "seen": {each.bound.statistic: each.cost for each in judged.findings},
+        "low": judged.low,
+        "high": judged.high,
+    }
+
+
+def trial_line(judged: Judged) -> str:
+    """One line of a trial that was made: rate, what was seen, verdict, and the bracket it leaves."""
+    trial, outcome = judged.trial, judged.outcome
+    figures = ", ".join(map(seen, judged.findings))
+    why = f" ({outcome.void or outcome.cut})" if outcome.void or outcome.cut else ""
+    low = rate_text(judged.low) if judged.low else "?"
+    high = rate_text(judged.high) if judged.high else "?"
+    return (
+        f"{trial.number:2} {trial.phase:9} {rate_text(trial.rate):>9} {outcome.seconds:4.0f} s "
+        f"{outcome.evidence.requests:7,} requests  {figures}  {judged.verdict}{why}  [{low}, {high}]"
+    )
+
+
+def rate_text(rate: float | None) -> str:
+    """A rate as people write it."""
+    return "–" if rate is None else f"{rate:,.4g}/s" if rate < 1e4 else f"{rate:,.0f}/s"

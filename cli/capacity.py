@@ -1,0 +1,43 @@
+"""``logreplay capacity``: how many such machines."""
+
+from pathlib import Path
+
+import click
+
+from logreplay.cli.exit_codes import Exit
+from logreplay.cli.values import Duration, Percent, Rate
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--tps", type=Rate(), required=True, help="Load to carry, requests per second.")
+@click.option("--within", type=Duration(), required=True, help="Bound of the response time.")
+@click.option(
+    "--percentile",
+    type=click.Choice(["p50", "p90", "p95", "p99", "p999"]),
+    default="p90",
+    show_default=True,
+    help="Which percentile is bounded.",
+)
+@click.option("--headroom", type=Percent(), default="0%", show_default=True, help="Share of each machine to stay free.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def capacity(results: Path, tps: float, within: float, percentile: str, headroom: float, as_json: bool) -> int:
+    """Say how many machines carry a load within a bound, from a sweep of one of them.
+
+    RESULTS is the result log of a sweep, or its folder. Steps in which the replay machine was the limit do not count.
+    A rate read off short steps is marked with ~: queues had no time to fill.
+
+    \b
+    Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%
+    """
+    from logreplay.analysis.folder import analyse
+    from logreplay.analysis.machines import capacity as machines
+
+    found = machines(analyse(results).steps, tps=tps, within=within, percentile=percentile, headroom=headroom)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(found.as_dict(), indent=2))
+    else:
+        click.echo(found.sentence)
+    return Exit.OK if found.machines is not None else Exit.CONDITION

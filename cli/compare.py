@@ -1,0 +1,129 @@
+"""``logreplay compare``: two runs, or a log and its replay."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from logreplay.cli.exit_codes import Exit
+from logreplay.cli.values import Percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from logreplay.analysis.comparison import Comparison
+    from logreplay.analysis.fidelity import Fidelity
+
+
+@click.command()
+@click.argument("baseline", type=click.Path(path_type=Path))
+@click.argument("candidate", type=click.Path(path_type=Path))
+@click.option(
+    "--tolerance", type=Percent(), default="2%", show_default=True, help="Changes up to this are called none."
+)
+@click.option("--fail-above", type=Percent(), help="Exit with 4 if the candidate is slower by more than this.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Draw the changes there, as PNG or SVG.")
+@click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+def compare(
+    baseline: Path,
+    candidate: Path,
+    tolerance: float,
+    fail_above: float | None,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Say whether CANDIDATE is slower or faster than BASELINE, and what would have been noticed.
+
+    Both are result logs or folders that hold one. Runs of the same log are compared request by request, which finds
+    changes of 3 %; others by percentiles. Given the normalized log a run was made from as BASELINE, statuses, sizes
+    and the shape by route are compared.
+
+    \b
+    Example: logreplay compare before.csv after.csv --fail-above 5%
+    """
+    import json
+
+    from logreplay.analysis import comparison, fidelity, intake
+    from logreplay.parsers.record import LogreplayError
+
+    if output is not None and output.exists() and not force:
+        raise LogreplayError(f"{output}: exists already; choose another with -o, or replace it with --force")
+    if fidelity.is_log(intake.locate(baseline)):
+        likeness = fidelity.against_log(baseline, candidate)
+        click.echo(json.dumps(likeness.as_dict(), indent=2) if as_json else likeness.sentence)
+        if not as_json:
+            _print_likeness(likeness)
+        return Exit.OK
+    found = comparison.compare(baseline, candidate, tolerance=tolerance)
+    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
+    if not as_json:
+        _print_comparison(found)
+    if output is not None:
+        _draw(found, output, tolerance)
+        click.echo(str(output), err=True)
+    failed = fail_above is not None and found.change is not None and found.change.verdict(tolerance) == "slower"
+    return Exit.CONDITION if failed and found.change.ratio > 1 + fail_above else Exit.OK  # type: ignore[union-attr,operator]
+
+
+def _print_comparison(found: "Comparison") -> None:
+    from logreplay.cli.tables import OpenTable
+
+    for note in found.notes:
+        click.echo(note, err=True)
+    tables = [
+        ("rate", found.by_step.rows(named=True)),
+        ("route", found.by_route.rows(named=True)),
+        (
+            "percentile",
+            [{"percentile": name, **vars(change), "verdict": ""} for name, change in found.quantiles.items()],
+        ),
+    ]
+    for by, rows in tables:
+        if not rows:
+            continue
+        table = OpenTable(by, "change", "95 % interval", "requests", "verdict")
+        for row in rows:
+            interval = f"{row['low'] - 1:+.1%} to {row['high'] - 1:+.1%}"
+            name = f"{row[by]:g}/s" if isinstance(row[by], float) else row[by]
+            table.add(name, f"{row['ratio'] - 1:+.1%}", interval, f"{row['count']:,}", row["verdict"])
+        table.print()
+    _print_statuses(found)
+
+
+def _print_likeness(found: "Fidelity") -> None:
+    from logreplay.analysis.summary import show
+    from logreplay.cli.tables import OpenTable
+
+    for note in found.notes:
+        click.echo(note, err=True)
+    table = OpenTable("route", "requests", "p50 in the log", "p50", "relative to the others")
+    for row in found.by_route.iter_rows(named=True):
+        relative = "–" if row["relative"] is None else f"{row['relative']:.2f}x"
+        table.add(row["route"], f"{row['requests']:,}", show(row["p50_log"]), show(row["p50"]), relative)
+    table.print()
+    _print_statuses(found)
+    click.echo(f"rhythm: largest distance of the gaps between requests {found.gap_distance:.2f} (0: as in the log)")
+
+
+def _print_statuses(found: "Comparison | Fidelity") -> None:
+    from logreplay.cli.tables import OpenTable
+
+    table = OpenTable("status", "became", "requests", words=("became",))
+    for old, new, requests in found.transitions.iter_rows():
+        table.add(old, new if new != old else "same", f"{requests:,}")
+    table.print()
+    share, low, high = found.bytes_changed
+    click.echo(f"bodies of another size: {share:.2%} ({low:.2%} to {high:.2%})")
+
+
+def _draw(found: "Comparison", output: Path, tolerance: float) -> None:
+    from logreplay.analysis import plots, plots_compare
+
+    shown = plots_compare.shown(found)
+
+    def draw(ax: "Axes") -> None:
+        plots_compare.changes(ax, shown, tolerance=tolerance).set_title(found.sentence, fontsize=10.5, loc="left")
+
+    plots.save(plots.figure(draw, size=(9, 1.6 + 0.32 * len(shown))), output)

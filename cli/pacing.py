@@ -1,0 +1,227 @@
+"""The options of ``run`` that say when: a rate, the log's own times, a shape over time, or users who wait."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from logreplay.cli.shaping import Shaping, base
+from logreplay.cli.values import Duration, Parsed, Rate, positive_rate
+
+if TYPE_CHECKING:
+    from logreplay.replay.plan import Stream
+    from logreplay.replay.schedule import Schedule
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _ramp(text: str) -> tuple[float, float]:
+    first, dots, last = text.partition("..")
+    try:
+        rates = float(first), float(last)
+    except ValueError:
+        rates = (0.0, 0.0)
+    if not dots or min(rates) < 0 or not 0 < sum(rates) <= 20_000_000:
+        raise ValueError(f"{text!r} is no ramp; write the first and the last rate, such as 50..400")
+    return rates
+
+
+def _steps(text: str) -> tuple[tuple[float, float], ...]:
+    levels = []
+    for part in text.split(","):
+        rate, colon, duration = part.partition(":")
+        if not colon:
+            raise ValueError(f"{part!r} is no step; write rates with their durations, such as 50:10s,100:20s")
+        levels.append((positive_rate(rate), Duration().convert(duration, None, None)))
+    return tuple(levels)
+
+
+def _speed(text: str) -> float:
+    try:
+        speed = float(text.lower().removesuffix("x"))
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed < float("inf"):
+        raise ValueError(f"{text!r} is no speed; write 1 for the log's own times, 3 for three times as fast")
+    return speed
+
+
+def _think(text: str) -> float | None:
+    return None if text == "log" else Duration().convert(text, None, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pacing:
+    """When to send, as the user asked for it. Times in seconds."""
+
+    tps: float | None = None
+    speed: float | None = None
+    ramp: tuple[float, float] | None = None
+    steps: tuple[tuple[float, float], ...] | None = None
+    vusers: int | None = None
+    think: float | None = 0.0
+    duration: float | None = None
+    requests: int | None = None
+    loop: bool | None = None
+    skip_idle: float | None = None
+
+    def check(self, shaping: Shaping) -> None:
+        """Refuse what does not go together.
+
+        Raises:
+            UsageError: in words.
+        """
+        modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers]
+        if sum(mode is not None for mode in modes) != 1:
+            raise click.UsageError("say when to send: one of --tps R, --speed X, --ramp A..B, --steps or --vusers N")
+        if self.ramp and self.duration is None:
+            raise click.UsageError("--ramp needs a duration: add --for 1m")
+        if self.steps and self.duration is not None:
+            raise click.UsageError("--steps have durations of their own: leave out --for")
+        if shaping.arrivals == "log" and self.tps is None:
+            raise click.UsageError("--arrivals log needs a mean rate: add --tps R, or use --speed X for the log's own")
+        if shaping.arrivals == "poisson" and (self.speed or self.vusers):
+            raise click.UsageError("--arrivals poisson needs a rate: --tps R, --ramp A..B or --steps")
+        if self.think != 0.0 and self.vusers is None:
+            raise click.UsageError("--think is for users who wait: add --vusers N")
+        if self.skip_idle is not None and not self.in_time(shaping):
+            raise click.UsageError("--skip-idle is for the log's own times: add --speed X or --arrivals log")
+
+    def in_time(self, shaping: Shaping) -> bool:
+        """Whether the log's times count."""
+        return self.speed is not None or shaping.arrivals == "log"
+
+    def loops(self, shaping: Shaping) -> bool:
+        """Whether to go round the log: if asked to, or if so many or so long was asked for at a rate."""
+        if self.loop is not None:
+            return self.loop
+        asked = self.duration is not None or self.requests is not None or self.steps is not None
+        return asked and self.speed is None
+
+    @property
+    def endless(self) -> bool:
+        """Whether nothing but the log's end ends it."""
+        return self.duration is None and self.requests is None and self.steps is None
+
+    @property
+    def peak(self) -> float:
+        """The highest rate that was asked for; 0 where none was."""
+        rates: list[float] = [self.tps or 0.0, *(self.ramp or ()), *(rate for rate, _ in self.steps or ())]
+        return max(rates)
+
+    def said(self) -> dict[str, Any]:
+        """What the user said, for the summary."""
+        given = {name: getattr(self, name) for name in sorted(_NAMES)}
+        return {
+            "for" if name == "duration" else name: value
+            for name, value in given.items()
+            if value is not None and (name != "think" or self.vusers)
+        }
+
+    @property
+    def keep(self) -> Sequence[str]:
+        """Columns of the log that the schedule needs."""
+        return ("thinktime",) if self.think is None else ()
+
+    def schedule(self, shaping: Shaping, stream: "Stream") -> "Schedule":
+        """The schedule that was asked for.
+
+        Raises:
+            LogreplayError: the log's times are asked for, and it has none.
+        """
+        from logreplay.replay.arrivals import LogTimes, Poisson
+        from logreplay.replay.closed import Users
+        from logreplay.replay.schedule import Limited, Ramp, Steps
+
+        if self.vusers is not None:
+            return Users(self.vusers, self.think, self.duration, self.requests)
+        schedule: Schedule
+        if self.speed is not None:
+            schedule = Limited(LogTimes(self.speed), seconds=self.duration)
+        elif self.tps is not None:
+            schedule = shaping.schedule(self.tps, self.duration, stream)
+        else:
+            profile = Ramp(*self.ramp, self.duration or 0) if self.ramp else Steps(self.steps or ())
+            schedule = Poisson(profile, shaping.seed) if shaping.arrivals == "poisson" else profile
+        return schedule if self.requests is None else Limited(schedule, requests=self.requests)
+
+
+def log_report(stream: "Stream", schedule: "Schedule", sent: int) -> dict[str, Any]:
+    """What the log was, what was made of it, and how often it was gone through; for the summary."""
+    from logreplay.replay.hook import Hooked
+
+    figures, requests = stream.figures, base(stream)
+    rate = schedule.rate or figures.mean * _speed_of(schedule)
+    report: dict[str, Any] = {
+        "log_mean": figures.mean or None,
+        "log_peak": figures.peak or None,
+        "factor": rate / figures.mean if figures.mean and rate else None,
+        "rounds": sent / stream.usable if stream.usable else None,
+    }
+    if requests.skip_idle is not None:
+        report["skipped_idle_s"] = requests.skipped_s
+    if isinstance(stream, Hooked):
+        report["hook_us"] = stream.cost * 1e6
+    return report
+
+
+def _speed_of(schedule: "Schedule") -> float:
+    inner: Any = schedule
+    while hasattr(inner, "schedule"):
+        inner = inner.schedule
+    return float(getattr(inner, "speed", 0.0))
+
+
+def log_sentence(report: dict[str, Any]) -> str:
+    """The same in words; empty if there is nothing to say."""
+    parts = []
+    if report["log_mean"]:
+        parts.append(f"the log has {report['log_mean']:.4g}/s on average, {report['log_peak']} in its busiest second")
+    if report["factor"]:
+        parts.append(f"this was {report['factor']:.4g} times its mean")
+    if report["rounds"] and report["rounds"] > 1:
+        parts.append(f"it was gone through {report['rounds']:.2f} times")
+    if report.get("skipped_idle_s"):
+        parts.append(f"{report['skipped_idle_s']:.1f} s of idle time were left out")
+    return "; ".join(parts)
+
+
+_option = click.option
+_OPTIONS = (
+    _option("--tps", type=Rate(), help="Requests per second."),
+    _option("--speed", type=Parsed(_speed), metavar="X", help="The log's own times, X times as fast."),
+    _option("--ramp", type=Parsed(_ramp), metavar="A..B", help="A rate that changes evenly from A to B; with --for."),
+    _option("--steps", type=Parsed(_steps), metavar="R:D,…", help="One rate after the other: 50:10s,100:20s."),
+    _option("--vusers", type=click.IntRange(1), metavar="N", help="N users who each wait for their answer."),
+    _option(
+        "--think",
+        type=Parsed(_think),
+        default=0.0,
+        metavar="D|log",
+        help="What users pause after an answer.",
+    ),
+    _option("--for", "duration", type=Duration(), help="How long; default: once through the log."),
+    _option("--requests", type=click.IntRange(1), metavar="N", help="How many."),
+    _option(
+        "--loop/--no-loop",
+        default=None,
+        help="Go round a log that is shorter than asked; default: yes, unless its own times are replayed.",
+    ),
+    _option("--skip-idle", type=Duration(), help="Shorten gaps in the log's times to this."),
+)
+_NAMES = frozenset(Pacing.__dataclass_fields__)
+
+
+def pacing_options(command: Command) -> Command:
+    """Give a command the options of pacing; it receives them as one ``pacing``."""
+
+    @wraps(command)
+    def with_pacing(**options: Any) -> Any:
+        pacing = Pacing(**{name: options.pop(name) for name in _NAMES})
+        return command(pacing=pacing, **options)
+
+    for option in reversed(_OPTIONS):
+        with_pacing = option(with_pacing)
+    return with_pacing  # type: ignore[return-value]  # click's options keep what they decorate

@@ -1,0 +1,64 @@
+"""``logreplay plot``: one picture of a run, or of several laid over each other."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from logreplay.cli.values import Duration
+
+
+@click.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--kind",
+    type=click.Choice(["hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline"]),
+    default="hockeystick",
+    show_default=True,
+    help="What to draw of one run. Several runs are always hockey sticks.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="PNG or SVG to write; KIND.png by default.")
+@click.option("--within", type=Duration(), help="Draw a bound of the response time as well.")
+@click.option("--linear", is_flag=True, help="A linear time axis.")
+@click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+def plot(
+    results: Sequence[Path],
+    kind: str,
+    output: Path | None,
+    within: float | None,
+    linear: bool,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Draw a run, or lay the hockey sticks of several runs over each other.
+
+    RESULTS are result logs or folders of sweeps.
+
+    \b
+    Example: logreplay plot before after -o before-and-after.png
+    """
+    from logreplay.analysis import plots
+    from logreplay.analysis.folder import analyse
+    from logreplay.parsers.record import LogreplayError
+
+    output = output or Path(f"{'overlay' if len(results) > 1 else kind}.png")
+    if output.suffix.lower() not in (".png", ".svg"):
+        raise click.UsageError(f"{output}: a picture is .png or .svg")
+    if output.exists() and not force:
+        raise LogreplayError(f"{output}: exists already; choose another with -o, or replace it with --force")
+    if len(results) > 1:
+        from logreplay.analysis.plots_compare import overlay
+
+        runs = {str(path): analyse(path).steps for path in results}
+        made = plots.figure(lambda ax: overlay(ax, runs, slo=within, linear=linear))
+    else:
+        from logreplay.analysis.pictures import draw, kinds
+
+        analysis = analyse(results[0])
+        if kind not in kinds(analysis):
+            raise LogreplayError(f"{results[0]}: no {kind} to draw; these data allow: {', '.join(kinds(analysis))}")
+        made = plots.figure(lambda ax: draw(ax, analysis, kind, slo=within, linear=linear, title=True))
+    plots.save(made, output)
+    if not quiet:
+        click.echo(str(output), err=True)

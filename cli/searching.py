@@ -1,0 +1,177 @@
+"""Driving a search over the engine: each trial is a plan, looked at every second, cut when it has failed."""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from logreplay.analysis.bounds import Evidence
+    from logreplay.analysis.search import Judged, Search, Trial
+    from logreplay.replay.engine import Engine, Progress
+    from logreplay.replay.engine import Outcome as Ran
+    from logreplay.replay.plan import Stream
+    from logreplay.replay.responses import Responses
+    from logreplay.replay.schedule import Schedule
+
+
+_ROWS_AFTER_S = 1.0
+"""By when the row of an exchange that ended is surely there."""
+
+
+async def drive(
+    search: "Search",
+    engine: "Engine",
+    responses: "Responses",
+    requests: "Stream",
+    *,
+    timeout_s: float,
+    poisson: bool = True,
+    on_begin: "Callable[[Trial], None]",
+    on_progress: "Callable[[Progress], None]",
+    on_end: "Callable[[Judged], None]",
+) -> bool:
+    """Make the trials that a search asks for, until it has its answer.
+
+    Args:
+        search: is told what was seen.
+        engine: an open one, that writes into ``responses``.
+        responses: what the engine saw, while it runs.
+        requests: what to send in each trial.
+        timeout_s: what a failed request counts as in a mean.
+        poisson: requests come by chance, differently in each trial; otherwise evenly spaced.
+        on_begin: told before each trial.
+        on_progress: told about once a second.
+        on_end: told after each trial.
+
+    Returns:
+        Whether it came to its end; False if the engine was stopped.
+
+    Raises:
+        LogreplayError: as `Engine.run`.
+    """
+    from logreplay.analysis.search import Outcome, Trial
+    from logreplay.replay.arrivals import Poisson
+    from logreplay.replay.plan import Plan
+    from logreplay.replay.schedule import Constant
+
+    first = 0
+    while isinstance(search.next, Trial):
+        trial = search.next
+        on_begin(trial)
+        even = Constant(trial.rate, trial.seconds)
+        schedule = Poisson(even, seed=trial.number) if poisson else even
+        look = _Look(search, trial, schedule, responses, first, timeout_s)
+        watch = _Watch(look, engine, on_progress)
+        began = time.monotonic()
+        ran = await engine.run(Plan(requests, schedule, step=len(search.judged)), watch.progress)
+        await watch.end()
+        if ran.stopped:
+            return False
+        until = watch.cut_at or trial.seconds
+        evidence = await asyncio.to_thread(look.evidence, until, ran.scheduled)
+        void = _void(ran) or await asyncio.to_thread(look.ours, until, ran.scheduled, limited=ran.evidence.limited > 0)
+        responses.forget()
+        first += ran.scheduled
+        search.tell(Outcome(evidence, time.monotonic() - began, void, watch.cut))
+        on_end(search.judged[-1])
+    return True
+
+
+class _Look:
+    """Looks at the trial under way."""
+
+    def __init__(
+        self,
+        search: "Search",
+        trial: "Trial",
+        schedule: "Schedule",
+        responses: "Responses",
+        first: int,
+        timeout_s: float,
+    ) -> None:
+        import numpy as np
+
+        self._search, self._trial, self._responses = search, trial, responses
+        self._first, self._timeout_s = first, timeout_s
+        enough = int(1.2 * trial.rate * trial.seconds) + 1000
+        self._due = schedule.pacer()(np.zeros(enough, np.int64)) / 1e9
+        assert len(self._due) < enough, "the schedule of a trial ends"
+
+    def evidence(
+        self, until: float, taken_up: int, *, known_by: float = math.inf, without_lag: bool = False
+    ) -> "Evidence":
+        """What was seen of the requests due ``until`` seconds after the start, and taken up by now.
+
+        Only what ended up to ``known_by`` seconds is taken to have ended.
+        """
+        import numpy as np
+
+        from logreplay.analysis.bounds import observe
+
+        due = self._due[:taken_up]
+        seen = self._responses.since(self._first, len(due))
+        ended = due + seen.response
+        known = ended <= known_by
+        return observe(
+            self._search.goal.bounds,
+            due,
+            np.where(known, ended - seen.lag if without_lag else ended, np.inf),
+            seen.failed & known,
+            settle_s=self._trial.settle_s,
+            until=min(until, self._trial.seconds),
+            timeout_s=self._timeout_s,
+        )
+
+    def hopeless(self, until: float, taken_up: int) -> str:
+        """Why the trial can be ended as failed; empty if it must go on.
+
+        Judged is what was known a moment ago: of an exchange that has just ended there may be no row yet.
+        """
+        known_by = until - _ROWS_AFTER_S
+        return self._search.hopeless(self.evidence(known_by, taken_up, known_by=known_by))
+
+    def ours(self, until: float, taken_up: int, *, limited: bool) -> str:
+        """Whether a bound was missed only because we sent late, in words; empty if not.
+
+        Lag is ours, except where requests had to wait for the in-flight limit: there the target held them up.
+        """
+        if limited or self._search.keeps(self.evidence(until, taken_up)):
+            return ""
+        if not self._search.keeps(self.evidence(until, taken_up, without_lag=True)):
+            return ""
+        return "requests were late because this machine sent them late: something else keeps it busy"
+
+
+class _Watch:
+    """Asks about once a second whether the trial can still pass; not in the loop, which must keep the schedule."""
+
+    def __init__(self, look: _Look, engine: "Engine", on_progress: "Callable[[Progress], None]") -> None:
+        self._look, self._engine, self._on_progress = look, engine, on_progress
+        self._asking: asyncio.Task[Any] | None = None
+        self.cut, self.cut_at = "", 0.0
+
+    def progress(self, now: "Progress") -> None:
+        self._on_progress(now)
+        if not self.cut and (self._asking is None or self._asking.done()):
+            self._asking = asyncio.create_task(self._ask(now))
+
+    async def _ask(self, now: "Progress") -> None:
+        why = await asyncio.to_thread(self._look.hopeless, now.elapsed, now.scheduled)
+        if why:
+            self.cut, self.cut_at = why, now.elapsed
+            self._engine.cut()
+
+    async def end(self) -> None:
+        if self._asking:
+            await self._asking
+
+
+def _void(ran: "Ran") -> str:
+    """Why a trial says nothing of the target; empty if it does."""
+    from logreplay.replay.health import Verdict
+
+    if ran.health.verdict not in (Verdict.GENERATOR_BOUND, Verdict.RATE_MISSED):
+        return ""
+    return next(finding.text for finding in ran.health.findings if finding.severity == "void")

@@ -1,0 +1,337 @@
+"""The options of every command that replays a log: which of its requests, in what order, and as what."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from logreplay.cli.inputs import normalized, say
+from logreplay.cli.values import Parsed, Percentage
+
+if TYPE_CHECKING:
+    from logreplay.replay.headers import Header
+    from logreplay.replay.plan import Requests, Shape, Stream
+    from logreplay.replay.schedule import Schedule
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _rewriting(text: str) -> "Shape":
+    from logreplay.replay.shaping import Rewritten
+
+    return Rewritten.parse(text)
+
+
+def _param(text: str) -> "Shape":
+    from logreplay.replay.shaping import Param
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"{text!r} is no parameter; write name=value")
+    return Param(name, value)
+
+
+def _header(text: str) -> "Header":
+    from logreplay.replay.headers import Header
+
+    return Header.parse(text)
+
+
+def _status(text: str) -> "Shape":
+    from logreplay.replay.shaping import StatusIn
+
+    return StatusIn(tuple(_statuses(text)))
+
+
+def _statuses(text: str) -> Iterator[tuple[int, int]]:
+    for part in text.lower().split(","):
+        first, _, last = part.strip().partition("..")
+        low, high = first.replace("x", "0"), (last or first).replace("x", "9")
+        if not (low.isdigit() and high.isdigit() and len(low) == len(high) == 3):
+            raise ValueError(f"{part!r} is no status; write 200, 2xx or 400..499, several with commas")
+        yield int(low), int(high)
+
+
+def _pattern(text: str) -> str:
+    from logreplay.replay.shaping import Matching
+
+    Matching((text,))
+    return text
+
+
+def _beginning(text: str) -> "Shape":
+    from datetime import datetime
+
+    from logreplay.replay.shaping import FromRow, FromTime
+
+    if text.isdigit():
+        return FromRow(int(text))
+    try:
+        return FromTime(datetime.fromisoformat(text))
+    except ValueError:
+        raise ValueError(f"{text!r} is no beginning; write a row (10000) or an instant (2026-01-01T12:00:00)") from None
+
+
+def _injection(text: str) -> tuple[Path, float]:
+    path, _, share = text.rpartition(":")
+    try:
+        percent = float(share.removesuffix("%"))
+    except ValueError:
+        percent = 0.0
+    if not path or not 0 < percent < 100:
+        raise ValueError(f"{text!r} is nothing to inject; write FILE:3%")
+    return Path(path), percent / 100
+
+
+def _body(text: str) -> "Shape":
+    from logreplay.replay.bodies import BodyFrom, LoggedBody, SizedBody
+
+    if text == "log":
+        return LoggedBody()
+    if text == "size":
+        return SizedBody()
+    path, _, column = text.rpartition(":")
+    if not path or not column:
+        raise ValueError(f"{text!r} is no source of bodies; write log, size or FILE:COLUMN")
+    return BodyFrom(Path(path), column)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shaping:
+    """How to shape a log, as the user asked for it."""
+
+    match: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    status: "Shape | None" = None
+    sample: float | None = None
+    beginning: "Shape | None" = None
+    shuffle: bool = False
+    random: bool = False
+    seed: int = 0
+    arrivals: str = "even"
+    rewrite: "Sequence[Shape]" = ()
+    param: "Sequence[Shape]" = ()
+    header: "Sequence[Header]" = ()
+    host: str | None = None
+    agent: str | None = None
+    referer: str | None = None
+    no_cache: bool = False
+    body: "Shape | None" = None
+    inject: Sequence[tuple[Path, float]] = ()
+    hook: str | None = None
+
+    def stream(
+        self,
+        log: Path,
+        stack: ExitStack,
+        *,
+        methods: frozenset[str],
+        loop: bool,
+        keep: Sequence[str] = (),
+        skip_idle: float | None = None,
+        in_time: bool = False,
+        quiet: bool = False,
+    ) -> "Stream":
+        """The requests of a log as they are to be sent.
+
+        Args:
+            log: a normalized CSV, or a raw request.
+            stack: keeps temporary files for as long as they are needed.
+            methods: what may be sent.
+            loop: begin again at the end.
+            keep: further columns that the schedule needs.
+            skip_idle: seconds; shorten longer gaps of the log to this.
+            in_time: the log's times count: put a result log, which is in order of completion, in order of start.
+            quiet: do not tell of the conversion of injected logs.
+
+        Raises:
+            LogreplayError: a file cannot be read, there is no such hook, or options contradict each other.
+        """
+        from logreplay.replay import hook
+        from logreplay.replay.inject import Mixed
+        from logreplay.replay.order import Drawn, Shuffled
+        from logreplay.replay.plan import Requests
+
+        if in_time and (self.shuffle or self.random):
+            raise click.UsageError("--shuffle and --random take the log's times away; give a rate with --tps")
+        if self.shuffle and self.random:
+            raise click.UsageError("--shuffle sends each request once, --random any of them: choose one")
+        requests = Requests(
+            _source(log),
+            methods,
+            loop=loop,
+            shapes=(*self._filters(), *self._changes()),
+            keep=keep,
+            skip_idle=skip_idle,
+            sorted_within=32_768 if in_time and _by_completion(log) else 0,
+        )
+        stream: Stream = requests
+        if self.shuffle:
+            stream = Shuffled(requests, self.seed)
+        elif self.random:
+            stream = Drawn(requests, self.seed)
+        for place, (path, share) in enumerate(self.inject):
+            other = stack.enter_context(normalized(path, quiet=quiet))
+            among = Requests(_source(other), methods, shapes=self._changes(rewriting=False), keep=keep)
+            later = sum(share for _, share in self.inject[place + 1 :])
+            stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out
+        if self.hook:
+            stream = hook.Hooked(stream, hook.load(self.hook), methods)
+        return stream
+
+    def schedule(self, rate: float, duration: float | None, stream: "Stream") -> "Schedule":
+        """When requests arrive at a rate.
+
+        Raises:
+            LogreplayError: the arrivals are to be those of the log, and it has no times.
+        """
+        from logreplay.replay.arrivals import LogTimes, Poisson
+        from logreplay.replay.schedule import Constant, Limited
+
+        if self.arrivals == "poisson":
+            return Poisson(Constant(rate, duration), self.seed)
+        if self.arrivals == "log":
+            injected = sum(share for _, share in self.inject)
+            return Limited(LogTimes.at_rate(rate * (1 - injected), rate, base(stream)), seconds=duration)
+        return Constant(rate, duration)
+
+    def said(self) -> dict[str, Any]:
+        """What the user said, for the summary: never the value of a header, which may be a secret."""
+        given = {name: getattr(self, name) for name in sorted(_NAMES) if getattr(self, name) != getattr(_NONE, name)}
+        return {
+            name: [shape.name for shape in value] if name == "header" else _plain(value)
+            for name, value in given.items()
+        }
+
+    def _filters(self) -> "Iterator[Shape]":
+        from logreplay.replay.shaping import Excluding, Matching, Sampled
+
+        if self.beginning:
+            yield self.beginning
+        if self.match:
+            yield Matching(self.match)
+        if self.exclude:
+            yield Excluding(self.exclude)
+        if self.status:
+            yield self.status
+        if self.sample is not None and self.sample < 100:
+            yield Sampled(self.sample, self.seed)
+
+    def _changes(self, *, rewriting: bool = True) -> "tuple[Shape, ...]":
+        from logreplay.replay.headers import NO_CACHE, Header, LoggedHeader, LoggedHost
+
+        def logged(name: str, column: str, value: str | None) -> "Iterator[Shape]":
+            if value == "log":
+                yield LoggedHost() if column == "host" else LoggedHeader(name, column)
+            elif value is not None:
+                try:
+                    yield Header(name, value)
+                except ValueError as error:
+                    raise click.UsageError(str(error)) from None
+
+        return (
+            *(self.rewrite if rewriting else ()),
+            *self.param,
+            *logged("Host", "host", self.host),
+            *logged("User-Agent", "agent", self.agent),
+            *logged("Referer", "referer", self.referer),
+            *(NO_CACHE if self.no_cache else ()),
+            *self.header,
+            *((self.body,) if self.body else ()),
+        )
+
+
+_NONE = Shaping()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def base(stream: "Stream") -> "Requests":
+    """The log's own requests, under all that is wrapped around them."""
+    from logreplay.replay.plan import Requests
+
+    inner: Any = stream
+    while not isinstance(inner, Requests):
+        inner = inner.requests
+    return inner
+
+
+def report_left_out(stream: "Stream", *, quiet: bool = False) -> None:
+    """Say what was not sent, and what a hook cost."""
+    from logreplay.replay.hook import Hooked
+
+    if stream.left_out:
+        left_out = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
+        say(f"not sent: {left_out}", quiet=quiet)
+    if isinstance(stream, Hooked):
+        say(f"hook: {stream.calls} calls, {stream.cost * 1e6:.1f} us each", quiet=quiet)
+        if stream.first_error:
+            say(f"hook: the first that failed: {stream.first_error}", quiet=quiet)
+
+
+def _source(log: Path) -> "Any":
+    from logreplay.replay.source import RequestFile, is_request_file
+
+    return RequestFile(log) if is_request_file(log) else log
+
+
+def _by_completion(log: Path) -> bool:
+    """Whether a log is in order of completion: result logs are."""
+    from logreplay.parsers.record import LogreplayError, scan
+
+    try:
+        return "scheduled" in scan(log).collect_schema().names()
+    except LogreplayError:
+        return False
+
+
+_option, _many = click.option, partial(click.option, multiple=True)
+_OPTIONS = (
+    _option("--match", multiple=True, type=Parsed(_pattern), metavar="REGEX", help="Only urls in which it is found."),
+    _option("--exclude", multiple=True, type=Parsed(_pattern), metavar="REGEX", help="No urls in which it is found."),
+    _option("--status", type=Parsed(_status), metavar="2xx,404", help="Only what has these statuses in LOG."),
+    _option("--sample", type=Percentage(), metavar="P%", help="Only these of the clients, each time the same."),
+    _option("--from", "beginning", type=Parsed(_beginning), metavar="ROW|INSTANT", help="Where in LOG to begin."),
+    _option("--shuffle", is_flag=True, help="Each request once, in an order by chance."),
+    _option("--random", is_flag=True, help="Any of the requests each time, by chance."),
+    _option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is by chance."),
+    _option(
+        "--arrivals",
+        type=click.Choice(["even", "poisson", "log"]),
+        default="even",
+        show_default=True,
+        help="How requests fall on a rate: evenly, by chance, or in the log's own bursts.",
+    ),
+    _many("--rewrite", type=Parsed(_rewriting), metavar="s|FROM|TO|", help="Change urls."),
+    _option("--param", multiple=True, type=Parsed(_param), metavar="K=V", help="Set a query parameter."),
+    _many("--header", type=Parsed(_header), metavar="'K: V'", help="Send a header."),
+    _option("--host", metavar="log|NAME", help="Host header; default: the target's."),
+    _option("--agent", metavar="log|TEXT", help="User-Agent header; default: logreplay."),
+    _option("--referer", metavar="log|TEXT", help="Referer header; default: none."),
+    _option("--no-cache", is_flag=True, help="Ask caches on the way to go to the origin."),
+    _option("--body", type=Parsed(_body), metavar="log|size|FILE:COLUMN", help="What POST and the like carry."),
+    _many("--inject", type=Parsed(_injection), metavar="FILE:P%", help="Mix other requests in."),
+    _option("--hook", metavar="MODULE:FUNCTION", help="A Python function that sees each request."),
+)
+_NAMES = frozenset(Shaping.__dataclass_fields__)
+
+
+def shaping_options(command: Command) -> Command:
+    """Give a command the options of shaping; it receives them as one ``shaping``."""
+
+    @wraps(command)
+    def with_shaping(**options: Any) -> Any:
+        shaping = Shaping(**{name: options.pop(name) for name in _NAMES})
+        return command(shaping=shaping, **options)
+
+    for option in reversed(_OPTIONS):
+        with_shaping = option(with_shaping)
+    return with_shaping  # type: ignore[return-value]  # click's options keep what they decorate

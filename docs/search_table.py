@@ -1,0 +1,42 @@
+"""Make the table of docs/search.md: ``python docs/search_table.py [SEEDS]`` (100: about two minutes)."""
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from logreplay.analysis import rehearsal
+from logreplay.analysis.rehearsal import SERVERS, Server, Worth
+from logreplay.analysis.search import Goal
+
+
+def rules(server: Server, seeds: range) -> Iterator[Worth]:
+    """What each rule is worth on a server."""
+    yield from rehearsal.worth_of_climbing(server, seeds)
+    for trial_s in (8.0, 20.0):
+        yield rehearsal.worth(server, seeds, Goal((server.bound,), trial_s=trial_s))
+    yield rehearsal.worth(server, seeds)
+
+
+def line(worth: Worth) -> str:
+    """One row of the table."""
+    low, high = np.quantile(worth.errors, (0.05, 0.95))
+    return (
+        f"| {worth.server} | {worth.rule} | {worth.trials.mean():.1f} | {worth.trials.max():.0f} "
+        f"| {worth.seconds.mean():.0f} | {worth.median * 100:+.1f} % | {low * 100:+.1f} … {high * 100:+.1f} % "
+        f"| {worth.over * 100:.0f} % |\n"
+    )
+
+
+def main() -> None:
+    """Write the table, in Markdown."""
+    seeds = range(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
+    sys.stdout.write("| server | rule | trials | most | seconds | error, median | 5 … 95 % | over by > 2 % |\n")
+    sys.stdout.write("|---|---|--:|--:|--:|--:|--:|--:|\n")
+    for server in SERVERS:
+        for worth in rules(server, seeds):
+            sys.stdout.write(line(worth))
+
+
+if __name__ == "__main__":
+    main()

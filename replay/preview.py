@@ -1,0 +1,54 @@
+"""What a plan would send: its head, its rate over time, what it leaves out. Nothing is sent."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from logreplay.replay.plan import Chunk
+
+_SECOND: Final = 1_000_000_000
+BARS: Final = 24
+
+
+@dataclass(slots=True)
+class Preview:
+    """A plan gone through.
+
+    Attributes:
+        head: its first requests: seconds, method, url.
+        per_second: requests due in each second from 0.
+        requests: how many.
+        last: seconds from the start to the last one.
+    """
+
+    head: list[tuple[float, str, str]] = field(default_factory=list)
+    per_second: list[int] = field(default_factory=list)
+    requests: int = 0
+    last: float = 0.0
+
+    def rates(self, bars: int = BARS) -> list[tuple[int, int, float]]:
+        """The rate over time in at most ``bars`` equal parts: first second, last second, requests per second."""
+        width = max(1, -(-len(self.per_second) // bars))
+        starts = range(0, len(self.per_second), width)
+        parts = [(start, self.per_second[start : start + width]) for start in starts]
+        return [(start, start + len(counts) - 1, sum(counts) / len(counts)) for start, counts in parts]
+
+
+def preview(plan: Iterable[Chunk], head: int = 10) -> Preview:
+    """Go through a plan. One without end never returns."""
+    seen = Preview()
+    for chunk in plan:
+        wanted = chunk.frame.head(head - len(seen.head)) if len(seen.head) < head else None
+        if wanted is not None:
+            due = (chunk.due[: wanted.height] / _SECOND).tolist()
+            seen.head += zip(due, wanted["op"].to_list(), wanted["url"].to_list(), strict=True)
+        if len(chunk.due):
+            counts = np.bincount(chunk.due // _SECOND)
+            seen.per_second += [0] * (len(counts) - len(seen.per_second))
+            for second in np.flatnonzero(counts).tolist():
+                seen.per_second[second] += int(counts[second])
+            seen.requests += len(chunk.due)
+            seen.last = int(chunk.due[-1]) / _SECOND
+    return seen

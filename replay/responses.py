@@ -1,0 +1,67 @@
+"""Response times while a run goes on: what a search looks at each second, beside the result log."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from logreplay.replay.results import Results
+
+Floats = NDArray[np.float64]
+
+
+class Responses:
+    """Results that are kept in mind until they are forgotten, and handed on to the result log.
+
+    Written by the recorder's thread, read by any other.
+    """
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._parts: list[tuple[NDArray[np.int64], Floats, Floats, NDArray[np.bool_]]] = []
+
+    def write(self, rows: pl.DataFrame) -> None:
+        """Append rows (see `logreplay.replay.results.Results`)."""
+        self._results.write(rows)
+        kept = rows.select(
+            "seq",
+            "lag",
+            pl.sum_horizontal("lag", "connect", "latency", "xfertime").alias("response"),
+            ((pl.col("rc") >= 400) & ~((pl.col("rc") < 500) & pl.col("expected_rc").fill_null(0).is_between(400, 499))
+             | (pl.col("error").fill_null("") != "")).alias("failed"),
+        )  # fmt: skip
+        seq, response, lag, failed = (column.to_numpy() for column in kept.select("seq", "response", "lag", "failed"))
+        self._parts.append((seq, response, lag, failed))
+
+    def close(self) -> None:
+        """Finish the result log."""
+        self._results.close()
+
+    def forget(self) -> None:
+        """Begin anew: nothing has ended."""
+        self._parts = []
+
+    def since(self, first: int, count: int) -> "Ended":
+        """Return what is known of requests ``first .. first + count - 1``."""
+        known = Ended(np.full(count, np.inf), np.zeros(count), np.zeros(count, np.bool_))
+        for seq, response, lag, failed in list(self._parts):
+            inside = seq < first + count
+            at = seq[inside] - first
+            known.response[at], known.lag[at], known.failed[at] = response[inside], lag[inside], failed[inside]
+        return known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ended:
+    """What is known of some requests.
+
+    Attributes:
+        response: (n,) seconds from the scheduled instant to the end; inf while a request is under way.
+        lag: (n,) of these, our own; 0 while a request is under way.
+        failed: (n,) no whole answer, or a status that neither is fine nor was in the log.
+    """
+
+    response: Floats
+    lag: Floats
+    failed: NDArray[np.bool_]

@@ -1,0 +1,84 @@
+"""What a notebook works with: pandas tables, and the verdicts of the commands."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+import logreplay.analysis as analysis
+from logreplay.analysis import simulate
+from logreplay.analysis.simulate import Queue
+from logreplay.parsers.record import RESULT_COLUMNS, to_csv
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(1)
+    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 5, rng), Queue(4, 0.016), rng)
+    path = tmp_path_factory.mktemp("run") / "results.csv"
+    path.write_bytes(to_csv(rows, header=True))
+    return path
+
+
+@pytest.fixture(scope="module")
+def loaded(path: Path) -> pd.DataFrame:
+    return analysis.load(path)
+
+
+def test_load_returns_all_rows_and_the_derived_times(loaded: pd.DataFrame) -> None:
+    assert list(loaded.columns) == [*RESULT_COLUMNS, "service", "response", "good"]
+    np.testing.assert_allclose(loaded["response"], loaded["lag"] + loaded["connect"] + loaded["latency"], atol=1e-6)
+    assert loaded["good"].all()
+
+
+def test_a_table_and_its_file_say_the_same(path: Path, loaded: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(analysis.seconds(path), analysis.seconds(loaded))
+    pd.testing.assert_frame_equal(analysis.steps(path.parent), analysis.steps(loaded))
+    assert analysis.saturation(path).sentence == analysis.saturation(loaded).sentence
+
+
+def test_a_part_of_a_run_can_be_analysed(loaded: pd.DataFrame) -> None:
+    table = analysis.seconds(loaded[loaded["url"] == "/cart"])
+    assert table["offered"].sum() == (loaded["url"] == "/cart").sum()
+
+
+def test_the_verdicts(path: Path, loaded: pd.DataFrame) -> None:
+    assert analysis.saturation(loaded).saturation.rate == pytest.approx(250, rel=0.1)
+    assert analysis.compare(path, loaded).sentence.startswith("no difference detected")
+    assert analysis.capacity(path, tps=1000, within=0.2).machines in (4, 5)
+
+
+def test_pictures_are_drawn_on_the_axes_given_and_on_no_other(loaded: pd.DataFrame, path: Path) -> None:
+    ax = Figure().add_subplot()
+    assert analysis.hockey_stick(ax, loaded, slo=0.3) is ax
+    assert ax.get_title(loc="left").startswith("saturation ~")
+    assert analysis.picture(Figure().add_subplot(), path, "heatmap").get_ylabel() == "response time, s"
+    assert len(analysis.overlay(Figure().add_subplot(), {"one": path, "other": loaded}).get_lines()) == 2
+    found = analysis.compare(path, loaded)
+    assert analysis.changes(Figure().add_subplot(), found).get_xlabel().startswith("change of the response time")
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused(loaded: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match=r"^kind must be one of hockeystick, .* got 'pie'$"):
+        analysis.picture(Figure().add_subplot(), loaded, "pie")
+
+
+def test_a_table_that_is_no_result_log_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^results: no column latency, xfertime, rc; pass what"):
+        analysis.seconds(pd.DataFrame({"a": [1]}))
+
+
+def test_a_name_that_is_not_there_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match=r"^module 'logreplay.analysis' has no attribute 'knee'$"):
+        _ = analysis.knee
+
+
+@pytest.mark.parametrize("name", ["load", "seconds", "steps", "saturation", "compare", "capacity"])
+def test_asking_for_a_table_does_not_load_matplotlib(name: str) -> None:
+    code = f"import sys; from logreplay.analysis import {name}; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,137 @@
+"""A run compared with itself, with a slower one, with a faster one, with its log."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from logreplay.analysis import bootstrap, comparison, fidelity, simulate
+from logreplay.analysis.comparison import compare
+
+
+def run(seed: int, *, slower: float = 1.0, rates: list[float] | None = None, seconds: float = 60) -> pl.DataFrame:
+    """One run of the same log: the same arrivals and work, times that differ by chance and by a factor."""
+    arrivals = simulate.sweep(rates or [150], seconds, np.random.default_rng(77))
+    count = len(arrivals.scheduled)
+    work = np.random.default_rng(78).exponential(0.016, count) * np.random.default_rng(seed).lognormal(0, 0.1, count)
+    return simulate.results(arrivals, slower * (simulate.waits(arrivals.scheduled, work, 4) + work))
+
+
+def test_a_run_does_not_differ_from_itself() -> None:
+    same = compare(run(1), run(1))
+    assert same.paired
+    assert same.sentence == "no difference detected (smallest detectable ~2.0%)"
+    assert same.slower_share == 0.5
+    assert same.status_changed[0] == same.bytes_changed[0] == 0
+
+
+def test_all_times_three_percent_up_are_found() -> None:
+    once = run(1)
+    found = compare(once, once.with_columns(pl.col("latency") * 1.03))
+    assert found.sentence.startswith("slower by 3.0%")
+    assert found.by_route["verdict"].to_list() == ["slower"] * 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_runs_that_differ_by_chance_are_not_called_different(seed: int) -> None:
+    assert compare(run(2 * seed), run(2 * seed + 1)).sentence.startswith("no difference detected")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_five_percent_are_found_between_two_runs(seed: int) -> None:
+    assert compare(run(2 * seed), run(2 * seed + 1, slower=1.05)).sentence.startswith("slower by")
+    assert compare(run(2 * seed, slower=1.05), run(2 * seed + 1)).sentence.startswith("faster by")
+
+
+def test_only_steps_that_both_runs_carried_are_compared() -> None:
+    found = compare(run(1, rates=[100, 200, 400], seconds=20), run(2, rates=[100, 200, 400], seconds=20))
+    assert sorted(found.by_step["rate"]) == [100, 200]
+    assert found.notes == ["left out, since not both runs carried them: steps at 400/s"]
+
+
+def test_runs_of_different_logs_are_compared_by_percentiles_and_that_is_said() -> None:
+    other = run(2, slower=2).with_columns(url=pl.lit("/other/") + pl.col("row").cast(pl.String))
+    found = compare(run(1), other)
+    assert not found.paired
+    assert found.sentence.startswith("slower by")
+    assert found.notes == ["the runs do not replay the same requests: compared by percentiles, which sees far less"]
+    assert found.slower_share is None
+
+
+def test_statuses_and_sizes_that_changed_are_counted() -> None:
+    once = run(1)
+    rows = pl.int_range(pl.len())
+    changed = once.with_columns(
+        rc=pl.when(rows % 100 == 0).then(503).otherwise("rc"), bytes=pl.when(rows % 10 == 5).then(5).otherwise("bytes")
+    )
+    found = compare(once, changed)
+    assert found.status_changed[0] == pytest.approx(0.01, abs=0.001)
+    assert found.status_changed[1] < 0.01 < found.status_changed[2]
+    assert found.bytes_changed[0] == pytest.approx(0.1, abs=0.01)
+    assert found.transitions.select("baseline", "candidate").rows() == [("200", "200"), ("200", "503")]
+    assert "1.00% of the requests failed, 0.00% in the baseline" in found.sentence
+
+
+def test_too_little_is_not_compared() -> None:
+    assert compare(run(1, seconds=0.2), run(1, seconds=0.2)).change is None
+
+
+def test_the_interval_of_independent_values_is_as_wide_as_theory_says() -> None:
+    rng = np.random.default_rng(3)
+    at, values = np.arange(20_000) / 100, rng.normal(0, 1, 20_000)
+    bins = bootstrap.edges(values)
+    drawn = bootstrap.resampled(bootstrap.blocks(at, values, bins), bins, [0.5])[:, 0]
+    assert drawn.std() == pytest.approx(np.sqrt(np.pi / 2 / len(values)), rel=0.25)  # of a median
+
+
+def log_of(frame: pl.DataFrame, **changes: pl.Expr) -> pl.DataFrame:
+    """The log a run was made from, with other times."""
+    return frame.sort("seq").select(*comparison_columns()).with_columns(**changes)
+
+
+def comparison_columns() -> tuple[str, ...]:
+    return ("date", "time", "latency", "xfertime", "thinktime", "bytes", "url", "rc", "op")
+
+
+def test_a_replay_like_its_log_is_said_to_be_so() -> None:
+    once = run(1)
+    found = fidelity.against_log(log_of(once, latency=pl.col("latency") * 3), once)
+    assert found.sentence.endswith(
+        "status class as in the log for 100.0%, size for 100.0% of those; "
+        "4 of 4 routes as slow, relative to the others, as in the log"
+    )
+    assert found.gap_distance < 0.01
+
+
+def test_a_route_that_is_slower_than_in_the_log_is_named() -> None:
+    once = run(1)
+    slow = once.with_columns(latency=pl.col("latency") * pl.when(pl.col("url") == "/cart").then(5).otherwise(1))
+    said = fidelity.against_log(log_of(once), slow).sentence
+    assert said.endswith("3 of 4 routes as slow, relative to the others, as in the log; /cart is 5.0x slower")
+
+
+def test_a_change_of_status_is_explained_where_it_is_usual() -> None:
+    once = run(1)
+    found = fidelity.against_log(log_of(once, rc=pl.lit(304)), once)
+    assert found.notes == ["304 → 200: the replay sends no validators (If-Modified-Since)"]
+    assert found.status_changed[0] == 1
+
+
+def test_a_log_without_times_is_compared_by_status_and_size() -> None:
+    once = run(1)
+    assert fidelity.against_log(log_of(once, latency=pl.lit(0.0)), once).sentence.endswith("no times to compare")
+
+
+def test_a_log_is_told_from_a_run() -> None:
+    once = run(1, seconds=1)
+    assert fidelity.is_log(log_of(once))
+    assert not fidelity.is_log(once)
+
+
+def test_the_pairs_of_a_looped_log_are_its_turns() -> None:
+    once = run(1, seconds=20)
+    looped = once.with_columns(row=pl.col("row") % 500, url=pl.lit("/") + (pl.col("row") % 500).cast(pl.String))
+    found = compare(looped, looped.with_columns(pl.col("latency") * 1.1))
+    assert found.paired
+    assert found.change is not None
+    assert found.change.count == pytest.approx(once.height, abs=2)  # a time of 0 has no ratio
+    assert comparison.rows(looped)["turn"].max() == (once.height - 1) // 500

@@ -1,0 +1,81 @@
+"""How many machines follow from a step table."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from logreplay.analysis.machines import Capacity, capacity
+
+
+def table(*rows: tuple[float, float, str], seconds: float = 60, scheduled: int = 5000) -> pl.DataFrame:
+    """Steps of (rate, p90, verdict)."""
+    return pl.DataFrame(
+        [
+            {"rate": rate, "p90": p90, "verdict": verdict, "duration": seconds, "scheduled": scheduled}
+            for rate, p90, verdict in rows
+        ],
+        schema_overrides={"rate": pl.Float64, "p90": pl.Float64},
+    )
+
+
+BRACKET = table((30, 0.1, "stable"), (38, 0.2, "stable"), (42, 0.4, "stable"), (50, 2.0, "overloaded"))
+
+
+def ask(steps: pl.DataFrame, **more: Any) -> Capacity:
+    return capacity(steps, **{"tps": 200, "within": 0.3, **more})
+
+
+def test_both_ends_of_the_bracket_are_said() -> None:
+    found = ask(BRACKET)
+    assert (found.machines, found.machines_at_best) == (6, 5)
+    assert found.sentence == (
+        "6 machines for 200/s with p90 within 300 ms, no headroom: one carries 38/s, not 42/s; 5 if the upper end holds"
+    )
+
+
+def test_headroom_is_kept_free_on_each_machine() -> None:
+    assert ask(BRACKET, headroom=0.2).machines == 7
+
+
+def test_what_is_read_off_short_steps_is_marked() -> None:
+    found = ask(table((40, 0.2, "stable"), (50, 0.5, "stable"), seconds=10))
+    assert found.machines == 5
+    assert found.sentence.startswith("~5 machines")
+
+
+def test_a_growing_backlog_fails_though_the_percentile_is_still_within() -> None:
+    assert ask(table((30, 0.1, "stable"), (38, 0.2, "overloaded"))).low == 30
+
+
+def test_a_step_above_a_failed_one_does_not_count() -> None:
+    assert ask(table((30, 0.1, "stable"), (38, 0.5, "stable"), (42, 0.2, "stable"))).low == 30
+
+
+def test_steps_limited_by_the_replay_machine_are_left_out() -> None:
+    found = ask(table((30, 0.1, "stable"), (38, 9.0, "generator-limited")))
+    assert found.high is None
+    assert "sweep higher" in found.sentence
+
+
+def test_a_bound_that_was_never_kept_has_no_answer() -> None:
+    found = ask(table((30, 0.4, "stable"), (38, 0.5, "stable")))
+    assert found.machines is None
+    assert found.sentence == "p90 within 300 ms is not kept even at 30/s: sweep lower"
+
+
+def test_too_few_requests_prove_nothing() -> None:
+    assert ask(table((30, 0.1, "stable"), scheduled=20)).sentence == (
+        "no valid step with the 36 requests that p90 needs: use longer steps"
+    )
+
+
+def test_infinite_percentiles_fail() -> None:
+    assert ask(table((30, 0.1, "stable"), (38, float("inf"), "errors"))).low == 30
+
+
+def test_nonsense_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^percentile must be one of p50, p90, p95, p99, p999, got 'p42'$"):
+        ask(BRACKET, percentile="p42")
+    with pytest.raises(ValueError, match=r"^tps and within must be above 0"):
+        ask(BRACKET, tps=0)

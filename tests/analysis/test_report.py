@@ -1,0 +1,110 @@
+"""The report is one file without network, and nothing in a log becomes markup."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from logreplay.analysis import report, simulate
+from logreplay.analysis.folder import analyse
+from logreplay.analysis.summary import About
+
+HOSTILE = (
+    "/<script>alert(1)</script>",
+    "/\"onmouseover='alert(2)'",
+    "/{{7*7}}{%25}",
+    "/a\x1b[31m\x00\u202e",
+    "/" + "x" * 5000,
+    "/$\\frac{1}{0}$",
+)
+
+
+class Elements(HTMLParser):
+    """Collects the names of the elements and all their attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += attrs
+
+
+def page(frame: pl.DataFrame, about: About | None = None) -> str:
+    return report.html(analyse(frame, about))
+
+
+@pytest.fixture(scope="module")
+def sweep() -> pl.DataFrame:
+    rng = np.random.default_rng(1)
+    arrivals = simulate.sweep(range(50, 401, 50), 4, rng)
+    service = rng.exponential(0.016, len(arrivals.scheduled))
+    return simulate.results(arrivals, simulate.waits(arrivals.scheduled, service, 4) + service, urls=HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def text(sweep: pl.DataFrame) -> str:
+    finding = {"code": "x", "severity": 'warning" onload="', "text": "<img src=x onerror=alert(3)>"}
+    return page(sweep, About("<b>log</b>", "http://t/<i>", {"<u>": "</script><script>"}, [finding]))
+
+
+def test_the_verdict_is_the_heading(text: str) -> None:
+    assert re.search(r"<h1>Saturation ~2\d\d/s", text)
+
+
+def test_nothing_of_the_log_becomes_an_element(text: str) -> None:
+    elements = Elements()
+    elements.feed(text)
+    assert not {"script", "b", "i", "u"} & {name for name in elements.names if name != "b"}
+    assert elements.names.count("b") == text.count("<figcaption>")
+    assert not [name for name, _ in elements.attributes if name.startswith("on")]
+    assert "49" not in re.findall(r"/(\d+)\{", text)
+
+
+def test_nothing_is_fetched(text: str) -> None:
+    elements = Elements()
+    elements.feed(text)
+    places = [value for name, value in elements.attributes if name in ("src", "href", "xlink:href", "action") and value]
+    assert all(place.startswith(("#", "data:")) for place in places)
+    assert "@import" not in text
+    assert "url(http" not in text
+
+
+def test_all_that_was_asked_for_is_in_it(text: str) -> None:
+    for part in ("Steps", "Times", "Answers and errors by kind", "Routes", "Slowest requests", "How it was made"):
+        assert f"<h2>{part}</h2>" in text
+    assert text.count("<svg") == 6
+
+
+def test_a_steady_run_has_no_steps(sweep: pl.DataFrame) -> None:
+    text = page(sweep.filter(pl.col("step") == 0))
+    assert "<h2>Steps</h2>" not in text
+    assert text.count("<svg") == 4
+
+
+def test_a_run_without_any_answer_still_makes_a_page(sweep: pl.DataFrame) -> None:
+    refused = sweep.head(50).with_columns(rc=pl.lit(0), error=pl.lit("refused"), latency=pl.lit(0.0))
+    assert "refused" in page(refused)
+
+
+def test_one_request_makes_a_page(sweep: pl.DataFrame) -> None:
+    assert "<h1>" in page(sweep.head(1))
+
+
+def test_a_per_second_table_makes_a_page(sweep: pl.DataFrame, tmp_path: Path) -> None:
+    rows = "".join(f"2018-01-17 10:40:{second:02} 0.01 0.001 0 100 {second + 9} 0\n" for second in range(60))
+    (tmp_path / "cooked.csv").write_text(rows)
+    text = report.html(analyse(tmp_path / "cooked.csv"))
+    assert "a per-second table has only means" in text
+    assert text.count("<svg") == 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_the_same_data_give_the_same_page(sweep: pl.DataFrame, count: int) -> None:
+    frame = sweep.filter(pl.col("step") <= count)
+    assert page(frame) == page(frame)

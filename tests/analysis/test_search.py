@@ -1,0 +1,232 @@
+"""The search decides from what it is told, and from nothing else."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logreplay.analysis.bounds import Bound, Evidence
+from logreplay.analysis.rehearsal import MM4, make
+from logreplay.analysis.search import Answer, Goal, Outcome, Search, Trial
+from logreplay.analysis.search_report import sentence, slo, trial_line, weaknesses
+
+P99 = Bound("p99", 0.3)
+
+
+def seen(trial: Trial, late: float, *, bounds: int = 1) -> Evidence:
+    """Evidence of a trial in which the same share of each second was late, and nothing piled up."""
+    counts = np.full(int(trial.judged_s), round(trial.rate), np.int64)
+    in_flight = np.full(int(trial.seconds), 3, np.int64)
+    return Evidence(counts, np.tile(counts * late, (bounds, 1)), in_flight)
+
+
+def told(trial: Trial, late: float, *, void: str = "", cut: str = "", bounds: int = 1) -> Outcome:
+    return Outcome(seen(trial, late, bounds=bounds), trial.seconds, void=void, cut=cut)
+
+
+def against(wall: float, goal: Goal, *, limited: float = math.inf) -> Search:
+    """Search a target that keeps the bound up to the wall, from a machine that can send up to its limit."""
+    search = Search(goal)
+    while isinstance(search.next, Trial):
+        trial = search.next
+        void = "sent late" if trial.rate > limited else ""
+        search.tell(told(trial, 0.0 if trial.rate <= wall else 0.5, void=void))
+    return search
+
+
+def answer(search: Search) -> Answer:
+    assert isinstance(search.next, Answer)
+    return search.next
+
+
+def phases(search: Search) -> str:
+    return "".join(judged.trial.phase[0] for judged in search.judged)
+
+
+def test_it_calibrates_ramps_bisects_and_confirms() -> None:
+    search = against(225, Goal((P99,), start=50))
+    assert [judged.trial.rate for judged in search.judged[:5]] == [50, 80, 128, 204.8, 327.6]
+    assert phases(search) == "crrrr" + "bbbb" + "cc"
+    found = answer(search)
+    assert found.why == "found"
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= 225 < found.high <= found.low * 1.05
+    assert found.confirmations == 2
+    assert found.planning == found.low / 1.03
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    wall=st.floats(10, 5000), start=st.floats(1, 400), precision=st.sampled_from([0.01, 0.05, 0.2]),
+    limited=st.sampled_from([math.inf, 100.0, 600.0]),
+)  # fmt: skip
+def test_the_bracket_holds_the_truth_and_no_rate_is_far_above_one_that_passed(
+    wall: float, start: float, precision: float, limited: float
+) -> None:
+    search = against(wall, Goal((P99,), start=start, precision=precision, trials=60), limited=limited)
+    found, passed = answer(search), start
+    for judged in search.judged:
+        assert judged.trial.rate <= 1.6 * passed
+        if judged.verdict == "pass":
+            passed = max(passed, judged.trial.rate)
+    assert found.high is not None
+    assert found.high > min(wall, limited)
+    if found.low is None:
+        assert found.high <= start
+    else:
+        assert found.low <= min(wall, limited)
+        assert found.high <= found.low * (1 + precision) * 1.001
+        assert found.why == ("at-least" if limited < wall else "found")
+
+
+@given(st.data())
+def test_whatever_it_is_told_it_ends_and_counts_its_trials(data: st.DataObject) -> None:
+    search = Search(Goal((P99,), start=20, trials=14, budget_s=900))
+    while isinstance(search.next, Trial):
+        trial = search.next
+        late = data.draw(st.sampled_from([0.0, 0.009, 0.011, 0.5]))
+        void = data.draw(st.sampled_from(["", "", "sent late"]))
+        search.tell(told(trial, late, void=void))
+    assert search.trials <= 14
+    assert search.elapsed <= 900
+    found = answer(search)
+    if found.low is not None and found.high is not None:
+        assert found.low < found.high
+    assert sentence(search, 1000)
+    assert slo(search, 1000)["trials"][-1]["number"] == len(search.judged)
+    assert all(trial_line(judged) for judged in search.judged)
+    weaknesses(search)
+
+
+def test_a_confirmation_is_judged_on_all_requests_at_that_rate() -> None:
+    search = against_until_confirmation()
+    trial = search.next
+    assert isinstance(trial, Trial)
+    search.tell(told(trial, 0.014))  # late a little too often, but 0.5 % twice: pooled it is kept
+    assert isinstance(search.next, Trial)
+    search.tell(told(search.next, 0.005))
+    assert answer(search).low == trial.rate
+    assert answer(search).findings[0].cost == pytest.approx((0.0 + 0.014 + 0.005) / 3, rel=0.01)
+
+
+def test_a_rate_that_is_not_confirmed_becomes_the_upper_end_and_the_next_lower_one_is_tried() -> None:
+    search = against_until_confirmation()
+    trial = search.next
+    assert isinstance(trial, Trial)
+    search.tell(told(trial, 0.2))
+    lower = search.next
+    assert isinstance(lower, Trial)
+    assert lower.rate == pytest.approx(trial.rate / 1.05, rel=1e-3)
+    search.tell(told(lower, 0.0))
+    found = answer(search)
+    assert (found.low, found.high, found.confirmations) == (lower.rate, trial.rate, 1)
+
+
+def against_until_confirmation() -> Search:
+    search = Search(Goal((P99,), start=50))
+    while isinstance(search.next, Trial) and search.next.phase != "confirm":
+        search.tell(told(search.next, 0.0 if search.next.rate <= 225 else 0.5))
+    return search
+
+
+def test_a_void_trial_is_made_again_and_never_counts() -> None:
+    search = Search(Goal((P99,), start=50))
+    first = search.next
+    assert isinstance(first, Trial)
+    search.tell(told(first, 0.5, void="sent late"))
+    again = search.next
+    assert isinstance(again, Trial)
+    assert (again.rate, again.phase) == (first.rate, first.phase)
+    assert search.trials == 0
+    assert search.judged[0].verdict == "void"
+
+
+def test_a_few_late_requests_in_a_short_trial_do_not_end_the_ramp() -> None:
+    search = Search(Goal((P99,), start=10))
+    trial = search.next
+    assert isinstance(trial, Trial)
+    search.tell(told(trial, 0.02))
+    longer = search.next
+    assert isinstance(longer, Trial)
+    assert (longer.rate, longer.judged_s) == (10, 60)
+    search.tell(told(longer, 0.0))
+    assert search.low == 10
+    assert search.high is None
+
+
+def test_all_bounds_must_hold() -> None:
+    search = Search(Goal((P99, Bound("errors", 0.01)), start=50))
+    trial = search.next
+    assert isinstance(trial, Trial)
+    evidence = seen(trial, 0.0, bounds=2)
+    evidence.costs[1] += 30
+    search.tell(Outcome(evidence, trial.seconds))
+    assert search.judged[0].verdict == "fail"
+
+
+def test_with_little_time_it_confirms_a_wide_bracket_rather_than_narrow_one_that_is_not() -> None:
+    search = against(225, Goal((P99,), start=50, budget_s=260))
+    found = answer(search)
+    assert found.why == "found"
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high / found.low > 1.05
+    assert [each["code"] for each in weaknesses(search)] == ["wide_bracket"]
+
+
+@pytest.mark.parametrize(
+    ("goal", "wall", "limited", "text"),
+    [
+        (Goal((P99,), start=50), 40, 1e9, "p99 <= 300 ms does not hold even at 50/s"),
+        (Goal((P99,), start=50), 400, 30,
+         "this machine could not send even 50/s on time: nothing is known of the target"),
+        (Goal((P99,), start=50, highest=100), 400, 1e9,
+         "at least 100/s keeps p99 <= 300 ms: confirmed by 2 fresh trials (12,000 requests, 0 % over 300 ms); "
+         "no higher rate was allowed. Plan with 97.09/s: 200/s need 3 such machines"),
+        (Goal((P99,), start=50, trials=3), 400, 1e9, "not finished: 128/s passed and was not confirmed; "
+         "no higher rate was tried"),
+        (Goal((Bound("p999", 0.3),), start=50, trial_s=8), 60, 1e9,
+         "not proven: p99.9 <= 300 ms needs 3,688 requests, and only 1,440 were judged at 59.63/s; use longer trials"),
+    ],
+)  # fmt: skip
+def test_it_says_why_there_is_no_answer_or_only_half_of_one(goal: Goal, wall: float, limited: float, text: str) -> None:
+    assert sentence(against(wall, goal, limited=limited), 200) == text
+
+
+def test_it_says_where_this_machine_was_the_limit() -> None:
+    text = sentence(against(1e9, Goal((P99,), start=50), limited=300))
+    assert text.startswith("at least 299.8/s keeps")
+    assert "this machine could not send 308.8/s on time. Plan with" in text
+
+
+def test_short_trials_and_loose_bounds_are_named_as_weak() -> None:
+    search = against(225, Goal((Bound("p99", 5.0),), start=50, trial_s=8))
+    assert answer(search).why == "found"
+    assert {each["code"] for each in weaknesses(search)} == {"short_trials", "loose_bound"}
+
+
+def test_a_target_that_slows_down_meanwhile_is_noticed() -> None:
+    rng = np.random.default_rng(0)
+    slower = replace(MM4, queue=replace(MM4.queue, service_s=0.016 / 0.7))
+    search = Search(Goal((MM4.bound,), start=50))
+    while isinstance(search.next, Trial):
+        search.tell(make(MM4 if search.next.phase != "confirm" else slower, search, rng))
+    assert answer(search).why == "drifted"
+    assert sentence(search).startswith("no answer: the target changed during the search: ")
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, math.inf, math.nan])
+def test_a_bound_that_makes_no_sense_is_refused(limit: float) -> None:
+    with pytest.raises(ValueError, match=r"^the bound of p99 must be above 0 s, got "):
+        Bound("p99", limit)
+
+
+def test_a_goal_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^a search needs a bound, such as p99 <= 300 ms$"):
+        Goal(())
+    with pytest.raises(ValueError, match=r"^the highest rate, 10/s, is below the lowest, 50/s$"):
+        Goal((P99,), start=50, highest=10)

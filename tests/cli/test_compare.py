@@ -1,0 +1,111 @@
+"""``logreplay compare``, ``capacity`` and ``plot`` on result logs."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click import UsageError
+from click.testing import CliRunner, Result
+
+from logreplay.analysis import simulate
+from logreplay.cli.exit_codes import Exit
+from logreplay.cli.main import cli
+from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, to_csv
+
+HOSTILE = ("/a", "/b\x1b[31m", "/<script>", "/$x^$", "/c?d=1")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``once.csv``, ``slower.csv`` (5 % up), and ``log.csv``, the log they were made from."""
+    folder = tmp_path_factory.mktemp("runs")
+    arrivals = simulate.sweep([50, 100, 150, 200, 300], 8, np.random.default_rng(1))
+    work = np.random.default_rng(2).exponential(0.016, len(arrivals.scheduled))
+    once = simulate.results(arrivals, simulate.waits(arrivals.scheduled, work, 4) + work, urls=HOSTILE)
+    (folder / "once.csv").write_bytes(to_csv(once, header=True))
+    (folder / "slower.csv").write_bytes(to_csv(once.with_columns(pl.col("latency") * 1.05), header=True))
+    (folder / "log.csv").write_bytes(to_csv(once.sort("seq").select(CORE_COLUMNS), header=True))
+    return folder
+
+
+def logreplay(*arguments: object) -> Result:
+    """Run a command; its exit code is its return value, as in `logreplay.cli.main.run`."""
+    done = CliRunner().invoke(cli, [str(argument) for argument in arguments], standalone_mode=False)
+    if isinstance(done.return_value, int):
+        done.exit_code = done.return_value
+    return done
+
+
+def test_a_run_compared_with_itself_exits_with_0(folder: Path) -> None:
+    done = logreplay("compare", folder / "once.csv", folder / "once.csv", "--fail-above", "5%")
+    assert done.exit_code == Exit.OK
+    assert done.stdout.startswith("no difference detected (smallest detectable ~2.0%)\n")
+
+
+@pytest.mark.parametrize(("bound", "code"), [("3%", Exit.CONDITION), ("10%", Exit.OK)])
+def test_a_slower_run_exits_with_4_only_above_the_bound(folder: Path, bound: str, code: Exit) -> None:
+    done = logreplay("compare", folder / "once.csv", folder / "slower.csv", "--fail-above", bound)
+    assert done.exit_code == code
+    assert done.stdout.startswith("slower by 5.0%")
+
+
+def test_no_url_can_steer_the_terminal(folder: Path) -> None:
+    assert "\x1b" not in logreplay("compare", folder / "once.csv", folder / "slower.csv").stdout
+
+
+def test_the_comparison_as_json_holds_its_tables(folder: Path) -> None:
+    found = json.loads(logreplay("compare", folder / "once.csv", folder / "slower.csv", "--json").stdout)
+    assert found["change"]["ratio"] == pytest.approx(1.05)
+    assert {row["route"] for row in found["by_route"]} >= {"/a", "/c?d={}"}
+
+
+def test_a_log_is_compared_by_shape(folder: Path) -> None:
+    done = logreplay("compare", folder / "log.csv", folder / "once.csv")
+    assert done.exit_code == Exit.OK
+    assert "status class as in the log for 100.0%" in done.stdout
+
+
+def test_the_changes_can_be_drawn(folder: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "changes.svg"
+    assert logreplay("compare", folder / "once.csv", folder / "slower.csv", "-o", picture).exit_code == Exit.OK
+    assert picture.read_text().startswith("<?xml")
+    again = logreplay("compare", folder / "once.csv", folder / "slower.csv", "-o", picture)
+    assert isinstance(again.exception, LogreplayError)
+
+
+def test_capacity_says_how_many(folder: Path) -> None:
+    done = logreplay("capacity", folder / "once.csv", "--tps", 1000, "--within", "200ms", "--headroom", "20%")
+    assert done.exit_code == Exit.OK
+    assert done.stdout.startswith(
+        "~7 machines for 1000/s with p90 within 200 ms, 20% of each kept free: one carries ~200/s"
+    )
+
+
+def test_capacity_that_cannot_be_had_exits_with_4(folder: Path) -> None:
+    done = logreplay("capacity", folder / "once.csv", "--tps", 1000, "--within", "1ms")
+    assert done.exit_code == Exit.CONDITION
+    assert done.stdout == "p90 within 1 ms is not kept even at 50/s: sweep lower\n"
+
+
+@pytest.mark.parametrize("kind", ["hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline"])
+def test_each_picture_is_drawn(folder: Path, tmp_path: Path, kind: str) -> None:
+    picture = tmp_path / f"{kind}.png"
+    done = logreplay("plot", folder / "once.csv", "--kind", kind, "-o", picture)
+    assert done.exit_code == Exit.OK, done.exception
+    assert done.stderr == f"{picture}\n"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_several_runs_are_laid_over_each_other(folder: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "both.svg"
+    done = logreplay("plot", folder / "once.csv", folder / "slower.csv", "-o", picture, "--within", "100ms", "-q")
+    assert done.exit_code == Exit.OK
+    assert "<svg" in picture.read_text()
+
+
+def test_a_picture_has_a_known_ending(folder: Path, tmp_path: Path) -> None:
+    done = logreplay("plot", folder / "once.csv", "-o", tmp_path / "picture.gif")
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.format_message().endswith("picture.gif: a picture is .png or .svg")

@@ -1,0 +1,61 @@
+"""Each built-in format carries its specification and lines that it must fit, and is found by these lines."""
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from logreplay.parsers.detect import detect
+from logreplay.parsers.formats import FORMATS
+from logreplay.parsers.layouts import Format, TextLayout
+from logreplay.parsers.rows import parse
+
+NEVER = r"^(?P<url>[^\x00-\x{10FFFF}])$"
+
+by_name = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+
+
+@by_name
+def test_a_format_names_its_specification_and_has_samples(format: Format) -> None:
+    assert format.source.startswith("https://")
+    assert format.samples
+    assert format.server != "unknown"
+
+
+@by_name
+def test_samples_fit_their_format(format: Format) -> None:
+    parsed = parse(pl.Series(format.samples), [format])
+    assert [refusal for refusal in parsed.refusals if refusal.kind == "rejected"] == []
+    assert parsed.rows.height + len(parsed.refusals) == len(format.samples)
+    assert parsed.rows.height > 0
+
+
+@pytest.mark.parametrize(
+    "format", [format for format in FORMATS if isinstance(format.layout, TextLayout)], ids=lambda format: format.name
+)
+def test_the_fast_and_the_careful_path_read_the_same(format: Format) -> None:
+    lines = pl.Series(format.samples)
+    clean = lines.filter(format.layout.split(lines).select(pl.any_horizontal(pl.all().is_not_null())).to_series())
+    assert len(clean) or format.name in ("nginx-timed-kv", "nginx-ingress", "nginx-main", "bitbucket")
+    fast = parse(clean, [format], tiers=0).rows
+    assert isinstance(format.layout, TextLayout)
+    slow = parse(clean, [replace(format, layout=replace(format.layout, fast=NEVER))]).rows
+    shown = [name for name in fast.columns if name not in ("time", "line")]
+    assert fast.height == len(clean)
+    assert_frame_equal(slow.select(shown), fast.select(shown))
+
+
+@by_name
+def test_samples_are_recognized(format: Format) -> None:
+    samples = "\n".join(format.samples).encode()
+    reading = detect([samples], "log")
+    expected = parse(pl.Series(format.samples), [format]).rows
+    found = reading.parse(pl.Series(format.samples), reading.formats, "").rows
+    for name in ("us", "back", "url", "op", "rc", "latency", "bytes"):
+        assert found[name].to_list() == expected[name].to_list(), name
+
+
+def test_names_are_unique() -> None:
+    names = [format.name for format in FORMATS]
+    assert len(names) == len(set(names))

@@ -1,0 +1,141 @@
+"""Whatever stands in a log: no exception, and every line is accounted for."""
+
+import random
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from logreplay.parsers import json_lines, ltsv
+from logreplay.parsers.convert import convert
+from logreplay.parsers.detect import detect
+from logreplay.parsers.formats import FORMATS
+from logreplay.parsers.layouts import Format
+from logreplay.parsers.reader import text_lines
+from logreplay.parsers.record import LogreplayError, scan
+from logreplay.parsers.rows import parse
+
+JSON = r'{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"bytes":17,"request_time":0.001}'
+LTSV = "time:2026-11-20T18:58:56+01:00\treq:GET /a HTTP/1.1\tstatus:200\tsize:17\treqtime:0.001\tua:x"
+
+
+SALT = (b'"', b"\\", b"\\x", b"\0", b"\xff", b"[", b"] [", b" ", b"\n", b"-", b"{", b"9" * 30)
+
+
+def formats() -> list[Format]:
+    found = [*FORMATS, json_lines.from_sample([JSON]), ltsv.from_sample([LTSV])]
+    return [format for format in found if format is not None]
+
+
+def samples(format: Format) -> tuple[str, ...]:
+    return format.samples or {"json": (JSON,), "ltsv": (LTSV,)}[format.name]
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> tuple[Format, bytes]:
+    """Lines of a format with some bytes changed, taken away, doubled or put in."""
+    format = draw(st.sampled_from(formats()))
+    data = bytearray("\n".join(samples(format) * 2).encode())
+    for _ in range(draw(st.integers(0, 8))):
+        place = draw(st.integers(0, len(data)))
+        match draw(st.integers(0, 3)):
+            case 0 if place < len(data):
+                data[place] = draw(st.integers(0, 255))
+            case 1:
+                del data[place : place + draw(st.integers(1, 20))]
+            case 2:
+                data[place:place] = draw(
+                    st.sampled_from([b'"', b"\\", b"\\x", b"\0", b"\xff", b"[", b"] [", b" ", b"\n", b"-"])
+                )
+            case _:
+                data[place:place] = data[max(0, place - 5) : place]
+    return format, bytes(data)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(mutated())
+def test_mutated_lines_never_raise_and_are_all_accounted_for(case: tuple[Format, bytes]) -> None:
+    format, data = case
+    lines = text_lines(data) if data else pl.Series([], dtype=pl.String)
+    parsed = parse(lines, [format], "Europe/Berlin")
+    assert len(lines) == parsed.rows.height + len(parsed.refusals) + parsed.blank
+    for name in ("us", "url", "op", "rc", "bytes", "latency", "xfertime"):
+        assert parsed.rows[name].null_count() == 0
+    assert all(0x20 < ord(c) < 0x7F and c != '"' for url in parsed.rows["url"] for c in url)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(mutated())
+def test_a_conversion_of_mutated_lines_keeps_every_line_somewhere(case: tuple[Format, bytes]) -> None:
+    format, data = case
+    with TemporaryDirectory() as folder:
+        log, out = Path(folder) / "access.log", Path(folder) / "out.csv"
+        log.write_bytes("\n".join(samples(format) * 5).encode() + b"\n" + data)
+        report = convert([log], out)
+        raw = log.read_bytes().split(b"\n")
+        assert report.lines == len(raw) - (raw[-1] == b"")
+        assert scan(out).collect().height == report.converted
+        kept = out.with_suffix(".rejects").read_bytes().split(b"\n")[:-1] if report.rejects else []
+        assert len(kept) == report.rejected + report.unreplayable
+        assert {line.partition(b"\t")[2] for line in kept} <= set(raw)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.binary(min_size=1, max_size=60), min_size=1))
+def test_random_bytes_are_no_log_and_that_is_said(lines: list[bytes]) -> None:
+    data = b"".join(b"~" + line.replace(b"\n", b"") + b"\n" for line in lines)
+    with pytest.raises(LogreplayError, match=r"^noise: not an access log, or in an unknown format: 0% of"):
+        detect([data], "noise")
+
+
+def log_with_garbage(path: Path, lines: int) -> Counter[str]:
+    """Write a log of which one line in a hundred is bad in one of five ways; return how many of each kind."""
+    rng = random.Random(7)
+    line = '10.0.0.7 - - [20/Nov/2026:{clock} +0000] "{request}" {rest}\n'
+    counts: Counter[str] = Counter()
+    with open(path, "wb") as out:
+        for number in range(lines):
+            clock = f"{number // 36000 % 24:02}:{number // 600 % 60:02}:{number // 10 % 60:02}"
+            kind = rng.choice(("garbage", "tls", "blank", "time", "cut")) if rng.random() < 0.01 else "good"
+            counts[kind] += 1
+            good = line.format(clock=clock, request=f"GET /{number} HTTP/1.1", rest='200 17 "-" "x" 0.010')
+            match kind:
+                case "good":
+                    out.write(good.encode())
+                case "garbage":
+                    out.write(rng.randbytes(40).replace(b"\n", b"") + b"#\n")
+                case "tls":
+                    out.write(good.replace(f"GET /{number} HTTP/1.1", r"\x16\x03\x01").encode())
+                case "blank":
+                    out.write(b"\r\n")
+                case "time":
+                    out.write(good.replace("20/Nov", "31/Feb").encode())
+                case "cut":
+                    out.write(good[: rng.randrange(20, 60)].encode() + b"\n")
+    return counts
+
+
+def check_garbage(tmp_path: Path, lines: int) -> None:
+    counts = log_with_garbage(tmp_path / "access.log", lines)
+    report = convert([tmp_path / "access.log"], tmp_path / "out.csv")
+    assert report.lines == lines
+    assert report.converted == counts["good"]
+    assert report.unreplayable == counts["tls"]
+    assert report.blank == counts["blank"]
+    assert report.rejected == counts["garbage"] + counts["time"] + counts["cut"]
+    assert report.reasons["rejected: time stamp"] == counts["time"]
+    frame = scan(tmp_path / "out.csv").select("url").collect()
+    assert frame["url"].n_unique() == counts["good"]
+
+
+def test_one_bad_line_in_a_hundred_is_counted_exactly(tmp_path: Path) -> None:
+    check_garbage(tmp_path, 50_000)
+
+
+@pytest.mark.slow
+def test_one_bad_line_in_a_hundred_of_a_million_is_counted_exactly(tmp_path: Path) -> None:
+    check_garbage(tmp_path, 1_000_000)

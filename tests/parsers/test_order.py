@@ -1,0 +1,51 @@
+"""Rows come out in order of start, in bounded memory, none lost, equal ones in the order in which they came."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.parsers import order
+from logreplay.parsers.clock import columns
+from logreplay.parsers.order import Sorter
+
+
+def encode(rows: pl.DataFrame) -> bytes:
+    date, time = columns(rows["start"])
+    return pl.DataFrame([date, time, rows["n"]]).write_csv(include_header=False).encode()
+
+
+def sorted_by(starts: list[int], chunk: int, buffer: int, merge: int = 1 << 20) -> list[int]:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order, "MERGE", merge)
+        path = Path(folder) / "out.csv"
+        sorter = Sorter(path, b"date,time,n\n", encode, buffer)
+        rows = pl.DataFrame({"start": starts, "n": range(len(starts))}, schema={"start": pl.Int64, "n": pl.Int64})
+        for begin in range(0, len(starts), chunk):
+            sorter.add(rows.slice(begin, chunk))
+        sorter.close()
+        assert [item.name for item in Path(folder).iterdir()] == ["out.csv"]
+        header, *lines = path.read_text().splitlines()
+        assert header == "date,time,n"
+        return [int(line.rsplit(",", 1)[1]) for line in lines]
+
+
+@given(st.lists(st.integers(0, 50)), st.integers(1, 9), st.integers(1, 20))
+def test_any_order_in_one_order_out(starts: list[int], chunk: int, buffer: int) -> None:
+    assert sorted_by(starts, chunk, buffer) == sorted(range(len(starts)), key=starts.__getitem__)
+
+
+def test_runs_larger_than_what_is_read_at_once_are_merged() -> None:
+    starts = [(n * 7919) % 20_011 for n in range(20_000)]
+    assert sorted_by(starts, 100, 1000, merge=1) == sorted(range(len(starts)), key=starts.__getitem__)
+
+
+def test_nothing_is_left_behind_when_it_is_given_up(tmp_path: Path) -> None:
+    sorter = Sorter(tmp_path / "out.csv", b"h\n", encode, 2)
+    for start in (5, 6, 7, 8, 1, 2, 3, 0):
+        sorter.add(pl.DataFrame({"start": [start], "n": [0]}))
+    sorter.discard()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,115 @@
+"""Files become blocks of whole lines, whatever they are packed in and however long the lines are."""
+
+import bz2
+import gzip
+import lzma
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.parsers.reader import Source, text_lines
+from logreplay.parsers.record import LogreplayError
+
+TEXT = b"".join(b"line %d \xe9\n" % number for number in range(5000))
+
+PACKED = {
+    "plain": TEXT,
+    "gzip": gzip.compress(TEXT),
+    "gzip of several members": gzip.compress(TEXT[:9000]) + gzip.compress(TEXT[9000:]),
+    "bzip2": bz2.compress(TEXT),
+    "bzip2 of several streams": bz2.compress(TEXT[:9000]) + bz2.compress(TEXT[9000:]),
+    "xz": lzma.compress(TEXT),
+    "zstd": zstandard.compress(TEXT),
+    "zstd of several frames": zstandard.compress(TEXT[:9000]) + zstandard.compress(TEXT[9000:]),
+}
+
+
+@pytest.mark.parametrize("packing", PACKED)
+def test_content_tells_the_compression(packing: str, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(PACKED[packing])
+    source = Source(path)
+    source.sample()
+    assert b"".join(block.data for block in source.blocks(1000)) == TEXT
+    assert not source.truncated
+    source.close()
+
+
+@pytest.mark.parametrize("packing", [name for name in PACKED if name != "plain"])
+def test_of_cut_data_all_that_can_be_read_is_kept(packing: str, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(PACKED[packing][:-20])
+    source = Source(path)
+    found = b"".join(block.data for block in source.blocks())
+    assert TEXT.startswith(found)
+    assert source.truncated
+    source.close()
+
+
+@given(st.lists(st.binary(max_size=30).map(lambda b: b.replace(b"\n", b""))), st.booleans(), st.integers(1, 40))
+def test_lines_and_their_numbers_do_not_depend_on_the_size_of_blocks(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], closed: bool, size: int
+) -> None:
+    path = tmp_path_factory.mktemp("reader") / "log"
+    data = b"\n".join(lines) + (b"\n" if closed and lines else b"")
+    path.write_bytes(b"x\n" + data)  # not to be taken for a mark or a compression
+    source = Source(path)
+    numbered = []
+    for block in source.blocks(size):
+        assert len(block.raw_lines()) == len(block.lines())
+        numbered += [(block.first + place, line) for place, line in enumerate(block.raw_lines())]
+    source.close()
+    expected = (b"x\n" + data).split(b"\n")
+    if expected[-1] == b"":
+        expected.pop()
+    assert numbered == list(enumerate(expected, 1))
+
+
+@given(st.binary())
+def test_lines_hold_one_character_a_byte(data: bytes) -> None:
+    plain = data.replace(b"\0", b"")
+    lines = text_lines(plain)
+    raw = (plain if plain.endswith(b"\n") else plain + b"\n").split(b"\n")[:-1]
+    assert [line.encode("latin-1") for line in lines] == [line.removesuffix(b"\r") for line in raw]
+
+
+def test_nuls_before_a_line_are_not_part_of_it() -> None:
+    assert text_lines(b"\0\0\0a\0b\n").to_list() == ["a\0b"]
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"\xef\xbb\xbfa\nb\n")
+    source = Source(path)
+    assert [block.data for block in source.blocks()] == [b"a\nb\n"]
+    source.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [(b"\xff\xfea\0\n\0", r"is UTF-16; convert it first: iconv"), (None, r"no such file$")],
+)
+def test_what_cannot_be_read_is_said(content: bytes | None, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(LogreplayError, match=text):
+        Source(path)
+
+
+def test_a_folder_is_no_log(tmp_path: Path) -> None:
+    with pytest.raises(LogreplayError, match=r"is a folder; name the log files in it$"):
+        Source(tmp_path)
+
+
+def test_a_file_that_grows_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"a\n")
+    source = Source(path)
+    with open(path, "ab") as more:
+        more.write(b"b\n")
+    assert source.grown() == 2
+    source.close()

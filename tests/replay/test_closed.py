@@ -1,0 +1,151 @@
+"""Closed loops: N users of K workers who each need D seconds get N/D requests a second, and never more than K/D."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.replay.closed import Users
+from logreplay.replay.endpoint import parse_target, resolve
+from logreplay.replay.engine import Engine, Outcome
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.results import MemoryResults
+from logreplay.replay.sender import Done, SenderCounts, Trace
+from logreplay.replay.target import Answers, Capacity, Queue, serving
+from logreplay.replay.wire import WireSender
+from virtual import VirtualTimeLoop, run
+
+
+class Workers:
+    """K workers behind one queue, in virtual time."""
+
+    def __init__(self, capacity: Capacity) -> None:
+        self.counts = SenderCounts()
+        self._queue = Queue(capacity)
+        self.waiting: dict[int, asyncio.TimerHandle] = {}
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[str]:
+        return frame["url"].to_list()
+
+    async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
+        self._done, self._loop = done, asyncio.get_running_loop()
+
+    def send(self, seq: int, request: str, start: int) -> None:
+        end = self._queue.finish(start / 1e9)
+        self.waiting[seq] = self._loop.call_at(end, self._end, seq, start, round(end * 1e9) - start)
+
+    def _end(self, seq: int, start: int, latency: int) -> None:
+        del self.waiting[seq]
+        self._done(seq, start, 0, latency, 0, 10, 200, 0)
+
+    def cancel(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def closed(log: Path, *steps: Users, capacity: Capacity, **options: object) -> tuple[list[Outcome], pl.DataFrame]:
+    loop, results = VirtualTimeLoop(), MemoryResults()
+
+    async def main() -> list[Outcome]:
+        engine = Engine(Workers(capacity), results, clock=loop.now_ns, threaded=False, closed=True)
+        async with engine:
+            requests = Requests(log, **options)  # type: ignore[arg-type]
+            return [await engine.run(Plan(requests, users, step)) for step, users in enumerate(steps)]
+
+    return run(main(), loop), results.frame
+
+
+@pytest.mark.parametrize("users", [1, 4, 8, 10, 50, 300])
+def test_throughput_grows_with_the_users_up_to_the_workers_and_then_stays(log: Path, users: int) -> None:
+    """N/D up to K, then K/D; response time D, then N x D / K."""
+    workers, service = 8, 0.02
+    _, rows = closed(log, Users(users, duration=20), capacity=Capacity(workers, service))
+    in_time = rows.filter(pl.col("scheduled") + pl.col("latency") <= 20)
+    assert in_time.height / 20 == pytest.approx(min(users, workers) / service, rel=0.02)
+    later = rows.filter(pl.col("scheduled") > 5)
+    assert later["latency"].mean() == pytest.approx(service * max(1, users / workers), rel=0.01)
+    assert rows["lag"].abs().max() == 0
+
+
+def test_little_holds_with_think_time(log: Path) -> None:
+    """N = X (R + Z)."""
+    (outcome,), rows = closed(log, Users(30, think=0.5, duration=60), capacity=Capacity(8, 0.02))
+    assert outcome.ok / 60 == pytest.approx(30 / 0.52, rel=0.02)
+    assert rows["thinktime"].unique().to_list() == [0.5]
+
+
+def test_users_come_within_one_think_time(log: Path) -> None:
+    _, rows = closed(log, Users(10, think=1.0, duration=5), capacity=Capacity(100, 0.001))
+    assert rows["scheduled"].sort().head(10).to_list() == pytest.approx([n / 10 for n in range(10)])
+
+
+def test_think_times_may_come_from_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = [f"2026-01-01,00:00:00,0,0,{think},0,/{n},200,GET" for n, think in enumerate((2, 0, 3))]
+    path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
+    _, rows_sent = closed(
+        path, Users(1, think=None, duration=12), capacity=Capacity(1, 0.5), keep=("thinktime",), loop=True
+    )
+    assert rows_sent["scheduled"].to_list() == pytest.approx([0, 2.5, 3, 6.5, 9, 9.5])
+    assert rows_sent["thinktime"].to_list() == [2, 0, 3, 2, 0, 3]
+
+
+def test_users_end_with_their_plan(log: Path) -> None:
+    (outcome,), rows = closed(log, Users(7), capacity=Capacity(7, 0.1), loop=False)
+    assert outcome.scheduled == outcome.ok == 100
+    assert sorted(rows["row"]) == list(range(100))
+    assert rows["offered"].null_count() == 100
+
+
+def test_one_engine_runs_more_and_more_users(log: Path) -> None:
+    outcomes, rows = closed(log, *(Users(n, duration=2) for n in (1, 2, 4)), capacity=Capacity(10, 0.1))
+    assert [outcome.ok for outcome in outcomes] == [20, 40, 80]
+    begins = rows.group_by("step").agg(pl.col("scheduled").min()).sort("step")["scheduled"]
+    assert begins.to_list() == pytest.approx([0, 2, 4])
+
+
+def test_no_answer_no_request(log: Path) -> None:
+    """One user at a target that stands still for a second sends nothing in it: what a closed loop hides."""
+    (outcome,), _ = closed(log, Users(1, duration=3), capacity=Capacity(1, 1.0))
+    assert outcome.scheduled == 3
+
+
+def test_users_need_an_engine_that_knows() -> None:
+    async def main() -> None:
+        async with Engine(Workers(Capacity()), MemoryResults()) as engine:
+            await engine.run(Plan(Requests(Path("unread.csv")), Users(1)))
+
+    with pytest.raises(ValueError, match=r"^an engine that runs users must be made with closed=True$"):
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize(("users", "text"), [((0,), "at least 1 user"), ((1, -1.0), "think"), ((1, 0, 0), "duration")])
+def test_impossible_users_say_why(users: tuple[int, ...], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        Users(*users)
+
+
+def test_a_real_target_serves_so_many_users_as_it_has_workers(log: Path) -> None:
+    """4 workers of 20 ms: 100/s for 2 users, 200/s for 4 and for 12."""
+    capacity = Capacity(4, 0.02)
+
+    async def main() -> list[Outcome]:
+        async with serving(Answers.of_log(log), capacity) as url:
+            endpoint = await resolve(parse_target(url))
+            async with Engine(WireSender(endpoint, timeout=5), MemoryResults(), closed=True) as engine:
+                return [await engine.run(Plan(Requests(log), Users(n, duration=1))) for n in (2, 4, 12)]
+
+    few, enough, many = asyncio.run(main())
+    assert few.ok + few.http_error + few.net_error == few.sent == few.scheduled
+    assert few.net_error == many.net_error == 0
+    assert 60 <= few.sent <= 105
+    assert 120 <= enough.sent <= 210
+    assert many.sent <= 220
+    assert many.sent > 1.2 * few.sent
+
+
+def test_a_closed_loop_may_be_limited_in_number(log: Path) -> None:
+    (outcome,), _ = closed(log, Users(3, requests=25), capacity=Capacity(2, 0.1))
+    assert outcome.sent == 25
