@@ -138,7 +138,7 @@ def _replay(
 
     async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
         duration = schedule.duration
-        endpoint, findings = await sending.ready(url, path, rate=peak, duration=duration, workers=workers)
+        endpoint, findings = await sending.checked(url, path, rate=peak, duration=duration, workers=workers)
         make_sender, limits = partial(sending.sender_to, endpoint), sending.limits
         with live_line(planned=duration, rate=schedule.rate, quiet=quiet) as line:
             show = line.show if line else None

@@ -41,6 +41,13 @@ class Sending:
         return Limits(self.max_in_flight, self.late)
 
     async def ready(
+        self, target: str, output: Path, *, rate: float, duration: float | None
+    ) -> "tuple[Sender, list[Finding]]":
+        """A sender to the target, once all is `checked`; and what was found on the way."""
+        endpoint, findings = await self.checked(target, output, rate=rate, duration=duration)
+        return self.sender_to(endpoint), findings
+
+    async def checked(
         self, target: str, output: Path, *, rate: float, duration: float | None, workers: int = 1
     ) -> "tuple[Endpoint, list[Finding]]":
         """Find the target, check that it may be loaded, and that it and this machine are fit for the run.

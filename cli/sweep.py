@@ -101,8 +101,7 @@ def sweep_into(
 
     async def main(stop: asyncio.Event) -> "tuple[Sequence[Outcome], list[Finding]]":
         path = folder / "results.csv"
-        endpoint, findings = await sending.ready(target, path, rate=max(rates), duration=len(rates) * duration)
-        sender = sending.sender_to(endpoint)
+        sender, findings = await sending.ready(target, path, rate=max(rates), duration=len(rates) * duration)
         async with (
             Engine(sender, ResultLog(path, force=True), limits=sending.limits) as engine,
             stopped_by(stop, engine),
