@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -101,7 +102,8 @@ def run(
             return _preview(plan, pacing, as_json=as_json, quiet=quiet)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
-        outcome, findings = _replay(plan, url, path, sending, watch, workers, peak=pacing.peak, quiet=quiet)
+        tell = partial(say, quiet=quiet) if debug else None
+        outcome, findings = _replay(plan, url, path, sending, watch, workers, tell, peak=pacing.peak, quiet=quiet)
 
     options = {**pacing.said(), **shaping.said(), "timeout": sending.timeout, "sender": sending.sender}
     findings += outcome.health.findings
@@ -126,13 +128,23 @@ def run(
 
 
 def _replay(
-    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", workers: int, *, peak: float, quiet: bool
+    plan: "Plan",
+    url: str,
+    path: Path,
+    sending: Sending,
+    watch: "Watch",
+    workers: int,
+    tell: Callable[[str], object] | None,
+    *,
+    peak: float,
+    quiet: bool,
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, with a live line on a terminal; what became of it, and what was found before it began."""
     from logreplay.replay.closed import Users
     from logreplay.replay.engine import Engine
     from logreplay.replay.results import ResultLog
     from logreplay.replay.shards import replay_sharded
+    from logreplay.replay.watch import describe_counts, describe_course
 
     schedule = plan.schedule
 
@@ -140,19 +152,29 @@ def _replay(
         duration = schedule.duration
         endpoint, findings = await sending.checked(url, path, rate=peak, duration=duration, workers=workers)
         make_sender, limits = partial(sending.sender_to, endpoint), sending.limits
+        if tell:
+            addresses = ", ".join(endpoint.addresses) or endpoint.target.path
+            tell(f"target {endpoint.target} at {addresses}; {sending.sender} sender, workers {workers}, {limits}")
         with live_line(planned=duration, rate=schedule.rate, quiet=quiet) as line:
             show = line.show if line else None
             if workers > 1:
                 outcome = await replay_sharded(
                     plan, make_sender, path, workers, limits=limits, on_progress=show, stop=stop
                 )
+                if tell:
+                    tell(describe_course(outcome))
                 return outcome, findings
             trace = watch.see if watch.needed else None
             results = ResultLog(path, force=True)
-            engine = Engine(make_sender(), results, limits=limits, trace=trace, closed=isinstance(schedule, Users))
+            sender = make_sender()
+            engine = Engine(sender, results, limits=limits, trace=trace, closed=isinstance(schedule, Users))
             watch.stop = engine.stop
             async with engine, stopped_by(stop, engine):
-                return await engine.run(plan, show), findings
+                outcome = await engine.run(plan, show)
+            if tell:
+                tell(describe_course(outcome))
+                tell(describe_counts(sender.counts))
+            return outcome, findings
 
     return run_in_loop(main)
 
