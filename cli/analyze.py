@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@click.command()
+@click.command(short_help="Tables, pictures and report of a result log.")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; analyze-TIME by default.")
 @click.option("--no-plots", is_flag=True, help="Tables and summary only.")

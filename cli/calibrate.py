@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from logreplay.replay.calibrate import Calibration, Trial
 
 
-@click.command()
+@click.command(short_help="What this machine can send.")
 @click.option("--trial", type=Duration(), default="1s", show_default=True, help="How long each rate is tried.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Only remember the figures.")

@@ -8,7 +8,7 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.values import Duration, Percent, Rate
 
 
-@click.command()
+@click.command(short_help="How many machines carry a load.")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--tps", type=Rate(), required=True, help="Load to carry, requests per second.")
 @click.option("--within", type=Duration(), required=True, help="Bound of the response time.")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from logreplay.analysis.fidelity import Fidelity
 
 
-@click.command()
+@click.command(short_help="Is one run slower than another?")
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.argument("candidate", type=click.Path(path_type=Path))
 @click.option(

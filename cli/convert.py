@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from logreplay.parsers.report import ConvertReport
 
 
-@click.command()
+@click.command(short_help="Access logs to normalized CSV.")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "-o",

@@ -13,7 +13,7 @@ RATES = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)
 STEP_SECONDS = 4.0
 
 
-@click.command()
+@click.command(short_help="The whole job on the bundled log, in a minute.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time.")
 @click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")

@@ -30,7 +30,7 @@ def _bound_options(command: Any) -> Any:
     return command
 
 
-@click.command()
+@click.command(short_help="The highest rate that keeps a bound.")
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.argument("target", required=False)
 @_bound_options

@@ -21,14 +21,30 @@ from logreplay.cli.sweep import sweep
 from logreplay.cli.urls import urls
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class InOrder(click.Group):
+    """A group that lists its commands in the order of the work, not of the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="logreplay", prog_name="logreplay")
 def cli() -> None:
-    """Replay production access logs at rates you choose, and learn what rate your system will carry."""
+    """Replay production access logs at rates you choose, and learn what rate your system will carry.
+
+    \b
+    Example:
+      logreplay demo
+      logreplay convert access.log
+      logreplay sweep 50..400 access.csv http://127.0.0.1:8080
+    """
 
 
 COMMANDS = (
+    demo,
     convert,
+    urls,
     run_command,
     sweep,
     find,
@@ -38,9 +54,7 @@ COMMANDS = (
     compare,
     plot,
     serve,
-    demo,
     calibrate,
-    urls,
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -8,7 +8,7 @@ import click
 from logreplay.cli.values import Duration
 
 
-@click.command()
+@click.command(short_help="One picture, or several runs in one.")
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--kind",

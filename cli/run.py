@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from logreplay.replay.watch import Watch
 
 
-@click.command()
+@click.command(short_help="One replay.")
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.argument("target", required=False)
 @pacing_options

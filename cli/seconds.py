@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="The per-second table of a result log.")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the table there instead of to stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from logreplay.replay.sweep import StepBegins
 
 
-@click.command()
+@click.command(short_help="A step per rate, and where the curve bends.")
 @click.argument("rates", type=Rates())
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.argument("target", required=False)

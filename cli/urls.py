@@ -8,7 +8,7 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import say
 
 
-@click.command()
+@click.command(short_help="A list of requests from a template.")
 @click.argument("template")
 @click.option(
     "--var",
