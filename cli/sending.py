@@ -99,11 +99,14 @@ class Sending:
         tls = None
         if endpoint.target.scheme == "https":
             tls = tls_context(cacert=self.cacert, verify=not self.insecure)
-        from logreplay.replay.aiohttp_sender import AiohttpSender
+        how: dict[str, Any] = {"timeout": self.timeout, "keep_alive": self.keep_alive, "tls": tls}
+        if self.sender == "aiohttp":
+            from logreplay.replay.aiohttp_sender import AiohttpSender
+
+            return AiohttpSender(endpoint, **how)
         from logreplay.replay.wire import WireSender
 
-        chosen = AiohttpSender if self.sender == "aiohttp" else WireSender
-        return chosen(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
+        return WireSender(endpoint, **how)
 
 
 _OPTIONS = (

@@ -117,6 +117,9 @@ ANSWERS: dict[str, Answer] = {
     "/interim": _sends(
         b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n" + whole(), keep=True
     ),
+    "/interim-only": _sends(HINTS),
+    "/interim-and-half": _sends(HINTS + b"HTTP/1.1 200 OK\r\nX-A"),
+    "/interim-until-close": _sends(HINTS + b"HTTP/1.1 200 OK\r\n\r\nabc", b"def"),
     "/byte-by-byte": _byte_by_byte,
     "/redirect": _sends(whole(b"", "302 Found", "Location: http://127.0.0.1:1/elsewhere"), keep=True),
     "/cookie": _sends(whole(b"hello", "200 OK", "Set-Cookie: a=b"), keep=True),

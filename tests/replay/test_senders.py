@@ -76,6 +76,9 @@ def send(
         ("/http10", 200, 3, None),
         ("/says-close", 200, 3, None),
         ("/interim", 200, 5, None),
+        ("/interim-only", 0, 0, "closed"),
+        ("/interim-and-half", None, 0, "closed"),
+        ("/interim-until-close", 200, 6, None),
         ("/byte-by-byte", 200, 5, None),
         ("/redirect", 302, 0, None),
         ("/cookie", 200, 5, None),
@@ -93,6 +96,7 @@ def send(
         ("/negative", None, 0, "protocol"),
         ("/huge", None, 0, "protocol"),
         ("/upgrade", None, 0, "protocol"),
+        ("/bad-chunk", None, 0, "protocol"),
         ("/http09", 0, 0, "protocol"),
     ],
 )
@@ -108,6 +112,38 @@ def test_each_way_of_answering_has_its_word(
         assert rows["rc"].to_list() == [rc, 200, rc, 200]
     assert server.counts["/ok"] == 2 + 2 * (url == "/ok")
     assert outcome.sent == outcome.ok + outcome.http_error + outcome.net_error == 4
+
+
+@pytest.mark.parametrize("url", ["/endless-head", "/two-lengths", "/both-lengths"])
+def test_the_wire_sender_is_strict(tmp_path: Path, url: str) -> None:
+    _, rows, _, _ = send(WireSender, write_log(tmp_path, [url, "/ok"]), rate=20)
+    assert rows["error"].to_list() == ["protocol", None]
+    assert rows["rc"].to_list() == [200, 200]
+
+
+def test_a_connection_that_never_comes_about_is_given_up_with_its_exchange(tmp_path: Path) -> None:
+    """A server that takes connections and does not speak TLS: nothing of it is left after the time-out."""
+    log = write_log(tmp_path, ["/ok"] * 5)
+
+    async def main() -> tuple[Outcome, int]:
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.close()
+
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        made = WireSender(
+            Endpoint(parse_target(f"https://127.0.0.1:{port}"), ("127.0.0.1",)),
+            timeout=TIMEOUT,
+            tls=tls_context(verify=False),
+        )
+        outcome = await replay(Plan(Requests(log, loop=False), Constant(100)), made, MemoryResults())
+        server.close()
+        return outcome, len(made.busy) + len(made.idle)
+
+    outcome, left = uvloop.run(main())
+    assert outcome.errors == {"connect_timeout": 5}
+    assert left == 0
 
 
 @SENDERS
