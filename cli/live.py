@@ -51,6 +51,8 @@ class LiveLine:
 
 
 def _ms(seconds: float) -> str:
+    if not seconds:
+        return "–"
     return f"{seconds * 1000:.3g} ms" if seconds < 10 else f"{seconds:.3g} s"
 
 
