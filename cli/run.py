@@ -105,6 +105,9 @@ def run(
         tell = partial(say, quiet=quiet) if debug else None
         outcome, findings = _replay(plan, url, path, sending, watch, workers, tell, peak=pacing.peak, quiet=quiet)
 
+    if not outcome.scheduled:
+        say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"), quiet=quiet)
+        return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
     options = {**pacing.said(), **shaping.said(), "timeout": sending.timeout, "sender": sending.sender}
     findings += outcome.health.findings
     replayed = log_report(stream, plan.schedule, outcome.scheduled)

@@ -160,8 +160,9 @@ async def replay_sharded(
             raise LogreplayError(f"a process of this run died; what was recorded is in {left or 'no file'}") from None
         finally:
             stopping.set()
-    await asyncio.to_thread(merge_parts, parts, ResultLog(path, force=True))
-    for part in parts:
+    written = [part for part in parts if part.exists()]  # a part without a row is removed by its writer
+    await asyncio.to_thread(merge_parts, written, ResultLog(path, force=True))
+    for part in written:
         part.unlink()
     return merge(outcomes)
 

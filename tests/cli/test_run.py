@@ -278,3 +278,11 @@ def test_debug_says_what_the_replayer_does(
     assert "10 requests taken up in" in shown
     assert re.search(r"connections: \d+ opened, \d+ times reused, 0 retries", shown)
     assert "first protocol: Expected HTTP/" in shown
+
+
+def test_a_run_in_which_nothing_was_due_leaves_nothing_behind(
+    log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert logreplay("run", log, server.url, "--tps", 0.01, "--for", "100ms", "-o", tmp_path / "r.csv") == 1
+    assert "nothing was sent: the schedule holds no request" in capsys.readouterr().err
+    assert not (tmp_path / "r.csv").exists()

@@ -117,3 +117,11 @@ def test_a_process_that_dies_is_told_and_its_parts_are_kept(log: Path, tmp_path:
     parts = sorted(tmp_path.glob("r.csv.part*.csv"))
     assert len(parts) == 2
     assert all(scan(part).collect().height > 10 for part in parts)
+
+
+def test_more_processes_than_requests(log: Path, tmp_path: Path) -> None:
+    with responding() as url:
+        outcome, _ = sharded(url, log, tmp_path / "r.csv", Constant(10, count=1), workers=2)
+    assert outcome.ok == 1
+    assert scan(tmp_path / "r.csv").collect()["seq"].to_list() == [0]
+    assert os.listdir(tmp_path).count("r.csv") == 1
