@@ -22,7 +22,7 @@ from logreplay.replay.wire import WireSender
 from raw_server import RawServer, raw_server
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
-TIMEOUT = 0.4
+TIMEOUT = 0.8
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
 
