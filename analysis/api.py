@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
-from logreplay.analysis import buckets, comparison, intake, machines
+from logreplay.analysis import buckets, comparison, intake, machines, sources
 from logreplay.analysis.bends import Verdict
 from logreplay.analysis.comparison import Comparison
 from logreplay.analysis.folder import analyse
-from logreplay.analysis.intake import Source
 from logreplay.analysis.machines import Capacity
+from logreplay.analysis.sources import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,9 +39,9 @@ def load(path: "str | Path") -> "pd.DataFrame":
     Raises:
         LogreplayError: it cannot be read.
     """
-    rows = intake.open_rows(path).collect()
-    response = pl.col("lag").cast(pl.Int64) + pl.col("service")
-    derived = intake.rows_of(rows).select(service=pl.col("service") / 1e6, response=response / 1e6, good="good")
+    rows = sources.open_rows(path).collect()
+    service = pl.col("response") - pl.col("lag")
+    derived = intake.compact_rows(rows).select(service=service / 1e6, response=pl.col("response") / 1e6, good="good")
     return rows.hstack(derived.collect()).to_pandas()
 
 

@@ -15,9 +15,9 @@ import polars as pl
 
 from logreplay.analysis import bootstrap, intake, stability
 from logreplay.analysis.buckets import SETTLE
-from logreplay.analysis.intake import Source
 from logreplay.analysis.quantiles import rank
 from logreplay.analysis.routes import route
+from logreplay.analysis.sources import Source
 from logreplay.analysis.stability import wilson
 
 TOLERANCE: Final = 0.02
@@ -162,9 +162,9 @@ def rows(source: Source) -> pl.DataFrame:
         the step). ``seq``, ``step``, ``url``; ``what``: hash of method and URL; ``scheduled``, ``response``: seconds;
         ``good``, ``kind``, ``bytes`` as in `intake.Requests`.
     """
-    frame = intake.rows_of(source).with_row_index("position").collect()
+    frame = intake.compact_rows(source).with_row_index("position").collect()
     return (
-        frame.filter(pl.col("scheduled").is_not_null(), pl.col("service").is_not_null())
+        frame.filter(pl.col("scheduled").is_not_null(), pl.col("response").is_not_null())
         .select(
             rate=pl.col("offered").fill_nan(0.0),
             row=pl.coalesce("row", "position"),
@@ -173,7 +173,7 @@ def rows(source: Source) -> pl.DataFrame:
             what=pl.concat_str("op", "url", ignore_nulls=True).hash(),
             url="url",
             scheduled=pl.col("scheduled") / 1e6,
-            response=(pl.col("lag").cast(pl.Int64) + pl.col("service")) / 1e6,
+            response=pl.col("response") / 1e6,
             good="good",
             kind="kind",
             bytes="bytes",

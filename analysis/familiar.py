@@ -12,23 +12,26 @@ from typing import Any, Final
 import numpy as np
 
 from logreplay.analysis.buckets import SECOND
-from logreplay.analysis.intake import FIRST_ERROR, HTTP_ERROR, Requests
-from logreplay.analysis.quantiles import Floats, Ints
+from logreplay.analysis.intake import FIRST_ERROR, HTTP_ERROR, Requests, those
+from logreplay.analysis.quantiles import Micros
 
 MEGABYTE: Final = 1 << 20
 SERVED: Final = (50, 66, 75, 80, 90, 95, 98, 99, 100)
 """Percentages of ab's ladder."""
 
 _FAILED_STATUS: Final = (408, *range(500, 510))
+_CHUNK: Final = 1 << 20
 _CHALLENGES: Final = (401, 407)
 
 
 def elapsed(requests: Requests) -> float:
     """Seconds from the first request sent to the last one over."""
-    sent = requests.scheduled[requests.sent] + requests.lag[requests.sent]
+    sent = those(requests.scheduled + requests.lag, requests.sent)
     if not len(sent):
         return 0.0
-    return float((sent + requests.service[requests.sent]).max() - sent.min()) / SECOND
+    first = int(sent.min())
+    del sent
+    return (int(those(requests.scheduled + requests.response, requests.sent).max()) - first) / SECOND
 
 
 def siege(requests: Requests) -> dict[str, float | int | None]:
@@ -43,13 +46,12 @@ def siege(requests: Requests) -> dict[str, float | int | None]:
         ``longest_transaction``, ``shortest_transaction``: seconds, of all answered.
     """
     answered = requests.kind < FIRST_ERROR
-    status = requests.kind[answered]
-    service = requests.service[answered] / SECOND
+    status, service = those(requests.kind, answered), those(requests.service, answered)
     refused = int(np.isin(status, _FAILED_STATUS).sum())
     transactions = len(status) - refused
     failed = refused + int((requests.sent & ~answered).sum())
-    seconds, spent = elapsed(requests), float(service.sum())
-    megabytes = float(requests.bytes[answered].sum()) / MEGABYTE
+    seconds, spent = elapsed(requests), float(service.sum(dtype=np.int64)) / SECOND
+    megabytes = float(those(requests.bytes, answered).sum(dtype=np.int64)) / MEGABYTE
     return {
         "transactions": transactions,
         "availability": _ratio(100.0 * transactions, transactions + failed),
@@ -61,8 +63,8 @@ def siege(requests: Requests) -> dict[str, float | int | None]:
         "concurrency": _ratio(spent, seconds),
         "successful_transactions": int(((status < 400) | np.isin(status, _CHALLENGES)).sum()),
         "failed_transactions": failed,
-        "longest_transaction": float(service.max()) if len(service) else None,
-        "shortest_transaction": float(service.min()) if len(service) else None,
+        "longest_transaction": int(service.max()) / SECOND if len(service) else None,
+        "shortest_transaction": int(service.min()) / SECOND if len(service) else None,
     }
 
 
@@ -78,9 +80,9 @@ def ab(requests: Requests) -> dict[str, Any]:
     """
     answered = requests.outcome <= HTTP_ERROR
     connect, latency, total = (
-        values[answered].astype(np.int64) for values in (requests.connect, requests.latency, requests.service)
+        those(values, answered) for values in (requests.connect, requests.latency, requests.service)
     )
-    status = requests.kind[answered]
+    status = those(requests.kind, answered)
     ordered = np.sort(total)
     seconds = elapsed(requests)
     return {
@@ -101,23 +103,34 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _spread(micros: Ints) -> dict[str, float | None]:
+def _spread(micros: Micros) -> dict[str, float | None]:
     """Min, mean, standard deviation of the sample, ab's median, max; seconds."""
     if not len(micros):
         return dict.fromkeys(("min", "mean", "sd", "median", "max"))
-    ordered: Floats = np.sort(micros) / SECOND
+    ordered: Micros = np.sort(micros)  # type: ignore[assignment]  # the union of both kinds is sorted, too
     middle = len(ordered) // 2
     odd = len(ordered) > 1 and len(ordered) % 2 == 1
+    median = (int(ordered[middle]) + int(ordered[middle + 1])) / 2 if odd else int(ordered[middle])  # as it is there
     return {
-        "min": float(ordered[0]),
-        "mean": float(ordered.mean()),
-        "sd": float(ordered.std(ddof=1)) if len(ordered) > 1 else 0.0,
-        "median": float(ordered[middle] + ordered[middle + 1]) / 2 if odd else float(ordered[middle]),  # as it is there
-        "max": float(ordered[-1]),
+        "min": int(ordered[0]) / SECOND,
+        "mean": float(ordered.mean()) / SECOND,
+        "sd": _deviation(ordered) / SECOND,
+        "median": median / SECOND,
+        "max": int(ordered[-1]) / SECOND,
     }
 
 
-def _served(ordered: Ints, percent: int) -> float:
+def _deviation(values: Micros) -> float:
+    """Standard deviation of a sample; some at a time, since differences from the mean take twice the room."""
+    if len(values) < 2:
+        return 0.0
+    mean, squares = values.mean(), 0.0
+    for first in range(0, len(values), _CHUNK):
+        squares += float(np.sum((values[first : first + _CHUNK] - mean) ** 2))
+    return math.sqrt(squares / (len(values) - 1))
+
+
+def _served(ordered: Micros, percent: int) -> float:
     """The time at ab's index for a percentage, seconds; NaN where nothing was answered."""
     if not len(ordered):
         return math.nan

@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis import comparison, intake
-from logreplay.analysis.intake import Source
+from logreplay.analysis import comparison, intake, sources
 from logreplay.analysis.quantiles import Floats
 from logreplay.analysis.routes import route
+from logreplay.analysis.sources import Source
 
 FEWEST: Final = 20
 FACTOR: Final = 1.5
@@ -63,7 +63,7 @@ class Fidelity:
 
 def is_log(source: Source) -> bool:
     """Whether this is a log and no replay: it has no column ``scheduled``."""
-    return "scheduled" not in intake.open_rows(source).collect_schema().names()
+    return not sources.has_schedule(source)
 
 
 def against_log(log: Source, run: Source) -> Fidelity:
@@ -94,13 +94,13 @@ def against_log(log: Source, run: Source) -> Fidelity:
 
 
 def _rows(source: Source) -> pl.DataFrame:
-    frame = intake.rows_of(source).with_row_index("position").collect()
-    return frame.filter(pl.col("scheduled").is_not_null(), pl.col("service").is_not_null()).select(
+    frame = intake.compact_rows(source).with_row_index("position").collect()
+    return frame.filter(pl.col("scheduled").is_not_null(), pl.col("response").is_not_null()).select(
         row=pl.coalesce("row", "position"),
         what=pl.concat_str("op", "url", ignore_nulls=True).hash(),
         url="url",
         scheduled=pl.col("scheduled") / 1e6,
-        service=pl.col("service") / 1e6,
+        service=(pl.col("response") - pl.col("lag")) / 1e6,
         good="good",
         kind="kind",
         bytes="bytes",

@@ -7,9 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from logreplay.analysis import bends, buckets, foreign, hdr, intake, stability
+from logreplay.analysis import bends, buckets, foreign, hdr, intake, sources, stability
 from logreplay.analysis.bends import Verdict
-from logreplay.analysis.intake import Requests, Source
+from logreplay.analysis.intake import Requests
+from logreplay.analysis.sources import Source
 from logreplay.analysis.summary import About, summarise, summarise_seconds
 from logreplay.parsers.record import LogreplayError, to_csv
 
@@ -45,7 +46,7 @@ def analyse(source: Source, about: About | None = None) -> Analysis:
     try:
         requests = intake.read(source)
     except LogreplayError:
-        path = intake.locate(source) if isinstance(source, str | Path) else None
+        path = sources.locate(source) if isinstance(source, str | Path) else None
         table = foreign.seconds_table(path) if path is not None and path.exists() else None
         if table is None:
             raise

@@ -10,6 +10,7 @@ number, zlib, base64) for a histogram of 1 µs to 1 h with 3 significant digits.
 import struct
 import zlib
 from base64 import b64encode
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -29,6 +30,7 @@ _HALF_BITS: Final = 10
 _PAYLOAD_COOKIE: Final = 0x1C849303 | 0x10
 _COMPRESSED_COOKIE: Final = 0x1C849304 | 0x10
 _INDEX_BITS: Final = 16
+_PART: Final = 1_000_000
 
 
 def write_hlog(path: str | Path, requests: Requests) -> None:
@@ -37,19 +39,30 @@ def write_hlog(path: str | Path, requests: Requests) -> None:
     Times of more than an hour count as one hour. How many requests failed, and so are in no histogram, is said in a
     comment. The column Interval_Max is in milliseconds.
     """
-    good = requests.good
-    second = requests.scheduled[good] // SECOND
-    response = np.clip(requests.response[good], LOWEST, HIGHEST)
-    step = requests.step[good]
+    failed = len(requests) - int(requests.good.sum())
     started = requests.started.timestamp() if requests.started else 0.0
     with Path(path).open("wb") as file:
         file.write(
             "#[Histogram log format version 1.3]\n"
             f"#[StartTime: {started:.3f} (seconds since epoch), {requests.started or 'unknown'}]\n"
-            f"#[{len(good) - len(second)} requests failed and are in no histogram; values are microseconds]\n"
+            f"#[{failed} requests failed and are in no histogram; values are microseconds]\n"
             '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'.encode()
         )
-        _write_intervals(file, requests.labels, second * len(requests.labels) + step, response)
+        for chosen in _parts(requests):
+            groups = requests.scheduled[chosen] // SECOND * len(requests.labels) + requests.step[chosen]
+            response = np.clip(requests.response[chosen], LOWEST, HIGHEST).astype(np.int64)
+            _write_intervals(file, requests.labels, groups, response)
+
+
+def _parts(requests: Requests) -> Iterator[Ints]:
+    """The rows of the requests answered as expected, whole seconds of them at a time: some million."""
+    seconds = int(requests.scheduled.max()) // SECOND + 1
+    number = len(requests) // _PART + 1
+    for edge in range(number):
+        first, stop = (SECOND * (seconds * at // number) for at in (edge, edge + 1))
+        chosen = np.flatnonzero(requests.good & (requests.scheduled >= first) & (requests.scheduled < stop))
+        if len(chosen):
+            yield chosen
 
 
 def _write_intervals(file: BinaryIO, labels: tuple[int, ...], groups: Ints, response: Ints) -> None:

@@ -1,31 +1,26 @@
 """Result rows → what the statistics need of each request, in one pass over a file that is scanned, not loaded.
 
-Theory of operation: text is parsed in batches; of each request some 30 bytes stay, in whole microseconds and in the
+Theory of operation: text is parsed in batches; of each request 37 bytes stay, in whole microseconds and in the
 order of the rows (that of completion). All tables and verdicts are computed from these arrays, so 20 million
 requests fit in well under 1.5 GB, and a quantile is an observed value.
 """
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from logreplay.analysis import foreign
-from logreplay.analysis.quantiles import FAILED, Ints
+from logreplay.analysis import sources
+from logreplay.analysis.quantiles import FAILED, LONGEST, Ints
 from logreplay.analysis.routes import Routes
-from logreplay.parsers.record import ERRORS, SCHEMA, LogreplayError, scan, start_time
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-Source: TypeAlias = "str | Path | pl.LazyFrame | pl.DataFrame | pd.DataFrame"
-"""What can be analysed: a file (or the folder that holds its ``results.csv``), or a table of result rows."""
+from logreplay.analysis.sources import Source
+from logreplay.parsers.record import ERRORS, LogreplayError
 
 OK: Final = 0
 HTTP_ERROR: Final = 1
@@ -44,13 +39,21 @@ _OUTCOMES[400:FIRST_ERROR] = HTTP_ERROR
 _OUTCOMES[FIRST_ERROR + ERROR_WORDS.index("dropped")] = DROPPED
 WINDOW_S: Final = 10
 SLOWEST: Final = 20
-_WANTED: Final = (
-    *("error", "expected_rc", "lag", "connect", "bytes", "url", "op", "step", "offered", "date", "time", "xfertime"),
-    *("row", "seq"),
+_SLOWEST_COLUMNS: Final = pl.Schema(
+    {"url": pl.String, "op": pl.String, "rc": pl.Int64, "response": pl.UInt32, "scheduled": pl.Int64}
 )
-_KEPT: Final = ("scheduled", "lag", "service", "connect", "latency", "kind", "good", "step", "offered", "bytes")
-_LONGEST_TIME: Final = 2**32 - 1
-_BATCH: Final = 1 << 18
+_KEPT: Final = {
+    "scheduled": np.int64,
+    "lag": np.uint32,
+    "response": np.uint32,
+    "connect": np.uint32,
+    "latency": np.uint32,
+    "kind": np.uint16,
+    "good": np.bool_,
+    "step": np.int32,
+    "bytes": np.uint32,
+    "route": np.uint16,
+}
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,13 @@ class Requests:
     Attributes:
         scheduled: (n,) int64, microseconds since the start of the run.
         lag: (n,) uint32, microseconds; times over 71 minutes count as 71 minutes.
-        service: (n,) uint32, microseconds: connect + latency + xfertime.
+        response: (n,) uint32, microseconds from the scheduled instant to the end, as measured, whatever the outcome.
         connect: (n,) uint32, microseconds: opening a connection, 0 where one was reused.
         latency: (n,) uint32, microseconds: from the request to the first byte of the answer.
         kind: (n,) uint16, what became of it: the status, or the error as `FIRST_ERROR` + index in `ERROR_WORDS`.
         good: (n,) bool: answered as expected, that is below 400, or 4xx where the log had a 4xx as well.
         step: (n,) int32, index into ``rates``.
-        bytes: (n,) int64, bytes of the body.
+        bytes: (n,) uint32, bytes of the body; more than 4 GiB count as 4 GiB.
         route: (n,) uint16, index into ``routes``.
         labels: the value of column ``step`` of each step.
         rates: requests/s asked of each step; NaN where the file does not say.
@@ -80,13 +83,13 @@ class Requests:
 
     scheduled: Ints
     lag: npt.NDArray[np.uint32]
-    service: npt.NDArray[np.uint32]
+    response: npt.NDArray[np.uint32]
     connect: npt.NDArray[np.uint32]
     latency: npt.NDArray[np.uint32]
     kind: npt.NDArray[np.uint16]
     good: npt.NDArray[np.bool_]
     step: npt.NDArray[np.int32]
-    bytes: Ints
+    bytes: npt.NDArray[np.uint32]
     route: npt.NDArray[np.uint16]
     labels: tuple[int, ...]
     rates: tuple[float, ...]
@@ -101,14 +104,14 @@ class Requests:
         return len(self.scheduled)
 
     @property
-    def response(self) -> Ints:
-        """(n,) microseconds from the scheduled instant to the end, as measured, whatever the outcome."""
-        return self.lag.astype(np.int64) + self.service
+    def service(self) -> npt.NDArray[np.uint32]:
+        """(n,) microseconds: connect + latency + xfertime."""
+        return self.response - self.lag
 
     @property
-    def judged(self) -> Ints:
+    def judged(self) -> npt.NDArray[np.uint32]:
         """(n,) `response`, and `FAILED` where the request was not answered as expected."""
-        return np.where(self.good, self.response, FAILED)
+        return np.where(self.good, self.response, np.uint32(FAILED))
 
     @cached_property
     def outcome(self) -> npt.NDArray[np.uint8]:
@@ -133,54 +136,6 @@ class Requests:
         return self.started + timedelta(microseconds=int((self.scheduled + self.response).max()))
 
 
-def rows_of(source: Source) -> pl.LazyFrame:
-    """Open a result log as `compact` rows, lazily; ``row`` and ``seq`` are null where the file does not have them.
-
-    Raises:
-        LogreplayError: no such file, or not a table of requests.
-        ValueError: a table without the columns of a result log.
-    """
-    return compact(_completed(open_rows(source)))
-
-
-def locate(source: str | Path) -> Path:
-    """Return the result log meant by a path: itself, or the one in that folder.
-
-    Raises:
-        LogreplayError: a folder without a result log.
-    """
-    path = Path(source)
-    if not path.is_dir():
-        return path
-    for name in ("results.csv", "results.csv.gz", "results.csv.zst", "results.parquet"):
-        if (path / name).exists():
-            return path / name
-    raise LogreplayError(f"{path}: no results.csv in this folder; name the result log itself")
-
-
-def open_rows(source: Source) -> pl.LazyFrame:
-    """Open what can be analysed as lazy rows of the columns of a normalized CSV or a result log.
-
-    Raises:
-        LogreplayError: no such file, or not a table of requests.
-        ValueError: a table without the columns of a result log.
-    """
-    if isinstance(source, str | Path):
-        path = locate(source)
-        try:
-            return scan(path)
-        except LogreplayError:
-            if path.exists() and (rows := foreign.result_rows(path)) is not None:
-                return rows
-            raise
-    if not isinstance(source, pl.LazyFrame):
-        source = (source if isinstance(source, pl.DataFrame) else pl.from_pandas(source)).lazy()
-    names = source.collect_schema().names()
-    if missing := [name for name in ("latency", "xfertime", "rc") if name not in names]:
-        raise ValueError(f"results: no column {', '.join(missing)}; pass what logreplay.analysis.load returned")
-    return source.with_columns(pl.col(name).cast(SCHEMA[name]) for name in names if name in SCHEMA)
-
-
 def read(source: Source) -> Requests:
     """Read the requests of a result log, or of any normalized CSV.
 
@@ -191,54 +146,59 @@ def read(source: Source) -> Requests:
         LogreplayError: no such file, not a table of requests, or no row of it can be read.
         ValueError: a table without the columns of a result log.
     """
-    rows = open_rows(source)
     name = str(source) if isinstance(source, str | Path) else "results"
-    has_schedule = "scheduled" in rows.collect_schema().names()
-    rows = _completed(rows)
-    routes = Routes()
-    parts, slowest = [], []
-    wanted = compact(rows).select(*_KEPT, "url", "op", "rc")
+    columns, routes, rates = _Columns(), Routes(), dict[int, float]()
+    slowest, unreadable = _SLOWEST_COLUMNS.to_frame(), 0
     try:
-        for batch in wanted.collect_batches(chunk_size=_BATCH, maintain_order=True):
-            parts.append(batch.select(*_KEPT, route=routes.encode(batch["url"])))
-            slowest.append(_slowest(batch))
+        for rows in sources.batches(source):
+            batch = compact(rows.lazy()).collect()
+            batch = batch.with_columns(route=pl.Series(routes.encode(batch["url"]), dtype=pl.UInt16))
+            readable = batch.filter(pl.col("scheduled").is_not_null(), pl.col("response").is_not_null())
+            unreadable += batch.height - readable.height
+            columns.append(readable)
+            rates |= dict(readable.group_by("step").agg(pl.col("offered").last()).iter_rows())
+            slowest = _slowest(slowest, readable)
     except pl.exceptions.ComputeError as error:
         raise LogreplayError(f"{name}: cannot be read: {error}") from None
-    frame = pl.concat(parts)
-    del parts
-    if frame.is_empty():
-        raise LogreplayError(f"{name}: no requests in it")
-    readable = frame["scheduled"].is_not_null() & frame["service"].is_not_null()
-    unreadable = frame.height - int(readable.sum())
-    if unreadable == frame.height:
-        raise LogreplayError(f"{name}: none of its {frame.height} rows has a time that can be read")
-    if unreadable:
-        frame = frame.filter(readable)
-    offered = frame.drop_in_place("offered").to_numpy()
-    labels, step = np.unique(frame.drop_in_place("step").to_numpy(), return_inverse=True)
-    rates = np.full(len(labels), np.nan)
-    rates[step] = offered
-    columns: dict[str, Any] = {
-        name: frame.drop_in_place(name).to_numpy() for name in frame.columns
-    }  # never twice in memory
+    if not len(columns):
+        why = f"none of its {unreadable} rows has a time that can be read" if unreadable else "no requests in it"
+        raise LogreplayError(f"{name}: {why}")
+    labels = sorted(rates)
     requests = Requests(
-        **columns,
-        step=step.astype(np.int32),
-        labels=tuple(labels.tolist()),
-        rates=tuple(rates.tolist()),
+        **columns.of_requests(labels),
+        labels=tuple(labels),
+        rates=tuple(rates[label] for label in labels),
         routes=tuple(routes.names),
-        slowest=_slowest(pl.concat(slowest)).select(
-            "url",
-            "op",
-            "rc",
-            response=(pl.col("lag").cast(pl.Int64) + pl.col("service")) / 1e6,
-            scheduled=pl.col("scheduled") / 1e6,
-        ),
-        started=_started(rows),
+        slowest=slowest.with_columns(pl.col("response", "scheduled") / 1e6),
+        started=sources.started(source),
         unreadable=unreadable,
-        has_schedule=has_schedule,
+        has_schedule=sources.has_schedule(source),
     )
     return _in_windows(requests) if len(labels) == 1 else requests
+
+
+class _Columns:
+    """Columns that grow in place: 20 million requests are never in memory twice."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, npt.NDArray[Any]] = {name: np.empty(0, dtype) for name, dtype in _KEPT.items()}
+
+    def __len__(self) -> int:
+        return len(self._arrays["scheduled"])
+
+    def append(self, batch: pl.DataFrame) -> None:
+        """Add the rows of a batch."""
+        for name, array in self._arrays.items():
+            size = len(array)
+            array.resize(size + batch.height, refcheck=False)  # the system moves the pages, not their contents
+            array[size:] = batch[name].to_numpy()
+
+    def of_requests(self, labels: list[int]) -> dict[str, Any]:
+        """Return the columns as `Requests` has them: ``step`` as the place of its label."""
+        step = self._arrays["step"]
+        if labels != list(range(len(labels))):
+            step[:] = np.searchsorted(labels, step)
+        return self._arrays
 
 
 def _in_windows(requests: Requests) -> Requests:
@@ -257,6 +217,11 @@ def _in_windows(requests: Requests) -> Requests:
     )
 
 
+def those(values: npt.NDArray[Any], chosen: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    """The chosen values; the array itself where all are, which spares a copy of millions."""
+    return values if chosen.all() else values[chosen]
+
+
 def kind_name(kind: int) -> str:
     """A status as text, or an error word."""
     return str(kind) if kind < FIRST_ERROR else ERROR_WORDS[kind - FIRST_ERROR]
@@ -269,16 +234,6 @@ def name_kinds(kinds: npt.NDArray[np.uint16]) -> Counter[str]:
     return Counter({kind_name(kind): count for count, kind in sorted(found, reverse=True)})
 
 
-def _completed(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Add the columns a foreign table may lack, as nulls; `scheduled` from the time of the start."""
-    names = rows.collect_schema().names()
-    rows = rows.with_columns(pl.lit(None, SCHEMA[name]).alias(name) for name in _WANTED if name not in names)
-    if "scheduled" in names:
-        return rows
-    start = start_time()
-    return rows.with_columns(scheduled=(start - start.min()).dt.total_microseconds() / 1e6)
-
-
 def _micros(seconds: pl.Expr) -> pl.Expr:
     return (seconds * 1e6).round()
 
@@ -289,11 +244,22 @@ def _in_time() -> pl.Expr:
 
 def _compact(seconds: pl.Expr) -> pl.Expr:
     """Seconds → microseconds in 32 bits; null where there is no such time."""
-    return pl.when(seconds.is_finite()).then(_micros(seconds).clip(0, _LONGEST_TIME)).cast(pl.UInt32)
+    return pl.when(seconds.is_finite()).then(_micros(seconds).clip(0, LONGEST)).cast(pl.UInt32)
+
+
+def compact_rows(source: Source) -> pl.LazyFrame:
+    """Open a source as `compact` rows, lazily.
+
+    Raises:
+        LogreplayError: no such file, or not a table of requests.
+        ValueError: a table without the columns of a result log.
+    """
+    return compact(sources.rows(source))
 
 
 def compact(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Reduce completed rows to what is needed of each request, in small types: whole microseconds, kinds, flags."""
+    """Reduce rows of `sources.COLUMNS` to small types: whole microseconds, kinds, flags; keep ``row`` and ``seq``."""
+    names = rows.collect_schema().names()
     error, rc = pl.col("error").fill_null(""), pl.col("rc").fill_null(0)
     words = {word: FIRST_ERROR + index for index, word in enumerate(ERROR_WORDS)}
     kind = (
@@ -309,38 +275,29 @@ def compact(rows: pl.LazyFrame) -> pl.LazyFrame:
         pl.col("connect").fill_null(0.0), pl.col("latency"), pl.col("xfertime").fill_null(0.0), ignore_nulls=False
     )
     return rows.select(
+        *(name for name in ("row", "seq") if name in names),
         scheduled=pl.when(_in_time()).then(_micros(pl.col("scheduled"))).cast(pl.Int64),
         lag=_compact(pl.col("lag")).fill_null(0),
-        service=_compact(service),
+        response=_compact(service + pl.max_horizontal(pl.col("lag").fill_nan(None).fill_null(0.0), 0.0)),
         connect=_compact(pl.col("connect")).fill_null(0),
         latency=_compact(pl.col("latency")).fill_null(0),
         kind=kind,
         good=(kind < 400) | ((kind < 500) & expected.fill_null(False)),
         step=pl.col("step").fill_null(0).cast(pl.Int32, strict=False).fill_null(-1),
         offered=pl.col("offered").cast(pl.Float32).fill_null(float("nan")),
-        bytes=pl.col("bytes").fill_null(0).clip(lower_bound=0),
+        bytes=pl.col("bytes").fill_null(0).clip(0, 2**32 - 1).cast(pl.UInt32),
         url="url",
         op="op",
         rc=rc,
-        row="row",
-        seq="seq",
     )
 
 
-def _slowest(batch: pl.DataFrame) -> pl.DataFrame:
+def _slowest(before: pl.DataFrame, batch: pl.DataFrame) -> pl.DataFrame:
     """The slowest of these requests that were sent and have a time, slowest first."""
-    sent = batch.filter(pl.col("kind") != FIRST_ERROR + ERROR_WORDS.index("dropped"), pl.col("service").is_not_null())
-    response = pl.col("lag").cast(pl.Int64) + pl.col("service")
-    order = [response, -pl.col("scheduled")]  # of equally slow ones the first
-    return sent.top_k(SLOWEST, by=order).sort(order, descending=True)
-
-
-def _started(rows: pl.LazyFrame) -> datetime | None:
-    """The instant at which the clock of column ``scheduled`` stood at 0, from the first rows."""
-    offset = _micros(pl.col("scheduled") + pl.col("lag").fill_null(0.0)).cast(pl.Int64, strict=False)
-    instant = start_time() - pl.duration(microseconds=offset)
-    first = rows.filter(_in_time()).head(1).select(instant).drop_nulls().collect()
-    if first.is_empty():
-        return None
-    found: datetime = first.item()
-    return found.replace(tzinfo=UTC)
+    enough = before["response"][-1] if before.height == SLOWEST else 0
+    sent = pl.col("kind") != FIRST_ERROR + ERROR_WORDS.index("dropped")
+    slow = batch.filter(sent, pl.col("response") >= enough).select(before.columns)
+    if slow.is_empty():
+        return before
+    found = pl.concat((before, slow)).sort("response", "scheduled", descending=[True, False]).head(SLOWEST)
+    return pl.DataFrame(found.rows(), found.schema, orient="row")  # a copy, or each URL keeps its whole batch in memory

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib import colormaps
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -15,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from logreplay.analysis.buckets import SECOND
 from logreplay.analysis.intake import Requests
 from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, column, logarithmic, plain_numbers
-from logreplay.analysis.quantiles import FAILED, Ints, quantile
+from logreplay.analysis.quantiles import FAILED, Micros, quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +72,7 @@ def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
     return ax
 
 
-def percentiles(ax: "Axes", curves: Mapping[str, Ints], *, slo: tuple[float, float] | None = None) -> "Axes":
+def percentiles(ax: "Axes", curves: Mapping[str, Micros], *, slo: tuple[float, float] | None = None) -> "Axes":
     """Draw the whole distribution of times, the tail stretched so that each nine takes the same room.
 
     Args:
@@ -115,27 +114,26 @@ def _nines(share: Any) -> Any:
     return -np.log10(1 - np.clip(share, 0, 1 - 1e-9))
 
 
-def spread(requests: Requests) -> dict[str, Ints]:
+def spread(requests: Requests) -> dict[str, Micros]:
     """Return the curves of `percentiles` for one run: response time, service time and our own lag, if there is any."""
-    curves = {"response time": np.sort(requests.judged), "service time": _sorted(requests.service[requests.sent])}
+    curves: dict[str, Micros] = {
+        "response time": np.sort(requests.judged),
+        "service time": np.sort(requests.service[requests.sent]),
+    }
     if requests.lag.any():
-        curves["our own lag"] = _sorted(requests.lag)
+        curves["our own lag"] = np.sort(requests.lag)
     return curves
 
 
-def spread_by_step(requests: Requests, steps: Sequence[int]) -> dict[str, Ints]:
+def spread_by_step(requests: Requests, steps: Sequence[int]) -> dict[str, Micros]:
     """Return the curves of `percentiles` for some steps, given by their labels: response times, named by rate."""
-    curves = {}
+    curves: dict[str, Micros] = {}
     for step in steps:
         index = requests.labels.index(step)
         chosen = requests.step == index
         name = f"{requests.rates[index]:g}/s" if np.isfinite(requests.rates[index]) else f"step {step}"
         curves[name] = np.sort(requests.judged[chosen])
     return curves
-
-
-def _sorted(micros: npt.NDArray[np.uint32]) -> Ints:
-    return np.sort(micros).astype(np.int64)
 
 
 def heat_map(ax: "Axes", requests: Requests) -> "Axes":

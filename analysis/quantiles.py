@@ -5,16 +5,21 @@ answered: it counts as `FAILED`, later than any other, so that fast refusals can
 """
 
 import math
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Micros: TypeAlias = "npt.NDArray[np.uint32] | Ints"
+"""Times in microseconds."""
 
-FAILED: Final = (1 << 40) - 1
-"""Microseconds standing for "never answered": above any time that is measured (12 days)."""
+FAILED: Final = (1 << 32) - 1
+"""Microseconds standing for "never answered": above any time that is told apart (`LONGEST`)."""
+
+LONGEST: Final = FAILED - 1
+"""Microseconds, 71 minutes: longer times count as this, so that a time takes 32 bits."""
 
 SMALLEST_SAMPLE: Final = {0.5: 6, 0.9: 36, 0.95: 72, 0.99: 368, 0.995: 736, 0.999: 3688}
 """Requests from which on a two-sided 95 % interval of that quantile exists: ceil(ln 0.025 / ln p)."""
@@ -32,12 +37,12 @@ def ranks(counts: Ints, p: float) -> Ints:
     return result
 
 
-def seconds(micros: Ints) -> Floats:
+def seconds(micros: Micros) -> Floats:
     """Microseconds → seconds; `FAILED` → inf."""
     return np.where(micros >= FAILED, np.inf, micros / 1e6)
 
 
-def quantile(values: Ints, p: float) -> float:
+def quantile(values: Micros, p: float) -> float:
     """Return the p-quantile of sorted microseconds in seconds: inf if that request failed, NaN if there is none."""
     if len(values) == 0:
         return math.nan
@@ -45,7 +50,7 @@ def quantile(values: Ints, p: float) -> float:
     return math.inf if micros >= FAILED else micros / 1e6
 
 
-def interval(values: Ints, p: float, confidence: float = 0.95) -> tuple[float, float] | None:
+def interval(values: Micros, p: float, confidence: float = 0.95) -> tuple[float, float] | None:
     """Return the interval of the p-quantile of sorted microseconds, in seconds; None if the sample is too small.
 
     It holds for independent requests whatever their distribution. Close to saturation they are not independent,
@@ -90,32 +95,38 @@ class Grouped:
     def __init__(self, groups: npt.NDArray[np.integer], values: npt.NDArray[np.integer], number: int) -> None:
         """Sort ``values`` (n,), microseconds up to `FAILED`, by their ``groups`` (n,), indices below ``number``."""
         keys = groups.astype(np.int64)
-        self.counts: Ints = np.bincount(keys, minlength=number).astype(np.int64)
-        keys <<= 40
-        keys |= values.astype(np.int64, copy=False)
+        self.counts: Ints = np.bincount(keys, minlength=number).astype(np.int64, copy=False)
+        keys <<= 32
+        keys |= values
         keys.sort()
         self._keys: Ints = keys
         self._ends: Ints = np.cumsum(self.counts)
 
-    def quantile(self, p: float, at_least: int = 1) -> Floats:
-        """Return each group's p-quantile in seconds: (groups,), NaN where it has under ``at_least`` values."""
+    def quantile(self, p: float, at_least: int = 1, *, answered: bool = False) -> Floats:
+        """Return each group's p-quantile in seconds: (groups,), NaN where it has under ``at_least`` values.
+
+        With ``answered`` the values that are `FAILED` are left out, as if they were not there.
+        """
         answer = np.full(len(self.counts), np.nan)
-        enough = self.counts >= max(at_least, 1)
-        position = self._ends[enough] - self.counts[enough] + ranks(self.counts[enough], p) - 1
+        counts = self.answered()[0] if answered else self.counts
+        enough = counts >= max(at_least, 1)
+        position = self._ends[enough] - self.counts[enough] + ranks(counts[enough], p) - 1
         answer[enough] = seconds(self._keys[position] & FAILED)
         return answer
 
     def answered(self) -> tuple[Ints, Floats, Floats]:
         """Return per group how many values are not `FAILED`, and the mean and the largest of them in seconds."""
         starts = self._ends - self.counts
-        limits = (np.arange(len(self.counts), dtype=np.int64) << 40) | FAILED
+        limits = (np.arange(len(self.counts), dtype=np.int64) << 32) | FAILED
         number = np.searchsorted(self._keys, limits) - starts
         some = number > 0
         mean, largest = np.full((2, len(self.counts)), np.nan)
         if some.any():
             last = starts[some] + number[some]
             edges = np.column_stack([starts[some], last]).ravel()
-            sums = np.add.reduceat(np.append(self._keys & FAILED, 0), edges)[::2]  # the last edge may be the end
+            inner = edges[:-1] if edges[-1] == len(self._keys) else edges  # the end of all is no place to begin
+            sums = np.add.reduceat(self._keys, inner)[::2]  # group and value together; what overflows comes back
+            sums -= number[some] * (np.flatnonzero(some) << 32)
             mean[some] = sums / number[some] / 1e6
             largest[some] = (self._keys[last - 1] & FAILED) / 1e6
         return number.astype(np.int64), mean, largest

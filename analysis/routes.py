@@ -3,9 +3,14 @@
 ``/users/17/cart?item=4711`` and ``/users/8/cart?item=1`` are both ``/users/{}/cart?item={}``.
 """
 
+from collections.abc import Callable
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
+
+Numbers = npt.NDArray[np.uint16]
 
 MOST: Final = 1000
 """Routes told apart; what comes after them is counted together, so that hostile URLs cannot fill the memory."""
@@ -13,6 +18,8 @@ MOST: Final = 1000
 OTHER: Final = "(other)"
 
 _LONGEST: Final = 500
+_REMEMBERED: Final = 500_000
+_VALUES: Final = (r"=[^&]*", "={}")
 _UUID: Final = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 _HASH: Final = r"(^|[^A-Za-z0-9])[0-9a-fA-F]{8,}($|[^A-Za-z0-9])"
 _TOKEN: Final = r"[A-Za-z]*[0-9][A-Za-z0-9]{15,}"
@@ -21,7 +28,7 @@ _NUMBER: Final = r"(^|[^A-Za-z0-9])[0-9]+($|[^A-Za-z0-9])"
 
 def route(url: pl.Expr) -> pl.Expr:
     """Reduce a URL to its fixed parts: path, and the names (not the values) of its query."""
-    short = url.str.head(_LONGEST).str.replace(r"^[a-zA-Z]+://[^/]*", "").str.replace_all(r"=[^&]*", "={}")
+    short = url.str.head(_LONGEST).str.replace(r"^[a-zA-Z]+://[^/]*", "").str.replace_all(*_VALUES)
     fixed = short.str.replace_all(_UUID, "{}")
     for pattern in (_HASH, _HASH, _NUMBER, _NUMBER):  # twice: neighbours share the sign between them
         fixed = fixed.str.replace_all(pattern, "${1}{}${2}")
@@ -31,6 +38,9 @@ def route(url: pl.Expr) -> pl.Expr:
 class Routes:
     """Numbers for routes, in the order in which they are first seen.
 
+    A log of millions holds the same URLs again and again: what a URL's number is, is remembered by hash, first for
+    the whole URL, then for the one without the values of its query.
+
     Attributes:
         names: the route of each number.
     """
@@ -38,16 +48,45 @@ class Routes:
     def __init__(self) -> None:
         self.names: list[str] = [OTHER]
         self._numbers: dict[str, int] = {}
+        self._whole = _Remembered()
+        self._short = _Remembered()
 
-    def encode(self, urls: pl.Series) -> pl.Series:
-        """Return the number of the route of each URL, UInt16."""
-        distinct = (
-            urls.unique(maintain_order=True).drop_nulls().to_frame("url").select("url", route=route(pl.col("url")))
-        )
-        for name in distinct["route"].unique(maintain_order=True).to_list():
+    def encode(self, urls: pl.Series) -> Numbers:
+        """Return the number of the route of each URL, (n,); 0 where there is none."""
+        return self._whole.look_up(urls.fill_null(""), self._encode_short)
+
+    def _encode_short(self, urls: pl.Series) -> Numbers:
+        return self._short.look_up(urls.str.replace_all(*_VALUES), self._encode_new)
+
+    def _encode_new(self, urls: pl.Series) -> Numbers:
+        routes = urls.to_frame("url").select(route(pl.col("url"))).to_series()
+        for name in routes.unique(maintain_order=True).to_list():
             if name not in self._numbers and len(self.names) <= MOST:
                 self._numbers[name] = len(self.names)
                 self.names.append(name)
-        number = pl.col("route").replace_strict(self._numbers, default=0, return_dtype=pl.UInt16)
-        numbers = distinct.select("url", number=number)
-        return urls.to_frame("url").join(numbers, on="url", how="left", maintain_order="left")["number"].fill_null(0)
+        return routes.replace_strict(self._numbers, default=0, return_dtype=pl.UInt16).to_numpy()
+
+
+class _Remembered:
+    """Numbers of texts seen before, by hash, as many as fit."""
+
+    def __init__(self) -> None:
+        self._hashes = np.array([np.iinfo(np.uint64).max], np.uint64)  # sorted; the last one is a stop
+        self._numbers = np.zeros(1, np.uint16)
+
+    def look_up(self, texts: pl.Series, otherwise: Callable[[pl.Series], Numbers]) -> Numbers:
+        """Return the numbers of texts; ask for those not seen before."""
+        hashes = texts.hash(seed=0).to_numpy()
+        place = np.searchsorted(self._hashes, hashes)
+        found = self._numbers[place]
+        new = np.flatnonzero(self._hashes[place] != hashes)
+        if len(new):
+            unseen, first, back = np.unique(hashes[new], return_index=True, return_inverse=True)
+            numbers = otherwise(texts.gather(new[first]))
+            found[new] = numbers[back]
+            if len(self._hashes) < _REMEMBERED:
+                hashes = np.concatenate((self._hashes, unseen))
+                order = np.argsort(hashes, kind="stable")
+                self._hashes = hashes[order]
+                self._numbers = np.concatenate((self._numbers, numbers))[order]
+        return found

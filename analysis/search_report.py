@@ -82,8 +82,14 @@ def seen(finding: Finding) -> str:
     bound = finding.bound
     if bound.statistic == "mean":
         return f"mean {show(finding.cost)}"
-    share = f"{finding.cost * 100:.2g} %" if math.isfinite(finding.cost) else "no requests"
+    share = _percent(finding.cost) if math.isfinite(finding.cost) else "no requests"
     return f"{share} failed" if bound.statistic == "errors" else f"{share} over {show(bound.limit)}"
+
+
+def _percent(share: float) -> str:
+    """Fixed point: 100 %, 9.0 %, 0.62 %, 0 %."""
+    hundredths = share * 100
+    return f"{hundredths:.0f} %" if hundredths >= 10 or not share else f"{hundredths:.{1 if hundredths >= 1 else 2}f} %"
 
 
 def weaknesses(search: Search) -> list[dict[str, str]]:

@@ -26,11 +26,11 @@ def analyze(results: Path, output: Path | None, no_plots: bool, force: bool, as_
     \b
     Example: logreplay analyze results.csv -o report
     """
-    from logreplay.analysis import intake
+    from logreplay.analysis import sources
     from logreplay.analysis.folder import write_folder
     from logreplay.parsers.record import LogreplayError
 
-    path = intake.locate(results)
+    path = sources.locate(results)
     inside = output is None and results.is_dir()
     folder = results if inside else output or Path(f"analyze-{time.strftime('%Y%m%d-%H%M%S')}")
     if not inside and not force and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -45,12 +45,12 @@ def compare(
     """
     import json
 
-    from logreplay.analysis import comparison, fidelity, intake
+    from logreplay.analysis import comparison, fidelity, sources
     from logreplay.parsers.record import LogreplayError
 
     if output is not None and output.exists() and not force:
         raise LogreplayError(f"{output}: exists already; choose another with -o, or replace it with --force")
-    if fidelity.is_log(intake.locate(baseline)):
+    if fidelity.is_log(sources.locate(baseline)):
         likeness = fidelity.against_log(baseline, candidate)
         click.echo(json.dumps(likeness.as_dict(), indent=2) if as_json else likeness.sentence)
         if not as_json:

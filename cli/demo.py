@@ -7,6 +7,7 @@ import click
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import BUNDLED, bundled_log, describe, new_folder, new_name, say
 from logreplay.cli.sending import Sending
+from logreplay.cli.stopping import stop_rule
 from logreplay.cli.sweep import report, sweep_into
 
 RATES = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)
@@ -26,6 +27,9 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
     """
     from logreplay.analysis.summary import About
     from logreplay.parsers.convert import ConvertOptions, convert
+    from logreplay.replay.manifest import Manifest
+    from logreplay.replay.plan import Requests
+    from logreplay.replay.sweep import Course
     from logreplay.replay.target import Capacity, spawned
 
     folder = new_folder(output or new_name("demo"), force=force)
@@ -35,9 +39,11 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
     say(f"1. converted {BUNDLED}, the log of a real nginx: {converted.sentence()}", quiet=quiet)
     with spawned(csv, capacity) as url:
         say(f"2. started a target at {url}: {describe(capacity)}", quiet=quiet)
-        steps = " ".join(f"{rate:g}" for rate in RATES)
-        say(f"3. replaying the log at {steps} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
-        outcomes, _ = sweep_into(folder, csv, url, RATES, STEP_SECONDS, Sending(), quiet=quiet)
+        rates = " ".join(f"{rate:g}" for rate in RATES)
+        say(f"3. replaying the log at {rates} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
+        course = Course(RATES, STEP_SECONDS)
+        manifest, requests = Manifest(folder, {}), Requests(csv)
+        outcomes, _ = sweep_into(manifest, requests, url, course, Sending(), stop_rule(()), quiet=quiet)
     valid = report(folder, About(BUNDLED, url, {"rates": list(RATES), "for": STEP_SECONDS}), quiet=quiet)
     say(f"look at {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):

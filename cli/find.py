@@ -1,6 +1,7 @@
 """``logreplay find``: the highest rate that keeps a bound."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,16 @@ from logreplay.cli.live import LiveLine
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.searching import drive
 from logreplay.cli.sending import Sending, sending_options
+from logreplay.cli.shaping import Shaping, report_left_out, shaping_options
+from logreplay.cli.stopping import stop_option, stop_rule, watched
 from logreplay.cli.values import Duration, Percent, Rate
 
 if TYPE_CHECKING:
     from logreplay.analysis.search import Judged, Search, Trial
     from logreplay.replay.engine import Progress
     from logreplay.replay.health import Finding
+    from logreplay.replay.plan import Stream
+    from logreplay.replay.stop import Condition, StopRule
 
 _BOUNDS = ("p50", "p90", "p95", "p99", "p999", "mean", "max")
 _FULL_S = 60.0
@@ -54,6 +59,8 @@ def _bound_options(command: Any) -> Any:
 @click.option("--no-plots", is_flag=True, help="Tables and summary only.")
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@stop_option
+@shaping_options
 @sending_options
 def find(
     log: Path | None,
@@ -72,6 +79,8 @@ def find(
     no_plots: bool,
     as_json: bool,
     quiet: bool,
+    stop_at: "Sequence[Condition]",
+    shaping: Shaping,
     sending: Sending,
     **limits: float | None,
 ) -> int:
@@ -105,17 +114,22 @@ def find(
     with ExitStack() as stack:
         csv = stack.enter_context(normalized(log, quiet=quiet))
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
-        ended, findings = _search(search, folder, csv, url, sending, poisson=arrivals == "poisson", quiet=quiet)
+        requests, rule = shaping.stream(csv, stack, methods=sending.methods, loop=True, quiet=quiet), stop_rule(stop_at)
+        poisson = arrivals == "poisson"
+        ended, findings = _search(search, folder, requests, url, sending, rule, poisson=poisson, quiet=quiet)
     if not ended:
-        say(f"interrupted after {len(search.judged)} trials\nresults: {folder}", quiet=quiet)
-        return Exit.INTERRUPTED
+        why = f"stopped: {rule.hit};" if rule.hit else "interrupted"
+        say(f"{why} after {len(search.judged)} trials\nresults: {folder}", quiet=quiet)
+        return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
     options = {
         **{str(bound.statistic): bound.limit for bound in goal.bounds},
         "start": start, "max_tps": max_tps, "precision": precision, "trial": trial_s, "trials": trials,
         "budget": budget, "arrivals": arrivals, "timeout": sending.timeout, "sender": sending.sender,
+        **shaping.said(),
     }  # fmt: skip
     found = [finding.as_dict() for finding in findings] + weaknesses(search)
     _write(search, folder, str(log) if log else None, url, options, found, tps, plots=not no_plots, as_json=as_json)
+    report_left_out(requests, quiet=quiet)
     for finding in found:
         say(f"{finding['severity']}: {finding['text']}", quiet=quiet)
     if not as_json:
@@ -125,11 +139,18 @@ def find(
 
 
 def _search(
-    search: "Search", folder: Path, log: Path, target: str, sending: Sending, *, poisson: bool, quiet: bool
+    search: "Search",
+    folder: Path,
+    requests: "Stream",
+    target: str,
+    sending: Sending,
+    rule: "StopRule",
+    *,
+    poisson: bool,
+    quiet: bool,
 ) -> "tuple[bool, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found before it."""
     from logreplay.replay.engine import Engine
-    from logreplay.replay.plan import Requests
     from logreplay.replay.responses import Responses
     from logreplay.replay.results import ResultLog
 
@@ -144,11 +165,11 @@ def _search(
                 search,
                 engine,
                 responses,
-                Requests(log, methods=sending.methods),
+                requests,
                 timeout_s=sending.timeout,
                 poisson=poisson,
                 on_begin=teller.begin,
-                on_progress=teller.progress,
+                on_progress=watched(rule, engine, teller.progress),
                 on_end=teller.end,
             )
         return ended, findings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from logreplay.cli.shaping import Shaping, base
+from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, base
 from logreplay.cli.values import Duration, Parsed, Rate, positive_rate
 
 if TYPE_CHECKING:
@@ -57,48 +57,55 @@ class Pacing:
     """When to send, as the user asked for it. Times in seconds."""
 
     tps: float | None = None
+    arrivals: str = "even"
     speed: float | None = None
     ramp: tuple[float, float] | None = None
     steps: tuple[tuple[float, float], ...] | None = None
     vusers: int | None = None
+    follow: bool = False
+    delay: float = 5.0
     think: float | None = 0.0
     duration: float | None = None
     requests: int | None = None
     loop: bool | None = None
     skip_idle: float | None = None
 
-    def check(self, shaping: Shaping) -> None:
+    def check(self) -> None:
         """Refuse what does not go together.
 
         Raises:
             UsageError: in words.
         """
-        modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers]
+        modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers, self.follow or None]
         if sum(mode is not None for mode in modes) != 1:
-            raise click.UsageError("say when to send: one of --tps R, --speed X, --ramp A..B, --steps or --vusers N")
+            raise click.UsageError(
+                "say when to send: one of --tps R, --speed X, --ramp A..B, --steps, --vusers N or --follow"
+            )
         if self.ramp and self.duration is None:
             raise click.UsageError("--ramp needs a duration: add --for 1m")
         if self.steps and self.duration is not None:
             raise click.UsageError("--steps have durations of their own: leave out --for")
-        if shaping.arrivals == "log" and self.tps is None:
+        if self.arrivals == "log" and self.tps is None:
             raise click.UsageError("--arrivals log needs a mean rate: add --tps R, or use --speed X for the log's own")
-        if shaping.arrivals == "poisson" and (self.speed or self.vusers):
+        if self.arrivals == "poisson" and (self.speed or self.vusers or self.follow):
             raise click.UsageError("--arrivals poisson needs a rate: --tps R, --ramp A..B or --steps")
         if self.think != 0.0 and self.vusers is None:
             raise click.UsageError("--think is for users who wait: add --vusers N")
-        if self.skip_idle is not None and not self.in_time(shaping):
+        if self.skip_idle is not None and not self.in_time:
             raise click.UsageError("--skip-idle is for the log's own times: add --speed X or --arrivals log")
 
-    def in_time(self, shaping: Shaping) -> bool:
+    @property
+    def in_time(self) -> bool:
         """Whether the log's times count."""
-        return self.speed is not None or shaping.arrivals == "log"
+        return self.speed is not None or self.arrivals == "log"
 
-    def loops(self, shaping: Shaping) -> bool:
+    @property
+    def loops(self) -> bool:
         """Whether to go round the log: if asked to, or if so many or so long was asked for at a rate."""
         if self.loop is not None:
             return self.loop
         asked = self.duration is not None or self.requests is not None or self.steps is not None
-        return asked and self.speed is None
+        return asked and self.speed is None and not self.follow
 
     @property
     def endless(self) -> bool:
@@ -117,7 +124,7 @@ class Pacing:
         return {
             "for" if name == "duration" else name: value
             for name, value in given.items()
-            if value is not None and (name != "think" or self.vusers)
+            if value not in (None, False) and (name != "think" or self.vusers) and (name != "delay" or self.follow)
         }
 
     @property
@@ -133,18 +140,21 @@ class Pacing:
         """
         from logreplay.replay.arrivals import LogTimes, Poisson
         from logreplay.replay.closed import Users
+        from logreplay.replay.follow import Live
         from logreplay.replay.schedule import Limited, Ramp, Steps
 
         if self.vusers is not None:
             return Users(self.vusers, self.think, self.duration, self.requests)
         schedule: Schedule
-        if self.speed is not None:
+        if self.follow:
+            schedule = Live(self.delay)
+        elif self.speed is not None:
             schedule = Limited(LogTimes(self.speed), seconds=self.duration)
         elif self.tps is not None:
-            schedule = shaping.schedule(self.tps, self.duration, stream)
+            schedule = arriving(self.arrivals, stream, shaping)(self.tps, self.duration)
         else:
             profile = Ramp(*self.ramp, self.duration or 0) if self.ramp else Steps(self.steps or ())
-            schedule = Poisson(profile, shaping.seed) if shaping.arrivals == "poisson" else profile
+            schedule = Poisson(profile, shaping.seed) if self.arrivals == "poisson" else profile
         return schedule if self.requests is None else Limited(schedule, requests=self.requests)
 
 
@@ -191,6 +201,7 @@ def log_sentence(report: dict[str, Any]) -> str:
 _option = click.option
 _OPTIONS = (
     _option("--tps", type=Rate(), help="Requests per second."),
+    ARRIVALS,
     _option("--speed", type=Parsed(_speed), metavar="X", help="The log's own times, X times as fast."),
     _option("--ramp", type=Parsed(_ramp), metavar="A..B", help="A rate that changes evenly from A to B; with --for."),
     _option("--steps", type=Parsed(_steps), metavar="R:D,…", help="One rate after the other: 50:10s,100:20s."),
@@ -202,6 +213,8 @@ _OPTIONS = (
         metavar="D|log",
         help="What users pause after an answer.",
     ),
+    _option("--follow", is_flag=True, help="LOG as it is being written, at its own times; its old lines are not sent."),
+    _option("--delay", type=Duration(), default=5.0, metavar="D", help="With --follow: how much later; default: 5s."),
     _option("--for", "duration", type=Duration(), help="How long; default: once through the log."),
     _option("--requests", type=click.IntRange(1), metavar="N", help="How many."),
     _option(

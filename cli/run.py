@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -12,17 +12,21 @@ import click
 
 from logreplay.cli.calibrate import workers_for
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.following import followed
 from logreplay.cli.inputs import new_name, normalized, say, target_or_builtin
 from logreplay.cli.live import live_line
 from logreplay.cli.pacing import Pacing, log_report, log_sentence, pacing_options
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import Shaping, base, report_left_out, shaping_options
+from logreplay.cli.stopping import stop_option, stop_rule, watched
 
 if TYPE_CHECKING:
     from logreplay.replay.engine import Outcome
     from logreplay.replay.health import Finding
     from logreplay.replay.plan import Plan
+    from logreplay.replay.source import Source
+    from logreplay.replay.stop import Condition, StopRule
     from logreplay.replay.watch import Watch
 
 
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and when; send nothing.")
+@stop_option
 @shaping_options
 @sending_options
 def run(
@@ -54,6 +59,7 @@ def run(
     quiet: bool,
     as_json: bool,
     dry_run: bool,
+    stop_at: "Sequence[Condition]",
     shaping: Shaping,
     sending: Sending,
 ) -> int:
@@ -76,25 +82,32 @@ def run(
     from logreplay.replay.results import check_new
     from logreplay.replay.watch import Watch, describe
 
-    pacing.check(shaping)
-    alone = crash or verbose or pacing.vusers is not None
+    pacing.check()
+    alone = any((crash, verbose, stop_at, sending.by_client, pacing.follow, pacing.vusers))
     if workers is None:
         workers = 1 if alone else workers_for(pacing.peak)
     elif workers > 1 and alone:
-        raise click.UsageError("--crash, -v and --vusers need all exchanges in one process: leave out --workers")
+        text = "--crash, -v, --stop, --by-client, --follow and --vusers need one process: leave out --workers"
+        raise click.UsageError(text)
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")
         if not dry_run:
             check_new(path, force=force)
-        csv = stack.enter_context(normalized(log, quiet=quiet))
+        source: Path | Source
+        if pacing.follow:
+            if log is None or target is None or dry_run:
+                raise click.UsageError("--follow needs LOG and TARGET, and nothing can be said of it before")
+            csv, source = log, followed(log, pacing.duration)
+        else:
+            csv = source = stack.enter_context(normalized(log, quiet=quiet))
         stream = shaping.stream(
-            csv,
+            source,
             stack,
             methods=sending.methods,
-            loop=pacing.loops(shaping),
+            loop=pacing.loops,
             keep=pacing.keep,
             skip_idle=pacing.skip_idle,
-            in_time=pacing.in_time(shaping),
+            in_time=pacing.in_time,
             quiet=quiet,
         )
         plan = Plan(stream, pacing.schedule(shaping, stream))
@@ -102,8 +115,8 @@ def run(
             return _preview(plan, pacing, as_json=as_json, quiet=quiet)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
-        tell = partial(say, quiet=quiet) if debug else None
-        outcome, findings = _replay(plan, url, path, sending, watch, workers, tell, peak=pacing.peak, quiet=quiet)
+        rule, tell = stop_rule(stop_at), partial(say, quiet=quiet) if debug else None
+        outcome, findings = _replay(plan, url, path, sending, watch, rule, workers, tell, peak=pacing.peak, quiet=quiet)
 
     if not outcome.scheduled:
         say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"), quiet=quiet)
@@ -116,14 +129,17 @@ def run(
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
         _print_summary(summary)
-    if sentence := log_sentence(replayed):
-        say(sentence, quiet=quiet)
+    for sentence in (log_sentence(replayed), _punctuality(summary)):
+        if sentence:
+            say(sentence, quiet=quiet)
     report_left_out(stream, quiet=quiet)
     _say_findings(outcome, findings, quiet=quiet)
     if watch.culprit:
         click.echo(f"stopped at the first failure:\n{describe(watch.culprit)}", err=True)
+    if rule.hit:
+        say(f"stopped: {rule.hit}", quiet=quiet)
     say(f"results: {path}, {_beside(path)}", quiet=quiet)
-    if watch.culprit:
+    if watch.culprit or rule.hit:
         return Exit.CONDITION
     if outcome.stopped:
         return Exit.INTERRUPTED
@@ -136,6 +152,7 @@ def _replay(
     path: Path,
     sending: Sending,
     watch: "Watch",
+    rule: "StopRule",
     workers: int,
     tell: Callable[[str], object] | None,
     *,
@@ -173,7 +190,7 @@ def _replay(
             engine = Engine(sender, results, limits=limits, trace=trace, closed=isinstance(schedule, Users))
             watch.stop = engine.stop
             async with engine, stopped_by(stop, engine):
-                outcome = await engine.run(plan, show)
+                outcome = await engine.run(plan, watched(rule, engine, show))
             if tell:
                 tell(describe_course(outcome))
                 tell(describe_counts(sender.counts))
@@ -236,6 +253,14 @@ def _say_findings(outcome: "Outcome", findings: "list[Finding]", *, quiet: bool)
         say(f"{finding.severity}: {finding.text}", quiet=quiet)
     if not outcome.health.valid:
         say(f"{outcome.health.verdict}: this run is no measurement of the target", quiet=quiet)
+
+
+def _punctuality(summary: dict[str, Any]) -> str:
+    """How true the replay was to its schedule; empty where there was none."""
+    from logreplay.analysis.punctuality import Punctuality
+
+    found = summary.get("punctuality")
+    return Punctuality(**found).sentence() if found else ""
 
 
 def _beside(path: Path) -> Path:

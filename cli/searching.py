@@ -2,8 +2,7 @@
 
 import asyncio
 import math
-import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from logreplay.replay.schedule import Schedule
 
 
+_OffLoop = Callable[..., Awaitable[Any]]
 _ROWS_AFTER_S = 1.0
 """By when the row of an exchange that ended is surely there."""
 
@@ -28,6 +28,7 @@ async def drive(
     *,
     timeout_s: float,
     poisson: bool = True,
+    threaded: bool = True,
     on_begin: "Callable[[Trial], None]",
     on_progress: "Callable[[Progress], None]",
     on_end: "Callable[[Judged], None]",
@@ -41,6 +42,7 @@ async def drive(
         requests: what to send in each trial.
         timeout_s: what a failed request counts as in a mean.
         poisson: requests come by chance, differently in each trial; otherwise evenly spaced.
+        threaded: look at what was seen in another thread; False for runs in virtual time.
         on_begin: told before each trial.
         on_progress: told about once a second.
         on_end: told after each trial.
@@ -56,25 +58,26 @@ async def drive(
     from logreplay.replay.plan import Plan
     from logreplay.replay.schedule import Constant
 
-    first = 0
+    off_loop: _OffLoop = asyncio.to_thread if threaded else _at_once
+    clock, first = asyncio.get_running_loop().time, 0
     while isinstance(search.next, Trial):
         trial = search.next
         on_begin(trial)
         even = Constant(trial.rate, trial.seconds)
         schedule = Poisson(even, seed=trial.number) if poisson else even
         look = _Look(search, trial, schedule, responses, first, timeout_s)
-        watch = _Watch(look, engine, on_progress)
-        began = time.monotonic()
+        watch = _Watch(look, engine, on_progress, off_loop)
+        began = clock()
         ran = await engine.run(Plan(requests, schedule, step=len(search.judged)), watch.progress)
         await watch.end()
         if ran.stopped:
             return False
         until = watch.cut_at or trial.seconds
-        evidence = await asyncio.to_thread(look.evidence, until, ran.scheduled)
-        void = _void(ran) or await asyncio.to_thread(look.ours, until, ran.scheduled, limited=ran.evidence.limited > 0)
+        evidence = await off_loop(look.evidence, until, ran.scheduled)
+        void = _void(ran) or await off_loop(look.ours, until, ran.scheduled, limited=ran.evidence.limited > 0)
         responses.forget()
         first += ran.scheduled
-        search.tell(Outcome(evidence, time.monotonic() - began, void, watch.cut))
+        search.tell(Outcome(evidence, clock() - began, void, watch.cut))
         on_end(search.judged[-1])
     return True
 
@@ -147,8 +150,10 @@ class _Look:
 class _Watch:
     """Asks about once a second whether the trial can still pass; not in the loop, which must keep the schedule."""
 
-    def __init__(self, look: _Look, engine: "Engine", on_progress: "Callable[[Progress], None]") -> None:
-        self._look, self._engine, self._on_progress = look, engine, on_progress
+    def __init__(
+        self, look: _Look, engine: "Engine", on_progress: "Callable[[Progress], None]", off_loop: "_OffLoop"
+    ) -> None:
+        self._look, self._engine, self._on_progress, self._off_loop = look, engine, on_progress, off_loop
         self._asking: asyncio.Task[Any] | None = None
         self.cut, self.cut_at = "", 0.0
 
@@ -158,7 +163,7 @@ class _Watch:
             self._asking = asyncio.create_task(self._ask(now))
 
     async def _ask(self, now: "Progress") -> None:
-        why = await asyncio.to_thread(self._look.hopeless, now.elapsed, now.scheduled)
+        why = await self._off_loop(self._look.hopeless, now.elapsed, now.scheduled)
         if why:
             self.cut, self.cut_at = why, now.elapsed
             self._engine.cut()
@@ -166,6 +171,10 @@ class _Watch:
     async def end(self) -> None:
         if self._asking:
             await self._asking
+
+
+async def _at_once(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    return call(*args, **named)
 
 
 def _void(ran: "Ran") -> str:

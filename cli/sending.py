@@ -26,6 +26,7 @@ class Sending:
     timeout: float = 30.0
     sender: str = "wire"
     keep_alive: bool = True
+    by_client: bool = False
     max_in_flight: int | None = None
     late: float | None = None
     methods: frozenset[str] = frozenset({"GET", "HEAD"})
@@ -100,13 +101,16 @@ class Sending:
         if endpoint.target.scheme == "https":
             tls = tls_context(cacert=self.cacert, verify=not self.insecure)
         how: dict[str, Any] = {"timeout": self.timeout, "keep_alive": self.keep_alive, "tls": tls}
+        if self.by_client and self.sender != "wire":
+            raise click.UsageError("--by-client needs --sender wire, which knows whose connection is whose")
         if self.sender == "aiohttp":
             from logreplay.replay.aiohttp_sender import AiohttpSender
 
             return AiohttpSender(endpoint, **how)
+        from logreplay.replay.by_client import ByClientSender
         from logreplay.replay.wire import WireSender
 
-        return WireSender(endpoint, **how)
+        return (ByClientSender if self.by_client else WireSender)(endpoint, **how)
 
 
 _OPTIONS = (
@@ -128,6 +132,11 @@ _OPTIONS = (
         help="A host other than this machine that is yours to load. Repeatable.",
     ),
     click.option("--no-keep-alive", "keep_alive", flag_value=False, default=True, help="A new connection each time."),
+    click.option(
+        "--by-client",
+        is_flag=True,
+        help="Each client of LOG on a connection of its own, none of its requests overtaking the one before it.",
+    ),
     click.option("--insecure", is_flag=True, help="https: do not verify the certificate."),
     click.option("--cacert", type=click.Path(path_type=Path), help="https: trust the certificates in this file only."),
     click.option(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from logreplay.replay.headers import Header
     from logreplay.replay.plan import Requests, Shape, Stream
     from logreplay.replay.schedule import Schedule
+    from logreplay.replay.source import Source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -112,7 +113,6 @@ class Shaping:
     shuffle: bool = False
     random: bool = False
     seed: int = 0
-    arrivals: str = "even"
     rewrite: "Sequence[Shape]" = ()
     param: "Sequence[Shape]" = ()
     header: "Sequence[Header]" = ()
@@ -126,7 +126,7 @@ class Shaping:
 
     def stream(
         self,
-        log: Path,
+        log: "Path | Source",
         stack: ExitStack,
         *,
         methods: frozenset[str],
@@ -139,7 +139,7 @@ class Shaping:
         """The requests of a log as they are to be sent.
 
         Args:
-            log: a normalized CSV, or a raw request.
+            log: a normalized CSV, a raw request, or another source of rows.
             stack: keeps temporary files for as long as they are needed.
             methods: what may be sent.
             loop: begin again at the end.
@@ -167,7 +167,7 @@ class Shaping:
             shapes=(*self._filters(), *self._changes()),
             keep=keep,
             skip_idle=skip_idle,
-            sorted_within=32_768 if in_time and _by_completion(log) else 0,
+            sorted_within=32_768 if in_time and isinstance(log, Path) and _by_completion(log) else 0,
         )
         stream: Stream = requests
         if self.shuffle:
@@ -182,22 +182,6 @@ class Shaping:
         if self.hook:
             stream = hook.Hooked(stream, hook.load(self.hook), methods)
         return stream
-
-    def schedule(self, rate: float, duration: float | None, stream: "Stream") -> "Schedule":
-        """When requests arrive at a rate.
-
-        Raises:
-            LogreplayError: the arrivals are to be those of the log, and it has no times.
-        """
-        from logreplay.replay.arrivals import LogTimes, Poisson
-        from logreplay.replay.schedule import Constant, Limited
-
-        if self.arrivals == "poisson":
-            return Poisson(Constant(rate, duration), self.seed)
-        if self.arrivals == "log":
-            injected = sum(share for _, share in self.inject)
-            return Limited(LogTimes.at_rate(rate * (1 - injected), rate, base(stream)), seconds=duration)
-        return Constant(rate, duration)
 
     def said(self) -> dict[str, Any]:
         """What the user said, for the summary: never the value of a header, which may be a secret."""
@@ -254,6 +238,33 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float) else str(value)
 
 
+ARRIVALS = click.option(
+    "--arrivals",
+    type=click.Choice(["even", "poisson", "log"]),
+    default="even",
+    show_default=True,
+    help="How requests fall on a rate: evenly, by chance, or in the log's own bursts.",
+)
+
+
+def arriving(arrivals: str, stream: "Stream", shaping: Shaping) -> "Callable[[float, float | None], Schedule]":
+    """What makes a schedule of a rate and a length: ``even``, ``poisson``, or as the ``log`` has it.
+
+    Raises:
+        LogreplayError: the arrivals are to be those of the log, and it has no times.
+    """
+    from logreplay.replay.arrivals import LogTimes, Poisson, survey
+    from logreplay.replay.schedule import Constant, Limited
+
+    if arrivals == "poisson":
+        return lambda rate, seconds: Poisson(Constant(rate, seconds), shaping.seed)
+    if arrivals == "log":
+        log = survey(base(stream))
+        own = 1 - sum(share for _, share in shaping.inject)  # what is mixed in comes on top of the log's times
+        return lambda rate, seconds: Limited(LogTimes.at_rate(rate * own, log, offered=rate), seconds=seconds)
+    return Constant
+
+
 def base(stream: "Stream") -> "Requests":
     """The log's own requests, under all that is wrapped around them."""
     from logreplay.replay.plan import Requests
@@ -277,10 +288,10 @@ def report_left_out(stream: "Stream", *, quiet: bool = False) -> None:
             say(f"hook: the first that failed: {stream.first_error}", quiet=quiet)
 
 
-def _source(log: Path) -> "Any":
+def _source(log: "Path | Source") -> "Path | Source":
     from logreplay.replay.source import RequestFile, is_request_file
 
-    return RequestFile(log) if is_request_file(log) else log
+    return RequestFile(log) if isinstance(log, Path) and is_request_file(log) else log
 
 
 def _by_completion(log: Path) -> bool:
@@ -303,13 +314,6 @@ _OPTIONS = (
     _option("--shuffle", is_flag=True, help="Each request once, in an order by chance."),
     _option("--random", is_flag=True, help="Any of the requests each time, by chance."),
     _option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is by chance."),
-    _option(
-        "--arrivals",
-        type=click.Choice(["even", "poisson", "log"]),
-        default="even",
-        show_default=True,
-        help="How requests fall on a rate: evenly, by chance, or in the log's own bursts.",
-    ),
     _many("--rewrite", type=Parsed(_rewriting), metavar="s|FROM|TO|", help="Change urls."),
     _option("--param", multiple=True, type=Parsed(_param), metavar="K=V", help="Set a query parameter."),
     _many("--header", type=Parsed(_header), metavar="'K: V'", help="Send a header."),

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -14,123 +15,285 @@ from logreplay.cli.inputs import new_folder, new_name, normalized, on_terminal, 
 from logreplay.cli.live import LiveLine
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
-from logreplay.cli.values import Duration, Rates
+from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, report_left_out, shaping_options
+from logreplay.cli.stopping import stop_option, stop_rule, watched
+from logreplay.cli.values import Duration, Rates, Users
 
 if TYPE_CHECKING:
     from logreplay.analysis.summary import About
     from logreplay.replay.engine import Outcome, Progress
     from logreplay.replay.health import Finding
-    from logreplay.replay.sweep import StepBegins
+    from logreplay.replay.manifest import Manifest
+    from logreplay.replay.plan import Stream
+    from logreplay.replay.stop import Condition, StopRule
+    from logreplay.replay.sweep import At, Course, Order, Step
+
+_REFINED_STEPS = 4
 
 
 @click.command(short_help="A step per rate, and where the curve bends.")
-@click.argument("rates", type=Rates())
-@click.argument("log", required=False, type=click.Path(path_type=Path))
+@click.argument("rates", required=False, metavar="RATES")
+@click.argument("log", required=False)
 @click.argument("target", required=False)
 @click.option("--for", "duration", type=Duration(), default="10s", show_default=True, help="How long each step is.")
-@click.option("--keep-going", is_flag=True, help="Go on after two steps in a row that the target did not carry.")
+@ARRIVALS
+@click.option("--vusers", type=Users(), metavar="N,N,…", help="Instead of RATES: so many users who wait, step by step.")
+@click.option("--think", type=Duration(), default=0.0, metavar="D", help="What users pause after an answer.")
+@click.option("--warmup", type=Duration(), help="Send at the lowest rate first; not judged, kept in warmup.csv.")
+@click.option("--settle", type=Duration(), help="Before each step, send at its rate; not judged, likewise.")
+@click.option("--repeat", type=click.IntRange(1), default=1, show_default=True, help="Go through all rates N times.")
+@click.option("--order", type=click.Choice(["given", "up", "down", "shuffle"]), default="given", show_default=True)
+@click.option("--keep-going", is_flag=True, help="Go on after two rates in a row that the target did not carry.")
+@click.option("--refine", is_flag=True, help="Afterwards, smaller steps where the target saturates.")
+@click.option("--resume", type=click.Path(path_type=Path), help="Folder of an interrupted sweep: make what is missing.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time.")
 @click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
 @click.option("--no-plots", is_flag=True, help="Tables and summary only.")
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@stop_option
+@shaping_options
 @sending_options
 def sweep(
-    rates: Sequence[float],
-    log: Path | None,
+    rates: str | None,
+    log: str | None,
     target: str | None,
     duration: float,
+    arrivals: str,
+    vusers: Sequence[int] | None,
+    think: float,
+    warmup: float | None,
+    settle: float | None,
+    repeat: int,
+    order: str,
     keep_going: bool,
+    refine: bool,
+    resume: Path | None,
     output: Path | None,
     force: bool,
     no_plots: bool,
     as_json: bool,
     quiet: bool,
+    stop_at: "Sequence[Condition]",
+    shaping: Shaping,
     sending: Sending,
 ) -> int:
     """Replay LOG against TARGET at each of RATES, and find where the response-time curve bends.
 
     RATES are requests per second: 50..400, 50..400:25 or 10,20,50. Every step sends the log from its beginning;
-    between steps all answers are waited for. After two steps in a row that the target did not carry, the sweep ends.
+    between steps all answers are waited for. After two rates in a row that the target did not carry, no higher one
+    is tried. Every finished step is on disk: an interrupted sweep goes on where it was, if called again with the
+    same arguments and --resume DIR.
 
     LOG is an access log or a normalized CSV, without it the bundled sample log; TARGET is http://HOST:PORT, without
-    it a built-in one.
+    it a built-in one. Exit code 4: a condition of --stop came true.
 
     \b
     Example:
-      logreplay sweep 50..400 access.log http://127.0.0.1:8080 --for 30s -o sweep
+      logreplay sweep 50..400 access.log http://127.0.0.1:8080 --for 30s --stop 'errors>5%/10s' -o sweep
+      logreplay sweep --vusers 1,10,50,100,200,300 access.log http://127.0.0.1:8080
     """
     from logreplay.analysis.summary import About
+    from logreplay.replay.manifest import Manifest, fingerprint
+    from logreplay.replay.sweep import Course
 
-    folder = new_folder(output or new_name("sweep"), force=force)
+    if vusers:
+        if target is not None:
+            raise click.UsageError("--vusers stands instead of RATES: give LOG and TARGET only")
+        rates, log, target = None, rates, log
+    if resume and output:
+        raise click.UsageError("--resume goes on in its own folder; leave -o out")
+    if settle and (vusers or arrivals != "even"):
+        raise click.UsageError("--settle needs rates that are sent evenly; a longer --for does without it")
+    levels = _levels(rates, vusers)
+    keep_going = keep_going or bool(vusers)
+    course = Course(levels, duration, warmup or 0, settle or 0, repeat, cast("Order", order), shaping.seed, keep_going)
+    how = {"vusers": list(levels), "think": think} if vusers else {"rates": list(levels), "arrivals": arrivals}
+    options = {
+        **how, "for": duration, "warmup": warmup, "settle": settle, "repeat": repeat, "order": order,
+        **shaping.said(), "timeout": sending.timeout, "sender": sending.sender,
+    }  # fmt: skip
+    folder = resume or new_folder(output or new_name("sweep"), force=force)
+    rule = stop_rule(stop_at)
     with ExitStack() as stack:
-        csv = stack.enter_context(normalized(log, quiet=quiet))
+        csv = stack.enter_context(normalized(Path(log) if log else None, quiet=quiet))
+        what = {"log": fingerprint(csv), "target": target or "built-in", **options}
+        if resume:
+            manifest = Manifest.read(resume)
+            manifest.check(what)
+            say(f"{resume}: {len(manifest.done)} of {len(course.steps())} steps are made; going on", quiet=quiet)
+        else:
+            manifest = Manifest(folder, what)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
-        outcomes, findings = sweep_into(folder, csv, url, rates, duration, sending, keep_going=keep_going, quiet=quiet)
-    options = {"rates": list(rates), "for": duration, "timeout": sending.timeout, "sender": sending.sender}
-    about = About(str(log) if log else None, url, options, [finding.as_dict() for finding in findings])
+        in_time = arrivals == "log"
+        stream = shaping.stream(csv, stack, methods=sending.methods, loop=True, in_time=in_time, quiet=quiet)
+        at = _users(think) if vusers else arriving(arrivals, stream, shaping)
+        outcomes, findings = sweep_into(
+            manifest, stream, url, course, sending, rule, at=at, closed=bool(vusers), refine=refine, quiet=quiet
+        )
+    more: dict[str, Any] = {"left_out": dict(stream.left_out)}
+    if vusers:
+        more["users"] = _judge_users(folder, [vusers[outcome.step] for outcome in outcomes], duration, think)
+        more["verdict"] = more["users"]["sentence"]
+    about = About(log, url, options, [finding.as_dict() for finding in findings], more)
+    report_left_out(stream, quiet=quiet)
+    say(_rounds(outcomes, stream), quiet=quiet or not stream.usable)
+    stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
+    if stopped:
+        say(f"stopped: {stopped}; go on with --resume {folder}", quiet=quiet)
     valid = report(folder, about, plots=not no_plots, as_json=as_json, quiet=quiet)
-    if any(outcome.stopped for outcome in outcomes):
-        return Exit.INTERRUPTED
+    if stopped:
+        return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
     return Exit.OK if valid else Exit.INVALID
 
 
+def _levels(rates: str | None, vusers: Sequence[int] | None) -> Sequence[float]:
+    """What the steps ask for: rates, or users."""
+    if vusers:
+        return vusers
+    if rates is None:
+        raise click.UsageError("at which rates? Give RATES, such as 50..400, or --vusers 1,10,50")
+    return Rates().convert(rates, None, None)
+
+
+def _users(think: float) -> "At":
+    from logreplay.replay.closed import Users
+
+    return lambda count, seconds: Users(int(count), think, seconds)
+
+
+def _judge_users(folder: Path, users: Sequence[int], duration: float, think: float) -> dict[str, Any]:
+    """Write ``users.csv``, and say what it says."""
+    from logreplay.analysis import intake
+    from logreplay.analysis.users import judge_users, users_table
+
+    table = users_table(intake.read(folder / "results.csv"), users, duration)
+    (folder / "users.csv").write_text(table.write_csv(), encoding="utf-8")
+    return {**judge_users(table, think).as_dict(), "steps": table.to_dicts()}
+
+
+def _rounds(outcomes: "Sequence[Outcome]", stream: "Stream") -> str:
+    """How often the log was gone through."""
+    rounds = ", ".join(f"{outcome.scheduled / max(1, stream.usable):.2f}" for outcome in outcomes)
+    return f"rounds through the log, step by step: {rounds}"
+
+
 def sweep_into(
-    folder: Path,
-    log: Path,
+    manifest: "Manifest",
+    requests: "Stream",
     target: str,
-    rates: Sequence[float],
-    duration: float,
+    course: "Course",
     sending: Sending,
+    rule: "StopRule",
     *,
-    keep_going: bool = False,
+    at: "At | None" = None,
+    closed: bool = False,
+    refine: bool = False,
     quiet: bool = False,
 ) -> "tuple[Sequence[Outcome], list[Finding]]":
-    """Run the steps of a sweep into ``results.csv`` of a folder, telling how it goes on stderr.
+    """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes on stderr.
 
     Returns:
-        What became of each step, and what was found before the first.
+        What became of each step that was begun, and what was found before the first.
     """
+    made = {each.step.index for each in manifest.done}
+    steps = [step for step in course.steps() if step.index not in made]
+    make = partial(_make, manifest, requests, target, course, sending, rule, at=at, closed=closed, quiet=quiet)
+    outcomes, findings = make(steps)
+    if refine and not any(outcome.stopped for outcome in outcomes):
+        finer = [step for step in _finer(manifest, course, quiet=quiet) if step.index not in made]
+        more, _ = make(finer)
+        outcomes = (*outcomes, *more)
+    return outcomes, findings
+
+
+def _make(
+    manifest: "Manifest",
+    requests: "Stream",
+    target: str,
+    course: "Course",
+    sending: Sending,
+    rule: "StopRule",
+    steps: "Sequence[Step]",
+    *,
+    at: "At | None",
+    closed: bool,
+    quiet: bool,
+) -> "tuple[Sequence[Outcome], list[Finding]]":
+    """Make some steps of a sweep."""
     from logreplay.replay.engine import Engine
-    from logreplay.replay.plan import Requests
-    from logreplay.replay.results import ResultLog
-    from logreplay.replay.schedule import steps
+    from logreplay.replay.schedule import Constant
+    from logreplay.replay.step_log import JUDGED, StepLog
+    from logreplay.replay.sweep import Done, overloaded
     from logreplay.replay.sweep import sweep as run_steps
 
-    watcher = _Watcher(duration, quiet=quiet)
+    if not steps:
+        return (), []
+    watcher = _Watcher(len(manifest.done) + len(steps), closed=closed, quiet=quiet)
 
     async def main(stop: asyncio.Event) -> "tuple[Sequence[Outcome], list[Finding]]":
-        path = folder / "results.csv"
-        sender, findings = await sending.ready(target, path, rate=max(rates), duration=len(rates) * duration)
+        length = sum(step.seconds + course.settle for step in steps) + course.warm_up
+        rate = max(step.rate for step in steps)
+        sender, findings = await sending.ready(target, manifest.folder / JUDGED, rate=rate, duration=length)
+        results = StepLog(manifest.folder, manifest.mark)
+        manifest.write()
+
+        def end(step: "Step", outcome: "Outcome") -> None:
+            manifest.finish(Done(step, overloaded(outcome)), results.mark())
+            watcher.end(outcome)
+
         async with (
-            Engine(sender, ResultLog(path, force=True), limits=sending.limits) as engine,
+            Engine(sender, results, limits=sending.limits, closed=closed) as engine,
             stopped_by(stop, engine),
         ):
             outcomes = await run_steps(
                 engine,
-                Requests(log, methods=sending.methods),
-                steps(rates, duration),
-                keep_going=keep_going,
+                results,
+                requests,
+                course,
+                at=at or Constant,
+                steps=steps,
+                done=manifest.done,
                 on_begin=watcher.begin,
-                on_progress=watcher.progress,
-                on_end=watcher.end,
+                on_progress=watched(rule, engine, watcher.progress),
+                on_end=end,
             )
         return outcomes, findings
 
     return run_in_loop(main)
 
 
+def _finer(manifest: "Manifest", course: "Course", *, quiet: bool) -> "list[Step]":
+    """Smaller steps within the range in which the target saturates."""
+    from logreplay.analysis.folder import analyse
+    from logreplay.replay.step_log import JUDGED
+    from logreplay.replay.sweep import Step
+
+    if not manifest.refined:
+        bend = analyse(manifest.folder / JUDGED).verdict.saturation
+        if not bend.found or bend.low is None or bend.high is None:
+            say(f"nothing to refine: {bend.why}", quiet=quiet)
+            return []
+        width = (bend.high - bend.low) / (_REFINED_STEPS + 1)
+        manifest.refined = [round(bend.low + width * (index + 1), 2) for index in range(_REFINED_STEPS)]
+        say(f"saturation between {bend.low:g} and {bend.high:g}/s: {_REFINED_STEPS} more steps in there", quiet=quiet)
+    first = len(course.steps())
+    return [Step(first + index, rate, course.seconds) for index, rate in enumerate(manifest.refined)]
+
+
 class _Watcher:
     """Tells on stderr how a sweep goes: a live line for the step that runs, a line for each that ended."""
 
-    def __init__(self, duration: float, *, quiet: bool) -> None:
-        self._duration, self._quiet = duration, quiet
+    def __init__(self, count: int, *, closed: bool, quiet: bool) -> None:
+        self._count, self._closed, self._quiet = count, closed, quiet
+        self._asked = ""
         self._line: LiveLine | None = None
 
-    def begin(self, step: "StepBegins") -> None:
+    def begin(self, step: "Step") -> None:
+        self._asked = f"{step.rate:g} users" if self._closed else f"{step.rate:g}/s"
         if on_terminal() and not self._quiet:
-            prefix = f"step {step.index + 1} of {step.count} · "
-            self._line = LiveLine(planned=self._duration, rate=step.schedule.rate, prefix=prefix)
+            prefix = f"step {step.index + 1} of {self._count} · "
+            self._line = LiveLine(planned=step.seconds, rate=0.0 if self._closed else step.rate, prefix=prefix)
 
     def progress(self, now: "Progress") -> None:
         if self._line:
@@ -140,7 +303,7 @@ class _Watcher:
         if self._line:
             self._line.clear()
         say(
-            f"{outcome.offered:g}/s for {outcome.seconds:.0f} s: sent {outcome.sent} = ok {outcome.ok} + "
+            f"{self._asked} for {outcome.seconds:.0f} s: sent {outcome.sent} = ok {outcome.ok} + "
             f"http_error {outcome.http_error} + net_error {outcome.net_error}; {outcome.backlog} in flight at the end",
             quiet=self._quiet,
         )

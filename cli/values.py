@@ -101,6 +101,23 @@ class Parsed(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
+class Users(click.ParamType[Sequence[int]]):
+    """``1,10,50`` → numbers of users, in the order given."""
+
+    name = "users"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Sequence[int]:
+        if not isinstance(value, str):
+            return value  # type: ignore[return-value]  # click converts a default twice
+        parts = [part.strip() for part in value.split(",")]
+        if not all(part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
+            self.fail(f"{value!r} are no numbers of users; write 1,10,50", param, ctx)
+        users = [int(part) for part in parts]
+        if users != sorted(set(users)):
+            self.fail(f"{value!r}: each number of users must be larger than the one before it", param, ctx)
+        return users
+
+
 class Late(click.ParamType[float | None]):
     """``send`` → None, ``drop:D`` → seconds."""
 

@@ -3,7 +3,7 @@
 Whole columns at a time: a stamp of whole seconds repeats from line to line, so only its distinct values are parsed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -76,7 +76,11 @@ def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
         stamp: how they are written.
         zone: IANA name, for stamps that carry no offset and whose format does not say what they mean.
     """
-    zone = stamp.zone or zone or "UTC"
+    found = _read(text, stamp, stamp.zone or zone or "UTC")
+    return replace(found, naive=0) if stamp.zone else found
+
+
+def _read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
     if stamp.kind == "none":
         return Instants(pl.zeros(len(text), pl.Int64, eager=True), pl.repeat(False, len(text), eager=True), 0)
     if stamp.day:
@@ -159,7 +163,7 @@ def _any(text: pl.Series, zone: str) -> Instants:
     scale = pl.select(
         pl.when(number < 1e11).then(SECOND).when(number < 1e14).then(1000).when(number < 1e17).then(1).otherwise(1e-3)
     ).to_series()
-    clf, iso = read(text, Stamp("clf"), zone), read(text, Stamp("iso"), zone)
+    clf, iso = _read(text, Stamp("clf"), zone), _read(text, Stamp("iso"), zone)
     us = pl.select(pl.coalesce(clf.us, iso.us, (number * scale).round().cast(pl.Int64, strict=False))).to_series()
     whole_epoch = (number < 1e11) & ~epoch.str.contains(".", literal=True)
     whole = (clf.us.is_not_null() & clf.whole) | (iso.us.is_not_null() & iso.whole) | whole_epoch.fill_null(False)

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import gettempdir
@@ -24,6 +24,12 @@ from logreplay.parsers.reader import Source
 from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
 from logreplay.parsers.redact import Redactor
 from logreplay.parsers.report import ConvertReport
+
+_BETTER_STAMPS = {
+    "nginx": "; log $msec for better ones",
+    "apache": "; log %{usec_frac}t for better ones",
+    "unknown": "; log $msec (nginx) or %{usec_frac}t (Apache) for better ones",
+}
 
 SCRAMBLED = 0.01
 """Share of rows going back in time above which the user is told."""
@@ -73,7 +79,7 @@ def convert(
     """Convert access logs to one normalized CSV in order of start.
 
     Nothing half-written can be taken for a result: rows go to a file beside the output, which takes its name when all
-    is done.
+    is done. (Only a kill that leaves no time to tidy up leaves such a file, ``.NAME.PID.part``, behind.)
 
     Args:
         paths: plain or compressed (gzip, bzip2, xz, zstd: told by content); ``-`` is standard input.
@@ -145,7 +151,7 @@ def find_reading(sources: Sequence[Source], options: ConvertOptions) -> Reading:
     if not any(data.strip(b"\0 \t\r\n") for data in samples):
         raise LogreplayError(f"{sources[0].name}: empty log: nothing to convert")
     found = detect(samples, sources[0].name, options.format)
-    return Reading(found.formats, found.prefix, found.share, found.sample, options.time_unit, options.stamped)
+    return replace(found, time_unit=options.time_unit, stamped=options.stamped)
 
 
 class _Job:
@@ -172,7 +178,7 @@ class _Job:
         options, report = self._options, self.report
         reading = find_reading(self._sources, options)
         report.format, report.share = reading.name, reading.share
-        report.server = reading.formats[0].server if reading.formats else "w3c"
+        report.server = reading.server
         keep = options.filter.condition(options.timezone)
         redactor = Redactor() if options.redact else None
         columns = output_columns(reading.formats)
@@ -242,16 +248,16 @@ class _Job:
 
 def notes(intake: Intake, sources: Sequence[Source], options: ConvertOptions) -> list[str]:
     """What the user should know about the times, units and sizes of a log that was read."""
-    found = []
+    found: list[str] = []
     formats = intake.reading.formats
     fields = {name for format in formats for name in format.layout.fields}
     if not options.time_unit:
-        found += [format.note for format in formats if format.note]
+        found += dict.fromkeys(format.note for format in formats if format.note)
     if intake.report.converted and formats and "time" not in fields:
         found.append("the log has no times: requests keep their order, all at the same instant")
     elif intake.fine == 1.0 and intake.report.converted:
-        better = "log $msec (nginx) or %{usec_frac}t (Apache) for better ones"
-        found.append(f"start times are known to the second, and spread within it by file order; {better}")
+        better = _BETTER_STAMPS.get(intake.reading.server, "")
+        found.append(f"start times are known to the second, and spread within it by file order{better}")
     if formats and "total" not in fields and any(format.stamp.at == "end" for format in formats):
         found.append("the log has no durations: the end of a request is taken for its start")
     elif "total" in fields and "first" not in fields:
@@ -260,8 +266,9 @@ def notes(intake: Intake, sources: Sequence[Source], options: ConvertOptions) ->
         found.append(f"{intake.naive:,} stamps carry no zone and are read as UTC; say it with --timezone")
     if intake.backwards > SCRAMBLED * max(intake.report.converted, 1):
         found.append(
-            f"{intake.backwards:,} lines go back in time by more than the longest request takes: scrambled times, or "
-            "several logs in one file; good for what was asked, not for when"
+            f"of {intake.report.converted:,} requests {intake.backwards:,} are older than some line before them by "
+            "more than the longest request takes: scrambled times, or several logs in one file; good for what was "
+            "asked, not for when"
         )
     for source in sources:
         if source.truncated:
@@ -290,7 +297,10 @@ def with_date_and_time(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _encode(rows: pl.DataFrame, columns: Sequence[str]) -> bytes:
-    return to_csv(with_date_and_time(rows).select(columns), header=False)
+    frame = with_date_and_time(rows)
+    zero = ["thinktime", *(["xfertime"] if (rows["xfertime"] == 0).all() else [])]
+    frame = frame.with_columns(pl.lit(0).alias(name) for name in zero)  # whole numbers are written faster
+    return to_csv(frame.select(columns), header=False)
 
 
 def _rejects_beside(target: Path | None) -> Path:

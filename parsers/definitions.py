@@ -142,7 +142,7 @@ def nginx_definition(name: str, words: list[str]) -> Format:
         escape = words.pop(0).removeprefix("escape=")
     text = "".join(words)
     if text.lstrip().startswith("{"):
-        return _json_definition(name, text, r"\$\{?\w+\}?", nginx_tokens, "nginx")
+        return _json_definition(name, text, r"\$(?:\{\w+\}|\w+)", nginx_tokens, "nginx")
     return nginx_format(text, name, "none" if escape == "none" else "default")
 
 

@@ -1,5 +1,6 @@
 """Which format is a log in? Decided by what fits a sample of its lines, not by its name or its first line."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -12,13 +13,21 @@ from logreplay.parsers.formats import FORMATS
 from logreplay.parsers.layouts import Format
 from logreplay.parsers.prefixes import PREFIXES, Prefix
 from logreplay.parsers.reader import Block, text_lines
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
 from logreplay.parsers.rows import Parsed, parse
 from logreplay.parsers.units import UNITS
 from logreplay.parsers.w3c import Header, stretches
 
+_FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)
+
 ENOUGH: Final = 0.5
 """Share of the sample's lines that must fit, or the file is no access log."""
+
+_MARKS: Final = {
+    "nginx": r'\\x[0-9A-F]?[A-F]|\\x5C|\\x22|" (?:499|444|49[4-7]) [0-9]|"" 4[0-9]{2} [0-9]',
+    "apache": r'\\x[0-9a-f]?[a-f]|\\["\\nrtbv]|"-" 408 |" [0-9]{3} -(?: |$)| "" \[',
+}
+"""What only one of the two writes."""
 
 GOOD: Final = 0.9
 """Share below which prefixes and layouts of the log's own are tried."""
@@ -36,7 +45,9 @@ class Reading:
             (``#Fields``) say how its lines are laid out.
         prefix: what stands in front of each line.
         share: of the sample's lines that fit.
+        clean: of the sample's lines that fit by the strict rules.
         sample: number of lines looked at.
+        server: who wrote the log; ``unknown`` where nothing in the sample tells.
         time_unit: overrides the unit of all durations; empty: as the formats say.
         stamped: overrides what stamps mean; empty: as the formats say.
     """
@@ -44,7 +55,9 @@ class Reading:
     formats: tuple[Format, ...]
     prefix: Prefix | None = None
     share: float = 0.0
+    clean: float = 0.0
     sample: int = 0
+    server: str = "unknown"
     time_unit: str = ""
     stamped: Literal["", "start", "end"] = ""
 
@@ -95,19 +108,25 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading
     given = defined(wanted)
     data = b"".join(sample if sample.endswith(b"\n") else sample + b"\n" for sample in samples if sample)
     lines = text_lines(data)
-    if (given is None and wanted == "auto" and b"#Fields:" in data) or wanted in ("w3c", "iis"):
+    if lines[0].startswith(",".join(CORE_COLUMNS)):
+        raise LogreplayError(f"{name}: is a normalized CSV already; replay it as it is: logreplay run {name}")
+    if (given is None and wanted == "auto" and _FIELDS.search(data)) or wanted in ("w3c", "iis"):
         return _by_directives(data, name)
     lines = lines.filter(~lines.str.contains(r"^\s*(?:#|$)"))
-    reading = _best(lines, given, wanted)
-    if reading.share < GOOD:
-        for prefix in PREFIXES:
-            if prefix.fits(lines) > ENOUGH:
-                stripped = _best(prefix.strip(lines), given, wanted)
-                if stripped.share > reading.share:
-                    reading = replace(stripped, prefix=prefix)
+    reading, shown = _best(lines, given, wanted), lines
+    for prefix in PREFIXES:
+        if prefix.fits(lines) > ENOUGH:
+            bare = prefix.strip(lines)
+            stripped = _best(bare, given, wanted)
+            if stripped.clean >= reading.clean and stripped.share > reading.share - FEW:
+                reading, shown = replace(stripped, prefix=prefix), bare
+    if wanted == "auto" and reading.clean < GOOD and (format := tails.from_sample(shown.to_list())):
+        own = _choose(shown, [*reading.formats, format])
+        if own.clean > reading.clean and own.share > reading.share - FEW:
+            reading = replace(own, prefix=reading.prefix)
+    reading = replace(reading, server=_server(reading, shown))
     if given is None and reading.share < ENOUGH:
-        fit = Reading((), reading.prefix).prefix
-        rest = lines.gather(_misfits(fit.strip(lines) if fit else lines, reading.formats))
+        rest = shown.gather(_misfits(shown, reading.formats))
         raise LogreplayError(
             f"{name}: not an access log, or in an unknown format: {reading.share:.0%} of {len(lines)} sample lines fit"
             + (f"; one that does not: {rest[0][:120]!r}" if len(rest) else "")
@@ -126,7 +145,18 @@ def _by_directives(data: bytes, name: str) -> Reading:
         raise LogreplayError(
             f"{name}: has #Fields, but only {rows} of {count} sample lines fit; say the format with -f"
         )
-    return Reading((), share=rows / count if count else 1.0, sample=count)
+    server = "iis" if "Internet Information" in header.software else "w3c"
+    return Reading((), share=rows / count if count else 1.0, sample=count, server=server)
+
+
+def _server(reading: Reading, lines: pl.Series) -> str:
+    """Who wrote the log; of the formats that nginx and Apache share, told by escapes, statuses and sizes."""
+    format = reading.formats[0]
+    if format.name not in ("combined", "common"):
+        return format.server
+    marks = {server: int(lines.str.contains(pattern).sum()) for server, pattern in _MARKS.items()}
+    best = max(marks, key=marks.__getitem__)
+    return best if marks[best] > sum(marks.values()) / 2 else "unknown"
 
 
 def _best(lines: pl.Series, given: Format | None, wanted: str) -> Reading:
@@ -139,11 +169,7 @@ def _best(lines: pl.Series, given: Format | None, wanted: str) -> Reading:
         candidates += _found(json_lines.from_sample(sample))
     if wanted != "json":
         candidates += _found(ltsv.from_sample(sample))
-    reading = _choose(lines, candidates)
-    if wanted == "auto" and reading.share < GOOD:
-        own = _choose(lines, [*candidates, *_found(tails.from_sample(sample))])
-        return own if own.share > reading.share else reading
-    return reading
+    return _choose(lines, candidates)
 
 
 def _found(format: Format | None) -> list[Format]:
@@ -164,8 +190,9 @@ def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Reading:
                 break
             chosen.append(best)
             rest = left
-    share = 1 - len(rest) / len(lines) if len(lines) else 0.0
-    return Reading(tuple(chosen) or tuple(candidates[:1]), share=share, sample=len(lines))
+    formats = tuple(chosen) or tuple(candidates[:1])
+    misfits = [len(_misfits(lines, formats, tiers)) / max(len(lines), 1) for tiers in (9, 0)]
+    return Reading(formats, share=1 - misfits[0], clean=1 - misfits[1], sample=len(lines))
 
 
 def _misfits(lines: pl.Series, formats: Sequence[Format], tiers: int = 9) -> list[int]:

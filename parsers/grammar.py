@@ -139,6 +139,7 @@ _APACHE: Final = {
     "{host}i": Field("host", "text", 3),
 }
 
+_GROUP: Final = re.compile(r"\(\?P<(\w+)>")
 _NO_MORE: Final[Mapping[str, Field]] = {}
 _VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z0-9_]+)\}|([A-Za-z0-9_]+))")
 _DIRECTIVE: Final = re.compile(
@@ -325,14 +326,13 @@ def compile_tokens(tokens: Sequence[str | Field], name: str, server: str, escape
     doubts = [] if escaped or server != "nginx" else ["with escape=none a quote in a value can imitate the layout"]
     if "bytes" in owners and owners["bytes"].rank == WITH_HEADERS:
         doubts.append("byte counts include headers, as the log has no others")
+    wider = tuple(dict.fromkeys(rf"^{pattern}\s*$" for pattern in (careful, last_resort)))
     return Format(
         name=name,
         note="; ".join(doubts),
         server=server,
         escaped=escaped,
-        layout=TextLayout(
-            f"^{fast}$", tuple(dict.fromkeys(f"^{p}\\s*$" for p in (careful, last_resort))), frozenset(places)
-        ),
+        layout=TextLayout(f"^{fast}$", wider, frozenset(_GROUP.findall(careful))),
         stamp=time.stamp or Stamp("none"),
         total_unit=total.unit,
         first_unit=first.unit,

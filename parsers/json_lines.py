@@ -21,7 +21,6 @@ from logreplay.parsers.units import unit_of
 Key = tuple[str, ...]
 """Path of a value: names from the outside in."""
 
-_LOOKS_WHOLE: Final = r"^\s*\{.*\}\s*$"
 _SUSPECT: Final = r"\\x|[\x00-\x1f]|:\s*[,}\-][^0-9]|:\s*-?[,}]"
 _TEXT: Final = r"^[ -~]*$"
 _NO_VALUE: Final = re.compile(r":\s*-?\s*(?=[,}])")
@@ -180,27 +179,31 @@ class JsonLayout:
 
     def split(self, lines: pl.Series) -> pl.DataFrame:
         """Split whole blocks; a block in which a line is not JSON after all is left to the careful path."""
-        good = lines.str.contains(_LOOKS_WHOLE) & ~lines.str.contains(_SUSPECT)
-        nothing = pl.DataFrame(schema=dict.fromkeys(self._columns, pl.String))
-        text = lines.filter(good)
-        values = nothing
-        if len(text):
-            try:
-                data = ("\n".join(text) + "\n").encode()
-                values = pl.read_ndjson(data, schema=self._schema(), ignore_errors=True)
-            except pl.exceptions.PolarsError:
-                values = nothing
-        if values.height != len(text) or not len(text):
-            return nothing.clear(len(lines))
+        whole = lines.str.starts_with("{") & lines.str.ends_with("}")
+        values = self._read(lines.filter(whole))
+        if values is None:
+            whole &= ~lines.str.contains(_SUSPECT)
+            values = self._read(lines.filter(whole))
+        if values is None:
+            return pl.DataFrame(schema=dict.fromkeys(self._columns, pl.String)).clear(len(lines))
         raw = self._apart(values.select(_at(path).alias(name) for name, path in self.paths))
         clean = raw.select(_is_clean(raw.columns)).to_series()
-        index = pl.int_range(len(lines), eager=True).filter(good).filter(clean)
-        table = raw.filter(clean).with_columns(index.alias("i"))
-        return (
-            pl.DataFrame({"i": pl.int_range(len(lines), eager=True)})
-            .join(table, on="i", how="left", maintain_order="left")
-            .drop("i")
-        )
+        if clean.all() and whole.all():
+            return raw
+        places = pl.int_range(len(lines), eager=True).alias("place")
+        table = raw.filter(clean).with_columns(places.filter(whole).filter(clean))
+        return places.to_frame().join(table, on="place", how="left", maintain_order="left").drop("place")
+
+    def _read(self, lines: pl.Series) -> pl.DataFrame | None:
+        """The values of all lines; None if any of them is no JSON."""
+        if not len(lines):
+            return None
+        data = (lines.str.join("\n")[0] + "\n").encode()
+        try:
+            values = pl.read_ndjson(data, schema=self._schema(), ignore_errors=True)
+        except pl.exceptions.PolarsError:
+            return None
+        return values if values.height == len(lines) else None
 
     def split_carefully(self, lines: pl.Series, tier: int) -> pl.DataFrame:
         """Read each line by itself, with repairs."""

@@ -41,7 +41,7 @@ PREFIXES: Final = (
     Prefix("syslog-iso", rf"^(?:<[0-9]{{1,3}}>)?[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T\S+ \S+ {_TAG}"),
     Prefix("syslog-5424", r"^<[0-9]{1,3}>1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[[^\]]*\])+) ?"),
     Prefix("cri", r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T\S+ (?:stdout|stderr) [FP] "),
-    Prefix("docker-json", r'^\{"log":"'),
+    Prefix("docker-json", r'^\{"log":\s*"'),
     Prefix("kubectl", r"^\[pod/[^\]]+\] "),
     Prefix("docker-compose", r"^[A-Za-z0-9_.-]+ +\| "),
 )

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Protocol
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,11 @@ from logreplay.parsers.record import LogreplayError
 BLOCK: Final = 4 << 20
 """Bytes read at a time; a block is a little longer or shorter, as its last line ends."""
 
-_SAMPLE: Final = 1 << 16
+_SAMPLES: Final = (24 << 10, 256 << 10)
+"""Bytes looked at in each of three places; the larger if the smaller holds too few lines."""
+
+ENOUGH_LINES: Final = 200
+"""Lines of a sample, if the log has so many."""
 
 _HEAD: Final = 1 << 14
 
@@ -113,7 +117,8 @@ class Source:
             head = head[3:]
         self.compression = next((name for magic, name in _MAGIC if head.startswith(magic)), "")
         self._counted = _Counted(self._raw, head)
-        self._stream = _decompressed(io.BufferedReader(self._counted, 1 << 16), self.compression)
+        packed = io.BufferedReader(self._counted, 1 << 16)
+        self._stream = _decompressed(packed, self.compression) if self.compression else None
         self._pushed = b""
         self.truncated = False
         self.read = 0
@@ -135,17 +140,20 @@ class Source:
     def sample(self) -> bytes:
         """Return whole lines from all over the log, or from the beginning of a compressed log or a pipe."""
         if self.compression or not self.size:
-            self._pushed = self._read(_SAMPLE)
+            self._pushed = self._read(_SAMPLES[-1])
             return self._pushed[: self._pushed.rfind(b"\n") + 1] or self._pushed
-        pieces = []
-        for place in (0, self.size // 2, self.size - _SAMPLE):
-            piece = os.pread(self._raw.fileno(), _SAMPLE, max(place, 0))
-            if place > 0:
-                piece = piece[piece.find(b"\n") + 1 :]
-            pieces.append(piece[: piece.rfind(b"\n") + 1] or piece + b"\n")
-            if self.size <= _SAMPLE:
+        for size in _SAMPLES:
+            places = (0,) if self.size <= size else (0, self.size // 2, self.size - size)
+            sample = b"".join(self._lines_at(place, size) for place in places)
+            if sample.count(b"\n") >= ENOUGH_LINES:
                 break
-        return b"".join(pieces)
+        return sample
+
+    def _lines_at(self, place: int, size: int) -> bytes:
+        piece = os.pread(self._raw.fileno(), size, max(place, 0))
+        if place > 0:
+            piece = piece[piece.find(b"\n") + 1 :]
+        return piece[: piece.rfind(b"\n") + 1] or piece + b"\n"
 
     def close(self) -> None:
         """Close the file."""
@@ -164,7 +172,7 @@ class Source:
             if not cut:
                 pieces.append(data)
                 continue
-            block = Block(b"".join((*pieces, data[:cut])), first, self._counted.count)
+            block = Block(b"".join((*pieces, memoryview(data)[:cut])), first, self._counted.count)
             pieces = [data[cut:]]
             yield block
             first += block.data.count(b"\n")
@@ -172,15 +180,15 @@ class Source:
             yield Block(last, first, self._counted.count)
 
     def _read(self, size: int) -> bytes:
-        if not self.compression:
+        if self._stream is None:
             try:
-                return self._stream.read(size)
+                return self._counted.read_plain(size)
             except OSError as error:
                 raise LogreplayError(f"{self.name}: cannot be read: {error.strerror}") from None
         pieces: list[bytes] = []
         missing = size
         try:  # piece by piece: what came before the damage must not go with it
-            while missing > 0 and not self.truncated and (piece := self._stream.read1(missing)):  # type: ignore[attr-defined]
+            while missing > 0 and not self.truncated and (piece := self._stream.read1(missing)):
                 pieces.append(piece)
                 missing -= len(piece)
         except (EOFError, OSError, lzma.LZMAError, zstandard.ZstdError, zlib.error, ValueError):
@@ -197,6 +205,13 @@ class _Counted(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def read_plain(self, size: int) -> bytes:
+        """Read without a buffer in between."""
+        head, self._head = self._head, b""
+        data = head + self._stream.read(size) if head else self._stream.read(size)
+        self.count += len(data)
+        return data
+
     def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
         data = self._head or self._stream.read(len(buffer))
         self._head = b""
@@ -209,7 +224,7 @@ class _Counted(io.RawIOBase):
 class _Zstd:
     """Frames of zstd one after the other; unlike the library's own reader it notices a frame that ends too soon."""
 
-    def __init__(self, stream: io.BufferedReader) -> None:
+    def __init__(self, stream: "io.BufferedReader[_Counted]") -> None:
         self._stream = stream
         self._frame = zstandard.ZstdDecompressor().decompressobj()
         self._inside = True
@@ -231,14 +246,17 @@ class _Zstd:
         return b""
 
 
-def _decompressed(stream: io.BufferedReader, compression: str) -> BinaryIO:
+class _Stream(Protocol):
+    def read1(self, size: int, /) -> bytes: ...
+
+
+def _decompressed(stream: "io.BufferedReader[_Counted]", compression: str) -> _Stream:
     match compression:
         case "gzip":
-            return gzip.GzipFile(fileobj=stream)  # type: ignore[return-value]  # reads several members
+            return gzip.GzipFile(fileobj=stream)  # reads several members
         case "bzip2":
-            return bz2.BZ2File(stream)  # type: ignore[return-value]
+            return bz2.BZ2File(stream)
         case "xz":
-            return lzma.LZMAFile(stream)  # type: ignore[return-value]
-        case "zstd":
-            return _Zstd(stream)  # type: ignore[return-value]
-    return stream
+            return lzma.LZMAFile(stream)
+        case _:
+            return _Zstd(stream)

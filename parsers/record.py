@@ -153,9 +153,9 @@ def read_batches(path: str | Path, columns: Sequence[str], rows: int = 8192) -> 
 def _parsed(block: bytes, columns: Sequence[str]) -> pl.DataFrame:
     """Parse a text with a header line; where its quotes do not add up, as if they were letters."""
     try:
-        return pl.read_csv(block, columns=list(columns), **_CSV)
+        return pl.read_csv(block, columns=list(columns), **_TYPED)
     except pl.exceptions.ComputeError:
-        return pl.read_csv(block, columns=list(columns), quote_char=None, **_CSV)
+        return pl.read_csv(block, columns=list(columns), quote_char=None, **_TYPED)
 
 
 def _csv_blocks(path: Path, size: int) -> Iterator[bytes]:

@@ -81,9 +81,9 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
             frame = frame.filter(~fits)
         if not frame.height:
             break
-    if frame.height:
-        frame = frame.filter(~_is_blank(frame["text"]))
-    blank = len(lines) - frame.height - sum(rows.height for rows in found) - len(refusals)
+    empty = _is_blank(frame["text"])
+    blank = int(empty.sum())
+    frame = frame.filter(~empty)
     for tier, format in ((tier, format) for tier in range(tiers) for format in formats):
         if tier >= format.layout.tiers or not frame.height:
             continue
@@ -102,6 +102,8 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
         frame = frame.filter(~hit)
     refusals += [Refusal(line, "rejected", "layout") for line in frame["line"]]
     rows = pl.concat(found) if found else pl.DataFrame(schema=ROW_SCHEMA)
+    if len(lines) != rows.height + len(refusals) + blank:
+        raise AssertionError(f"{len(lines)} lines, but {rows.height} rows, {len(refusals)} refused, {blank} blank")
     return Parsed(rows.sort("line") if len(found) > 1 else rows, refusals, blank, naive)
 
 

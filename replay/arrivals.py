@@ -77,21 +77,20 @@ class LogTimes:
             raise ValueError(f"speed must be above 0, got {self.speed!r}")
 
     @classmethod
-    def at_rate(cls, rate: float, offered: float, requests: Requests) -> "LogTimes":
-        """The speed that gives a log a mean rate; goes once through the log to learn its own.
+    def at_rate(cls, rate: float, log: LogFigures, *, offered: float | None = None) -> "LogTimes":
+        """The speed that gives a log another mean rate.
 
         Args:
             rate: requests per second of the log.
-            offered: with what is mixed in.
-            requests: of the log.
+            log: what it has by itself; see `survey`.
+            offered: with what is mixed in; None: nothing is.
 
         Raises:
-            LogreplayError: the log has no times.
+            ValueError: the log has no times.
         """
-        mean = survey(requests).mean
-        if not mean:
-            raise LogreplayError(f"{requests.source}: it has no times to take arrivals from; use --arrivals even")
-        return cls(rate / mean, offered)
+        if not log.mean:
+            raise ValueError("the log has no times to take arrivals from")
+        return cls(rate / log.mean, rate if offered is None else offered)
 
     @property
     def duration(self) -> float | None:
@@ -115,8 +114,14 @@ class LogTimes:
 
 
 def survey(requests: Requests) -> LogFigures:
-    """Go through a log once, to learn its rates. Changes nothing of ``requests``."""
+    """Go through a log once, to learn its rates. Changes nothing of ``requests``.
+
+    Raises:
+        LogreplayError: it cannot be read, or has no times.
+    """
     once = replace(requests, left_out=Counter(), figures=LogFigures())
     for _ in once.one_pass():
         pass
+    if not once.figures.mean:
+        raise LogreplayError(f"{requests.source}: it has no times to take arrivals from; use --arrivals even")
     return once.figures

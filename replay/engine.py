@@ -101,6 +101,7 @@ class Engine:
         self._pump: Pump | None = None
         self._expected: dict[int, int] = {}
         self._local: Counter[str] = Counter()
+        self._queued = 0
 
     async def __aenter__(self) -> Self:
         self._recorder = Recorder(self._results, threaded=self._threaded)
@@ -242,6 +243,7 @@ class Engine:
             ok=tally.ok,
             http_error=tally.http_error,
             net_error=tally.net_error,
+            new_errors=tally.new_errors,
             dropped=tally.dropped,
             in_flight=self.in_flight,
             recent=tally.recent,
@@ -266,6 +268,7 @@ class Engine:
 
     def _course(self, plan: Plan, pump: Pump, vitals: Vitals, first: int, taken_up: int, backlog: int) -> Course:
         base = self._clock() if pump.base is None else pump.base
+        queued, self._queued = self._sender.counts.queued - self._queued, self._sender.counts.queued
         local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
         return Course(
             step=plan.step,
@@ -280,6 +283,7 @@ class Engine:
             backlog=backlog,
             limited=pump.limited,
             local=local,
+            queued=queued,
             vitals=vitals,
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out.most_common()),

@@ -67,6 +67,7 @@ class Evidence:
         duration: of the schedule; None if the log decided.
         seconds: until the last request was taken up.
         limited: requests that had to wait for the in-flight limit.
+        queued: requests that had to wait for the one before them of the same client.
         local: connections this machine could not open, by the name of its error.
         vitals: of our own process.
     """
@@ -87,6 +88,7 @@ class Evidence:
     limited: int
     local: Mapping[str, int]
     vitals: Vitals
+    queued: int = 0
 
     @property
     def achieved(self) -> float:
@@ -135,7 +137,7 @@ def _generator(seen: Evidence) -> list[Finding]:
     findings = []
     p50 = seen.response_p50 or 0.0
     late = seen.lag_p95 > max(0.05, 0.2 * p50)
-    ours = not seen.limited
+    ours = not seen.limited and not seen.queued
     if ours and (late or seen.lag_p99 > max(0.005, 0.1 * p50)):
         severity = Severity.VOID if late else Severity.WARNING
         text = f"requests were started late: lag p95 {_ms(seen.lag_p95)}, p99 {_ms(seen.lag_p99)}; {_why_late(seen)}"
@@ -211,6 +213,12 @@ def _missed(seen: Evidence, *, ours: bool) -> list[Finding]:
                 "the schedule; the wait is in the response times; a higher --max-in-flight sends them on time",
             )
         )
+    if seen.queued:
+        text = (
+            f"{seen.queued} requests waited for an answer to the same client's one before (--by-client): the loop was "
+            "not fully open, a slow target was asked less; the wait is in the response times, as lag"
+        )
+        findings.append(Finding("by_client", Severity.INFO, text))
     if seen.dropped:
         text = f"{seen.dropped} of {seen.scheduled} requests were too late to be sent, and dropped (--late)"
         findings.append(Finding("dropped", Severity.WARNING, text))

@@ -19,7 +19,7 @@ class Progress:
         scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
         sent: started.
         completed: ended with a response, whatever its status.
-        ok, http_error, net_error, dropped: as in `logreplay.replay.tally.Tally`.
+        ok, http_error, net_error, new_errors, dropped: as in `logreplay.replay.tally.Tally`.
         in_flight: under way now.
         recent: figures of the last exchanges.
     """
@@ -31,6 +31,7 @@ class Progress:
     ok: int
     http_error: int
     net_error: int
+    new_errors: int
     dropped: int
     in_flight: int
     recent: Recent
@@ -52,6 +53,7 @@ class Course:
         backlog: requests in flight then.
         limited: times a request had to wait for the in-flight limit.
         local: connections this machine could not open, by the name of its error.
+        queued: requests that had to wait for the one before them of the same client.
         vitals: of our own process.
         stopped: why it ended before its plan did; empty if it did not.
         left_out: rows of the log that were not sent, by reason.
@@ -69,6 +71,7 @@ class Course:
     backlog: int
     limited: int
     local: Counter[str]
+    queued: int
     vitals: Vitals
     stopped: str
     left_out: dict[str, int]
@@ -143,6 +146,7 @@ def conclude(course: Course, tally: Tally) -> Outcome:
         seconds=course.taken_up,
         limited=course.limited,
         local=course.local,
+        queued=course.queued,
         vitals=course.vitals,
     )
     return Outcome(
@@ -192,6 +196,7 @@ def merge(shards: Sequence[Outcome]) -> Outcome:
         taken_up=max(course.taken_up for course in courses),
         backlog=sum(course.backlog for course in courses),
         limited=sum(course.limited for course in courses),
+        queued=sum(course.queued for course in courses),
         local=sum((course.local for course in courses), Counter[str]()),
         vitals=max((course.vitals for course in courses), key=lambda vitals: vitals.loop_share),
         stopped=next((course.stopped for course in courses if course.stopped), ""),

@@ -77,8 +77,13 @@ class ResultLog:
     kept in ``NAME.running.csv.zst`` until it is closed. A log in which nothing was written is removed.
     """
 
-    def __init__(self, path: Path, *, force: bool = False) -> None:
-        """Create the file, with its header line.
+    def __init__(self, path: Path, *, force: bool = False, keep: int = 0) -> None:
+        """Create the file, with its header line; or keep its first bytes and go on after them.
+
+        Args:
+            path: where.
+            force: what is there already may be overwritten.
+            keep: bytes of an existing file that stay, as `sync` returned them; 0: begin anew.
 
         Raises:
             LogreplayError: it exists and ``force`` was not given, or cannot be written; or its name has no such form.
@@ -88,16 +93,27 @@ class ResultLog:
         self._parquet = path.suffix == ".parquet"
         self._growing = path.with_name(f"{path.name}.running.csv.zst") if self._parquet else path
         self._compress = _compressor(self._growing.suffix)
+        if keep and (not self._growing.exists() or self._growing.stat().st_size < keep):
+            raise LogreplayError(f"{path}: is shorter than it was when it was left; begin anew")
         try:
-            self._file: BinaryIO = self._growing.open("wb", buffering=0)
+            self._file: BinaryIO = self._growing.open("r+b" if keep else "wb", buffering=0)
+            if keep:
+                self._file.truncate(keep)
+                self._file.seek(keep)
         except OSError as error:
             raise LogreplayError(f"{path}: cannot be written: {_why(error)}") from None
-        self._append((",".join(RESULT_COLUMNS) + "\n").encode())
-        self._empty = True
+        self._empty = not keep
+        if not keep:
+            self._append((",".join(RESULT_COLUMNS) + "\n").encode())
 
     def write(self, rows: pl.DataFrame) -> None:
         self._append(to_csv(rows, header=False))
         self._empty = False
+
+    def sync(self) -> int:
+        """Return how many bytes are written, once they are on disk for good."""
+        os.fsync(self._file.fileno())
+        return self._file.tell()
 
     def _append(self, lines: bytes) -> None:
         block = self._compress(lines)

@@ -72,6 +72,8 @@ class SenderCounts:
     connections: int = 0
     reused: int = 0
     retried: int = 0
+    queued: int = 0
+    """Requests that waited for the one before them of the same client."""
     local: Counter[str] = field(default_factory=Counter)
     """Connections that this machine could not open, by the name of its error (EMFILE, EADDRNOTAVAIL)."""
     details: dict[str, str] = field(default_factory=dict)

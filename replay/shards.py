@@ -250,7 +250,17 @@ class _Merged:
         )
         sums = {
             name: sum(getattr(report.progress, name) for report in reports)
-            for name in ("scheduled", "sent", "completed", "ok", "http_error", "net_error", "dropped", "in_flight")
+            for name in (
+                "scheduled",
+                "sent",
+                "completed",
+                "ok",
+                "http_error",
+                "net_error",
+                "new_errors",
+                "dropped",
+                "in_flight",
+            )
         }
         return Progress(elapsed=max(report.progress.elapsed for report in reports), recent=recent, **sums)
 

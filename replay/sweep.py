@@ -3,25 +3,97 @@
 Every step sends the log from its beginning, so that steps differ in their rate and in nothing else.
 """
 
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Literal
 
 from logreplay.replay.engine import Engine, Outcome, Progress
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.schedule import Schedule
+from logreplay.replay.plan import Plan, Stream
+from logreplay.replay.schedule import Constant, Schedule
+from logreplay.replay.step_log import StepLog
 
-STOP_AFTER: Final = 2
-"""Overloaded steps in a row after which higher rates have nothing more to tell."""
+At = Callable[[float, float], Schedule]
+"""Makes the schedule of a step from its rate and its length in seconds."""
+
+Order = Literal["given", "up", "down", "shuffle"]
+WARM_UP: int = -1
+"""Step of the requests that warm up the target; they are in no step."""
 
 
 @dataclass(frozen=True, slots=True)
-class StepBegins:
-    """What is about to be asked of the target: step ``index`` of ``count``."""
+class Step:
+    """One step: its index in the result log, its rate, and how long it is judged, in seconds."""
 
     index: int
-    count: int
-    schedule: Schedule
+    rate: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a sweep remembers of a step that was made."""
+
+    step: Step
+    overloaded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a sweep is to do.
+
+    Attributes:
+        rates: requests/s; of a closed loop, users.
+        seconds: length of each step.
+        warm_up: seconds at the lowest rate before the first step, not judged.
+        settle: seconds before each step at its rate, not judged.
+        repeat: go through all rates so many times.
+        order: of the rates; ``shuffle`` mixes them anew each time.
+        seed: of shuffling.
+        keep_going: make all steps, overloaded or not.
+
+    Raises:
+        ValueError: no rates, or no repetitions.
+    """
+
+    rates: Sequence[float]
+    seconds: float
+    warm_up: float = 0.0
+    settle: float = 0.0
+    repeat: int = 1
+    order: Order = "given"
+    seed: int = 0
+    keep_going: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.rates:
+            raise ValueError("a sweep needs at least one rate")
+        if self.repeat < 1:
+            raise ValueError(f"a sweep is made at least once, got {self.repeat!r}")
+
+    def steps(self) -> tuple[Step, ...]:
+        """All steps, in their order."""
+        return tuple(Step(index, rate, self.seconds) for index, rate in enumerate(self._ordered()))
+
+    def _ordered(self) -> Iterator[float]:
+        chance = random.Random(self.seed)
+        for _ in range(self.repeat):
+            rates = list(self.rates)
+            if self.order == "shuffle":
+                chance.shuffle(rates)
+            elif self.order != "given":
+                rates.sort(reverse=self.order == "down")
+            yield from rates
+
+
+def pointless(rate: float, done: Sequence[Done]) -> bool:
+    """Whether the target is known not to carry a rate: it carried neither of the two highest below it, or at it.
+
+    In ascending order that means: after two overloaded steps in a row, none higher is made.
+    """
+    below = sorted((each.step.rate, each.overloaded) for each in done if each.step.rate <= rate)
+    overloaded = {each: all(bad for other, bad in below if other == each) for each, _ in below}
+    return len(overloaded) >= 2 and all(list(overloaded.values())[-2:])
 
 
 def overloaded(outcome: Outcome) -> bool:
@@ -35,21 +107,27 @@ def overloaded(outcome: Outcome) -> bool:
 
 async def sweep(
     engine: Engine,
-    requests: Requests,
-    schedules: Sequence[Schedule],
+    results: StepLog,
+    requests: Stream,
+    course: Course,
     *,
-    keep_going: bool = False,
-    on_begin: Callable[[StepBegins], None] | None = None,
+    at: At = Constant,
+    steps: Sequence[Step] | None = None,
+    done: Sequence[Done] = (),
+    on_begin: Callable[[Step], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
-    on_end: Callable[[Outcome], None] | None = None,
+    on_end: Callable[[Step, Outcome], None] | None = None,
 ) -> tuple[Outcome, ...]:
-    """Run the steps in order; stop after two overloaded ones in a row.
+    """Make the steps in order; leave out those that have nothing more to tell.
 
     Args:
-        engine: an open one; its result log takes the rows of all steps.
+        engine: an open one, that writes into ``results``.
+        results: takes the rows of all steps.
         requests: what to send in each step.
-        schedules: when, a schedule for each step.
-        keep_going: run all steps, overloaded or not.
+        course: how.
+        at: how requests fall on a rate; evenly by default. With a ``settle`` of the course only that.
+        steps: those to be made; None: all of the course.
+        done: steps made before, when a sweep goes on.
         on_begin: told before each step.
         on_progress: told about once a second.
         on_end: told after each step, when nothing of it is in flight and its rows are on disk.
@@ -60,15 +138,27 @@ async def sweep(
     Raises:
         LogreplayError: as `Engine.run`.
     """
-    outcomes: list[Outcome] = []
-    for index, schedule in enumerate(schedules):
+    made, outcomes = list(done), list[Outcome]()
+    if course.warm_up:
+        results.set_aside_all()
+        warm = await engine.run(Plan(requests, at(min(course.rates), course.warm_up), step=WARM_UP), on_progress)
+        results.next_seq += warm.scheduled
+        if warm.stopped:
+            return ()
+    for step in course.steps() if steps is None else steps:
+        if not course.keep_going and pointless(step.rate, made):
+            continue
         if on_begin:
-            on_begin(StepBegins(index, len(schedules), schedule))
-        outcome = await engine.run(Plan(requests, schedule, step=index), on_progress)
+            on_begin(step)
+        settling = Constant(step.rate, course.settle).requests or 0 if course.settle else 0
+        results.set_aside(settling)
+        schedule = at(step.rate, course.settle + step.seconds)
+        outcome = await engine.run(Plan(requests, schedule, step=step.index), on_progress)
+        results.next_seq += outcome.scheduled
         outcomes.append(outcome)
-        if on_end:
-            on_end(outcome)
-        last = outcomes[-STOP_AFTER:]
-        if outcome.stopped or (not keep_going and len(last) == STOP_AFTER and all(map(overloaded, last))):
+        if outcome.stopped:
             break
+        made.append(Done(step, overloaded(outcome)))
+        if on_end:
+            on_end(step, outcome)
     return tuple(outcomes)

@@ -14,6 +14,7 @@ from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, to_csv
 
 _NAME: Final = re.compile(r"\{(\w+)\}")
 _PRINTABLE: Final = "".join(map(chr, range(0x21, 0x7F))).replace('"', "")
+_WITH_METHOD: Final = re.compile(r"(\S+)\s+([A-Z]+)(?:\s+(.*))?")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)")
 _BATCH: Final = 65_536
 _FIRST_US: Final = 946_684_800_000_000
@@ -112,12 +113,13 @@ def read_url_list(path: Path) -> Iterator[UrlRow]:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             for number, line in enumerate(file, 1):
-                text, _, more = line.strip().partition(" ")
+                text = line.strip()
                 if not text or text.startswith("#"):
                     continue
-                op, _, body = more.strip().partition(" ")
+                with_method = _WITH_METHOD.fullmatch(text)
+                url, op, body = with_method.groups() if with_method else (text, "GET", None)
                 try:
-                    yield UrlRow.of(text, op or "GET", body or None)
+                    yield UrlRow.of(url, op, body or None)
                 except ValueError as error:
                     raise LogreplayError(f"{path}: line {number}: {error}") from None
     except OSError as error:

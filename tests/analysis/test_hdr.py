@@ -58,7 +58,7 @@ def test_percentiles_agree_within_the_precision_of_the_histogram(run: intake.Req
     merged = empty()
     for each in intervals(tmp_path / "run.hlog"):
         merged.add(each)
-    response = np.sort(run.response[run.good])
+    response = np.sort(run.response[run.good]).tolist()
     for p in (50, 90, 99, 100):
         exact = response[int(np.ceil(p / 100 * len(response))) - 1]
         assert merged.get_value_at_percentile(p) == pytest.approx(exact, rel=0.002)

@@ -61,3 +61,45 @@ def test_a_second_run_does_not_overwrite_the_first(tmp_path: Path) -> None:
     assert run(tmp_path, str(SAMPLE)).returncode == 1
     assert (tmp_path / "nginx_request_time.csv").read_bytes() == before
     assert run(tmp_path, str(SAMPLE), "--force").returncode == 0
+
+
+def test_a_condition_on_rejects_has_its_own_exit_code(tmp_path: Path) -> None:
+    done = run(tmp_path, str(SAMPLE), "--strict")
+    assert done.returncode == 4
+    assert done.stderr.startswith("Error: ")
+    assert "1 of" in done.stderr
+    assert os.listdir(tmp_path) == ["nginx_request_time.rejects"]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--max-rejects", "many"], "--max-rejects 'many': write a number of lines, or a share such as 2%"),
+        (["--json", "-o", "-"], "--json and -o - both want standard output; choose one"),
+        (["--time-unit", "weeks"], "'weeks' is not one of"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(tmp_path: Path, words: list[str], text: str) -> None:
+    done = run(tmp_path, str(SAMPLE), *words)
+    assert done.returncode == 2
+    assert text in done.stderr
+
+
+def test_options_reach_the_conversion(tmp_path: Path) -> None:
+    words = ["--status", "404", "--method", "GET", "--redact", "--to", "parquet", "--rejects", "bad", "--json", "-q"]
+    summary = json.loads(run(tmp_path, str(SAMPLE), *words).stdout)
+    assert 0 < summary["converted"] < summary["filtered"]
+    assert (summary["output"], summary["rejects"]) == ("nginx_request_time.parquet", "bad")
+
+
+def test_standard_input_is_a_log_too(tmp_path: Path) -> None:
+    with open(SAMPLE, "rb") as log:
+        done = run(tmp_path, "-", "-q", "-o", "out.csv", stdin=log)
+    assert done.returncode == 0
+    assert (tmp_path / "out.csv").read_bytes().count(b"\n") > 3000
+
+
+def test_help_names_the_formats_and_has_examples(tmp_path: Path) -> None:
+    text = run(tmp_path, "--help").stdout
+    for word in ("combined", "nginx-ingress", "aws-alb", "haproxy", "nginx.conf#name", "Examples"):
+        assert word in text

@@ -224,7 +224,9 @@ def test_ctrl_c_keeps_what_was_measured(log: Path, server: RawServer, tmp_path: 
     assert said.strip().splitlines()[-1].startswith(f"results: {path}")
 
 
-@pytest.mark.parametrize("form", [".csv", ".csv.gz", ".csv.zst"])
+@pytest.mark.parametrize(
+    "form", [".csv", pytest.param(".csv.gz", marks=pytest.mark.slow), pytest.param(".csv.zst", marks=pytest.mark.slow)]
+)
 def test_a_killed_run_leaves_a_readable_file(server: RawServer, tmp_path: Path, form: str) -> None:
     log, path = write_log(tmp_path / "log.csv", ["/ok"]), tmp_path / f"r{form}"
     command = [sys.executable, "-m", "logreplay.cli.main", "run", str(log), server.url, "--tps", "300", "--for", "60"]

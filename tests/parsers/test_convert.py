@@ -188,6 +188,10 @@ def test_the_output_name_comes_from_the_log() -> None:
         (None, "{log}: no such file"),
         (b"", "{log}: empty log: nothing to convert"),
         (b"\n\n", "{log}: empty log: nothing to convert"),
+        (
+            b"date,time,latency,xfertime,thinktime,bytes,url,rc,op\n",
+            "{log}: is a normalized CSV already; replay it as it is",
+        ),
         (b"root:x:0\n", "{log}: not an access log, or in an unknown format: 0% of 1 sample lines fit"),
     ],
 )

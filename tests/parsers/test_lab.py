@@ -166,3 +166,8 @@ def test_users_with_blanks_quotes_and_brackets_are_read_whole() -> None:
 def test_upstream_lists_are_summed() -> None:
     rows = read("nginx_timed_kv")[1].filter(pl.col("url") == "/pair/delay/40")
     assert rows.select("latency", "xfertime").row(0) == (pytest.approx(0.04), pytest.approx(0.0))
+
+
+@pytest.mark.parametrize("log", ["nginx_combined", "apache_combined", "apache_common"])
+def test_the_server_is_told_by_what_only_it_writes(log: str) -> None:
+    assert detect([(LAB / f"{log}.log").read_bytes()], log).server == server_of(log)

@@ -159,6 +159,7 @@ def test_a_target_that_goes_away_is_no_measurement(log: Path, tmp_path: Path) ->
     assert seen["verdict"] == "TARGET_FAILING"
 
 
+@pytest.mark.slow
 def test_too_few_descriptors_are_named(log: Path, tmp_path: Path) -> None:
     """A target that holds every answer for a second, and fifty descriptors for 200 connections."""
     output = tmp_path / "r.csv"

@@ -65,6 +65,7 @@ def test_the_merged_log_is_that_of_one_process_but_for_times(log: Path, tmp_path
     assert os.listdir(tmp_path).count("results.csv") == len([n for n in os.listdir(tmp_path) if "results" in n])
 
 
+@pytest.mark.slow
 def test_what_may_be_in_flight_is_shared_out(log: Path, tmp_path: Path) -> None:
     async def main(url: str) -> Outcome:
         make = partial(WireSender, Endpoint(parse_target(url), ("127.0.0.1",)), timeout=10)

@@ -1,28 +1,36 @@
 """A sweep, in virtual time against one server of 200 requests/s."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from logreplay.parsers.record import LogreplayError, scan
 from logreplay.replay.engine import Engine, Outcome
+from logreplay.replay.manifest import Manifest
 from logreplay.replay.plan import Requests
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import steps
-from logreplay.replay.sweep import overloaded, sweep
+from logreplay.replay.step_log import ASIDE, JUDGED, Mark, StepLog
+from logreplay.replay.sweep import WARM_UP, Course, Done, Step, overloaded, pointless, sweep
 from virtual import OneServerQueue, VirtualTimeLoop, run
 
 NO_STALL = (0.0, 0.0)
 
 
-def swept(log: Path, *rates: float, keep_going: bool = False) -> tuple[tuple[Outcome, ...], pl.DataFrame]:
-    loop, results = VirtualTimeLoop(), MemoryResults()
+def swept(log: Path, *rates: float, **how: Any) -> tuple[tuple[Outcome, ...], pl.DataFrame]:
+    """Make a sweep with steps of 10 s in virtual time; return what became of each, and the judged rows."""
+    loop = VirtualTimeLoop()
+    course = Course(rates, 10.0, **how)
 
     async def main() -> tuple[Outcome, ...]:
-        sender = OneServerQueue(0.005, stall=NO_STALL)
+        sender, results = OneServerQueue(0.005, stall=NO_STALL), StepLog(log.parent)
         async with Engine(sender, results, clock=loop.now_ns, threaded=False) as engine:
-            return await sweep(engine, Requests(log), steps(rates, 10.0), keep_going=keep_going)
+            return await sweep(engine, results, Requests(log), course)
 
-    return run(main(), loop), results.frame
+    return run(main(), loop), scan(log.parent / JUDGED).collect()
 
 
 def test_each_step_sends_the_log_from_its_beginning_at_its_rate(log: Path) -> None:
@@ -60,3 +68,107 @@ def test_two_overloaded_steps_in_a_row_end_a_sweep(log: Path) -> None:
 
 def test_a_sweep_goes_on_where_it_is_told_to(log: Path) -> None:
     assert len(swept(log, 100, 300, 350, 400, keep_going=True)[0]) == 4
+
+
+def test_what_warms_up_and_settles_is_kept_but_not_judged(log: Path) -> None:
+    _, rows = swept(log, 50, 100, warm_up=3, settle=2)
+    aside = scan(log.parent / ASIDE).collect()
+    assert rows.group_by("step").len().sort("step")["len"].to_list() == [500, 1000]
+    assert aside.group_by("step").len().sort("step")["len"].to_list() == [150, 100, 200]
+    assert aside["step"].min() == WARM_UP
+    assert sorted([*rows["seq"], *aside["seq"]]) == list(range(1950))
+    assert rows.filter(pl.col("step") == 0)["scheduled"].min() == pytest.approx(5.01)
+
+
+@pytest.mark.parametrize(
+    ("order", "rates"),
+    [("given", [2, 1, 3] * 2), ("up", [1, 2, 3] * 2), ("down", [3, 2, 1] * 2)],
+)
+def test_rates_are_gone_through_in_an_order(order: Any, rates: list[float]) -> None:
+    steps = Course([2, 1, 3], 10, repeat=2, order=order).steps()
+    assert [step.rate for step in steps] == rates
+    assert [step.index for step in steps] == list(range(6))
+
+
+@given(st.lists(st.floats(1, 100), min_size=1, unique=True), st.integers(1, 4), st.integers(0, 5))
+def test_shuffled_rates_are_all_there_in_each_round_and_the_same_each_time(
+    rates: list[float], repeat: int, seed: int
+) -> None:
+    course = Course(rates, 10, repeat=repeat, order="shuffle", seed=seed)
+    steps = [step.rate for step in course.steps()]
+    for round_ in range(repeat):
+        assert sorted(steps[round_ * len(rates) : (round_ + 1) * len(rates)]) == sorted(rates)
+    assert course.steps() == course.steps()
+
+
+@pytest.mark.parametrize(
+    ("made", "rate", "expected"),
+    [
+        ([(100, False), (200, True), (300, True)], 400, True),
+        ([(100, False), (200, True), (300, False), (350, True)], 400, False),
+        ([(400, True), (300, True)], 200, False),  # downwards: lower ones may still be carried
+        ([(300, True), (400, True), (300, False)], 500, False),  # one of two trials at 300 was carried
+        ([(200, True)], 400, False),
+    ],
+)
+def test_what_is_above_two_rates_that_were_not_carried_is_left_out(
+    made: list[tuple[float, bool]], rate: float, expected: bool
+) -> None:
+    assert pointless(rate, [Done(Step(0, each, 10), bad) for each, bad in made]) is expected
+
+
+def test_a_sweep_that_was_cut_off_goes_on_with_the_same_rows(log: Path) -> None:
+    """Killed in its third step: its rows are there, but no note that it was finished."""
+    course = Course([50, 100, 150, 120], 10.0)
+
+    def make(folder: Path, steps: Sequence[Step], mark: Mark, lost: bool = False) -> Mark:
+        loop, marks = VirtualTimeLoop(), [mark]
+        results = StepLog(folder, mark)
+
+        async def main() -> None:
+            sender = OneServerQueue(0.005, stall=NO_STALL)
+            async with Engine(sender, results, clock=loop.now_ns, threaded=False) as engine:
+                await sweep(engine, results, Requests(log), course, steps=steps,
+                            on_end=lambda *_: marks.append(results.mark()))  # fmt: skip
+
+        run(main(), loop)
+        return marks[-2] if lost else marks[-1]
+
+    whole, broken = log.parent / "whole", log.parent / "broken"
+    whole.mkdir()
+    broken.mkdir()
+    make(whole, course.steps(), Mark())
+    mark = make(broken, course.steps()[:3], Mark(), lost=True)
+    with (broken / JUDGED).open("ab") as file:
+        file.write(b"2026-01-01,half a li")
+    make(broken, course.steps()[2:], mark)
+    same = ["seq", "row", "step", "offered", "url", "rc", "latency"]
+    expected, found = (scan(folder / JUDGED).collect() for folder in (whole, broken))
+    assert found.select(same).equals(expected.select(same))
+    ends = found.group_by("step").agg(pl.col("scheduled").min().alias("first"), pl.col("scheduled").max().alias("last"))
+    ends = ends.sort("step")
+    assert all(last < first for last, first in zip(ends["last"][:-1], ends["first"][1:], strict=True))
+
+
+def test_a_manifest_remembers_what_was_made_and_refuses_another_sweep(tmp_path: Path) -> None:
+    manifest = Manifest(tmp_path, {"log": "abc", "rates": (1.0, 2.0)})
+    manifest.finish(Done(Step(0, 1.0, 10.0), False), Mark(100, 0, 10, 11))
+    read = Manifest.read(tmp_path)
+    assert (read.done, read.mark) == (manifest.done, manifest.mark)
+    read.check({"log": "abc", "rates": (1.0, 2.0)})
+    with pytest.raises(LogreplayError, match=r"was another sweep: log was 'abc', is now 'xyz'; give the same"):
+        read.check({"log": "xyz", "rates": (1.0, 2.0)})
+
+
+def test_a_folder_without_a_sweep_cannot_go_on(tmp_path: Path) -> None:
+    with pytest.raises(LogreplayError, match=r": holds no sweep that could go on: there is no manifest.json$"):
+        Manifest.read(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"schema": "logreplay-sweep/1"}')
+    with pytest.raises(LogreplayError, match=r"manifest.json: is no manifest of a sweep, or is damaged"):
+        Manifest.read(tmp_path)
+
+
+def test_a_result_log_that_lost_bytes_cannot_go_on(tmp_path: Path) -> None:
+    (tmp_path / JUDGED).write_text("short")
+    with pytest.raises(LogreplayError, match=r"results.csv: is shorter than it was when it was left; begin anew$"):
+        StepLog(tmp_path, Mark(judged=100))

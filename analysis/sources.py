@@ -1,0 +1,144 @@
+"""Where requests come from: files of ours, of others, tables in memory; as rows, or in batches that fit in memory."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import polars as pl
+
+from logreplay.analysis import foreign
+from logreplay.parsers.record import SCHEMA, LogreplayError, read_batches, scan, start_time
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Source: TypeAlias = "str | Path | pl.LazyFrame | pl.DataFrame | pd.DataFrame"
+"""What can be analysed: a file (or the folder that holds its ``results.csv``), or a table of result rows."""
+
+COLUMNS: Final = (
+    *("scheduled", "lag", "connect", "latency", "xfertime", "rc", "error", "expected_rc"),
+    *("step", "offered", "bytes", "url", "op"),
+)
+"""What is needed of each request."""
+
+_BATCH: Final = 1 << 16
+
+
+def locate(source: str | Path) -> Path:
+    """Return the result log meant by a path: itself, or the one in that folder.
+
+    Raises:
+        LogreplayError: a folder without a result log.
+    """
+    path = Path(source)
+    if not path.is_dir():
+        return path
+    for name in ("results.csv", "results.csv.gz", "results.csv.zst", "results.parquet"):
+        if (path / name).exists():
+            return path / name
+    raise LogreplayError(f"{path}: no results.csv in this folder; name the result log itself")
+
+
+def open_rows(source: Source) -> pl.LazyFrame:
+    """Open what can be analysed as lazy rows of the columns of a normalized CSV or a result log.
+
+    Raises:
+        LogreplayError: no such file, or not a table of requests.
+        ValueError: a table without the columns of a result log.
+    """
+    if isinstance(source, str | Path):
+        path = locate(source)
+        try:
+            return scan(path)
+        except LogreplayError:
+            if path.exists() and (rows := foreign.result_rows(path)) is not None:
+                return rows
+            raise
+    if not isinstance(source, pl.LazyFrame):
+        source = (source if isinstance(source, pl.DataFrame) else pl.from_pandas(source)).lazy()
+    names = source.collect_schema().names()
+    if missing := [name for name in ("latency", "xfertime", "rc") if name not in names]:
+        raise ValueError(f"results: no column {', '.join(missing)}; pass what logreplay.analysis.load returned")
+    return source.with_columns(pl.col(name).cast(SCHEMA[name]) for name in names if name in SCHEMA)
+
+
+def rows(source: Source) -> pl.LazyFrame:
+    """Open a source as lazy rows of `COLUMNS`, ``row`` and ``seq``; what it lacks is null.
+
+    Where it has no column ``scheduled``, the time of the start takes its place, counted from the earliest.
+
+    Raises:
+        LogreplayError: no such file, or not a table of requests.
+        ValueError: a table without the columns of a result log.
+    """
+    opened = open_rows(source)
+    return _scheduled(_filled(opened, (*COLUMNS, "row", "seq")), opened)
+
+
+def batches(source: Source) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a source in order, as `COLUMNS`, 65,536 at a time or so; the next ones are read meanwhile.
+
+    Raises:
+        LogreplayError: no such file, not a table of requests, or not readable to its end.
+        ValueError: a table without the columns of a result log.
+    """
+    opened = open_rows(source)
+    names = opened.collect_schema().names()
+    if isinstance(source, str | Path) and "scheduled" in names and "seq" in names:
+        return _ahead(read_batches(locate(source), COLUMNS, rows=_BATCH))
+    filled = _scheduled(_filled(opened, COLUMNS), opened)
+    return _ahead(filled.select(COLUMNS).collect_batches(chunk_size=_BATCH, maintain_order=True))
+
+
+def has_schedule(source: Source) -> bool:
+    """Whether a source says when requests were due."""
+    return "scheduled" in open_rows(source).collect_schema().names()
+
+
+def started(source: Source) -> datetime | None:
+    """Return the instant at which the clock of column ``scheduled`` stood at 0, UTC; None where no date is valid."""
+    opened = open_rows(source)
+    names = opened.collect_schema().names()
+    if "date" not in names or "time" not in names:
+        return None
+    if "scheduled" not in names:
+        return _utc(_first_start(opened))
+    lag = pl.col("lag").fill_null(0.0) if "lag" in names else 0.0
+    offset = ((pl.col("scheduled") + lag) * 1e6).round().cast(pl.Int64, strict=False)
+    known = opened.head(100).filter(pl.col("scheduled").is_between(0, 1e9))
+    first = known.select(start_time() - pl.duration(microseconds=offset)).drop_nulls().head(1).collect()
+    return _utc(first.item()) if first.height else None
+
+
+def _utc(instant: datetime | None) -> datetime | None:
+    return instant.replace(tzinfo=UTC) if instant else None
+
+
+def _first_start(opened: pl.LazyFrame) -> datetime | None:
+    found: datetime | None = opened.select(start_time().min()).collect(engine="streaming").item()
+    return found
+
+
+def _filled(opened: pl.LazyFrame, wanted: tuple[str, ...]) -> pl.LazyFrame:
+    """The rows with the wanted columns that are missing, as nulls."""
+    names = opened.collect_schema().names()
+    return opened.with_columns(pl.lit(None, SCHEMA[name]).alias(name) for name in wanted if name not in names)
+
+
+def _scheduled(filled: pl.LazyFrame, opened: pl.LazyFrame) -> pl.LazyFrame:
+    """The rows with ``scheduled`` from the time of the start, where the source has none."""
+    names = opened.collect_schema().names()
+    if "scheduled" in names or "date" not in names:
+        return filled
+    return filled.with_columns(scheduled=(start_time() - pl.lit(_first_start(opened))).dt.total_microseconds() / 1e6)
+
+
+def _ahead(source: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield the same batches, each fetched while the one before is worked on."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, source, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, source, None)
+            yield batch

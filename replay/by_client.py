@@ -1,0 +1,103 @@
+"""Each client's requests in order, on a connection of its own, none overtaking the one before it.
+
+A request whose predecessor has not been answered waits for it, and the wait is counted as lag: with it the response
+time is what that client would have waited. So a slow target is asked less by each client, and the loop is no longer
+fully open.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import polars as pl
+
+from logreplay.replay.sender import ERROR_CODES, Done, Trace
+from logreplay.replay.wire import Connection, WireSender
+
+MAX_IDLE: Final = 1000
+"""Idle connections kept: clients that have not asked for the longest are disconnected first."""
+
+_CANCELLED: Final = ERROR_CODES["cancelled"]
+
+
+class ByClientSender(WireSender):
+    """Sends as the wire sender does, with a connection for each ``client`` of the log.
+
+    Requests without a client share one, as those of a client named "".
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._own: dict[str, Connection] = {}
+        self._waiting: dict[str, deque[tuple[int, bytes]]] = {}
+        self._client: dict[int, str] = {}
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
+        clients = frame["client"].fill_null("").to_list() if "client" in frame.columns else [""] * frame.height
+        return list(zip(clients, super().prepare(frame), strict=True))
+
+    async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
+        self._turn = asyncio.get_running_loop()
+        self._report = done
+        await super().open(self._ended, clock, trace)
+
+    def send(self, seq: int, request: tuple[str, bytes], start: int) -> None:  # type: ignore[override]
+        client, head = request
+        waiting = self._waiting.get(client)
+        if waiting is None:
+            self._waiting[client] = deque()
+            self._begin(client, seq, head, start)
+        else:
+            self.counts.queued += 1
+            waiting.append((seq, head))
+
+    def dial(self, seq: int, request: bytes, start: int) -> None:
+        super().dial(seq, request, start)
+        self._own[self._client[seq]] = self.busy[seq]
+
+    def cancel(self) -> None:
+        queues, self._waiting = self._waiting, {client: deque() for client in self._waiting}
+        super().cancel()
+        now = self.clock()
+        for queue in queues.values():
+            for seq, _ in queue:
+                self._report(seq, now, 0, 0, 0, 0, 0, _CANCELLED)
+
+    def _begin(self, client: str, seq: int, head: bytes, start: int) -> None:
+        self._client[seq] = client
+        own = self._own.pop(client, None)
+        if own is not None and own in self.idle:
+            del self.idle[own]
+            if own.usable():
+                self._own[client] = own
+                self.counts.reused += 1
+                self.busy[seq] = own
+                own.begin(seq, head, start)
+                return
+            own.drop()
+        self.dial(seq, head, start)
+
+    def _ended(
+        self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
+    ) -> None:
+        client = self._client.pop(seq)
+        # in the loop's next turn: the connection is not idle yet
+        self._turn.call_soon(self._next, client)
+        self._report(seq, start, connect, latency, xfertime, size, status, error)
+
+    def _next(self, client: str) -> None:
+        waiting = self._waiting[client]
+        if waiting:
+            seq, head = waiting.popleft()
+            self._begin(client, seq, head, self.clock())
+            return
+        del self._waiting[client]
+        if self._own.get(client) not in self.idle:
+            self._own.pop(client, None)
+        elif len(self.idle) > MAX_IDLE:
+            oldest = next(iter(self.idle))
+            del self.idle[oldest]
+            oldest.drop()
+        if len(self._own) > 4 * MAX_IDLE + 2 * len(self._waiting):  # many were closed by the target meanwhile
+            self._own = {name: own for name, own in self._own.items() if own in self.idle or name in self._waiting}

@@ -1,0 +1,172 @@
+"""A log that is still being written: its lines as they come, and requests at their own times, a little later.
+
+The target that is loaded is not the server whose log is read: production is only watched.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.parsers import record
+from logreplay.replay.schedule import Instants, Pacer
+
+POLL_S: Final = 0.05
+_BLOCK: Final = 1 << 20
+_MARK: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Each request at the instant it began in the log, and a set time later.
+
+    One that is read later than that is due at once, and none is due before the one ahead of it: a log is written as
+    requests end, so it is not quite in order of their start.
+
+    Attributes:
+        delay: seconds; longer than the longest response of the log, or requests are late.
+        wall: nanoseconds since 1970.
+
+    Raises:
+        ValueError: delay is below 0.
+    """
+
+    delay: float
+    wall: Callable[[], int] = time.time_ns
+
+    def __post_init__(self) -> None:
+        if not self.delay >= 0:
+            raise ValueError(f"delay must not be below 0 s, got {self.delay!r}")
+
+    @property
+    def rate(self) -> float:
+        """0: the log decides."""
+        return 0.0
+
+    @property
+    def duration(self) -> float | None:
+        return None
+
+    def pacer(self) -> Pacer:
+        begin = last = 0
+
+        def pace(starts: Instants) -> Instants:
+            nonlocal begin, last
+            if not len(starts):
+                return starts
+            begin = begin or self.wall()
+            due = starts * 1000 + int(self.delay * 1e9) - begin
+            due = np.maximum.accumulate(np.maximum(due, last))
+            last = int(due[-1])
+            return due
+
+        return pace
+
+
+class Tail:
+    """Reads what is appended to a file, through its rotation (another file takes its name) and truncation.
+
+    Args:
+        path: of the log; it may be missing for a while.
+        from_start: also yield what is there already.
+        seconds: for how long; None: until nobody asks any more.
+    """
+
+    def __init__(self, path: Path, *, from_start: bool = False, seconds: float | None = None) -> None:
+        self._path, self._from_start, self._seconds = path, from_start, seconds
+        self._mark = b""
+        self.rotations = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield whole lines, many at a time; nothing (``b""``) about each `POLL_S` as long as there are none.
+
+        Raises:
+            LogreplayError: there is no such file to begin with.
+        """
+        end = None if self._seconds is None else time.monotonic() + self._seconds
+        try:
+            file = os.open(self._path, os.O_RDONLY)
+        except OSError as error:
+            raise record.LogreplayError(f"{self._path}: {error.strerror}") from None
+        try:
+            if not self._from_start:
+                os.lseek(file, 0, os.SEEK_END)
+            rest = b""
+            while end is None or time.monotonic() < end:
+                self._rewind_if_truncated(file)
+                data = os.read(file, _BLOCK)
+                if data:
+                    whole, newline, rest = (rest + data).rpartition(b"\n")
+                    yield whole + newline
+                    continue
+                successor = self._successor(file)
+                if successor is None:
+                    yield b""
+                    time.sleep(POLL_S)
+                    continue
+                late = os.read(file, _BLOCK)  # what came between the last read and the rotation
+                if late:
+                    os.close(successor)
+                    rest += late
+                    continue
+                os.close(file)
+                file, self._mark = successor, b""
+                self.rotations += 1
+                if rest:
+                    yield rest + b"\n"
+                    rest = b""
+        finally:
+            os.close(file)
+
+    def _rewind_if_truncated(self, file: int) -> None:
+        """Begin again where a file was cut: it is shorter than what was read, or begins with something else."""
+        at = os.lseek(file, 0, os.SEEK_CUR)
+        begins = os.pread(file, _MARK, 0)
+        if os.fstat(file).st_size < at or not begins.startswith(self._mark[:at]):
+            os.lseek(file, 0, os.SEEK_SET)
+            self._mark = b""
+            self.rotations += 1
+        if len(self._mark) < _MARK:
+            self._mark = begins
+
+    def _successor(self, file: int) -> int | None:
+        """The file that has the name now, if it is another one."""
+        try:
+            new = os.open(self._path, os.O_RDONLY)
+        except OSError:
+            return None
+        if os.path.sameopenfile(file, new):
+            os.close(new)
+            return None
+        return new
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A log that grows, as a source of rows; without requests for a while it yields empty frames.
+
+    Attributes:
+        tail: its lines.
+        parse: lines (or ``b""``: nothing came) → rows with the columns of a normalized CSV, as many as are settled.
+    """
+
+    tail: Tail
+    parse: Callable[[bytes], pl.DataFrame]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        for data in self.tail:
+            rows = self.parse(data)
+            yield rows.select(
+                pl.col(name).cast(record.SCHEMA.get(name, pl.String), strict=False)
+                if name in rows.columns
+                else pl.lit(None, record.SCHEMA.get(name, pl.String)).alias(name)
+                for name in columns
+            )
+
+    def __str__(self) -> str:
+        return "the log that is followed"

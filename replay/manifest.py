@@ -1,0 +1,112 @@
+"""What a sweep is and how far it has come, on disk after every step: so that one that was killed can go on.
+
+Goes on only what is the same sweep: the same log, target and options.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, Self
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.step_log import Mark
+from logreplay.replay.sweep import Done, Step
+
+NAME: Final = "manifest.json"
+SCHEMA: Final = "logreplay-sweep/1"
+
+
+@dataclass(slots=True)
+class Manifest:
+    """A sweep in a folder.
+
+    Attributes:
+        folder: where.
+        what: log, target and options, plain values.
+        done: the steps that are finished.
+        mark: how far the result log is finished.
+        refined: rates of the smaller steps that follow the others.
+    """
+
+    folder: Path
+    what: Mapping[str, Any]
+    done: list[Done] = field(default_factory=list)
+    mark: Mark = field(default_factory=Mark)
+    refined: list[float] = field(default_factory=list)
+
+    def finish(self, step: Done, mark: Mark) -> None:
+        """Note a finished step. Whatever ends the process, the file holds this state or the one before.
+
+        Raises:
+            LogreplayError: it cannot be written.
+        """
+        self.done.append(step)
+        self.mark = mark
+        self.write()
+
+    def write(self) -> None:
+        """Write the file.
+
+        Raises:
+            LogreplayError: it cannot be written.
+        """
+        value = {
+            "schema": SCHEMA,
+            "what": self.what,
+            "done": [{**asdict(each.step), "overloaded": each.overloaded} for each in self.done],
+            "mark": asdict(self.mark),
+            "refined": self.refined,
+        }
+        fresh = self.folder / f"{NAME}.new"
+        try:
+            with fresh.open("w", encoding="utf-8") as file:
+                file.write(json.dumps(value, indent=2) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(self.folder / NAME)
+        except OSError as error:
+            raise LogreplayError(f"{self.folder / NAME}: cannot be written: {error.strerror}") from None
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the manifest of a sweep.
+
+        Raises:
+            LogreplayError: there is none, or it is damaged.
+        """
+        path = folder / NAME
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+            if value["schema"] != SCHEMA:
+                raise ValueError(value["schema"])
+            done = [
+                Done(Step(each["index"], each["rate"], each["seconds"]), each["overloaded"]) for each in value["done"]
+            ]
+            return cls(folder, value["what"], done, Mark(**value["mark"]), value["refined"])
+        except OSError:
+            raise LogreplayError(f"{folder}: holds no sweep that could go on: there is no {NAME}") from None
+        except (ValueError, KeyError, TypeError):
+            raise LogreplayError(f"{path}: is no manifest of a sweep, or is damaged; begin the sweep anew") from None
+
+    def check(self, what: Mapping[str, Any]) -> None:
+        """Check that this is the sweep that is asked for now.
+
+        Raises:
+            LogreplayError: it is another; says in what.
+        """
+        now = json.loads(json.dumps(what))
+        for name in {**self.what, **now}:
+            if self.what.get(name) != now.get(name):
+                raise LogreplayError(
+                    f"{self.folder}: was another sweep: {name} was {self.what.get(name)!r}, is now {now.get(name)!r}; "
+                    "give the same log, target and options, or begin anew with -o"
+                )
+
+
+def fingerprint(path: Path) -> str:
+    """What tells a file from another one: a hash of its content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,87 @@
+"""The result log of a sweep: what is judged in one file, what only warmed up the target in another.
+
+It can be taken up again where it ended: rows of a step that was not finished are cut off, and numbers and instants go
+on from the last one that was.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from logreplay.replay.results import ResultLog
+
+JUDGED: Final = "results.csv"
+ASIDE: Final = "warmup.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a step log is finished.
+
+    Attributes:
+        judged, aside: bytes of the two files; 0: there is none.
+        next_seq: number of the next request.
+        next_s: from when on requests may be scheduled, seconds since the start of the run; whole.
+    """
+
+    judged: int = 0
+    aside: int = 0
+    next_seq: int = 0
+    next_s: int = 0
+
+
+class StepLog:
+    """Results of a sweep (see `logreplay.replay.results.Results`), as files in a folder.
+
+    Attributes:
+        next_seq: number of the first request of the next step; kept by the sweep.
+    """
+
+    def __init__(self, folder: Path, mark: Mark | None = None) -> None:
+        """Begin the files anew, or go on where they were when marked.
+
+        Raises:
+            LogreplayError: they cannot be written.
+        """
+        self._folder, self._from = folder, mark or Mark()
+        self._judged = ResultLog(folder / JUDGED, force=True, keep=self._from.judged)
+        self._aside: ResultLog | None = None
+        self.next_seq = self._from.next_seq
+        self._judged_from: float = 0
+        self._last_s = float(self._from.next_s)
+
+    def set_aside(self, requests: int) -> None:
+        """From now on, the next so many requests are not judged."""
+        self._judged_from = self.next_seq + requests
+
+    def set_aside_all(self) -> None:
+        """From now on, requests are not judged."""
+        self._judged_from = math.inf
+
+    def write(self, rows: pl.DataFrame) -> None:
+        """Append rows, each to the file where it belongs."""
+        if self._from.next_seq:
+            rows = rows.with_columns(pl.col("seq") + self._from.next_seq, pl.col("scheduled") + self._from.next_s)
+        ended = rows.select(pl.sum_horizontal("scheduled", "lag", "connect", "latency", "xfertime").max()).item()
+        self._last_s = max(self._last_s, ended or 0.0)
+        aside = rows.filter(pl.col("seq") < self._judged_from)
+        if aside.height:
+            if self._aside is None:
+                self._aside = ResultLog(self._folder / ASIDE, force=True, keep=self._from.aside)
+            self._aside.write(aside)
+        if aside.height < rows.height:
+            self._judged.write(rows.filter(pl.col("seq") >= self._judged_from))
+
+    def mark(self) -> Mark:
+        """How far it is finished; what was written before is on disk for good."""
+        aside = self._aside.sync() if self._aside else self._from.aside
+        return Mark(self._judged.sync(), aside, self.next_seq, math.ceil(self._last_s) + 1)
+
+    def close(self) -> None:
+        """Finish the files."""
+        self._judged.close()
+        if self._aside:
+            self._aside.close()

@@ -1,0 +1,110 @@
+"""find: a search over the engine, in virtual time and against a real target."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from logreplay.analysis.bounds import Bound
+from logreplay.analysis.rehearsal import Server, responses
+from logreplay.analysis.search import Answer, Goal, Search
+from logreplay.analysis.search_report import sentence
+from logreplay.analysis.simulate import Queue
+from logreplay.cli.main import cli
+from logreplay.cli.searching import drive
+from logreplay.replay.engine import Engine
+from logreplay.replay.plan import Requests
+from logreplay.replay.responses import Responses
+from logreplay.replay.results import MemoryResults
+from virtual import OneServerQueue, VirtualTimeLoop, run
+
+MD1_KEEPS = 125.6
+"""Requests/s at which 1 % of the answers of one server of 5 ms each take over 30 ms, if requests come by chance."""
+LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.000000,0.01,0,0,10,/a,200,GET\n"
+
+
+def searched(log: Path, goal: Goal) -> Search:
+    """Search one server of 200 requests/s in virtual time, the engine between it and the search."""
+    loop, search = VirtualTimeLoop(), Search(goal)
+    results = Responses(MemoryResults())
+
+    async def main() -> bool:
+        sender = OneServerQueue(0.005, stall=(0.0, 0.0))
+        async with Engine(sender, results, clock=loop.now_ns, threaded=False) as engine:
+            return await drive(search, engine, results, Requests(log), timeout_s=30, threaded=False,
+                               on_begin=lambda _: None, on_progress=lambda _: None, on_end=lambda _: None)  # fmt: skip
+
+    assert run(main(), loop)
+    return search
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "access.csv"
+    path.write_text(LOG)
+    return path
+
+
+def test_the_truth_of_the_simulated_queue_is_where_it_is_said_to_be() -> None:
+    server = Server("M/D/1", Queue(1, 0.005, "fixed"), Bound("p99", 0.03), MD1_KEEPS)
+    arrived = [responses(server, rate, 10_000, np.random.default_rng(0))[1] for rate in (118, 133)]
+    assert np.mean(arrived[0] > 0.03) < 0.01 < np.mean(arrived[1] > 0.03)
+
+
+@pytest.mark.parametrize("trial_s", [10, 60])
+def test_the_bracket_holds_the_rate_that_a_queue_is_known_to_keep(log: Path, trial_s: float) -> None:
+    search = searched(log, Goal((Bound("p99", 0.03),), start=30, trial_s=trial_s))
+    answer = search.next
+    assert isinstance(answer, Answer)
+    assert answer.why == "found", sentence(search)
+    assert answer.low is not None
+    assert answer.high is not None
+    assert answer.low / 1.04 <= MD1_KEEPS <= answer.high * 1.04
+    assert search.trials <= 14
+
+
+def test_a_hopeless_trial_is_cut_and_the_next_one_begins_after_its_answers_are_in(log: Path) -> None:
+    search = searched(log, Goal((Bound("p99", 0.03),), start=150, trial_s=4, trials=4, highest=500))
+    cut = [judged for judged in search.judged if judged.outcome.cut]
+    assert cut
+    assert all(judged.outcome.evidence.requests < judged.trial.rate * judged.trial.judged_s for judged in cut)
+    numbers = [judged.trial.number for judged in search.judged]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((), "what must hold? Give a bound, such as --p99 300ms"),
+        (("--p99", "300ms", "--start", "50", "--max-tps", "20"), "the highest rate, 20/s, is below the lowest, 50/s"),
+        (("--p99", "300ms", "--precision", "90%"), "precision must be from 0.5 % to 50 %, got 90 %"),
+        (("--p99", "300ms", "--stop", "fast"), "'fast' is no condition to stop at; write errors>5%/10s"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -> None:
+    done = CliRunner().invoke(cli, ["find", *arguments])
+    assert done.exit_code == 2
+    assert text in done.stderr
+
+
+@pytest.mark.slow
+def test_find_writes_a_folder_with_the_answer_and_all_trials(tmp_path: Path) -> None:
+    arguments = ["--p99", "400ms", "--start", "80", "--max-tps", "120", "--trial", "2s", "--tps", "1000"]
+    for attempt in range(4):
+        folder = tmp_path / str(attempt)
+        done = CliRunner().invoke(cli, ["find", *arguments, "-o", str(folder)], standalone_mode=False)
+        if not done.return_value:
+            break
+    else:
+        pytest.skip(f"this machine is too busy to measure anything: {done.stderr}")
+    assert "keeps p99 <= 400 ms" in done.stdout
+    summary = json.loads((folder / "summary.json").read_text())
+    slo = summary["slo"]
+    assert slo["found"]
+    assert slo["rate"] == slo["low"] <= 120
+    assert summary["verdict"] == slo["sentence"] == done.stdout.strip()
+    assert len(slo["trials"]) == len(summary["steps"])
+    assert (folder / "search.png").stat().st_size > 10_000
+    assert done.stderr.splitlines()[-1] == f"results: {folder}"

@@ -1,0 +1,363 @@
+"""The options that shape a replay, by what a real server receives."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.cli.main import run
+from logreplay.parsers.record import scan
+from recording import Received, RecordingServer, recording
+
+HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,client,host,referer,agent,request_bytes,body"
+
+
+@pytest.fixture
+def server() -> Iterator[RecordingServer]:
+    """A server that keeps what it receives, in a thread of its own."""
+    ready: list[RecordingServer] = []
+    started, ended = threading.Event(), asyncio.Event()
+    loop = asyncio.new_event_loop()
+
+    async def serve() -> None:
+        async with recording() as kept:
+            ready.append(kept)
+            started.set()
+            await ended.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    started.wait()
+    yield ready[0]
+    loop.call_soon_threadsafe(ended.set)
+    thread.join()
+    loop.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Twelve requests of three clients, one of them a POST; half a second apart, then a pause of a minute."""
+    rows = []
+    for n in range(12):
+        second = n / 2 + (60 if n >= 6 else 0)
+        op, body = ("POST", "a=1") if n == 3 else ("GET", "")
+        fields = [
+            "2026-01-01", f"12:{int(second // 60):02}:{second % 60:09.6f}", "0.01", "0", "0.2", "5",
+            f"/old/{n}?page={n}", "404" if n == 5 else "200", op,
+            f"10.0.0.{n % 3}", "shop.example", "" if n % 2 else "https://ref.example/", f"agent {n}", "3", body,
+        ]  # fmt: skip
+        rows.append(",".join(fields))
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join([HEADER, *rows]) + "\n")
+    return path
+
+
+def logreplay(*arguments: object) -> int:
+    return run([str(argument) for argument in arguments])
+
+
+def received(server: RecordingServer, log: Path, *options: object) -> list[Received]:
+    """Run one request after the other with these options; what the server was sent, without the preflight."""
+    results = log.with_name("results.csv")
+    given = [str(option) for option in options]
+    when = [] if {"--speed", "--vusers", "--ramp", "--steps", "--tps"} & set(given) else ["--tps", "1000"]
+    code = logreplay("run", log, server.url, *when, *given, "--max-in-flight", 1, "-o", results, "--force")
+    assert code in (0, 3)  # 3: a busy machine
+    seen = [one for one in server.received if one.target != "/"]
+    server.received.clear()
+    return sorted(seen, key=lambda one: one.at)
+
+
+def targets(seen: list[Received]) -> list[str]:
+    return [one.target for one in seen]
+
+
+def numbers(seen: list[Received]) -> list[int]:
+    return [int(one.target.split("/")[2].split("?")[0]) for one in seen]
+
+
+def test_which(server: RecordingServer, log: Path) -> None:
+    assert numbers(received(server, log)) == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11]
+    assert numbers(received(server, log, "--match", "/old/1")) == [1, 10, 11]
+    assert numbers(received(server, log, "--exclude", "page=1", "--exclude", "page=[2-9]")) == [0]
+    assert numbers(received(server, log, "--status", "404,5xx")) == [5]
+    assert numbers(received(server, log, "--methods", "POST")) == [3]
+    assert numbers(received(server, log, "--from", "9")) == [9, 10, 11]
+    assert numbers(received(server, log, "--from", "2026-01-01T12:01:05")) == [10, 11]
+    sample = numbers(received(server, log, "--sample", "50%", "--seed", "1"))
+    clients = {n % 3 for n in sample}
+    assert sample == [n for n in range(12) if n % 3 in clients and n != 3]
+
+
+def test_as_what(server: RecordingServer, log: Path) -> None:
+    first = received(server, log, "--rewrite", "s|^/old|/new|", "--rewrite", "s|0|7|g", "--param", "page=x y")[0]
+    assert first.target == "/new/7?page=x%20y"
+    first = received(
+        server, log, "--header", "X-One: 1", "--header", "Cookie: a=b", "--host", "www.example", "--agent", "robot"
+    )[0]
+    assert first.header("x-one") == "1"
+    assert first.header("cookie") == "a=b"
+    assert first.header("host") == "www.example"
+    assert first.header("user-agent") == "robot"
+    seen = received(server, log, "--host", "log", "--agent", "log", "--referer", "log", "--no-cache")
+    assert [one.header("user-agent") for one in seen[:2]] == ["agent 0", "agent 1"]
+    assert [one.header("referer") for one in seen[:2]] == ["https://ref.example/", None]
+    assert {one.header("host") for one in seen} == {"shop.example"}
+    assert {one.header("cache-control") for one in seen} == {"no-cache"}
+
+
+def test_bodies(server: RecordingServer, log: Path) -> None:
+    log.with_name("bodies.csv").write_text("client,body\n10.0.0.0,from the file\n")
+    for option, body in [
+        ("log", b"a=1"), ("size", b"xxx"), (f"{log.with_name('bodies.csv')}:client", b"from the file")
+    ]:  # fmt: skip
+        (post,) = received(server, log, "--methods", "POST", "--body", option)
+        assert post.body == body
+    (post,) = received(server, log, "--methods", "POST")
+    assert post.body == b""
+
+
+def test_order(server: RecordingServer, log: Path) -> None:
+    shuffled = numbers(received(server, log, "--shuffle", "--seed", "5"))
+    assert sorted(shuffled) == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11] != shuffled
+    drawn = numbers(received(server, log, "--random", "--seed", "5", "--requests", "60"))
+    assert len(drawn) == 60
+    assert set(drawn) <= set(range(12)) - {3}
+    results = log.with_name("by-client.csv")
+    assert logreplay("run", log, server.url, "--tps", 500, "--by-client", "-o", results) in (0, 3)
+    connections = {(n % 3, one.connection) for one in server.received[1:] for n in numbers([one])}
+    assert len(connections) == 3
+
+
+def test_mixing_in(server: RecordingServer, log: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("# a list of urls\n/other/1\nhttp://elsewhere.example/other/2\n")
+    seen = targets(received(server, log, "--inject", f"{other}:25%", "--header", "X-A: 1", "--requests", "16"))
+    assert [place for place, target in enumerate(seen) if "other" in target] == [3, 7, 11, 15]
+    assert seen[3::4] == ["/other/1", "/other/2", "/other/1", "/other/2"]
+
+
+def test_a_hook_and_its_cost(
+    server: RecordingServer,
+    log: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "signing_for_test.py").write_text(
+        "def sign(request):\n"
+        "    if request.url.endswith('9'):\n        return None\n"
+        "    request.headers['authorization'] = f'token {request.client}'\n"
+        "    return request\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    seen = received(server, log, "--hook", "signing_for_test:sign")
+    assert 9 not in numbers(seen)
+    assert seen[1].header("authorization") == "token 10.0.0.1"
+    shown = capsys.readouterr().err
+    assert "1 x hook: left out" in shown
+    assert "hook: 11 calls, " in shown
+
+
+def test_a_raw_request_is_repeated(server: RecordingServer, log: Path) -> None:
+    raw = log.with_name("request.txt")
+    raw.write_text("PUT /raw?x=1 HTTP/1.1\nHost: www.example\nX-A: b\n\nbody")
+    seen = received(server, raw, "--methods", "PUT", "--requests", 5)
+    assert [one.line for one in seen] == ["PUT /raw?x=1 HTTP/1.1"] * 5
+    assert {(one.header("host"), one.header("x-a"), one.body) for one in seen} == {("www.example", "b", b"body")}
+
+
+def test_a_list_of_urls_is_replayed(server: RecordingServer, log: Path) -> None:
+    urls = log.with_name("urls.txt")
+    urls.write_text("# comment\nhttp://www.example/a?b=1\n/c d\nhttp://www.example/e POST x=1\n")
+    seen = received(server, urls, "--host", "log", "--body", "log", "--methods", "GET,POST", "--match", ".")
+    assert [(one.line.split()[0], one.target, one.header("host"), one.body) for one in seen if one.target != "/"] == [
+        ("GET", "/a?b=1", "www.example", b""),
+        ("GET", "/c%20d", f"127.0.0.1:{server.port}", b""),
+        ("POST", "/e", "www.example", b"x=1"),
+    ]
+
+
+def test_the_log_s_own_times(server: RecordingServer, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = received(server, log, "--speed", "20", "--skip-idle", "1s")
+    assert len(seen) == 11
+    rows = scan(log.with_name("results.csv")).collect().sort("seq")
+    gaps = rows["scheduled"].diff().drop_nulls().round(4).to_list()
+    assert gaps == [0.025, 0.025, 0.05, 0.025, 0.05, *[0.025] * 5]
+    summary = json.loads(log.with_name("results.summary.json").read_text())
+    assert summary["replay"]["factor"] == pytest.approx(20)
+    assert summary["replay"]["skipped_idle_s"] == pytest.approx(59.5)
+    assert summary["options"]["speed"] == 20
+    assert summary["punctuality"]["gap_distance"] >= 0
+    assert "20 times its mean" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_arrivals_at_a_rate(server: RecordingServer, log: Path) -> None:
+    for arrivals in ("poisson", "log"):
+        seen = received(server, log, "--tps", 100, "--arrivals", arrivals, "--requests", 50)
+        assert len(seen) == 50
+        scheduled = scan(log.with_name("results.csv")).collect().sort("seq")["scheduled"]
+        assert scheduled.diff().drop_nulls().std() > 0.005  # type: ignore[operator]
+    assert len(received(server, log, "--ramp", "50..150", "--for", "1s")) == 100
+    assert len(received(server, log, "--steps", "20:1s,50:0.5s")) == 45
+
+
+def test_users_who_wait(server: RecordingServer, log: Path) -> None:
+    assert len(received(server, log, "--vusers", 3, "--requests", 30)) == 30
+    seen = received(server, log, "--vusers", 2, "--think", "100ms", "--for", "1s")
+    assert 10 <= len(seen) <= 20
+    rows = scan(log.with_name("results.csv")).collect()
+    assert rows["thinktime"].unique().to_list() == [0.1]
+
+
+def test_rounds_through_the_log_are_told(
+    server: RecordingServer, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(received(server, log, "--requests", 33)) == 33
+    assert "it was gone through 3.00 times" in capsys.readouterr().err
+    assert len(received(server, log, "--requests", 33, "--no-loop")) == 11
+
+
+def test_a_header_s_value_is_not_told(server: RecordingServer, log: Path) -> None:
+    received(server, log, "--header", "Authorization: secret")
+    assert "secret" not in log.with_name("results.summary.json").read_text()
+
+
+def test_a_dry_run_sends_nothing(
+    server: RecordingServer, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = set(tmp_path.iterdir())
+    assert logreplay("run", log, server.url, "--tps", 4, "--dry-run", "--rewrite", "s|old|new|") == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[0].split() == ["0.125000", "s", "GET", "/new/0?page=0"]
+    assert "11 requests in 2.625 s" in shown.out
+    assert "1 x method POST" in shown.err
+    assert logreplay("run", log, "--speed", 1, "--dry-run", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["requests"] == 11
+    assert server.received == []
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ((), "say when to send: one of --tps R, --speed X, --ramp A..B, --steps, --vusers N or --follow"),
+        (("--tps", 1, "--speed", 1), "say when to send"),
+        (("--ramp", "1..5"), "--ramp needs a duration"),
+        (("--ramp", "5"), "is no ramp"),
+        (("--steps", "5"), "is no step"),
+        (("--speed", 0), "is no speed"),
+        (("--speed", 1, "--arrivals", "log"), "--arrivals log needs a mean rate"),
+        (("--vusers", 1, "--arrivals", "poisson"), "--arrivals poisson needs a rate"),
+        (("--tps", 1, "--think", "1s"), "--think is for users who wait"),
+        (("--tps", 1, "--skip-idle", "1s"), "--skip-idle is for the log's own times"),
+        (("--tps", 1, "--match", "("), "is no valid pattern"),
+        (("--tps", 1, "--rewrite", "a"), "is no rewriting"),
+        (("--tps", 1, "--header", "a"), "is no header"),
+        (("--tps", 1, "--header", "Content-Length: 5"), "is written by the sender alone"),
+        (("--tps", 1, "--host", "a\nb"), "holds a control byte"),
+        (("--tps", 1, "--status", "20"), "is no status"),
+        (("--tps", 1, "--sample", "0%"), "is no percentage"),
+        (("--tps", 1, "--inject", "x"), "is nothing to inject"),
+        (("--tps", 1, "--body", "x"), "is no source of bodies"),
+        (("--tps", 1, "--from", "yesterday"), "is no beginning"),
+        (("--tps", 1, "--shuffle", "--random"), "choose one"),
+        (("--speed", 1, "--shuffle"), "take the log's times away"),
+        (("--tps", 1, "--loop", "--dry-run"), "this plan has no end"),
+        (("--follow", "--tps", 1), "say when to send"),
+        (("--tps", 1, "--by-client", "--sender", "aiohttp"), "--by-client needs --sender wire"),
+    ],
+)
+def test_options_that_do_not_go_together_say_so(
+    log: Path, server: RecordingServer, options: tuple[object, ...], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert logreplay("run", log, server.url, *options, "-o", log.with_name("r.csv")) == 2
+    assert text in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.slow
+def test_a_sweep_of_users_says_where_the_plateau_begins(log: Path, tmp_path: Path) -> None:
+    from logreplay.replay.target import Capacity, spawned
+
+    with spawned(log, Capacity(4, 0.02)) as url:
+        code = logreplay(
+            "sweep", "--vusers", "1,2,4,8,16", log, url, "--for", "1s", "-o", tmp_path / "users", "--no-plots"
+        )
+    assert code in (0, 3)
+    users = pl.read_csv(tmp_path / "users" / "users.csv")
+    assert users["users"].to_list() == [1, 2, 4, 8, 16]
+    summary = json.loads((tmp_path / "users" / "summary.json").read_text())
+    assert summary["users"]["plateau"] in (4, 8)
+    assert 3 <= summary["users"]["enough"] <= 6
+    assert summary["verdict"].startswith("throughput stops growing at")
+
+
+@pytest.mark.slow
+def test_a_sweep_and_its_steps_are_shaped(log: Path, server: RecordingServer, tmp_path: Path) -> None:
+    arguments = ["sweep", "50,100", log, server.url, "--for", "1s", "--match", "/old/1", "--arrivals", "log"]
+    assert logreplay(*arguments, "-o", tmp_path / "sweep", "--no-plots") in (0, 3)
+    assert set(numbers([one for one in server.received if one.target != "/"])) == {1, 10, 11}
+
+
+def test_urls_writes_the_cross_product(server: RecordingServer, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "projects.txt").write_text("alpha\nbeta\n\ngamma delta\n")
+    out = tmp_path / "urls.csv"
+    template = "http://{host}/projects/{project}/widgets/{widget}"
+    variables = ["--var", "host=a.example,b.example", "--var", f"project=@{tmp_path / 'projects.txt'}"]
+    assert logreplay("urls", template, *variables, "--var", "widget=1..9", "-o", out) == 0
+    frame = scan(out).collect()
+    assert frame.height == 2 * 3 * 9
+    assert frame["url"][0] == "/projects/alpha/widgets/1"
+    assert frame["url"][-1] == "/projects/gamma%20delta/widgets/9"
+    assert frame["host"].unique().sort().to_list() == ["a.example", "b.example"]
+    seen = received(server, out, "--host", "log")
+    assert len(seen) == 54
+    assert {one.header("host") for one in seen} == {"a.example", "b.example"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("/{a}",), "no values for {a}"),
+        (("/", "--var", "a=1"), "{a} is not in the template"),
+        (("{a}", "--var", "a=1"), "is no url"),
+        (("/{a}", "--var", "a"), "write NAME=VALUES"),
+        (("/{a}", "--var", "a="), "holds no values"),
+    ],
+)
+def test_a_template_that_cannot_be_filled_says_so(
+    tmp_path: Path, arguments: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert logreplay("urls", *arguments, "-o", tmp_path / "urls.csv") == 2
+    assert text in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "urls.csv").exists()
+
+
+def test_each_option_has_a_line_in_the_documentation() -> None:
+    from logreplay.cli import pacing, shaping
+    from logreplay.cli.run import run as command
+
+    text = (Path(__file__).parents[2] / "docs" / "shaping.md").read_text()
+    ours = {
+        *pacing.Pacing.__dataclass_fields__,
+        *shaping.Shaping.__dataclass_fields__,
+        "by_client",
+        "methods",
+        "dry_run",
+    }
+    for param in command.params:
+        if param.name in ours:
+            assert f"`{param.opts[0]}" in text or f"{param.opts[0]} " in text, param.opts
+
+
+def test_the_python_of_the_documentation_runs() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "shaping.md").read_text()
+    blocks = text.split("```python\n")[1:]
+    names: dict[str, object] = {}
+    exec(blocks[-1].split("```")[0], names)
+    assert "plan" in names

@@ -1,0 +1,96 @@
+"""A sweep that is killed goes on; one that fails ends itself. Real processes, a real target."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.parsers.record import scan
+from logreplay.replay.target import Capacity, spawned
+
+pytestmark = pytest.mark.slow
+
+VALID_OR_NOT = (0, 3)  # a busy machine may make a run no measurement: not the question here
+RATES = "20,40,60,80,50"
+LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(
+    f"2026-01-01,00:00:{second:02}.000000,0.01,0,0,10,/{second},200,GET\n" for second in range(30)
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "access.csv"
+    path.write_text(LOG)
+    return path
+
+
+@pytest.fixture
+def target(log: Path) -> Iterator[str]:
+    with spawned(log, Capacity()) as url:
+        yield url
+
+
+def sweep(log: Path, target: str, *arguments: str | Path, rates: str = RATES) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "logreplay.cli.main", "sweep", rates, log, target, "--for", "1500ms", "--no-plots"]
+    words = [str(word) for word in (*command, *arguments)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def said_by(process: "subprocess.Popen[str]", *codes: int) -> str:
+    """What it said on stderr; it must end with one of these exit codes."""
+    _, said = process.communicate(timeout=60)
+    assert process.returncode in codes, said
+    return said
+
+
+def finished_steps(folder: Path) -> int:
+    manifest = folder / "manifest.json"
+    return len(json.loads(manifest.read_text())["done"]) if manifest.exists() else 0
+
+
+def table(folder: Path) -> pl.DataFrame:
+    """The step table but for times."""
+    return pl.read_csv(folder / "steps.csv").select(
+        "step", "rate", "scheduled", "ok", "http_errors", "net_errors", "bytes"
+    )
+
+
+def test_a_sweep_killed_in_the_middle_ends_with_the_same_table(log: Path, target: str, tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    first = sweep(log, target, "-o", killed, "--keep-going")
+    while finished_steps(killed) < 2:
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.02)
+    first.kill()
+    first.communicate()
+    assert scan(killed / "results.csv").select(pl.len()).collect().item() >= 90
+    said = said_by(sweep(log, target, "--resume", killed, "--keep-going"), *VALID_OR_NOT)
+    assert f"{killed}: 2 of 5 steps are made; going on" in said
+    said_by(sweep(log, target, "-o", whole, "--keep-going"), *VALID_OR_NOT)
+    assert table(killed).equals(table(whole))
+    rows = [scan(folder / "results.csv").sort("seq").select("seq", "row", "step", "offered", "url", "rc").collect()
+            for folder in (whole, killed)]  # fmt: skip
+    assert rows[0].equals(rows[1])
+
+
+def test_another_sweep_does_not_go_on_in_its_folder(log: Path, target: str, tmp_path: Path) -> None:
+    folder = tmp_path / "sweep"
+    said_by(sweep(log, target, "-o", folder, rates="20"), *VALID_OR_NOT)
+    said = said_by(sweep(log, target, "--resume", folder, rates="30"), 1)
+    assert said == (
+        f"Error: {folder}: was another sweep: rates was [20.0], is now [30.0]; give the same log, target and options, "
+        "or begin anew with -o\n"
+    )
+
+
+def test_a_condition_ends_a_sweep_and_keeps_what_was_measured(log: Path, target: str, tmp_path: Path) -> None:
+    folder = tmp_path / "sweep"
+    said = said_by(sweep(log, target, "-o", folder, "--stop", "in_flight>20", "--for", "6s", rates="20,800"), 4)
+    assert "stopped: in_flight>20: " in said
+    assert scan(folder / "results.csv").select(pl.col("step").n_unique()).collect().item() == 2
+    assert finished_steps(folder) == 1

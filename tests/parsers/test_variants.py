@@ -1,0 +1,216 @@
+"""Prefixes, directives inside a file, layouts of a log's own, several files, and other forms of output."""
+
+import bz2
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.parsers import iter_log, read_log
+from logreplay.parsers.convert import ConvertOptions, convert
+from logreplay.parsers.filters import Filter
+from logreplay.parsers.intake import Limit, TooManyRejects
+from logreplay.parsers.record import LogreplayError, scan, start_time
+
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
+LINE = '10.0.0.7 - - [20/Nov/2026:18:58:{second:02} +0100] "GET /{n} HTTP/1.1" 200 17 "-" "curl/8.5.0"'
+
+
+def lines(count: int = 5, tail: str = "") -> list[str]:
+    return [LINE.format(second=n, n=n) + tail for n in range(count)]
+
+
+def log(tmp_path: Path, *text: str, name: str = "access.log") -> Path:
+    path = tmp_path / name
+    path.write_text("\n".join(text) + "\n")
+    return path
+
+
+def urls(tmp_path: Path) -> list[str]:
+    return scan(tmp_path / "out.csv").select("url").collect()["url"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "name"),
+    [
+        ("Nov 20 18:58:56 web1 nginx[123]: ", "syslog"),
+        ("<133>Nov  2 18:58:56 web1 nginx: ", "syslog"),
+        ("2026-11-20T18:58:56.123+01:00 web1 nginx[123]: ", "syslog-iso"),
+        ("<133>1 2026-11-20T18:58:56Z web1 nginx 123 - - ", "syslog-5424"),
+        ("2026-11-20T18:58:56.123456789Z stdout F ", "cri"),
+        ("web-1  | ", "docker-compose"),
+        ("[pod/web-5f/nginx] ", "kubectl"),
+    ],
+)
+def test_prefixes_of_shippers_are_taken_off(tmp_path: Path, prefix: str, name: str) -> None:
+    report = convert([log(tmp_path, *(prefix + line for line in lines()))], tmp_path / "out.csv")
+    assert (report.format, report.converted) == (f"combined after {name}", 5)
+    assert set(scan(tmp_path / "out.csv").collect()["client"]) == {"10.0.0.7"}
+
+
+def test_docker_keeps_lines_in_json(tmp_path: Path) -> None:
+    packed = [json.dumps({"log": line + "\n", "stream": "stdout", "time": "2026-11-20T18:58:56Z"}) for line in lines()]
+    report = convert([log(tmp_path, *packed, '{"log":"cut')], tmp_path / "out.csv")
+    assert (report.format, report.converted, report.rejected) == ("combined after docker-json", 5, 1)
+    assert (tmp_path / "out.rejects").read_text() == '6 rejected: layout\t{"log":"cut\n'
+
+
+def test_fields_may_change_inside_a_w3c_log(tmp_path: Path) -> None:
+    text = [
+        "#Software: Microsoft Internet Information Services 10.0",
+        "#Fields: date time cs-method cs-uri-stem cs-uri-query sc-status time-taken",
+        "2026-11-20 18:58:56 GET /a x=1 200 65",
+        "#Fields: time cs-uri-stem sc-status cs-method",
+        "#Date: 2026-11-21 00:00:00",
+        "00:00:01 /b 404 POST",
+    ]
+    report = convert([log(tmp_path, *text)], tmp_path / "out.csv")
+    assert (report.lines, report.converted, report.blank, report.format) == (6, 2, 4, "w3c")
+    rows = scan(tmp_path / "out.csv").select("date", "op", "url", "rc", "latency").collect().rows()
+    assert rows == [("2026-11-20", "GET", "/a?x=1", 200, 0.065), ("2026-11-21", "POST", "/b", 404, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("tail", "latency", "note"),
+    [
+        (' "-" upstream=a.example 0.250 "x"', 0.25, "three decimals is taken as the duration in seconds"),
+        (" x rt=0.250 y", 0.25, ""),
+        (" abc 250000", 0.25, "taken as microseconds, as most are above 5,000"),
+        (" abc 250", 0.0, "have no known unit and are not used: say it with --time-unit"),
+        (" abc 12 250000", 0.0, "none is used: give the format with -f"),
+    ],
+)
+def test_a_layout_of_its_own_is_learned_and_guesses_are_said(
+    tmp_path: Path, tail: str, latency: float, note: str
+) -> None:
+    report = convert([log(tmp_path, *lines(9, tail))], tmp_path / "out.csv")
+    assert report.converted == 9
+    assert set(scan(tmp_path / "out.csv").collect()["latency"]) == {latency}
+    assert any(note in text for text in report.notes)
+
+
+def test_the_user_has_the_last_word_on_units_and_stamps(tmp_path: Path) -> None:
+    options = ConvertOptions(time_unit="ms", stamped="end")
+    convert([log(tmp_path, *lines(9, " abc 250"))], tmp_path / "out.csv", options)
+    row = scan(tmp_path / "out.csv").collect().row(0, named=True)
+    assert (row["latency"], row["time"]) == (0.25, "17:58:00.250000")
+
+
+def test_latency_ends_at_the_first_byte_where_the_log_has_it(tmp_path: Path) -> None:
+    form = '$remote_addr [$time_local] "$request" $status $request_time $upstream_header_time'
+    path = log(tmp_path, '::1 [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" 200 0.500 0.200')
+    convert([path], tmp_path / "out.csv", ConvertOptions(format=form))
+    assert scan(tmp_path / "out.csv").select("latency", "xfertime").collect().rows() == [(0.2, 0.3)]
+
+
+def test_files_that_overlap_are_merged_by_time(tmp_path: Path) -> None:
+    all_lines = [LINE.format(second=n % 60, n=n).replace(":58:", f":{n // 60:02}:") for n in range(600)]
+    one = log(tmp_path, *all_lines[::3], name="one.log")
+    two = tmp_path / "two.log.bz2"
+    two.write_bytes(bz2.compress("\n".join(line for n, line in enumerate(all_lines) if n % 3).encode()))
+    report = convert([two, one], tmp_path / "out.csv")
+    assert report.converted == 600
+    assert urls(tmp_path) == [f"/{n}" for n in range(600)]
+
+
+def test_reject_files_of_several_logs_name_the_log(tmp_path: Path) -> None:
+    one, two = log(tmp_path, *lines(), name="one.log"), log(tmp_path, *lines(), "garbage", name="two.log")
+    convert([one, two], tmp_path / "out.csv")
+    assert (tmp_path / "out.rejects").read_text() == f"{two}:6 rejected: layout\tgarbage\n"
+
+
+def test_an_hour_that_comes_twice_is_told_apart_by_file_order(tmp_path: Path) -> None:
+    form = '$remote_addr $time_iso8601 "$request" $status'
+    clocks = ["02:00:00", "02:30:00", "02:59:59", "02:00:01", "02:30:00", "02:59:58", "03:00:00"]
+    text = [f'::1 2026-10-25T{clock} "GET /{n} HTTP/1.1" 200' for n, clock in enumerate(clocks)]
+    options = ConvertOptions(format=form, timezone="Europe/Berlin")
+    convert([log(tmp_path, *text)], tmp_path / "out.csv", options)
+    assert urls(tmp_path) == [f"/{n}" for n in range(7)]
+    hours = [clock[:2] for clock in scan(tmp_path / "out.csv").collect()["time"]]
+    assert hours == ["00", "00", "00", "01", "01", "01", "02"]
+
+
+def test_stamps_without_zone_are_said_to_be_read_as_utc(tmp_path: Path) -> None:
+    path = log(tmp_path, '::1 2026-11-20T18:58:56 "GET /a HTTP/1.1" 200')
+    form = '$remote_addr $time_iso8601 "$request" $status'
+    report = convert([path], tmp_path / "out.csv", ConvertOptions(format=form))
+    assert "1 stamps carry no zone and are read as UTC; say it with --timezone" in report.notes
+
+
+def test_an_unknown_time_zone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LogreplayError, match=r"^--timezone 'Mars': no such time zone"):
+        convert([log(tmp_path, *lines())], tmp_path / "out.csv", ConvertOptions(timezone="Mars"))
+
+
+def test_filters_are_accounted_for(tmp_path: Path) -> None:
+    options = ConvertOptions(filter=Filter(match="[24]$"))
+    report = convert([log(tmp_path, *lines())], tmp_path / "out.csv", options)
+    assert report.sentence() == "5 lines = 2 converted + 0 unreplayable + 0 rejected + 0 blank + 3 filtered out"
+    assert urls(tmp_path) == ["/2", "/4"]
+
+
+def test_a_redacted_conversion_leaves_no_original_line_behind(tmp_path: Path) -> None:
+    path = log(tmp_path, LINE.format(second=1, n="?key=secret"), "secret garbage", *lines())
+    convert([path], tmp_path / "out.csv", ConvertOptions(redact=True))
+    for name in ("out.csv", "out.rejects"):
+        assert b"secret" not in (tmp_path / name).read_bytes()
+    assert (tmp_path / "out.rejects").read_text() == "2 rejected: layout\t(redacted)\n"
+
+
+@pytest.mark.parametrize(("limit", "fails"), [("0", True), ("1", True), ("2", False), ("10%", True), ("50%", False)])
+def test_too_many_rejects_end_the_conversion(tmp_path: Path, limit: str, fails: bool) -> None:
+    path = log(tmp_path, *lines(8), "garbage", "more garbage")
+    options = ConvertOptions(limit=Limit.read(limit))
+    if not fails:
+        assert convert([path], tmp_path / "out.csv", options).rejected == 2
+        return
+    with pytest.raises(
+        TooManyRejects, match=r": line 9: rejected: layout; 2 of 10 lines rejected so far, [01] allowed$"
+    ):
+        convert([path], tmp_path / "out.csv", options)
+    assert not (tmp_path / "out.csv").exists()
+    assert (tmp_path / "out.rejects").read_text().count("\n") == 2
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["access.log", "out.rejects"]
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "csv.zst", "parquet"])
+def test_other_forms_of_output_hold_the_same(tmp_path: Path, ending: str) -> None:
+    path = SAMPLES / "nginx_request_time.log"
+    convert([path], tmp_path / "out.csv")
+    convert([path], tmp_path / f"other.{ending}")
+    assert scan(tmp_path / f"other.{ending}").collect().equals(scan(tmp_path / "out.csv").collect())
+    assert (tmp_path / "other.rejects").exists()
+
+
+def test_play_it_again_sam_there_and_back(tmp_path: Path) -> None:
+    path = SAMPLES / "nginx_request_time.log"
+    convert([path], tmp_path / "out.csv")
+    convert([path], tmp_path / "out.pias", ConvertOptions(to="pias", rejects=tmp_path / "x.rejects"))
+    first = (tmp_path / "out.pias").read_text().splitlines()[0]
+    assert first == "#yyy-mm-dd hh:mm:ss latency xfertime sleeptime bytes url rc op"
+    convert([tmp_path / "out.pias"], tmp_path / "back.csv")
+    core = ["date", "time", "latency", "bytes", "url", "rc", "op"]
+    there, back = (scan(tmp_path / name).select(core).collect() for name in ("out.csv", "back.csv"))
+    assert there.equals(back)
+
+
+def test_a_list_of_urls_keeps_its_order(tmp_path: Path) -> None:
+    report = convert([log(tmp_path, "/b", "http://www.example.com/a?x", "# comment", "/c")], tmp_path / "out.csv")
+    assert urls(tmp_path) == ["/b", "/a?x", "/c"]
+    assert "the log has no times: requests keep their order, all at the same instant" in report.notes
+
+
+def test_logs_as_data_frames() -> None:
+    frame = read_log(SAMPLES / "nginx_request_time.log")
+    assert str(frame.dtypes["start"]) == "datetime64[us, UTC]"
+    assert frame["start"].is_monotonic_increasing
+    assert list(frame.columns[:3]) == ["date", "time", "latency"]
+    assert sum(len(part) for part in iter_log([SAMPLES / "nginx_request_time.log"])) == len(frame) > 3000
+
+
+def test_a_data_frame_says_what_the_csv_says(tmp_path: Path) -> None:
+    convert([SAMPLES / "apache_combined.log"], tmp_path / "out.csv")
+    csv = scan(tmp_path / "out.csv").select("url", "rc", start_time().dt.replace_time_zone("UTC")).collect()
+    frame = pl.from_pandas(read_log(SAMPLES / "apache_combined.log")[["url", "rc", "start"]])
+    assert frame.equals(csv)

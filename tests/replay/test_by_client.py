@@ -1,0 +1,97 @@
+"""Each client's requests come in order, on a connection of its own."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.replay import by_client
+from logreplay.replay.by_client import ByClientSender
+from logreplay.replay.endpoint import parse_target, resolve
+from logreplay.replay.engine import Engine, Outcome
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.results import MemoryResults
+from logreplay.replay.schedule import Constant, Limited
+from recording import RecordingServer, recording
+
+HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,client"
+
+
+def log_of(path: Path, clients: int, each: int) -> Path:
+    rows = [
+        f"2026-01-01,00:00:00,0,0,0,5,/{client}/{number},200,GET,10.0.0.{client}"
+        for number in range(each)
+        for client in range(clients)
+    ]
+    path.write_text("\n".join([HEADER, *rows]) + "\n")
+    return path
+
+
+@asynccontextmanager
+async def engine_to(server: RecordingServer, results: MemoryResults) -> AsyncIterator[tuple[Engine, ByClientSender]]:
+    sender = ByClientSender(await resolve(parse_target(server.url)), timeout=5)
+    async with Engine(sender, results) as engine:
+        yield engine, sender
+
+
+def replayed(log: Path, rate: float, service: float) -> tuple[RecordingServer, Outcome, pl.DataFrame, ByClientSender]:
+    results = MemoryResults()
+
+    async def main() -> tuple[RecordingServer, Outcome, ByClientSender]:
+        async with recording(service) as server, engine_to(server, results) as (engine, sender):
+            return server, await engine.run(Plan(Requests(log, loop=False), Constant(rate))), sender
+
+    server, outcome, sender = asyncio.run(main())
+    return server, outcome, results.frame, sender
+
+
+def test_no_request_overtakes_its_client_s_one_before(tmp_path: Path) -> None:
+    """Five clients ask a hundred times a second of a server that needs 30 ms: all queue up, in order."""
+    server, outcome, rows, sender = replayed(log_of(tmp_path / "log.csv", 5, 12), rate=500, service=0.03)
+    assert outcome.ok == 60
+    order, connections = defaultdict(list), defaultdict(set)
+    for one in server.received:
+        _, client, number = one.target.split("/")
+        order[client].append(int(number))
+        connections[client].add(one.connection)
+    assert all(numbers == list(range(12)) for numbers in order.values())
+    assert all(len(numbers) == 1 for numbers in connections.values())
+    assert len(set.union(*connections.values())) == 5
+    assert sender.counts.connections == 5
+    assert sender.counts.queued > 40
+    # the twelfth request of a client began when eleven were served
+    assert rows["lag"].max() > 0.2
+    assert [finding.code for finding in outcome.health.findings if finding.code == "by_client"]
+    assert outcome.health.valid
+
+
+def test_clients_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    _, outcome, rows, sender = replayed(log_of(tmp_path / "log.csv", 40, 1), rate=2000, service=0.1)
+    assert outcome.ok == 40
+    assert sender.counts.queued == 0
+    assert rows["latency"].min() > 0.09
+
+
+def test_those_who_wait_are_cancelled_with_the_others(tmp_path: Path) -> None:
+    log = log_of(tmp_path / "log.csv", 2, 50)
+    results = MemoryResults()
+
+    async def main() -> Outcome:
+        async with recording(0.2) as server, engine_to(server, results) as (engine, _):
+            asyncio.get_running_loop().call_later(0.3, engine.stop)
+            return await engine.run(Plan(Requests(log), Limited(Constant(500), requests=60)))
+
+    outcome = asyncio.run(main())
+    assert outcome.scheduled == outcome.sent == 60
+    assert outcome.errors["cancelled"] == 60 - outcome.ok
+
+
+def test_idle_connections_of_many_clients_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_client, "MAX_IDLE", 5)
+    _, outcome, _, sender = replayed(log_of(tmp_path / "log.csv", 60, 2), rate=2000, service=0.0)
+    assert outcome.ok == 120
+    assert len(sender._own) <= 4 * 5 + 2

@@ -1,0 +1,69 @@
+"""A run ends itself when a figure stays above its limit, and says which."""
+
+import pytest
+
+from logreplay.replay.engine import Progress
+from logreplay.replay.stop import Condition, StopRule, parse
+from logreplay.replay.tally import Recent
+
+
+def progress(
+    second: float, *, ok: int = 0, net_error: int = 0, new_errors: int = 0, in_flight: int = 0, p99: float = 0.1
+) -> Progress:
+    return Progress(
+        elapsed=second, scheduled=ok, sent=ok, completed=ok + new_errors, ok=ok, http_error=new_errors,
+        net_error=net_error, new_errors=new_errors, dropped=0, in_flight=in_flight, recent=Recent(p99=p99),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "figure", "limit", "window"),
+    [
+        ("errors>5%/10s", "errors", 0.05, 10),
+        ("p99>2s/10s", "p99", 2, 10),
+        ("p50 > 300ms / 1m", "p50", 0.3, 60),
+        ("in_flight>5000", "in_flight", 5000, 0),
+    ],
+)
+def test_conditions_are_read(text: str, figure: str, limit: float, window: float) -> None:
+    assert parse(text) == Condition(figure, limit, window, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "errors>5", "errors>5s/10s", "p99>2%", "in_flight>5s", "p98>1s", "errors<5%", "p99>"]
+)
+def test_what_is_no_condition_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(
+        ValueError, match=r"is no condition to stop at; write errors>5%/10s, p99>2s/10s or in_flight>5000$"
+    ):
+        parse(text)
+
+
+def seconds_until(rule: StopRule, seen: list[Progress]) -> int | None:
+    return next((index for index, now in enumerate(seen, 1) if rule.see(now)), None)
+
+
+def test_errors_must_stay_above_for_the_whole_window() -> None:
+    rule = StopRule([parse("errors>5%/3s")])
+    failing = [progress(s, ok=100 * s, net_error=10 * s) for s in range(1, 6)]
+    assert seconds_until(rule, failing) == 3
+    assert rule.hit == "errors>5%/3s: 9.1% errors"
+
+
+def test_one_good_second_begins_the_window_anew() -> None:
+    rule, errors, seen = StopRule([parse("errors>5%/3s")]), 0, []
+    for second in range(1, 9):
+        errors += 0 if second == 3 else 20
+        seen.append(progress(second, ok=100 * second, new_errors=errors))
+    assert seconds_until(rule, seen) == 6
+
+
+def test_one_look_is_enough_without_a_window() -> None:
+    rule = StopRule([parse("p99>2s/10s"), parse("in_flight>5000")])
+    assert seconds_until(rule, [progress(1, in_flight=5000), progress(2, in_flight=5001)]) == 2
+    assert rule.hit == "in_flight>5000: 5001 in flight"
+
+
+def test_another_step_begins_the_window_anew() -> None:
+    rule = StopRule([parse("p99>2s/4s")])
+    assert seconds_until(rule, [progress(s, p99=3) for s in (1, 2, 3, 1, 2, 3)]) is None
