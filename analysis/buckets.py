@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from logreplay.analysis.intake import HTTP_ERROR, NET_ERROR, OK, Requests
+from logreplay.analysis.intake import HTTP_ERROR, NET_ERROR, OK, Requests, those
 from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Floats, Grouped, Ints
 
 Bools = npt.NDArray[np.bool_]
@@ -41,12 +41,15 @@ def seconds(requests: Requests) -> pl.DataFrame:
     number = 1 + int((requests.scheduled + requests.response).max()) // SECOND
 
     def count(where: Ints, chosen: Bools) -> Ints:
-        return np.bincount(where if chosen.all() else where[chosen], minlength=number).astype(np.int64, copy=False)
+        return np.bincount(those(where, chosen), minlength=number).astype(np.int64, copy=False)
 
-    sent = count((requests.scheduled + requests.lag) // SECOND, requests.sent)
-    ends = (requests.scheduled + requests.response) // SECOND
-    over, completed = count(ends, requests.sent), count(ends, requests.outcome <= HTTP_ERROR)
-    del ends
+    at = requests.scheduled + requests.lag
+    at //= SECOND
+    sent = count(at, requests.sent)
+    at = requests.scheduled + requests.response
+    at //= SECOND
+    over, completed = count(at, requests.sent), count(at, requests.outcome <= HTTP_ERROR)
+    del at  # 20 million of them take 160 MB
     scheduled = requests.scheduled // SECOND
 
     return pl.DataFrame(
@@ -226,7 +229,7 @@ def step_flow(requests: Requests, windows: Windows) -> Flow:
 
 def _counts_before(at: Ints, chosen: Bools, windows: Windows) -> Ints:
     """(3, steps) how many of the chosen instants lie before the start, the settled time and the stop of each step."""
-    instants = np.sort(at[chosen])
+    instants = np.sort(those(at, chosen))
     return np.array([np.searchsorted(instants, edge) for edge in (windows.start, windows.settled, windows.stop)])
 
 
@@ -254,6 +257,4 @@ def _times(judged: Grouped, **more: float) -> dict[str, Floats]:
 
 
 def _service(requests: Requests, groups: npt.NDArray[np.integer], number: int) -> Grouped:
-    if requests.sent.all():  # usually; spares two copies
-        return Grouped(groups, requests.service, number)
-    return Grouped(groups[requests.sent], requests.service[requests.sent], number)
+    return Grouped(those(groups, requests.sent), those(requests.service, requests.sent), number)

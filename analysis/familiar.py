@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from logreplay.analysis.buckets import SECOND
-from logreplay.analysis.intake import FIRST_ERROR, HTTP_ERROR, Requests
+from logreplay.analysis.intake import FIRST_ERROR, HTTP_ERROR, Requests, those
 from logreplay.analysis.quantiles import Micros
 
 MEGABYTE: Final = 1 << 20
@@ -20,15 +20,18 @@ SERVED: Final = (50, 66, 75, 80, 90, 95, 98, 99, 100)
 """Percentages of ab's ladder."""
 
 _FAILED_STATUS: Final = (408, *range(500, 510))
+_CHUNK: Final = 1 << 20
 _CHALLENGES: Final = (401, 407)
 
 
 def elapsed(requests: Requests) -> float:
     """Seconds from the first request sent to the last one over."""
-    sent = requests.scheduled[requests.sent] + requests.lag[requests.sent]
+    sent = those(requests.scheduled + requests.lag, requests.sent)
     if not len(sent):
         return 0.0
-    return float((sent + requests.service[requests.sent]).max() - sent.min()) / SECOND
+    first = int(sent.min())
+    del sent
+    return (int(those(requests.scheduled + requests.response, requests.sent).max()) - first) / SECOND
 
 
 def siege(requests: Requests) -> dict[str, float | int | None]:
@@ -43,13 +46,12 @@ def siege(requests: Requests) -> dict[str, float | int | None]:
         ``longest_transaction``, ``shortest_transaction``: seconds, of all answered.
     """
     answered = requests.kind < FIRST_ERROR
-    status = requests.kind[answered]
-    service = requests.service[answered]
+    status, service = those(requests.kind, answered), those(requests.service, answered)
     refused = int(np.isin(status, _FAILED_STATUS).sum())
     transactions = len(status) - refused
     failed = refused + int((requests.sent & ~answered).sum())
     seconds, spent = elapsed(requests), float(service.sum(dtype=np.int64)) / SECOND
-    megabytes = float(requests.bytes[answered].sum()) / MEGABYTE
+    megabytes = float(those(requests.bytes, answered).sum(dtype=np.int64)) / MEGABYTE
     return {
         "transactions": transactions,
         "availability": _ratio(100.0 * transactions, transactions + failed),
@@ -77,8 +79,10 @@ def ab(requests: Requests) -> dict[str, Any]:
         the answered requests.
     """
     answered = requests.outcome <= HTTP_ERROR
-    connect, latency, total = (values[answered] for values in (requests.connect, requests.latency, requests.service))
-    status = requests.kind[answered]
+    connect, latency, total = (
+        those(values, answered) for values in (requests.connect, requests.latency, requests.service)
+    )
+    status = those(requests.kind, answered)
     ordered = np.sort(total)
     seconds = elapsed(requests)
     return {
@@ -103,17 +107,27 @@ def _spread(micros: Micros) -> dict[str, float | None]:
     """Min, mean, standard deviation of the sample, ab's median, max; seconds."""
     if not len(micros):
         return dict.fromkeys(("min", "mean", "sd", "median", "max"))
-    ordered = np.sort(micros)
+    ordered: Micros = np.sort(micros)  # type: ignore[assignment]  # the union of both kinds is sorted, too
     middle = len(ordered) // 2
     odd = len(ordered) > 1 and len(ordered) % 2 == 1
     median = (int(ordered[middle]) + int(ordered[middle + 1])) / 2 if odd else int(ordered[middle])  # as it is there
     return {
         "min": int(ordered[0]) / SECOND,
         "mean": float(ordered.mean()) / SECOND,
-        "sd": float(ordered.std(ddof=1)) / SECOND if len(ordered) > 1 else 0.0,
+        "sd": _deviation(ordered) / SECOND,
         "median": median / SECOND,
         "max": int(ordered[-1]) / SECOND,
     }
+
+
+def _deviation(values: Micros) -> float:
+    """Standard deviation of a sample; some at a time, since differences from the mean take twice the room."""
+    if len(values) < 2:
+        return 0.0
+    mean, squares = values.mean(), 0.0
+    for first in range(0, len(values), _CHUNK):
+        squares += float(np.sum((values[first : first + _CHUNK] - mean) ** 2))
+    return math.sqrt(squares / (len(values) - 1))
 
 
 def _served(ordered: Micros, percent: int) -> float:

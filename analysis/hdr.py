@@ -30,7 +30,7 @@ _HALF_BITS: Final = 10
 _PAYLOAD_COOKIE: Final = 0x1C849303 | 0x10
 _COMPRESSED_COOKIE: Final = 0x1C849304 | 0x10
 _INDEX_BITS: Final = 16
-_PART: Final = 4_000_000
+_PART: Final = 1_000_000
 
 
 def write_hlog(path: str | Path, requests: Requests) -> None:

@@ -245,6 +245,11 @@ def _in_windows(requests: Requests) -> Requests:
     )
 
 
+def those(values: npt.NDArray[Any], chosen: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    """The chosen values; the array itself where all are, which spares a copy of millions."""
+    return values if chosen.all() else values[chosen]
+
+
 def kind_name(kind: int) -> str:
     """A status as text, or an error word."""
     return str(kind) if kind < FIRST_ERROR else ERROR_WORDS[kind - FIRST_ERROR]

@@ -125,7 +125,8 @@ class Grouped:
             last = starts[some] + number[some]
             edges = np.column_stack([starts[some], last]).ravel()
             inner = edges[:-1] if edges[-1] == len(self._keys) else edges  # the end of all is no place to begin
-            sums = np.add.reduceat(self._keys & FAILED, inner)[::2]
+            sums = np.add.reduceat(self._keys, inner)[::2]  # group and value together; what overflows comes back
+            sums -= number[some] * (np.flatnonzero(some) << 32)
             mean[some] = sums / number[some] / 1e6
             largest[some] = (self._keys[last - 1] & FAILED) / 1e6
         return number.astype(np.int64), mean, largest

@@ -23,6 +23,7 @@ TREND_Z: Final = 2.3
 DRIFT: Final = 0.25
 BACKLOG_S: Final = 1.0
 ERROR_SHARE: Final = 0.01
+_CHUNK: Final = 1 << 20
 _Z99: Final = 2.5758
 
 
@@ -152,11 +153,15 @@ def _block_medians(requests: Requests, windows: Windows) -> Floats:
     """(steps, `BLOCKS`) medians of the response time as measured, seconds, after the first fifth of each step."""
     number = len(requests.labels)
     length = np.maximum((windows.stop - windows.settled) // BLOCKS, 1)
-    block = (requests.scheduled - windows.settled[requests.step]) // length[requests.step]
-    groups = requests.step * BLOCKS + np.minimum(block, BLOCKS - 1)
-    inside = (block >= 0) & requests.sent
-    blocks = Grouped(groups[inside], requests.response[inside], number * BLOCKS)
-    return blocks.quantile(0.5).reshape(number, BLOCKS)
+    groups = np.zeros(len(requests), np.int32)  # 0: not in any block
+    for first in range(0, len(requests), _CHUNK):
+        part = slice(first, first + _CHUNK)
+        step = requests.step[part]
+        block = (requests.scheduled[part] - windows.settled[step]) // length[step]
+        inside = (block >= 0) & requests.sent[part]
+        groups[part][inside] = (step * BLOCKS + np.minimum(block, BLOCKS - 1) + 1)[inside]
+    blocks = Grouped(groups, requests.response, number * BLOCKS + 1)
+    return blocks.quantile(0.5)[1:].reshape(number, BLOCKS)
 
 
 def _drift(series: Floats) -> Floats:

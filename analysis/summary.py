@@ -14,7 +14,7 @@ import polars as pl
 from logreplay.analysis import familiar
 from logreplay.analysis.bends import Verdict
 from logreplay.analysis.buckets import SECOND
-from logreplay.analysis.intake import DROPPED, FIRST_ERROR, HTTP_ERROR, NET_ERROR, OK, Requests, name_kinds
+from logreplay.analysis.intake import DROPPED, FIRST_ERROR, HTTP_ERROR, NET_ERROR, OK, Requests, name_kinds, those
 from logreplay.analysis.punctuality import punctuality
 from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Ints, Micros, quantile
 
@@ -63,8 +63,8 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
     assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
     answered = outcome <= HTTP_ERROR
     response = requests.response
-    good = response if requests.good.all() else response[requests.good]
-    sent_at = (requests.scheduled + requests.lag)[requests.sent]
+    good = those(response, requests.good)
+    sent_at = those(requests.scheduled + requests.lag, requests.sent)
     first = int(sent_at.min(initial=0)) if len(sent_at) else 0
     elapsed = max(int((requests.scheduled + response).max()) - first, 1) / SECOND
     offered_s = max(_span(requests.scheduled), 1) / SECOND
@@ -84,9 +84,9 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
         "elapsed_s": elapsed,
         "siege": familiar.siege(requests),
         "ab": familiar.ab(requests),
-        "response_s": {**_times(requests.judged, response[answered]), "failed": counts["unexpected"]},
+        "response_s": {**_times(requests.judged, those(response, answered)), "failed": counts["unexpected"]},
         "ok_response_s": _times(good, good),
-        "service_s": _times(requests.service[requests.sent], requests.service[answered]),
+        "service_s": _times(those(requests.service, requests.sent), those(requests.service, answered)),
         "lag_s": _times(requests.lag, requests.lag),
         "punctuality": _punctuality(requests),
         "errors": {name: count for name, count in named.items() if not name.isdigit()},

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +108,11 @@ def run(
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
         rule = stop_rule(stop_at)
-        outcome, findings = _replay(plan, url, path, sending, watch, rule, peak=pacing.peak, quiet=quiet)
+        tell = partial(say, quiet=quiet) if debug else None
+        outcome, findings = _replay(plan, url, path, sending, watch, rule, tell, peak=pacing.peak, quiet=quiet)
+    if not outcome.scheduled:
+        say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"), quiet=quiet)
+        return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
 
     options = {**pacing.said(), **shaping.said(), "timeout": sending.timeout, "sender": sending.sender}
     findings += outcome.health.findings
@@ -117,8 +122,9 @@ def run(
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
         _print_summary(summary)
-    if sentence := log_sentence(replayed):
-        say(sentence, quiet=quiet)
+    for sentence in (log_sentence(replayed), _punctuality(summary)):
+        if sentence:
+            say(sentence, quiet=quiet)
     report_left_out(stream, quiet=quiet)
     _say_findings(outcome, findings, quiet=quiet)
     if watch.culprit:
@@ -134,11 +140,22 @@ def run(
 
 
 def _replay(
-    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", rule: "StopRule", *, peak: float, quiet: bool
+    plan: "Plan",
+    url: str,
+    path: Path,
+    sending: Sending,
+    watch: "Watch",
+    rule: "StopRule",
+    tell: Callable[[str], object] | None,
+    *,
+    peak: float,
+    quiet: bool,
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, with a live line on a terminal; what became of it, and what was found before it began."""
     from logreplay.replay.closed import Users
+    from logreplay.replay.engine import Engine
     from logreplay.replay.results import ResultLog
+    from logreplay.replay.watch import describe_counts, describe_course
 
     schedule = plan.schedule
 
@@ -151,7 +168,13 @@ def _replay(
             stopped_by(stop, engine),
         ):
             with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
-                return await engine.run(plan, watched(rule, engine, line.show if line else None)), findings
+                outcome = await engine.run(plan, watched(rule, engine, line.show if line else None))
+        if tell:
+            tell(f"target {url}; {sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}")
+            tell(describe_course(outcome))
+            if isinstance(engine, Engine):
+                tell(describe_counts(engine.counts))
+        return outcome, findings
 
     return run_in_loop(main)
 
@@ -210,6 +233,14 @@ def _say_findings(outcome: "Outcome", findings: "list[Finding]", *, quiet: bool)
         say(f"{finding.severity}: {finding.text}", quiet=quiet)
     if not outcome.health.valid:
         say(f"{outcome.health.verdict}: this run is no measurement of the target", quiet=quiet)
+
+
+def _punctuality(summary: dict[str, Any]) -> str:
+    """How true the replay was to its schedule; empty where there was none."""
+    from logreplay.analysis.punctuality import Punctuality
+
+    found = summary.get("punctuality")
+    return Punctuality(**found).sentence() if found else ""
 
 
 def _beside(path: Path) -> Path:

@@ -1,7 +1,7 @@
 """``logreplay sweep``: a step per rate, and the curve."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -135,12 +135,11 @@ def sweep(
         )
     more: dict[str, Any] = {"left_out": dict(stream.left_out)}
     if vusers:
-        more["users"] = _judge_users(folder, [vusers[outcome.step] for outcome in outcomes], duration, think)
-        more["answer"] = more["users"]["sentence"]
+        users = {step.index: int(step.rate) for step in course.steps()}
+        more["users"] = _judge_users(folder, users, duration, think)
+        more["verdict"] = more["users"]["sentence"]
     told = [finding.as_dict() for finding in (*findings, *of_ourselves(outcomes))]
     about = About(log, url, options, told, more)
-    for finding in of_ourselves(outcomes):
-        say(f"{finding.severity}: {finding.text}", quiet=quiet)
     report_left_out(stream, quiet=quiet)
     say(_rounds(outcomes, stream), quiet=quiet or not stream.usable)
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
@@ -180,7 +179,7 @@ def _users(think: float) -> "At":
     return lambda count, seconds: Users(int(count), think, seconds)
 
 
-def _judge_users(folder: Path, users: Sequence[int], duration: float, think: float) -> dict[str, Any]:
+def _judge_users(folder: Path, users: Mapping[int, int], duration: float, think: float) -> dict[str, Any]:
     """Write ``users.csv``, and say what it says."""
     from logreplay.analysis import intake
     from logreplay.analysis.users import judge_users, users_table

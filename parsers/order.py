@@ -17,7 +17,7 @@ import polars as pl
 
 from logreplay.parsers.reader import split_lines
 
-BUFFER: Final = 100_000
+BUFFER: Final = 60_000
 """Rows held in memory."""
 
 MERGE: Final = 64 << 20

@@ -22,7 +22,11 @@ from logreplay.parsers.record import LogreplayError
 BLOCK: Final = 4 << 20
 """Bytes read at a time; a block is a little longer or shorter, as its last line ends."""
 
-_SAMPLE: Final = 1 << 16
+_SAMPLES: Final = (24 << 10, 256 << 10)
+"""Bytes looked at in each of three places; the larger if the smaller holds too few lines."""
+
+ENOUGH_LINES: Final = 200
+"""Lines of a sample, if the log has so many."""
 
 _HEAD: Final = 1 << 14
 
@@ -136,17 +140,20 @@ class Source:
     def sample(self) -> bytes:
         """Return whole lines from all over the log, or from the beginning of a compressed log or a pipe."""
         if self.compression or not self.size:
-            self._pushed = self._read(_SAMPLE)
+            self._pushed = self._read(_SAMPLES[-1])
             return self._pushed[: self._pushed.rfind(b"\n") + 1] or self._pushed
-        pieces = []
-        for place in (0, self.size // 2, self.size - _SAMPLE):
-            piece = os.pread(self._raw.fileno(), _SAMPLE, max(place, 0))
-            if place > 0:
-                piece = piece[piece.find(b"\n") + 1 :]
-            pieces.append(piece[: piece.rfind(b"\n") + 1] or piece + b"\n")
-            if self.size <= _SAMPLE:
+        for size in _SAMPLES:
+            places = (0,) if self.size <= size else (0, self.size // 2, self.size - size)
+            sample = b"".join(self._lines_at(place, size) for place in places)
+            if sample.count(b"\n") >= ENOUGH_LINES:
                 break
-        return b"".join(pieces)
+        return sample
+
+    def _lines_at(self, place: int, size: int) -> bytes:
+        piece = os.pread(self._raw.fileno(), size, max(place, 0))
+        if place > 0:
+            piece = piece[piece.find(b"\n") + 1 :]
+        return piece[: piece.rfind(b"\n") + 1] or piece + b"\n"
 
     def close(self) -> None:
         """Close the file."""

@@ -29,7 +29,7 @@ from logreplay.replay.pump import Pump
 from logreplay.replay.reader import Reader
 from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
-from logreplay.replay.sender import Exchange, Sender, Trace
+from logreplay.replay.sender import Exchange, Sender, SenderCounts, Trace
 from logreplay.replay.tally import Recent, Tally
 from logreplay.replay.threads import quick_switching
 from logreplay.replay.ticker import Clock, monotonic
@@ -217,6 +217,11 @@ class Engine:
         await self._sender.close()
         await self._off_loop(self._recorder.close)
         self._results.close()
+
+    @property
+    def counts(self) -> SenderCounts:
+        """What the sender did, besides the exchanges."""
+        return self._sender.counts
 
     @property
     def in_flight(self) -> int:

@@ -196,6 +196,7 @@ def test_the_log_s_own_times(server: RecordingServer, log: Path, capsys: pytest.
     assert "20 times its mean" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_arrivals_at_a_rate(server: RecordingServer, log: Path) -> None:
     for arrivals in ("poisson", "log"):
         seen = received(server, log, "--tps", 100, "--arrivals", arrivals, "--requests", 50)
@@ -279,6 +280,7 @@ def test_options_that_do_not_go_together_say_so(
     assert text in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_a_sweep_of_users_says_where_the_plateau_begins(log: Path, tmp_path: Path) -> None:
     from logreplay.replay.target import Capacity, spawned
 
@@ -295,6 +297,7 @@ def test_a_sweep_of_users_says_where_the_plateau_begins(log: Path, tmp_path: Pat
     assert summary["verdict"].startswith("throughput stops growing at")
 
 
+@pytest.mark.slow
 def test_a_sweep_and_its_steps_are_shaped(log: Path, server: RecordingServer, tmp_path: Path) -> None:
     arguments = ["sweep", "50,100", log, server.url, "--for", "1s", "--match", "/old/1", "--arrivals", "log"]
     assert logreplay(*arguments, "-o", tmp_path / "sweep", "--no-plots") in (0, 3)
@@ -333,3 +336,28 @@ def test_a_template_that_cannot_be_filled_says_so(
     assert logreplay("urls", *arguments, "-o", tmp_path / "urls.csv") == 2
     assert text in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "urls.csv").exists()
+
+
+def test_each_option_has_a_line_in_the_documentation() -> None:
+    from logreplay.cli import pacing, shaping
+    from logreplay.cli.run import run as command
+
+    text = (Path(__file__).parents[2] / "docs" / "shaping.md").read_text()
+    ours = {
+        *pacing.Pacing.__dataclass_fields__,
+        *shaping.Shaping.__dataclass_fields__,
+        "by_client",
+        "methods",
+        "dry_run",
+    }
+    for param in command.params:
+        if param.name in ours:
+            assert f"`{param.opts[0]}" in text or f"{param.opts[0]} " in text, param.opts
+
+
+def test_the_python_of_the_documentation_runs() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "shaping.md").read_text()
+    blocks = text.split("```python\n")[1:]
+    names: dict[str, object] = {}
+    exec(blocks[-1].split("```")[0], names)
+    assert "plan" in names

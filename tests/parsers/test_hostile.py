@@ -107,7 +107,7 @@ def log_with_garbage(path: Path, lines: int) -> Counter[str]:
                 case "good":
                     out.write(good.encode())
                 case "garbage":
-                    out.write(rng.randbytes(40).replace(b"\n", b"") + b"#\n")
+                    out.write(b"~" + rng.randbytes(40).replace(b"\n", b"") + b"\n")  # "#" would be a comment
                 case "tls":
                     out.write(good.replace(f"GET /{number} HTTP/1.1", r"\x16\x03\x01").encode())
                 case "blank":
