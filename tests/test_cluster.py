@@ -239,6 +239,7 @@ def test_a_sweep_on_a_local_cluster(sample: Path, tmp_path: Path) -> None:
     assert (rows.filter(pl.col("step") == 1)["scheduled"] > 1).all()
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_named(
     sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
