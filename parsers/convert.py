@@ -164,13 +164,15 @@ class _Job:
         self._sources, self._target, self._options = sources, target, options
         self._rejects_path = options.rejects or _rejects_beside(target)
         for path in (target, self._rejects_path):
-            if path is not None and path.exists() and not options.force and path != Path(os.devnull):
+            if path is not None and path.exists() and not options.force and not _is_stream(path):
                 raise LogreplayError(f"{path}: exists already; choose another name with -o, or overwrite with --force")
-        folder = target.parent if target else Path(gettempdir())
+        folder = target.parent if target and not _is_stream(target) else Path(gettempdir())
         mark = f"{os.getpid()}.part"
         self._sorted = folder / f".{target.name if target else 'logreplay'}.{mark}"
         self._delivery = self._sorted.with_name(f".{self._sorted.name}.out.{mark}")
-        self._rejects_part = self._rejects_path.with_name(f".{self._rejects_path.name}.{mark}")
+        self._rejects_part = self._rejects_path
+        if not _is_stream(self._rejects_path):
+            self._rejects_part = self._rejects_path.with_name(f".{self._rejects_path.name}.{mark}")
         self._rejects: BinaryIO | None = None
         self._sorter: Sorter | None = None
         self._logged: tuple[str, ...] = ()
@@ -212,15 +214,17 @@ class _Job:
         if self._rejects is not None:
             self._rejects.close()
         for path in (self._rejects_part, self._delivery):
-            path.unlink(missing_ok=True)
+            if not _is_stream(path):
+                path.unlink(missing_ok=True)
 
     def keep_rejects(self) -> None:
         """Give the reject file its name."""
         if self._rejects is not None:
             self._rejects.close()
-            self._rejects_part.replace(self._rejects_path)
+            if self._rejects_part != self._rejects_path:
+                self._rejects_part.replace(self._rejects_path)
             self.report.rejects = str(self._rejects_path)
-        elif self._options.force:
+        elif self._options.force and not _is_stream(self._rejects_path):
             self._rejects_path.unlink(missing_ok=True)
 
     def _keep_line(self, name: str, number: int, reason: str, line: bytes) -> None:
@@ -243,12 +247,20 @@ class _Job:
         if self._target is None:
             deliver.write(self._sorted, sys.stdout.buffer, kind)
             sys.stdout.buffer.flush()
+        elif _is_stream(self._target):
+            with open(self._target, "wb") as out:
+                deliver.write(self._sorted, out, kind)
         elif kind == "csv":
             self._sorted.replace(self._target)
         else:
             with open(self._delivery, "wb") as out:
                 deliver.write(self._sorted, out, kind)
             self._delivery.replace(self._target)
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is a device or a pipe: it is written to, and never replaced or removed."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def notes(intake: Intake, sources: Sequence[Source], options: ConvertOptions) -> list[str]:

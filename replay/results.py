@@ -137,7 +137,7 @@ class ResultLog:
         if self._file.closed:
             return
         self._file.close()
-        if self._empty:
+        if self._empty and self._growing.is_file():  # never a device
             self._growing.unlink()
         elif self._parquet:
             try:

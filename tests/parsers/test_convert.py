@@ -1,8 +1,10 @@
 """Access logs become normalized records, and every line is accounted for."""
 
 import gzip
+import os
 import random
 import re
+import threading
 from pathlib import Path
 
 import polars as pl
@@ -209,3 +211,23 @@ def test_results_are_overwritten_only_by_force(tmp_path: Path) -> None:
     with pytest.raises(LogreplayError, match="exists already"):
         converted(tmp_path, LINE)
     assert converted(tmp_path, LINE, LINE, options=ConvertOptions(force=True)).height == 2
+
+
+def test_a_pipe_is_written_to_and_never_replaced(tmp_path: Path) -> None:
+    """As root, a rename over /dev/null would end more than a conversion."""
+    log, rows, rejects = tmp_path / "access.log", tmp_path / "rows", tmp_path / "rejects"
+    log.write_text(f"{LINE}\nnonsense\n")
+    got: dict[Path, bytes] = {}
+    readers = []
+    for pipe in (rows, rejects):
+        os.mkfifo(pipe)
+        readers.append(threading.Thread(target=lambda pipe=pipe: got.update({pipe: pipe.read_bytes()})))
+        readers[-1].start()
+    convert([log], rows, ConvertOptions(rejects=rejects, force=True))
+    for reader in readers:
+        reader.join()
+    assert rows.is_fifo()
+    assert rejects.is_fifo()
+    assert got[rows].startswith(",".join(CORE_COLUMNS).encode())
+    assert got[rows].count(b"\n") == 2
+    assert b"nonsense" in got[rejects]
