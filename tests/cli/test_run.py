@@ -262,14 +262,6 @@ def test_every_url_of_a_log_arrives_as_it_stands_in_the_csv(server: RawServer, t
     assert len(sent) <= planned.height + 1  # /reset, which the server resets, is tried twice
 
 
-def test_workers_share_a_run(log: Path, server: RawServer, tmp_path: Path) -> None:
-    options = ("--tps", 200, "--for", "1s", "--workers", 2, "-o", tmp_path / "r.csv")
-    assert_ran(log, server.url, *options)
-    assert sorted(rows_of(tmp_path / "r.csv")["seq"]) == list(range(200))
-    assert server.counts == {"/ok": 200, "/": 1}
-    assert_ran(log, server.url, *options, "--crash", "--force")
-
-
 def test_debug_says_what_the_replayer_does(
     server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
