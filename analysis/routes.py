@@ -82,7 +82,9 @@ class _Remembered:
         new = np.flatnonzero(self._hashes[place] != hashes)
         if len(new):
             unseen, first, back = np.unique(hashes[new], return_index=True, return_inverse=True)
-            numbers = otherwise(texts.gather(new[first]))
+            in_order = np.argsort(first)  # numbers must not depend on where the batches are cut
+            numbers = np.empty(len(first), np.uint16)
+            numbers[in_order] = otherwise(texts.gather(new[first[in_order]]))
             found[new] = numbers[back]
             if len(self._hashes) < _REMEMBERED:
                 hashes = np.concatenate((self._hashes, unseen))

@@ -17,171 +17,20 @@ import math
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final
 
-from logreplay.analysis.bounds import Bound, Evidence, Finding, findings
+from logreplay.analysis.bounds import Evidence, findings
 from logreplay.analysis.quantiles import Ints
+from logreplay.analysis.trials import Answer, Goal, Judged, Outcome, Phase, Trial, Verdict, Why
+
+__all__ = ["Answer", "Goal", "Judged", "Outcome", "Search", "Trial"]
 
 RAMP_FACTOR: Final = 1.6
 CONFIRMATIONS: Final = 2
-PLANNING: Final = 1.03
-"""The confirmed rate is divided by this for planning: machines vary by some per cent from trial to trial."""
 LEAST_EARLY_S: Final = 10
 """Judged seconds before the interval may end a trial: one pause of the target must not look like its habit."""
 GROWTH: Final = 0.05
 BACKLOG_S: Final = 0.5
-
-Phase = Literal["calibrate", "ramp", "bisect", "confirm"]
-Verdict = Literal["pass", "fail", "void"]
-Why = Literal["found", "at-least", "not-met", "generator", "unproven", "drifted", "open"]
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What is asked of a search.
-
-    Attributes:
-        bounds: all of them must hold.
-        start: the lowest rate, requests/s; the first trial.
-        highest: never tried above it; None: no limit.
-        precision: how close the failed rate is to the confirmed one in the end: 0.05 is 5 %.
-        trial_s: judged seconds of a full trial; None: 60, or as many as the bound needs requests.
-        trials: no more than these; void ones do not count.
-        budget_s: no trial is begun that would end after this many seconds; None: no limit.
-
-    Raises:
-        ValueError: no bound, or a number that makes no sense.
-    """
-
-    bounds: tuple[Bound, ...]
-    start: float = 50.0
-    highest: float | None = None
-    precision: float = 0.05
-    trial_s: float | None = None
-    trials: int = 25
-    budget_s: float | None = None
-
-    def __post_init__(self) -> None:
-        if not self.bounds:
-            raise ValueError("a search needs a bound, such as p99 <= 300 ms")
-        if not 0 < self.start < math.inf:
-            raise ValueError(f"the lowest rate must be above 0 requests/s, got {self.start!r}")
-        if self.highest is not None and self.highest < self.start:
-            raise ValueError(f"the highest rate, {self.highest:g}/s, is below the lowest, {self.start:g}/s")
-        if not 0.005 <= self.precision <= 0.5:
-            raise ValueError(f"precision must be from 0.5 % to 50 %, got {self.precision * 100:g} %")
-        if self.trial_s is not None and not self.trial_s >= 1:
-            raise ValueError(f"a trial must last at least 1 s, got {self.trial_s:g}")
-        if self.trials < 1:
-            raise ValueError(f"a search needs at least 1 trial, got {self.trials!r}")
-
-    @property
-    def needs(self) -> int:
-        """Requests without which the bounds cannot be proven."""
-        return max(bound.needs for bound in self.bounds)
-
-    def full_s(self, rate: float) -> float:
-        """Judged seconds of a full trial at this rate."""
-        return self.trial_s if self.trial_s is not None else max(60.0, math.ceil(self.needs / rate))
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A trial to be made.
-
-    Attributes:
-        number: from 1; void ones are numbered too.
-        phase: why it is made.
-        rate: requests/s to offer.
-        settle_s: seconds at its start in which queues fill: not judged.
-        judged_s: seconds after that.
-    """
-
-    number: int
-    phase: Phase
-    rate: float
-    settle_s: float
-    judged_s: float
-
-    @property
-    def seconds(self) -> float:
-        """How long it lasts."""
-        return self.settle_s + self.judged_s
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What was seen in a trial.
-
-    Attributes:
-        evidence: of its judged part.
-        seconds: it took, drain included.
-        void: why it says nothing of the target; empty if it does.
-        cut: why it was ended early (see `Search.hopeless`); empty if it was not.
-    """
-
-    evidence: Evidence
-    seconds: float
-    void: str = ""
-    cut: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A trial that was made.
-
-    Attributes:
-        trial, outcome: it.
-        verdict: pass, fail or void.
-        findings: for each bound, from this trial alone.
-        began: seconds since the start of the search.
-        low, high: the bracket after it; None where there is no end yet.
-    """
-
-    trial: Trial
-    outcome: Outcome
-    verdict: Verdict
-    findings: tuple[Finding, ...]
-    began: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """How a search ended.
-
-    Attributes:
-        why: ``found``: `low` is confirmed, `high` failed. ``at-least``: `low` is confirmed, and higher rates were not
-            allowed, or could not be sent. ``not-met``: the bound does not hold at the lowest rate. ``generator``: the
-            replaying machine could not even send the lowest rate. ``unproven``: too few requests were judged to prove
-            this bound of anything. ``drifted``: the target changed meanwhile, trials contradict each other.
-            ``open``: trials or time were used up before `low` was confirmed.
-        low: highest rate that keeps the bounds; None if there is none.
-        high: lowest rate that does not, or that could not be sent; None if there is none.
-        high_void: `high` could not be sent.
-        confirmations: trials at `low`, made after the bracket was closed, that are part of its proof.
-        requests: judged at `low`.
-        findings: at `low`, of all these requests.
-    """
-
-    why: Why
-    low: float | None
-    high: float | None
-    high_void: bool
-    confirmations: int
-    requests: int
-    findings: tuple[Finding, ...]
-
-    @property
-    def planning(self) -> float | None:
-        """The rate to plan with: a little less than what was confirmed."""
-        return None if self.low is None else self.low / PLANNING
-
-    @property
-    def holds(self) -> bool:
-        """Whether `low` may be promised."""
-        return self.why in ("found", "at-least")
 
 
 class _UsedUp(Exception):
@@ -234,7 +83,7 @@ class Search:
             return "requests in flight grow"
         pool = self._pool(trial) + evidence
         expected = pool.requests - evidence.requests + trial.rate * trial.judged_s * max(self._fresh, 1)
-        expected += 3 * math.sqrt(expected)  # arrivals may be random
+        expected = math.inf if self.goal.users else expected + 3 * math.sqrt(expected)  # arrivals may be random
         for finding in findings(self.goal.bounds, pool):
             if finding.cost * pool.requests > finding.bound.allowance * expected:
                 return f"{finding.bound} cannot be kept any more"
@@ -268,11 +117,18 @@ class Search:
 
     def _find(self) -> Generator[Trial, Outcome, None]:
         goal = self.goal
+        highest = goal.rounded(goal.highest) if goal.highest else math.inf
         yield from self._place("calibrate", goal.start)
-        while self.low is not None and self.high is None and self.low != goal.highest:
-            yield from self._place("ramp", min(self.low * RAMP_FACTOR, goal.highest or math.inf))
+        while self.low is not None and self.high is None and self.low < highest:
+            faster = max(self.low * RAMP_FACTOR, self.low + 1 if goal.users else 0)
+            yield from self._place("ramp", min(faster, highest))
         while self.low and self.high and self.high > self.low * (1 + goal.precision) and self._room_to_bisect():
-            yield from self._place("bisect", math.sqrt(self.low * self.high))
+            middle = math.sqrt(self.low * self.high)
+            if goal.users:
+                middle = max(math.floor(middle), self.low + 1)
+            if middle >= self.high:
+                break
+            yield from self._place("bisect", middle)
         fresh = CONFIRMATIONS
         while self.low is not None and not self._confirmed:
             yield from self._confirm(self.low, fresh)
@@ -280,7 +136,7 @@ class Search:
 
     def _place(self, phase: Phase, rate: float) -> Generator[Trial, Outcome, None]:
         """Try a rate; move an end of the bracket to it."""
-        rate = _rounded(rate)
+        rate = self.goal.rounded(rate)
         verdict = yield from self._try(phase, rate)
         if verdict == "fail" and phase in ("calibrate", "ramp") and not self._surely_failed():
             verdict = yield from self._try("bisect", rate)  # too few requests to believe it
@@ -302,7 +158,10 @@ class Search:
             return
         self.high, self._high_void = rate, verdict == "void"
         self._descents += 1  # ever longer steps: it may be far down
-        lower = max(_rounded(rate / (1 + self.goal.precision) ** self._descents), self.goal.start)
+        lower = rate / (1 + self.goal.precision) ** self._descents
+        if self.goal.users:
+            lower = min(lower, rate - 1)
+        lower = self.goal.rounded(max(lower, self.goal.start))
         self.low = lower if lower < rate else None
 
     def _try(self, phase: Phase, rate: float) -> Generator[Trial, Outcome, Verdict]:
@@ -369,7 +228,7 @@ class Search:
     def _backlog_grows(self, in_flight: Ints, trial: Trial) -> bool:
         """Whether ever more requests wait: at least one in twenty of those that came since half-time."""
         now = len(in_flight)
-        if now <= trial.settle_s:
+        if now <= trial.settle_s or self.goal.users:
             return False
         half = now // 2
         grown = in_flight[-1] - in_flight[half - 1]
@@ -432,9 +291,3 @@ class Search:
             ),
             None,
         )
-
-
-def _rounded(rate: float) -> float:
-    """Four digits, never more than the rate."""
-    unit = 10.0 ** (math.floor(math.log10(rate)) - 3)
-    return float(f"{math.floor(rate / unit + 1e-9) * unit:.4g}")

@@ -20,7 +20,7 @@ def trace(ax: "Axes", slo: Mapping[str, Any]) -> "Axes":
         ax: where to draw.
         slo: that of summary.json.
     """
-    trials = slo["trials"]
+    trials, unit = slo["trials"], "/s" if slo["unit"] == "requests/s" else " users"
     top = max(trial["rate"] for trial in trials) * 1.15
     edges = [number - 0.5 for number in range(1, len(trials) + 2)]
     lows = [trial["low"] or 0 for trial in trials]
@@ -34,15 +34,17 @@ def trace(ax: "Axes", slo: Mapping[str, Any]) -> "Axes":
                        color=colour, s=[30 if trial["phase"] in ("calibrate", "ramp") else 70 for trial in chosen],
                        zorder=3, label=verdict)  # fmt: skip
     if slo["low"]:
-        ax.axhline(slo["low"], color=BLUE, lw=1.2, label=f"{'holds' if slo['found'] else 'passed'}: {slo['low']:g}/s")
+        ax.axhline(
+            slo["low"], color=BLUE, lw=1.2, label=f"{'holds' if slo['found'] else 'passed'}: {slo['low']:g}{unit}"
+        )
     if slo["high"]:
         name = "not sendable" if slo["high_void"] else "fails"
-        ax.axhline(slo["high"], color=ORANGE, lw=1.2, ls="--", label=f"{name}: {slo['high']:g}/s")
+        ax.axhline(slo["high"], color=ORANGE, lw=1.2, ls="--", label=f"{name}: {slo['high']:g}{unit}")
     ax.set_ylim(0, top)
     ax.set_xlim(0.5, len(trials) + 0.5)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("trial (small: short ones)")
-    ax.set_ylabel("offered rate, requests/s")
+    ax.set_ylabel("users" if unit == " users" else "offered rate, requests/s")
     ax.grid(alpha=0.25, lw=0.5)
     ax.legend(loc="lower right", fontsize=8, framealpha=0.9)
     ax.set_title(f"{slo['sentence']}\n{len(trials)} trials, {slo['seconds']:.0f} s", fontsize=9, loc="left", wrap=True)

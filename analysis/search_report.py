@@ -20,51 +20,59 @@ def answer_of(search: Search) -> Answer:
 def sentence(search: Search, tps: float | None = None) -> str:
     """Say how a search ended; with ``tps``, also how many such machines that rate needs."""
     answer, goal = answer_of(search), search.goal
+    text = goal.text
     bounds = " and ".join(map(str, goal.bounds))
     if answer.why == "generator":
-        return f"this machine could not send even {rate_text(answer.high)} on time: nothing is known of the target"
+        return f"this machine could not send even {text(answer.high)} on time: nothing is known of the target"
     if answer.why == "not-met":
-        return f"{bounds} does not hold even at {rate_text(answer.high)}"
+        return f"{bounds} does not hold even at {text(answer.high)}"
     if answer.low is None:
-        return f"no trial at {rate_text(goal.start)} ended within the trials and the time allowed"
+        return f"no trial at {text(goal.start)} ended within the trials and the time allowed"
     figures = f"{answer.requests:,} requests, {', '.join(map(seen, answer.findings))}"
     upper = _upper(answer, goal)
     if answer.why == "open":
-        return f"not finished: {rate_text(answer.low)} passed and was not confirmed; {upper}"
+        return f"not finished: {text(answer.low)} passed and was not confirmed; {upper}"
     if answer.why == "unproven":
         return (
             f"not proven: {bounds} needs {goal.needs:,} requests, and only {answer.requests:,} were judged at "
-            f"{rate_text(answer.low)}; use longer trials"
+            f"{text(answer.low)}; use longer trials"
         )
     if answer.why == "drifted":
         return (
             f"no answer: the target changed during the search: {_contradiction(search)}; at its end "
-            f"{rate_text(answer.low)} held ({figures}); {upper}"
+            f"{text(answer.low)} held ({figures}); {upper}"
         )
     most = "" if answer.why == "found" else "at least "
     trials = f"{answer.confirmations} fresh trial{'s' * (answer.confirmations != 1)}"
     return (
-        f"{most}{rate_text(answer.low)} keeps {bounds}: confirmed by {trials} ({figures}); {upper}. "
-        f"Plan with {rate_text(answer.planning)}{_machines(answer, tps)}"
+        f"{most}{text(answer.low)} {'keep' if goal.users else 'keeps'} {bounds}: "
+        f"confirmed by {trials} ({figures}); {upper}. "
+        f"Plan with {text(answer.planning)}{_machines(answer, goal, tps)}"
     )
 
 
 def _upper(answer: Answer, goal: Goal) -> str:
     if answer.high is None:
-        limit = goal.highest is not None and answer.low == goal.highest
+        limit = goal.highest is not None and answer.low == goal.rounded(goal.highest)
         return "no higher rate was allowed" if limit else "no higher rate was tried"
     if answer.high_void:
-        return f"this machine could not send {rate_text(answer.high)} on time"
-    return f"{rate_text(answer.high)} does not"
+        return f"this machine could not send {goal.text(answer.high)} on time"
+    return f"{goal.text(answer.high)} {'do' if goal.users else 'does'} not"
 
 
-def _machines(answer: Answer, tps: float | None) -> str:
-    if tps is None or answer.planning is None:
+def _machines(answer: Answer, goal: Goal, tps: float | None) -> str:
+    needed = _machines_needed(answer, goal, tps)
+    if needed is None or tps is None:
         return ""
-    needed = math.ceil(tps / answer.planning)
     fewer = math.ceil(tps / answer.high) if answer.high and not answer.high_void else needed
     unless = f" ({fewer} if the upper end held)" if fewer < needed else ""
-    return f": {rate_text(tps)} need {needed} such machine{'s' * (needed != 1)}{unless}"
+    return f": {goal.text(tps)} need {needed} such machine{'s' * (needed != 1)}{unless}"
+
+
+def _machines_needed(answer: Answer, goal: Goal, tps: float | None) -> int | None:
+    if tps is None or goal.users or not answer.holds or answer.planning is None:
+        return None
+    return math.ceil(tps / answer.planning)
 
 
 def _contradiction(search: Search) -> str:
@@ -72,8 +80,8 @@ def _contradiction(search: Search) -> str:
     assert found
     passed, failed = found
     return (
-        f"{rate_text(passed.trial.rate)} passed in trial {passed.trial.number}, "
-        f"{rate_text(failed.trial.rate)} failed in trial {failed.trial.number}"
+        f"{search.goal.text(passed.trial.rate)} passed in trial {passed.trial.number}, "
+        f"{search.goal.text(failed.trial.rate)} failed in trial {failed.trial.number}"
     )
 
 
@@ -103,6 +111,7 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
         "wide_bracket": _wide_bracket(answer, search.goal),
         "dependent_requests": _dependent_requests(answer),
         "void_trials": _void_trials(search),
+        "busy_machine": _busy_machine(search),
     }
     return [{"code": code, "severity": "warning", "text": text} for code, text in found.items() if text]
 
@@ -118,17 +127,19 @@ def _short_trials(low: float, goal: Goal) -> str:
 
 def _loose_bound(low: float, goal: Goal) -> str:
     slowest = max((bound.limit for bound in goal.bounds if bound.statistic != "errors"), default=0.0)
-    if slowest <= goal.precision * goal.full_s(low):
+    if goal.users or slowest <= goal.precision * goal.full_s(low):
         return ""
     return (
-        f"an overload of {goal.precision:.3g} of the rate needs {slowest / goal.precision:.0f} s to reach "
+        f"an overload of {goal.precision * 100:.3g} % needs {slowest / goal.precision:.0f} s to reach "
         f"{show(slowest)}: trials of {goal.full_s(low):g} s do not see it"
     )
 
 
 def _wide_bracket(answer: Answer, goal: Goal) -> str:
     low = answer.low
-    if not answer.holds or low is None or answer.high is None or answer.high <= low * (1 + goal.precision) * 1.001:
+    if not answer.holds or low is None or answer.high is None:
+        return ""
+    if answer.high <= max(low * (1 + goal.precision) * 1.001, low + 1 if goal.users else 0):
         return ""
     return f"the bracket is {(answer.high / low - 1) * 100:.0f} % wide, not {goal.precision * 100:g} %"
 
@@ -148,6 +159,16 @@ def _void_trials(search: Search) -> str:
     return f"{len(reasons)} trial{'s' * (len(reasons) != 1)} left out: {reasons[0]}" if reasons else ""
 
 
+def _busy_machine(search: Search) -> str:
+    doubts = [judged.outcome.doubt for judged in search.judged if judged.verdict == "fail" and judged.outcome.doubt]
+    if not doubts:
+        return ""
+    return (
+        f"in {len(doubts)} trial{'s' * (len(doubts) != 1)} that failed, {doubts[0]}: "
+        "if the target runs on this machine as well, the rate may be too low"
+    )
+
+
 def slo(search: Search, tps: float | None = None) -> dict[str, Any]:
     """Return ``slo`` of summary.json: the answer and every trial, plain values."""
     answer = answer_of(search)
@@ -160,7 +181,8 @@ def slo(search: Search, tps: float | None = None) -> dict[str, Any]:
         "high": answer.high,
         "high_void": answer.high_void,
         "planning": answer.planning if answer.holds else None,
-        "machines": math.ceil(tps / answer.planning) if tps and answer.holds and answer.planning else None,
+        "unit": "users" if search.goal.users else "requests/s",
+        "machines": _machines_needed(answer, search.goal, tps),
         "confirmations": answer.confirmations,
         "requests": answer.requests,
         "bounds": [
@@ -191,19 +213,14 @@ def _trial(judged: Judged) -> dict[str, Any]:
     }
 
 
-def trial_line(judged: Judged) -> str:
+def trial_line(judged: Judged, goal: Goal) -> str:
     """One line of a trial that was made: rate, what was seen, verdict, and the bracket it leaves."""
     trial, outcome = judged.trial, judged.outcome
     figures = ", ".join(map(seen, judged.findings))
     why = f" ({outcome.void or outcome.cut})" if outcome.void or outcome.cut else ""
-    low = rate_text(judged.low) if judged.low else "?"
-    high = rate_text(judged.high) if judged.high else "?"
+    low = goal.text(judged.low) if judged.low else "?"
+    high = goal.text(judged.high) if judged.high else "?"
     return (
-        f"{trial.number:2} {trial.phase:9} {rate_text(trial.rate):>9} {outcome.seconds:4.0f} s "
+        f"{trial.number:2} {trial.phase:9} {goal.text(trial.rate):>9} {outcome.seconds:4.0f} s "
         f"{outcome.evidence.requests:7,} requests  {figures}  {judged.verdict}{why}  [{low}, {high}]"
     )
-
-
-def rate_text(rate: float | None) -> str:
-    """A rate as people write it."""
-    return "–" if rate is None else f"{rate:,.4g}/s" if rate < 1e4 else f"{rate:,.0f}/s"

@@ -1,7 +1,6 @@
 """``logreplay calibrate``: what this machine can send, and how exactly."""
 
 import json
-import math
 import os
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -65,12 +64,6 @@ def ceiling() -> float | None:
         return float(json.loads(remembered_at().read_text(encoding="utf-8"))["ceiling"]) or None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def workers_for(rate: float) -> int:
-    """How many processes a rate needs, as far as this machine was calibrated and has processors; else one."""
-    most = ceiling()
-    return 1 if most is None else max(1, min(len(os.sched_getaffinity(0)), math.ceil(rate / most)))
 
 
 def _print(found: "Calibration") -> None:

@@ -1,7 +1,7 @@
 """``logreplay find``: the highest rate that keeps a bound."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,10 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import new_folder, new_name, normalized, on_terminal, say, target_or_builtin
 from logreplay.cli.live import LiveLine
 from logreplay.cli.running import run_in_loop, stopped_by
-from logreplay.cli.searching import drive
+from logreplay.cli.searching import by_chance, drive, evenly, users
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import Shaping, report_left_out, shaping_options
+from logreplay.cli.sharing import replayer
 from logreplay.cli.stopping import stop_option, stop_rule, watched
 from logreplay.cli.values import Duration, Percent, Rate
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from logreplay.replay.engine import Progress
     from logreplay.replay.health import Finding
     from logreplay.replay.plan import Stream
+    from logreplay.replay.schedule import Schedule
     from logreplay.replay.stop import Condition, StopRule
 
 _BOUNDS = ("p50", "p90", "p95", "p99", "p999", "mean", "max")
@@ -53,6 +55,10 @@ def _bound_options(command: Any) -> Any:
     show_default=True,
     help="Requests come by chance, as visitors do, or evenly spaced, which flatters the target.",
 )
+@click.option(
+    "--vusers", is_flag=True, help="Search for users who wait for their answers; all rates are numbers of them."
+)
+@click.option("--think", type=Duration(), help="--vusers: pause of a user after each answer; default: none.")
 @click.option("--tps", type=Rate(), help="Say how many such machines this rate needs.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time.")
 @click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
@@ -73,6 +79,8 @@ def find(
     trials: int,
     budget: float,
     arrivals: str,
+    vusers: bool,
+    think: float | None,
     tps: float | None,
     output: Path | None,
     force: bool,
@@ -106,7 +114,8 @@ def find(
         raise click.UsageError("what must hold? Give a bound, such as --p99 300ms")
     try:
         bounds.append(Bound("errors", max_errors))
-        goal = Goal(tuple(bounds), start, max_tps, precision, trial_s, trials, budget)
+        start = max(round(start), 1) if vusers else start
+        goal = Goal(tuple(bounds), start, max_tps, precision, trial_s, trials, budget, vusers)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     search = Search(goal)
@@ -115,8 +124,8 @@ def find(
         csv = stack.enter_context(normalized(log, quiet=quiet))
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         requests, rule = shaping.stream(csv, stack, methods=sending.methods, loop=True, quiet=quiet), stop_rule(stop_at)
-        poisson = arrivals == "poisson"
-        ended, findings = _search(search, folder, requests, url, sending, rule, poisson=poisson, quiet=quiet)
+        schedule_of = users(think or 0.0) if vusers else by_chance if arrivals == "poisson" else evenly
+        ended, findings = _search(search, folder, requests, url, sending, rule, schedule_of, quiet=quiet)
     if not ended:
         why = f"stopped: {rule.hit};" if rule.hit else "interrupted"
         say(f"{why} after {len(search.judged)} trials\nresults: {folder}", quiet=quiet)
@@ -124,8 +133,8 @@ def find(
     options = {
         **{str(bound.statistic): bound.limit for bound in goal.bounds},
         "start": start, "max_tps": max_tps, "precision": precision, "trial": trial_s, "trials": trials,
-        "budget": budget, "arrivals": arrivals, "timeout": sending.timeout, "sender": sending.sender,
-        **shaping.said(),
+        "budget": budget, "arrivals": arrivals, "vusers": vusers, "think": think,
+        "timeout": sending.timeout, "sender": sending.sender, **shaping.said(),
     }  # fmt: skip
     found = [finding.as_dict() for finding in findings] + weaknesses(search)
     _write(search, folder, str(log) if log else None, url, options, found, tps, plots=not no_plots, as_json=as_json)
@@ -145,12 +154,11 @@ def _search(
     target: str,
     sending: Sending,
     rule: "StopRule",
+    schedule_of: "Callable[[Trial], Schedule]",
     *,
-    poisson: bool,
     quiet: bool,
 ) -> "tuple[bool, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found before it."""
-    from logreplay.replay.engine import Engine
     from logreplay.replay.responses import Responses
     from logreplay.replay.results import ResultLog
 
@@ -160,14 +168,19 @@ def _search(
         path = folder / "results.csv"
         sender, findings = await sending.ready(target, path, rate=search.goal.start, duration=_FULL_S)
         responses = Responses(ResultLog(path, force=True))
-        async with Engine(sender, responses, limits=sending.limits) as engine, stopped_by(stop, engine):
+        users = search.goal.users
+        rate = search.goal.start if users else search.goal.highest or search.goal.start
+        async with (
+            replayer(sending, sender, responses, rate=rate, closed=users) as engine,
+            stopped_by(stop, engine),
+        ):
             ended = await drive(
                 search,
                 engine,
                 responses,
                 requests,
                 timeout_s=sending.timeout,
-                poisson=poisson,
+                schedule_of=schedule_of,
                 on_begin=teller.begin,
                 on_progress=watched(rule, engine, teller.progress),
                 on_end=teller.end,
@@ -201,7 +214,7 @@ class _Teller:
             self._line.clear()
         budget = self._search.goal.budget_s
         left = f"  {budget - self._search.elapsed:.0f} s left" if budget is not None else ""
-        say(f"{trial_line(judged)}{left}", quiet=self._quiet)
+        say(f"{trial_line(judged, self._search.goal)}{left}", quiet=self._quiet)
 
 
 def _write(

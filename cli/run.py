@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.calibrate import workers_for
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.following import followed
 from logreplay.cli.inputs import new_name, normalized, say, target_or_builtin
@@ -19,6 +18,7 @@ from logreplay.cli.pacing import Pacing, log_report, log_sentence, pacing_option
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import Shaping, base, report_left_out, shaping_options
+from logreplay.cli.sharing import replayer
 from logreplay.cli.stopping import stop_option, stop_rule, watched
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.argument("target", required=False)
 @pacing_options
-@click.option("--workers", type=click.IntRange(1, 256), help="Processes; default: enough for the rate, as calibrated.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Result log; default: named after the time.")
 @click.option("--force", is_flag=True, help="Overwrite an existing result.")
 @click.option("--crash", is_flag=True, help="Stop at the first error or unexpected status, and print that exchange.")
@@ -50,7 +49,6 @@ def run(
     log: Path | None,
     target: str | None,
     pacing: Pacing,
-    workers: int | None,
     output: Path | None,
     force: bool,
     crash: bool,
@@ -83,12 +81,6 @@ def run(
     from logreplay.replay.watch import Watch, describe
 
     pacing.check()
-    alone = any((crash, verbose, stop_at, sending.by_client, pacing.follow, pacing.vusers))
-    if workers is None:
-        workers = 1 if alone else workers_for(pacing.peak)
-    elif workers > 1 and alone:
-        text = "--crash, -v, --stop, --by-client, --follow and --vusers need one process: leave out --workers"
-        raise click.UsageError(text)
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")
         if not dry_run:
@@ -115,8 +107,9 @@ def run(
             return _preview(plan, pacing, as_json=as_json, quiet=quiet)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
-        rule, tell = stop_rule(stop_at), partial(say, quiet=quiet) if debug else None
-        outcome, findings = _replay(plan, url, path, sending, watch, rule, workers, tell, peak=pacing.peak, quiet=quiet)
+        rule = stop_rule(stop_at)
+        tell = partial(say, quiet=quiet) if debug else None
+        outcome, findings = _replay(plan, url, path, sending, watch, rule, tell, peak=pacing.peak, quiet=quiet)
 
     if not outcome.scheduled:
         say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"), quiet=quiet)
@@ -153,7 +146,6 @@ def _replay(
     sending: Sending,
     watch: "Watch",
     rule: "StopRule",
-    workers: int,
     tell: Callable[[str], object] | None,
     *,
     peak: float,
@@ -163,37 +155,24 @@ def _replay(
     from logreplay.replay.closed import Users
     from logreplay.replay.engine import Engine
     from logreplay.replay.results import ResultLog
-    from logreplay.replay.shards import replay_sharded
     from logreplay.replay.watch import describe_counts, describe_course
 
     schedule = plan.schedule
 
     async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
-        duration = schedule.duration
-        endpoint, findings = await sending.checked(url, path, rate=peak, duration=duration, workers=workers)
-        make_sender, limits = partial(sending.sender_to, endpoint), sending.limits
-        if tell:
-            addresses = ", ".join(endpoint.addresses) or endpoint.target.path
-            tell(f"target {endpoint.target} at {addresses}; {sending.sender} sender, workers {workers}, {limits}")
-        with live_line(planned=duration, rate=schedule.rate, quiet=quiet) as line:
-            show = line.show if line else None
-            if workers > 1:
-                outcome = await replay_sharded(
-                    plan, make_sender, path, workers, limits=limits, on_progress=show, stop=stop
-                )
-                if tell:
-                    tell(describe_course(outcome))
-                return outcome, findings
-            trace = watch.see if watch.needed else None
-            results = ResultLog(path, force=True)
-            sender = make_sender()
-            engine = Engine(sender, results, limits=limits, trace=trace, closed=isinstance(schedule, Users))
-            watch.stop = engine.stop
-            async with engine, stopped_by(stop, engine):
-                outcome = await engine.run(plan, watched(rule, engine, show))
+        sender, findings = await sending.ready(url, path, rate=peak, duration=schedule.duration)
+        results = ResultLog(path, force=True)
+        closed = isinstance(schedule, Users)
+        async with (
+            replayer(sending, sender, results, watch, rate=peak, closed=closed) as engine,
+            stopped_by(stop, engine),
+        ):
+            with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
+                outcome = await engine.run(plan, watched(rule, engine, line.show if line else None))
             if tell:
-                tell(describe_course(outcome))
-                tell(describe_counts(sender.counts))
+                tell(f"{sending.sender} sender, {sending.limits}\n{describe_course(outcome)}")
+                if isinstance(engine, Engine):
+                    tell(describe_counts(engine.counts))
             return outcome, findings
 
     return run_in_loop(main)

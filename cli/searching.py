@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from logreplay.analysis.bounds import Evidence
     from logreplay.analysis.search import Judged, Search, Trial
-    from logreplay.replay.engine import Engine, Progress
     from logreplay.replay.engine import Outcome as Ran
+    from logreplay.replay.engine import Progress, Replayer
     from logreplay.replay.plan import Stream
     from logreplay.replay.responses import Responses
     from logreplay.replay.schedule import Schedule
@@ -19,15 +19,18 @@ _OffLoop = Callable[..., Awaitable[Any]]
 _ROWS_AFTER_S = 1.0
 """By when the row of an exchange that ended is surely there."""
 
+_BUSY = 0.1
+"""Share of the time without a CPU from which on a failure is in doubt."""
+
 
 async def drive(
     search: "Search",
-    engine: "Engine",
+    engine: "Replayer",
     responses: "Responses",
     requests: "Stream",
     *,
     timeout_s: float,
-    poisson: bool = True,
+    schedule_of: "Callable[[Trial], Schedule]",
     threaded: bool = True,
     on_begin: "Callable[[Trial], None]",
     on_progress: "Callable[[Progress], None]",
@@ -41,7 +44,7 @@ async def drive(
         responses: what the engine saw, while it runs.
         requests: what to send in each trial.
         timeout_s: what a failed request counts as in a mean.
-        poisson: requests come by chance, differently in each trial; otherwise evenly spaced.
+        schedule_of: when the requests of a trial are due; see `by_chance`, `evenly` and `users`.
         threaded: look at what was seen in another thread; False for runs in virtual time.
         on_begin: told before each trial.
         on_progress: told about once a second.
@@ -54,17 +57,14 @@ async def drive(
         LogreplayError: as `Engine.run`.
     """
     from logreplay.analysis.search import Outcome, Trial
-    from logreplay.replay.arrivals import Poisson
     from logreplay.replay.plan import Plan
-    from logreplay.replay.schedule import Constant
 
     off_loop: _OffLoop = asyncio.to_thread if threaded else _at_once
     clock, first = asyncio.get_running_loop().time, 0
     while isinstance(search.next, Trial):
         trial = search.next
         on_begin(trial)
-        even = Constant(trial.rate, trial.seconds)
-        schedule = Poisson(even, seed=trial.number) if poisson else even
+        schedule = schedule_of(trial)
         look = _Look(search, trial, schedule, responses, first, timeout_s)
         watch = _Watch(look, engine, on_progress, off_loop)
         began = clock()
@@ -76,10 +76,32 @@ async def drive(
         evidence = await off_loop(look.evidence, until, ran.scheduled)
         void = _void(ran) or await off_loop(look.ours, until, ran.scheduled, limited=ran.evidence.limited > 0)
         responses.forget()
-        first += ran.scheduled
-        search.tell(Outcome(evidence, clock() - began, void, watch.cut))
+        first = ran.next_seq
+        search.tell(Outcome(evidence, clock() - began, void, watch.cut, _doubt(ran)))
         on_end(search.judged[-1])
     return True
+
+
+def by_chance(trial: "Trial") -> "Schedule":
+    """Requests come as visitors do, differently in each trial."""
+    from logreplay.replay.arrivals import Poisson
+    from logreplay.replay.schedule import Constant
+
+    return Poisson(Constant(trial.rate, trial.seconds), seed=trial.number)
+
+
+def evenly(trial: "Trial") -> "Schedule":
+    """Requests are evenly spaced."""
+    from logreplay.replay.schedule import Constant
+
+    return Constant(trial.rate, trial.seconds)
+
+
+def users(think_s: float) -> "Callable[[Trial], Schedule]":
+    """Users who think for so long after each answer; their number is searched."""
+    from logreplay.replay.closed import Users
+
+    return lambda trial: Users(round(trial.rate), think_s, trial.seconds)
 
 
 class _Look:
@@ -98,9 +120,11 @@ class _Look:
 
         self._search, self._trial, self._responses = search, trial, responses
         self._first, self._timeout_s = first, timeout_s
-        enough = int(1.2 * trial.rate * trial.seconds) + 1000
-        self._due = schedule.pacer()(np.zeros(enough, np.int64)) / 1e9
-        assert len(self._due) < enough, "the schedule of a trial ends"
+        self._due = np.zeros(0)
+        if not search.goal.users:
+            enough = int(1.2 * trial.rate * trial.seconds) + 1000
+            self._due = schedule.pacer()(np.zeros(enough, np.int64)) / 1e9
+            assert len(self._due) < enough, "the schedule of a trial ends"
 
     def evidence(
         self, until: float, taken_up: int, *, known_by: float = math.inf, without_lag: bool = False
@@ -113,8 +137,11 @@ class _Look:
 
         from logreplay.analysis.bounds import observe
 
+        seen = self._responses.since(self._first, taken_up)
         due = self._due[:taken_up]
-        seen = self._responses.since(self._first, len(due))
+        if self._search.goal.users:  # when a request was due is known once it has ended; plans begin on whole seconds
+            due = seen.scheduled - np.floor(np.fmin.reduce(seen.scheduled, initial=np.inf))
+            due[np.isnan(due)] = np.inf
         ended = due + seen.response
         known = ended <= known_by
         return observe(
@@ -151,7 +178,7 @@ class _Watch:
     """Asks about once a second whether the trial can still pass; not in the loop, which must keep the schedule."""
 
     def __init__(
-        self, look: _Look, engine: "Engine", on_progress: "Callable[[Progress], None]", off_loop: "_OffLoop"
+        self, look: _Look, engine: "Replayer", on_progress: "Callable[[Progress], None]", off_loop: "_OffLoop"
     ) -> None:
         self._look, self._engine, self._on_progress, self._off_loop = look, engine, on_progress, off_loop
         self._asking: asyncio.Task[Any] | None = None
@@ -184,3 +211,11 @@ def _void(ran: "Ran") -> str:
     if ran.health.verdict not in (Verdict.GENERATOR_BOUND, Verdict.RATE_MISSED):
         return ""
     return next(finding.text for finding in ran.health.findings if finding.severity == "void")
+
+
+def _doubt(ran: "Ran") -> str:
+    """What speaks against a trial without making it void; empty if nothing does."""
+    vitals = ran.evidence.vitals
+    if vitals.waited <= _BUSY * vitals.seconds:
+        return ""
+    return f"this machine waited {vitals.waited / vitals.seconds:.0%} of the time for a CPU that others used"

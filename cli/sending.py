@@ -1,7 +1,10 @@
 """The options of every command that sends: where to, how, and within what limits."""
 
+import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +36,8 @@ class Sending:
     allow_target: tuple[str, ...] = ()
     insecure: bool = False
     cacert: Path | None = None
+    workers: int | None = None
+    cluster: str | None = None
 
     @property
     def limits(self) -> "Limits":
@@ -41,16 +46,20 @@ class Sending:
 
         return Limits(self.max_in_flight, self.late)
 
+    def processes(self, rate: float) -> int:
+        """How many processes of this machine send, for the highest rate of a run, requests/s.
+
+        As many as were asked for; else as many as it takes, if it is known what one can do (``calibrate``); but a core
+        is left to what else must run.
+        """
+        if self.workers is not None or self.cluster:
+            return self.workers or 1
+        can = ceiling()
+        return max(1, min(len(os.sched_getaffinity(0)) - 1, math.ceil(rate / can))) if can else 1
+
     async def ready(
         self, target: str, output: Path, *, rate: float, duration: float | None
-    ) -> "tuple[Sender, list[Finding]]":
-        """A sender to the target, once all is `checked`; and what was found on the way."""
-        endpoint, findings = await self.checked(target, output, rate=rate, duration=duration)
-        return self.sender_to(endpoint), findings
-
-    async def checked(
-        self, target: str, output: Path, *, rate: float, duration: float | None, workers: int = 1
-    ) -> "tuple[Endpoint, list[Finding]]":
+    ) -> "tuple[Callable[[], Sender], list[Finding]]":
         """Find the target, check that it may be loaded, and that it and this machine are fit for the run.
 
         Args:
@@ -58,24 +67,23 @@ class Sending:
             output: the result log; its folder is there.
             rate: requests/s, the highest of the run.
             duration: seconds, of all of it; None: unknown.
-            workers: processes that will send.
 
         Returns:
-            The target's addresses, for `sender_to`, and what was found on the way.
+            What makes senders to the target (here or in another process), and what was found on the way.
 
         Raises:
             LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
         """
         from logreplay.replay import preflight
 
-        most = ceiling()
         endpoint = await self.endpoint(target)
-        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive)
-        findings = preflight.machine(demand, output, most and most * workers)
+        processes = self.processes(rate)
+        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes)
+        findings = preflight.machine(demand, output, ceiling() if processes == 1 and not self.cluster else None)
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
         findings += await preflight.answers(self.sender_to(endpoint), endpoint)
-        return endpoint, findings
+        return partial(self.sender_to, endpoint), findings
 
     async def endpoint(self, target: str) -> "Endpoint":
         """Resolve a target and check that it may be loaded.
@@ -100,17 +108,14 @@ class Sending:
         tls = None
         if endpoint.target.scheme == "https":
             tls = tls_context(cacert=self.cacert, verify=not self.insecure)
-        how: dict[str, Any] = {"timeout": self.timeout, "keep_alive": self.keep_alive, "tls": tls}
-        if self.by_client and self.sender != "wire":
-            raise click.UsageError("--by-client needs --sender wire, which knows whose connection is whose")
-        if self.sender == "aiohttp":
-            from logreplay.replay.aiohttp_sender import AiohttpSender
-
-            return AiohttpSender(endpoint, **how)
+        from logreplay.replay.aiohttp_sender import AiohttpSender
         from logreplay.replay.by_client import ByClientSender
         from logreplay.replay.wire import WireSender
 
-        return (ByClientSender if self.by_client else WireSender)(endpoint, **how)
+        if self.by_client and self.sender != "wire":
+            raise click.UsageError("--by-client needs --sender wire, which knows whose connection is whose")
+        chosen = AiohttpSender if self.sender == "aiohttp" else ByClientSender if self.by_client else WireSender
+        return chosen(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
 
 
 _OPTIONS = (
@@ -141,6 +146,17 @@ _OPTIONS = (
     click.option("--cacert", type=click.Path(path_type=Path), help="https: trust the certificates in this file only."),
     click.option(
         "--sender", type=click.Choice(["wire", "aiohttp"]), default="wire", help="HTTP client; default: wire."
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Processes that send; default: as many as the rate needs.",
+    ),
+    click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Send from a Dask cluster: tcp://SCHEDULER:8786, or local:N. A worker each, or --workers of them.",
     ),
 )
 _NAMES = frozenset(Sending.__dataclass_fields__)

@@ -18,23 +18,24 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from logreplay.replay.closed import ClosedPump, Users
-from logreplay.replay.histogram import Histogram
-from logreplay.replay.outcome import Course, Outcome, Progress, conclude
+from logreplay.replay.dealing import Share
+from logreplay.replay.health import Evidence, judge
+from logreplay.replay.outcome import Outcome, Progress
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
 from logreplay.replay.reader import Reader
 from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
-from logreplay.replay.sender import Exchange, Sender, Trace
+from logreplay.replay.sender import Exchange, Sender, SenderCounts, Trace
 from logreplay.replay.tally import Tally
 from logreplay.replay.threads import quick_switching
 from logreplay.replay.ticker import Clock, monotonic
 from logreplay.replay.vitals import Pulse, Vitals
 
-__all__ = ["Engine", "Limits", "Outcome", "Progress", "replay"]
+__all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "Start", "replay"]
 
 _FLUSH_S: Final = 0.25
 _SECOND: Final = 1_000_000_000
@@ -62,7 +63,30 @@ class Limits:
             raise ValueError(f"drop_after must not be below 0 s, got {self.drop_after!r}")
 
 
-Agree = Callable[[], Awaitable[int]]
+@dataclass(frozen=True, slots=True)
+class Start:
+    """When a plan begins, where somebody else says so.
+
+    Attributes:
+        at: nanoseconds of the clock.
+        wall: the same instant, nanoseconds since 1970.
+    """
+
+    at: int
+    wall: int
+
+
+class Replayer(Protocol):
+    """Runs plans into one result log: `Engine` in this process, `logreplay.replay.shards.Shards` in several."""
+
+    async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
+        """Run one plan to its end, and wait until nothing of it is in flight."""
+
+    def stop(self, why: str = "stopped") -> None:
+        """Send nothing more, and end what is in flight as ``cancelled``."""
+
+    def cut(self) -> None:
+        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
 
 
 class Engine:
@@ -121,6 +145,11 @@ class Engine:
         self._results.close()
 
     @property
+    def counts(self) -> SenderCounts:
+        """What the sender did, besides the exchanges."""
+        return self._sender.counts
+
+    @property
     def in_flight(self) -> int:
         """Requests under way now."""
         return (self._pump.seq if self._pump else self._seq) - self._recorder.recorded
@@ -141,30 +170,33 @@ class Engine:
             self._pump.wake()
 
     async def run(
-        self, plan: Plan, on_progress: Callable[[Progress], None] | None = None, *, agree: Agree | None = None
+        self,
+        plan: Plan | Share,
+        on_progress: Callable[[Progress], None] | None = None,
+        *,
+        agree: Callable[[], Awaitable[Start]] | None = None,
     ) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
         Args:
             plan: what to send and when; its time begins when its first requests are read, on a whole second of the run.
             on_progress: called about once a second.
-            agree: called when its first requests are read; its time begins at the instant of the clock that this
-                returns, agreed on with other processes.
+            agree: asked when the first requests are ready; says when the plan's time begins instead.
 
         Raises:
             LogreplayError: the log cannot be read, or the results cannot be written; what was recorded is on disk.
         """
+        reader = Reader(plan, self._sender, threaded=self._threaded)
+        begin = await self._agreed(reader, agree) if agree else self._begin
         users = plan.schedule if isinstance(plan.schedule, Users) else None
         if users and not self._tell:
             raise ValueError("an engine that runs users must be made with closed=True")
-        reader = Reader(plan, self._sender, threaded=self._threaded)
-        agreed = await self._agreed(reader, agree) if agree else None
         pump = self._pump = (partial(ClosedPump, users) if users else Pump)(
             reader,
             self._sender,
             self._recorder,
             self._clock,
-            begin=partial(self._begin, agreed),
+            begin=begin,
             first=self._seq,
             step=plan.step,
             offered=plan.schedule.rate,
@@ -189,23 +221,40 @@ class Engine:
         tally = await self._take_tally()
         if self._recorder.failure:
             raise self._recorder.failure
-        return conclude(self._course(plan, pump, vitals, first, taken_up, backlog), tally)
+        return self._outcome(plan, tally, vitals, first, taken_up, backlog)
 
-    async def _agreed(self, reader: Reader, agree: Agree) -> int:
-        while not reader.ready():  # noqa: ASYNC110  it is filled by a thread, at any rate within milliseconds
-            await asyncio.sleep(_REST_S)
-        return await agree()
-
-    def _begin(self, agreed: int | None, ready: int) -> int:
+    def _begin(self, ready: int) -> int:
         """When a plan begins whose first requests are ready now: the run with the first one, others on a whole second.
 
         So each second of the run belongs to one plan only.
         """
+        self._begin_run(Start(ready, time.time_ns()))
+        return ready + (self._origin - ready) % _SECOND
+
+    def _begin_run(self, start: Start) -> None:
         if not self._begun:
-            self._begun, self._origin = True, ready if agreed is None else agreed
-            self._wall = time.time_ns() + self._origin - self._clock()
+            self._begun, self._origin, self._wall = True, start.at, start.wall
             self._recorder.begin(self._origin, self._wall)
-        return ready + (self._origin - ready) % _SECOND if agreed is None else agreed
+
+    async def _agreed(self, reader: Reader, agree: Callable[[], Awaitable[Start]]) -> Callable[[int], int]:
+        """When the plan begins, as agreed with others once its first requests are ready."""
+        try:
+            await self._off_loop(reader.wait)
+            start = await agree()
+        except BaseException:
+            await self._off_loop(reader.close)
+            raise
+        self._begin_run(start)
+        return lambda ready: start.at
+
+    @property
+    def tally(self) -> Tally:
+        """The counts of the plan that runs now. Belongs to the thread that writes: look at it in a call of `sync`."""
+        return self._recorder.tally
+
+    def sync(self, call: Callable[[], object]) -> None:
+        """Call, from the thread that writes, when all that has ended by now is counted and written."""
+        self._recorder.sync(call)
 
     async def _drain(self, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule is over, if not cut; or end all that is, if stopped."""
@@ -249,11 +298,6 @@ class Engine:
             recent=tally.recent,
         )
 
-    def histograms(self) -> tuple[Histogram, Histogram]:
-        """Response times and lags of this plan so far."""
-        tally = self._recorder.tally
-        return tally.response.copy(), tally.lag.copy()
-
     async def _take_tally(self) -> Tally:
         """The counts of the plan that ended, complete; begin anew."""
         counted = asyncio.Event()
@@ -266,25 +310,59 @@ class Engine:
         tally, self._recorder.tally = self._recorder.tally, Tally()
         return tally
 
-    def _course(self, plan: Plan, pump: Pump, vitals: Vitals, first: int, taken_up: int, backlog: int) -> Course:
+    def _outcome(
+        self, plan: Plan | Share, tally: Tally, vitals: Vitals, first: int, taken_up: int, backlog: int
+    ) -> Outcome:
+        pump = self._pump
+        assert pump
+        scheduled = pump.seq - first
+        assert scheduled == tally.sent + tally.dropped, "scheduled = sent + dropped"
+        assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
         base = self._clock() if pump.base is None else pump.base
         queued, self._queued = self._sender.counts.queued - self._queued, self._sender.counts.queued
         local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
-        return Course(
+        evidence = Evidence(
+            offered=plan.schedule.rate,
+            scheduled=scheduled,
+            sent=tally.sent,
+            dropped=tally.dropped,
+            net_error=tally.net_error,
+            new_errors=tally.new_errors,
+            errors=dict(tally.errors),
+            response_p50=tally.response.quantile(0.5),
+            lag_p50=tally.lag.quantile(0.5) or 0.0,
+            lag_p95=tally.lag.quantile(0.95) or 0.0,
+            lag_p99=tally.lag.quantile(0.99) or 0.0,
+            duration=None if pump.stopped else plan.schedule.duration,
+            seconds=(taken_up - base) / 1e9,
+            limited=pump.limited,
+            local=local,
+            vitals=vitals,
+            queued=queued,
+        )
+        return Outcome(
             step=plan.step,
             offered=plan.schedule.rate,
-            duration=None if pump.stopped else plan.schedule.duration,
             first_seq=first,
-            scheduled=pump.seq - first,
+            next_seq=pump.seq,
+            scheduled=scheduled,
+            sent=tally.sent,
+            dropped=tally.dropped,
+            ok=tally.ok,
+            http_error=tally.http_error,
+            net_error=tally.net_error,
+            unexpected_rc=tally.unexpected_rc,
+            new_errors=tally.new_errors,
+            bytes=tally.bytes,
+            errors=dict(tally.errors),
+            status=dict(sorted(tally.status.items())),
             started=utc(base - self._origin + self._wall),
             ended=utc(self._clock() - self._origin + self._wall),
             began=(base - self._origin) / 1e9,
-            taken_up=(taken_up - base) / 1e9,
+            seconds=max((taken_up - base) / 1e9, 0 if pump.stopped else plan.schedule.duration or 0),
+            health=judge(evidence),
+            evidence=evidence,
             backlog=backlog,
-            limited=pump.limited,
-            local=local,
-            queued=queued,
-            vitals=vitals,
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out.most_common()),
         )

@@ -19,20 +19,22 @@ class Responses:
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        self._parts: list[tuple[NDArray[np.int64], Floats, Floats, NDArray[np.bool_]]] = []
+        self._parts: list[tuple[NDArray[np.int64], Floats, Floats, Floats, NDArray[np.bool_]]] = []
 
     def write(self, rows: pl.DataFrame) -> None:
         """Append rows (see `logreplay.replay.results.Results`)."""
         self._results.write(rows)
         kept = rows.select(
             "seq",
+            "scheduled",
             "lag",
             pl.sum_horizontal("lag", "connect", "latency", "xfertime").alias("response"),
             ((pl.col("rc") >= 400) & ~((pl.col("rc") < 500) & pl.col("expected_rc").fill_null(0).is_between(400, 499))
              | (pl.col("error").fill_null("") != "")).alias("failed"),
         )  # fmt: skip
-        seq, response, lag, failed = (column.to_numpy() for column in kept.select("seq", "response", "lag", "failed"))
-        self._parts.append((seq, response, lag, failed))
+        columns = kept.select("seq", "scheduled", "response", "lag", "failed").get_columns()
+        seq, scheduled, response, lag, failed = (column.to_numpy() for column in columns)
+        self._parts.append((seq, scheduled, response, lag, failed))
 
     def close(self) -> None:
         """Finish the result log."""
@@ -44,10 +46,11 @@ class Responses:
 
     def since(self, first: int, count: int) -> "Ended":
         """Return what is known of requests ``first .. first + count - 1``."""
-        known = Ended(np.full(count, np.inf), np.zeros(count), np.zeros(count, np.bool_))
-        for seq, response, lag, failed in list(self._parts):
+        known = Ended(np.full(count, np.nan), np.full(count, np.inf), np.zeros(count), np.zeros(count, np.bool_))
+        for seq, scheduled, response, lag, failed in list(self._parts):
             inside = seq < first + count
             at = seq[inside] - first
+            known.scheduled[at] = scheduled[inside]
             known.response[at], known.lag[at], known.failed[at] = response[inside], lag[inside], failed[inside]
         return known
 
@@ -57,11 +60,13 @@ class Ended:
     """What is known of some requests.
 
     Attributes:
+        scheduled: (n,) when it was due, seconds since the start of the run; NaN while a request is under way.
         response: (n,) seconds from the scheduled instant to the end; inf while a request is under way.
         lag: (n,) of these, our own; 0 while a request is under way.
         failed: (n,) no whole answer, or a status that neither is fine nor was in the log.
     """
 
+    scheduled: Floats
     response: Floats
     lag: Floats
     failed: NDArray[np.bool_]

@@ -1,7 +1,7 @@
 """Counts of a run, and figures of its last seconds: what can be known at any time without reading the log."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 import numpy as np
@@ -89,14 +89,13 @@ class Tally:
         if len(response):
             self.recent = _recent(response[-_RECENT:], lag[sent][-_RECENT:])
 
-    def merge(self, other: "Tally") -> None:
-        """Add the counts of another."""
-        for name in ("sent", "dropped", "ok", "http_error", "net_error", "unexpected_rc", "new_errors", "bytes"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.errors += other.errors
-        self.status += other.status
-        self.lag.merge(other.lag)
-        self.response.merge(other.response)
+    def __add__(self, other: "Tally") -> "Tally":
+        """Both together; the recent figures are not."""
+        return Tally(
+            **{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[:-3]},
+            lag=self.lag + other.lag,
+            response=self.response + other.response,
+        )
 
 
 def _counts(values: NDArray[np.int64]) -> tuple[list[int], list[int]]:

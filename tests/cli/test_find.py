@@ -1,6 +1,7 @@
 """find: a search over the engine, in virtual time and against a real target."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +10,16 @@ from click.testing import CliRunner
 
 from logreplay.analysis.bounds import Bound
 from logreplay.analysis.rehearsal import Server, responses
-from logreplay.analysis.search import Answer, Goal, Search
+from logreplay.analysis.search import Answer, Goal, Search, Trial
 from logreplay.analysis.search_report import sentence
 from logreplay.analysis.simulate import Queue
 from logreplay.cli.main import cli
-from logreplay.cli.searching import drive
+from logreplay.cli.searching import by_chance, drive, users
 from logreplay.replay.engine import Engine
 from logreplay.replay.plan import Requests
 from logreplay.replay.responses import Responses
 from logreplay.replay.results import MemoryResults
+from logreplay.replay.schedule import Schedule
 from virtual import OneServerQueue, VirtualTimeLoop, run
 
 MD1_KEEPS = 125.6
@@ -25,16 +27,26 @@ MD1_KEEPS = 125.6
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.000000,0.01,0,0,10,/a,200,GET\n"
 
 
-def searched(log: Path, goal: Goal) -> Search:
+def searched(log: Path, goal: Goal, schedule_of: Callable[[Trial], Schedule] = by_chance) -> Search:
     """Search one server of 200 requests/s in virtual time, the engine between it and the search."""
     loop, search = VirtualTimeLoop(), Search(goal)
     results = Responses(MemoryResults())
 
     async def main() -> bool:
         sender = OneServerQueue(0.005, stall=(0.0, 0.0))
-        async with Engine(sender, results, clock=loop.now_ns, threaded=False) as engine:
-            return await drive(search, engine, results, Requests(log), timeout_s=30, threaded=False,
-                               on_begin=lambda _: None, on_progress=lambda _: None, on_end=lambda _: None)  # fmt: skip
+        async with Engine(sender, results, clock=loop.now_ns, threaded=False, closed=goal.users) as engine:
+            return await drive(
+                search,
+                engine,
+                results,
+                Requests(log),
+                timeout_s=30,
+                schedule_of=schedule_of,
+                threaded=False,
+                on_begin=lambda _: None,
+                on_progress=lambda _: None,
+                on_end=lambda _: None,
+            )
 
     assert run(main(), loop)
     return search
@@ -63,6 +75,16 @@ def test_the_bracket_holds_the_rate_that_a_queue_is_known_to_keep(log: Path, tri
     assert answer.high is not None
     assert answer.low / 1.04 <= MD1_KEEPS <= answer.high * 1.04
     assert search.trials <= 14
+
+
+def test_the_most_users_that_one_server_keeps_in_time_are_found_exactly(log: Path) -> None:
+    """Each of N users waits for N answers of 5 ms: 20 wait 100 ms, 21 wait 105 ms."""
+    goal = Goal((Bound("p99", 0.102),), start=3, trial_s=5, users=True)
+    search = searched(log, goal, users(0.0))
+    answer = search.next
+    assert isinstance(answer, Answer)
+    assert (answer.why, answer.low, answer.high) == ("found", 20, 21)
+    assert sentence(search).startswith("20 users keep p99 <= 102 ms: confirmed by 2 fresh trials")
 
 
 def test_a_hopeless_trial_is_cut_and_the_next_one_begins_after_its_answers_are_in(log: Path) -> None:

@@ -267,7 +267,6 @@ def test_workers_share_a_run(log: Path, server: RawServer, tmp_path: Path) -> No
     assert_ran(log, server.url, *options)
     assert sorted(rows_of(tmp_path / "r.csv")["seq"]) == list(range(200))
     assert server.counts == {"/ok": 200, "/": 1}
-    assert logreplay("run", log, server.url, *options, "--crash", "--force") == 2
 
 
 def test_debug_says_what_the_replayer_does(
@@ -276,7 +275,7 @@ def test_debug_says_what_the_replayer_does(
     log = write_log(tmp_path / "log.csv", ["/ok"] * 9 + ["/garbage"])
     assert_ran(log, server.url, "--tps", 100, "-o", tmp_path / "r.csv", "-d")
     shown = capsys.readouterr().err
-    assert "at 127.0.0.1; wire sender, workers 1" in shown
+    assert "wire sender, Limits(" in shown
     assert "10 requests taken up in" in shown
     assert re.search(r"connections: \d+ opened, \d+ times reused, 0 retries", shown)
     assert "first protocol: Expected HTTP/" in shown

@@ -67,7 +67,7 @@ def hold(measure: Callable[[], tuple[Outcome, pl.DataFrame]], holds: Callable[[p
         outcome, rows = measure()
         if holds(rows):
             return
-        vitals = outcome.course.vitals
+        vitals = outcome.evidence.vitals
         busy = os.getloadavg()[0] > len(os.sched_getaffinity(0))
         undisturbed += not busy and vitals.waited < 0.01 * vitals.seconds
     if not undisturbed:
