@@ -148,6 +148,64 @@ def over_limit(arrived: Floats, limit: float, burst: float) -> npt.NDArray[np.bo
     return refused
 
 
+def closed_loop(
+    users: Sequence[int], queue: Queue, seconds: float, rng: np.random.Generator, *, think_s: float = 1.0
+) -> pl.DataFrame:
+    """Let users ask, wait for the answer, think, and ask again: one step per number of users.
+
+    Args:
+        users: how many there are in each step; each step begins with an empty queue.
+        queue: the server.
+        seconds: length of each step.
+        rng: source of chance.
+        think_s: mean pause of a user between an answer and the next question.
+
+    Returns:
+        A result log; ``offered`` is the rate at which they asked in that step, since nobody asked for one.
+    """
+    parts = []
+    for index, number in enumerate(users):
+        ready = sorted(rng.uniform(0, think_s, number).tolist())
+        free, asked, latency = [0.0] * queue.workers, [], []
+        while ready[0] < seconds:
+            at = ready[0]
+            start = max(at, free[0])
+            end = start + float(service_times(queue, 1, rng)[0])
+            heapreplace(free, end)
+            heapreplace(ready, end + queue.base_s + rng.exponential(think_s))
+            asked.append(at)
+            latency.append(end + queue.base_s - at)
+        offered = np.full(len(asked), len(asked) / seconds)
+        arrivals = Arrivals(index * (seconds + 5) + np.array(asked), np.full(len(asked), index), offered)
+        parts.append(results(arrivals, np.array(latency)))
+    return pl.concat(parts)
+
+
+def with_cache(
+    arrivals: Arrivals, queue: Queue, rng: np.random.Generator, *, urls: int, miss_s: float, warm: bool
+) -> pl.DataFrame:
+    """Serve from a cache that takes each URL in when it is first asked for.
+
+    Args:
+        arrivals: when the requests come.
+        queue: the server, for what the cache holds.
+        rng: source of chance.
+        urls: how many there are; the first are asked for most.
+        miss_s: mean extra time of what the cache does not hold.
+        warm: whether it holds all of them from the start.
+
+    Returns:
+        A result log.
+    """
+    count = len(arrivals.scheduled)
+    wanted = np.minimum(rng.zipf(1.3, count), urls) - 1
+    missed = np.zeros(count, np.bool_)
+    missed[np.unique(wanted, return_index=True)[1]] = not warm
+    service = service_times(queue, count, rng) + np.where(missed, rng.exponential(miss_s, count), 0.0)
+    latency = queue.base_s + waits(arrivals.scheduled, service, queue.workers) + service
+    return results(arrivals, latency, urls=[f"/articles/{number}" for number in wanted.tolist()])
+
+
 def serve(arrivals: Arrivals, queue: Queue, rng: np.random.Generator, *, timeout_s: float = 30.0) -> pl.DataFrame:
     """Send the arrivals to a queue and record what the client saw.
 

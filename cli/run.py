@@ -110,10 +110,10 @@ def run(
         rule = stop_rule(stop_at)
         tell = partial(say, quiet=quiet) if debug else None
         outcome, findings = _replay(plan, url, path, sending, watch, rule, tell, peak=pacing.peak, quiet=quiet)
-
     if not outcome.scheduled:
         say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"), quiet=quiet)
         return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
+
     options = {**pacing.said(), **shaping.said(), "timeout": sending.timeout, "sender": sending.sender}
     findings += outcome.health.findings
     replayed = log_report(stream, plan.schedule, outcome.scheduled)
@@ -169,11 +169,12 @@ def _replay(
         ):
             with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
                 outcome = await engine.run(plan, watched(rule, engine, line.show if line else None))
-            if tell:
-                tell(f"{sending.sender} sender, {sending.limits}\n{describe_course(outcome)}")
-                if isinstance(engine, Engine):
-                    tell(describe_counts(engine.counts))
-            return outcome, findings
+        if tell:
+            tell(f"target {url}; {sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}")
+            tell(describe_course(outcome))
+            if isinstance(engine, Engine):
+                tell(describe_counts(engine.counts))
+        return outcome, findings
 
     return run_in_loop(main)
 

@@ -1,7 +1,7 @@
 """``logreplay sweep``: a step per rate, and the curve."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -135,7 +135,8 @@ def sweep(
         )
     more: dict[str, Any] = {"left_out": dict(stream.left_out)}
     if vusers:
-        more["users"] = _judge_users(folder, [vusers[outcome.step] for outcome in outcomes], duration, think)
+        users = {step.index: int(step.rate) for step in course.steps()}
+        more["users"] = _judge_users(folder, users, duration, think)
         more["verdict"] = more["users"]["sentence"]
     told = [finding.as_dict() for finding in (*findings, *of_ourselves(outcomes))]
     about = About(log, url, options, told, more)
@@ -178,7 +179,7 @@ def _users(think: float) -> "At":
     return lambda count, seconds: Users(int(count), think, seconds)
 
 
-def _judge_users(folder: Path, users: Sequence[int], duration: float, think: float) -> dict[str, Any]:
+def _judge_users(folder: Path, users: Mapping[int, int], duration: float, think: float) -> dict[str, Any]:
     """Write ``users.csv``, and say what it says."""
     from logreplay.analysis import intake
     from logreplay.analysis.users import judge_users, users_table

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from logreplay.replay.outcome import Outcome
+from logreplay.replay.engine import Outcome
 from logreplay.replay.sender import Exchange, SenderCounts
 
 
@@ -80,13 +80,14 @@ def describe(exchange: Exchange) -> str:
 
 def describe_course(outcome: Outcome) -> str:
     """What our own process did in a run, as text."""
-    seen, vitals = outcome.evidence, outcome.evidence.vitals
+    evidence, vitals = outcome.evidence, outcome.evidence.vitals
     return (
-        f"{seen.scheduled} requests taken up in {seen.seconds:.3f} s, {outcome.backlog} in flight then, "
-        f"{seen.limited} times the limit of these was met\n"
+        f"{evidence.scheduled} requests taken up in {evidence.seconds:.3f} s, {outcome.backlog} in flight then, "
+        f"{evidence.limited} times the limit of these was met\n"
         f"the loop used {vitals.loop_share:.0%} of a processor, all threads {vitals.process:.2f} s; it waited "
         f"{vitals.waited:.2f} s for one; its longest pause was {vitals.longest_pause * 1000:.1f} ms\n"
-        f"lag p50 {seen.lag_p50 * 1e6:.0f} µs, p95 {seen.lag_p95 * 1e6:.0f} µs, p99 {seen.lag_p99 * 1e6:.0f} µs"
+        f"lag p50 {evidence.lag_p50 * 1e6:.0f} µs, p95 {evidence.lag_p95 * 1e6:.0f} µs, "
+        f"p99 {evidence.lag_p99 * 1e6:.0f} µs"
     )
 
 

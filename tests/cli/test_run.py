@@ -262,20 +262,13 @@ def test_every_url_of_a_log_arrives_as_it_stands_in_the_csv(server: RawServer, t
     assert len(sent) <= planned.height + 1  # /reset, which the server resets, is tried twice
 
 
-def test_workers_share_a_run(log: Path, server: RawServer, tmp_path: Path) -> None:
-    options = ("--tps", 200, "--for", "1s", "--workers", 2, "-o", tmp_path / "r.csv")
-    assert_ran(log, server.url, *options)
-    assert sorted(rows_of(tmp_path / "r.csv")["seq"]) == list(range(200))
-    assert server.counts == {"/ok": 200, "/": 1}
-
-
 def test_debug_says_what_the_replayer_does(
     server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = write_log(tmp_path / "log.csv", ["/ok"] * 9 + ["/garbage"])
     assert_ran(log, server.url, "--tps", 100, "-o", tmp_path / "r.csv", "-d")
     shown = capsys.readouterr().err
-    assert "wire sender, Limits(" in shown
+    assert "; wire sender, workers 1" in shown
     assert "10 requests taken up in" in shown
     assert re.search(r"connections: \d+ opened, \d+ times reused, 0 retries", shown)
     assert "first protocol: Expected HTTP/" in shown

@@ -115,6 +115,7 @@ def test_a_killed_shard_is_named_and_its_requests_count_as_not_sent(sample: Path
     assert "killed" in outcome.health.findings[0].text
 
 
+@pytest.mark.slow
 def test_a_sweep_begins_each_step_at_one_instant_in_all_shards_and_ends_when_one_is_lost(
     sample: Path, target: str, tmp_path: Path
 ) -> None:
