@@ -38,6 +38,8 @@ from logreplay.replay.vitals import Pulse, Vitals
 _FLUSH_S: Final = 0.25
 _SECOND: Final = 1_000_000_000
 _REST_S: Final = 0.002
+_COUNTED_S: Final = 0.03
+"""By then what was handed on is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +353,7 @@ class Engine:
                 self.stop(str(self._recorder.failure))
             beat += 1
             if on_progress and not beat % 4:
+                await asyncio.sleep(_COUNTED_S)
                 on_progress(self.progress())
 
     def progress(self) -> Progress:
