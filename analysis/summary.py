@@ -65,7 +65,7 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
     response = requests.response
     good = those(response, requests.good)
     sent_at = those(requests.scheduled + requests.lag, requests.sent)
-    first = int(sent_at.min(initial=0)) if len(sent_at) else 0
+    first = int(sent_at.min()) if len(sent_at) else 0
     elapsed = max(int((requests.scheduled + response).max()) - first, 1) / SECOND
     offered_s = max(_span(requests.scheduled), 1) / SECOND
     named = name_kinds(requests.kind)
