@@ -41,14 +41,19 @@ class Analysis:
         return self.verdict.steps
 
 
-def analyse(source: Source, about: About | None = None) -> Analysis:
+def analyse(source: Source, about: About | None = None, executor: Executor | None = None) -> Analysis:
     """Analyse a result log, or the per-second table that is left of one.
+
+    Args:
+        source: what to analyse.
+        about: what only the caller knows of it.
+        executor: reads it in stretches, as `logreplay.analysis.intake.read` says.
 
     Raises:
         LogreplayError: it cannot be read.
     """
     try:
-        requests = intake.read(source)
+        requests = intake.read(source, executor)
     except LogreplayError:
         path = sources.locate(source) if isinstance(source, str | Path) else None
         table = foreign.seconds_table(path) if path is not None and path.exists() else None
@@ -77,7 +82,12 @@ class _AtOnce(Executor):
 
 
 def write_folder(
-    source: Source, folder: str | Path, about: About | None = None, *, plots: bool = True
+    source: Source,
+    folder: str | Path,
+    about: About | None = None,
+    *,
+    plots: bool = True,
+    executor: Executor | None = None,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """Analyse a result log and write the files that show it.
 
@@ -89,6 +99,7 @@ def write_folder(
         folder: where to write; made if it is not there. Files of the same names are replaced.
         about: what only the caller knows: log, target, options, findings.
         plots: draw the pictures and write the report.
+        executor: reads the result log in stretches, as `logreplay.analysis.intake.read` says.
 
     Returns:
         The contents of ``summary.json``, and the step table.
@@ -97,7 +108,7 @@ def write_folder(
         LogreplayError: the result log cannot be read, or the folder cannot be written.
     """
     folder = Path(folder)
-    analysis = analyse(source, about)
+    analysis = analyse(source, about, executor)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "seconds.csv").write_bytes(to_csv(analysis.seconds, header=True))

@@ -6,6 +6,9 @@ requests fit in well under 1.5 GB, and a quantile is an observed value.
 """
 
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -17,6 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from logreplay.analysis import sources
+from logreplay.analysis.partition import NotApart, Stretch, stretches
 from logreplay.analysis.quantiles import FAILED, LONGEST, Ints
 from logreplay.analysis.routes import Routes
 from logreplay.analysis.sources import Source
@@ -136,22 +140,46 @@ class Requests:
         return self.started + timedelta(microseconds=int((self.scheduled + self.response).max()))
 
 
-def read(source: Source) -> Requests:
+def _batches(source: Source, executor: Executor | None) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a source in order, as `compact` makes them; made by an executor where that can be."""
+    cut = stretches(sources.locate(source)) if executor and isinstance(source, str | Path) else []
+    if executor and cut:
+        yield from executor.map(_compacted, cut)
+    else:
+        for rows in sources.batches(source):
+            yield compact(rows.lazy()).collect()
+
+
+def _compacted(stretch: Stretch) -> pl.DataFrame:
+    return compact(stretch.rows()).collect()
+
+
+def read(source: Source, executor: Executor | None = None) -> Requests:
     """Read the requests of a result log, or of any normalized CSV.
 
     Where the file has no column ``scheduled``, the date and time of the start take its place, counted from the
     earliest, and the lag is unknown.
 
+    Args:
+        source: what to read.
+        executor: reads stretches of a result log, in other processes or machines that see the same file.
+
     Raises:
         LogreplayError: no such file, not a table of requests, or no row of it can be read.
         ValueError: a table without the columns of a result log.
     """
+    if executor:
+        with suppress(NotApart):
+            return _read(source, executor)
+    return _read(source, None)
+
+
+def _read(source: Source, executor: Executor | None) -> Requests:
     name = str(source) if isinstance(source, str | Path) else "results"
     columns, routes, rates = _Columns(), Routes(), dict[int, float]()
     slowest, unreadable = _SLOWEST_COLUMNS.to_frame(), 0
     try:
-        for rows in sources.batches(source):
-            batch = compact(rows.lazy()).collect()
+        for batch in _batches(source, executor):
             batch = batch.with_columns(route=pl.Series(routes.encode(batch["url"]), dtype=pl.UInt16))
             readable = batch.filter(pl.col("scheduled").is_not_null(), pl.col("response").is_not_null())
             unreadable += batch.height - readable.height

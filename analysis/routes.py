@@ -82,7 +82,9 @@ class _Remembered:
         new = np.flatnonzero(self._hashes[place] != hashes)
         if len(new):
             _, first, back = np.unique(hashes[new], return_index=True, return_inverse=True)
-            numbers = otherwise(texts.gather(new[first]))
+            in_order = np.argsort(first)  # numbers must not depend on where the batches are cut
+            numbers = np.empty(len(first), np.uint16)
+            numbers[in_order] = otherwise(texts.gather(new[first[in_order]]))
             found[new] = numbers[back]
             self._hashes[place[new]] = hashes[new]
             self._numbers[place[new]] = found[new]

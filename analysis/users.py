@@ -1,6 +1,6 @@
 """Closed loops: throughput and response time against the number of users, and how many are enough."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
@@ -45,17 +45,17 @@ class UsersVerdict:
         }
 
 
-def users_table(requests: Requests, users: Sequence[int], duration: float) -> pl.DataFrame:
+def users_table(requests: Requests, users: Mapping[int, int], duration: float) -> pl.DataFrame:
     """Return a row for each step of a sweep over users.
 
     Args:
-        requests: of the run; ``step`` i had ``users[i]`` users.
-        users: of each step.
+        requests: of the run.
+        users: how many each step had, by its index.
         duration: seconds of each step, without the wait for the last answers.
 
     Returns:
-        ``users``, ``sent``, ``throughput`` (answered within the step, per second), ``errors``, and of the response
-        times in seconds ``mean``, ``p50``, ``p90``, ``p99``.
+        In order of users: ``users``, ``sent``, ``throughput`` (answered within the step, per second), ``errors``, and
+        of the response times in seconds ``mean``, ``p50``, ``p90``, ``p99``.
     """
     rows = []
     end = requests.scheduled + requests.response
@@ -76,7 +76,7 @@ def users_table(requests: Requests, users: Sequence[int], duration: float) -> pl
                 **figures,
             }
         )
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return pl.DataFrame(rows, infer_schema_length=None).sort("users", maintain_order=True)
 
 
 def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:

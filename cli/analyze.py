@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from logreplay.cli.sharing import cluster_executor, cluster_option
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -16,9 +18,12 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; analyze-TIME by default.")
 @click.option("--no-plots", is_flag=True, help="Tables and summary only.")
 @click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
+@cluster_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
-def analyze(results: Path, output: Path | None, no_plots: bool, force: bool, as_json: bool, quiet: bool) -> None:
+def analyze(
+    results: Path, output: Path | None, no_plots: bool, force: bool, cluster: str | None, as_json: bool, quiet: bool
+) -> None:
     """Find where the response-time curve bends, and whether to believe it.
 
     RESULTS is a result log, or the folder of a sweep; given a folder, what is missing is written there.
@@ -35,7 +40,8 @@ def analyze(results: Path, output: Path | None, no_plots: bool, force: bool, as_
     folder = results if inside else output or Path(f"analyze-{time.strftime('%Y%m%d-%H%M%S')}")
     if not inside and not force and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise LogreplayError(f"{folder}: exists already; choose another with -o, or replace it with --force")
-    summary, steps = write_folder(path, folder, plots=not no_plots)
+    with cluster_executor(cluster) as executor:
+        summary, steps = write_folder(path, folder, plots=not no_plots, executor=executor)
     if as_json:
         import json
 

@@ -9,6 +9,7 @@ import click
 
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import on_terminal
+from logreplay.cli.sharing import cluster_executor, cluster_option
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 )
 @click.option("--strict", is_flag=True, help="Stop at the first rejected line.")
 @click.option("--max-rejects", metavar="N|P%", help="Fail if more lines than this are rejected.")
+@cluster_option
 @click.option("--force", is_flag=True, help="Overwrite existing results.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON on standard output.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
@@ -77,6 +79,7 @@ def convert(
     client: str,
     redact: bool,
     rejects: Path | None,
+    cluster: str | None,
     strict: bool,
     max_rejects: str | None,
     force: bool,
@@ -127,8 +130,8 @@ def convert(
         force=force,
     )
     try:
-        with _Bar(shown=not quiet and on_terminal()) as bar:
-            report = convert_logs(logs, target, options, bar.update)
+        with cluster_executor(cluster) as executor, _Bar(shown=not quiet and on_terminal()) as bar:
+            report = convert_logs(logs, target, options, bar.update, executor)
     except TooManyRejects as error:
         click.echo(f"Error: {error}", err=True)
         return Exit.CONDITION

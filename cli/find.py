@@ -15,6 +15,7 @@ from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.searching import by_chance, drive, evenly, users
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import Shaping, report_left_out, shaping_options
+from logreplay.cli.sharing import replayer
 from logreplay.cli.stopping import stop_option, stop_rule, watched
 from logreplay.cli.values import Duration, Percent, Rate
 
@@ -158,7 +159,6 @@ def _search(
     quiet: bool,
 ) -> "tuple[bool, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found before it."""
-    from logreplay.replay.engine import Engine
     from logreplay.replay.responses import Responses
     from logreplay.replay.results import ResultLog
 
@@ -168,8 +168,10 @@ def _search(
         path = folder / "results.csv"
         sender, findings = await sending.ready(target, path, rate=search.goal.start, duration=_FULL_S)
         responses = Responses(ResultLog(path, force=True))
+        users = search.goal.users
+        rate = search.goal.start if users else search.goal.highest or search.goal.start
         async with (
-            Engine(sender, responses, limits=sending.limits, closed=search.goal.users) as engine,
+            replayer(sending, sender, responses, rate=rate, closed=users) as engine,
             stopped_by(stop, engine),
         ):
             ended = await drive(

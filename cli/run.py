@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from logreplay.cli.pacing import Pacing, log_report, log_sentence, pacing_option
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import Shaping, base, report_left_out, shaping_options
+from logreplay.cli.sharing import replayer
 from logreplay.cli.stopping import stop_option, stop_rule, watched
 
 if TYPE_CHECKING:
@@ -106,7 +108,11 @@ def run(
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
         rule = stop_rule(stop_at)
-        outcome, findings = _replay(plan, url, path, sending, watch, rule, peak=pacing.peak, quiet=quiet)
+        tell = partial(say, quiet=quiet) if debug else None
+        outcome, findings = _replay(plan, url, path, sending, watch, rule, tell, peak=pacing.peak, quiet=quiet)
+    if not outcome.scheduled:
+        say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"), quiet=quiet)
+        return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
 
     options = {**pacing.said(), **shaping.said(), "timeout": sending.timeout, "sender": sending.sender}
     findings += outcome.health.findings
@@ -134,27 +140,41 @@ def run(
 
 
 def _replay(
-    plan: "Plan", url: str, path: Path, sending: Sending, watch: "Watch", rule: "StopRule", *, peak: float, quiet: bool
+    plan: "Plan",
+    url: str,
+    path: Path,
+    sending: Sending,
+    watch: "Watch",
+    rule: "StopRule",
+    tell: Callable[[str], object] | None,
+    *,
+    peak: float,
+    quiet: bool,
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, with a live line on a terminal; what became of it, and what was found before it began."""
     from logreplay.replay.closed import Users
     from logreplay.replay.engine import Engine
     from logreplay.replay.results import ResultLog
+    from logreplay.replay.watch import describe_counts, describe_course
 
     schedule = plan.schedule
 
     async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
         sender, findings = await sending.ready(url, path, rate=peak, duration=schedule.duration)
-        trace = watch.see if watch.needed else None
         results = ResultLog(path, force=True)
         closed = isinstance(schedule, Users)
         async with (
-            Engine(sender, results, limits=sending.limits, trace=trace, closed=closed) as engine,
+            replayer(sending, sender, results, watch, rate=peak, closed=closed) as engine,
             stopped_by(stop, engine),
         ):
-            watch.stop = engine.stop
             with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
-                return await engine.run(plan, watched(rule, engine, line.show if line else None)), findings
+                outcome = await engine.run(plan, watched(rule, engine, line.show if line else None))
+        if tell:
+            tell(f"target {url}; {sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}")
+            tell(describe_course(outcome))
+            if isinstance(engine, Engine):
+                tell(describe_counts(engine.counts))
+        return outcome, findings
 
     return run_in_loop(main)
 

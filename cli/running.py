@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from logreplay.replay.engine import Engine
+    from logreplay.replay.engine import Replayer
 
 T = TypeVar("T")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -32,7 +32,7 @@ def run_in_loop(main: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> T:
 
 
 @asynccontextmanager
-async def stopped_by(stop: asyncio.Event, engine: "Engine") -> AsyncIterator[None]:
+async def stopped_by(stop: asyncio.Event, engine: "Replayer") -> AsyncIterator[None]:
     """Within the block, end the run of an engine in good order when ``stop`` is set."""
 
     async def wait() -> None:

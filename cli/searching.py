@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from logreplay.analysis.bounds import Evidence
     from logreplay.analysis.search import Judged, Search, Trial
-    from logreplay.replay.engine import Engine, Progress
     from logreplay.replay.engine import Outcome as Ran
+    from logreplay.replay.engine import Progress, Replayer
     from logreplay.replay.plan import Stream
     from logreplay.replay.responses import Responses
     from logreplay.replay.schedule import Schedule
@@ -25,7 +25,7 @@ _BUSY = 0.1
 
 async def drive(
     search: "Search",
-    engine: "Engine",
+    engine: "Replayer",
     responses: "Responses",
     requests: "Stream",
     *,
@@ -76,7 +76,7 @@ async def drive(
         evidence = await off_loop(look.evidence, until, ran.scheduled)
         void = _void(ran) or await off_loop(look.ours, until, ran.scheduled, limited=ran.evidence.limited > 0)
         responses.forget()
-        first += ran.scheduled
+        first = ran.next_seq
         search.tell(Outcome(evidence, clock() - began, void, watch.cut, _doubt(ran)))
         on_end(search.judged[-1])
     return True
@@ -178,7 +178,7 @@ class _Watch:
     """Asks about once a second whether the trial can still pass; not in the loop, which must keep the schedule."""
 
     def __init__(
-        self, look: _Look, engine: "Engine", on_progress: "Callable[[Progress], None]", off_loop: "_OffLoop"
+        self, look: _Look, engine: "Replayer", on_progress: "Callable[[Progress], None]", off_loop: "_OffLoop"
     ) -> None:
         self._look, self._engine, self._on_progress, self._off_loop = look, engine, on_progress, off_loop
         self._asking: asyncio.Task[Any] | None = None

@@ -1,7 +1,10 @@
 """The options of every command that sends: where to, how, and within what limits."""
 
+import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +36,8 @@ class Sending:
     allow_target: tuple[str, ...] = ()
     insecure: bool = False
     cacert: Path | None = None
+    workers: int | None = None
+    cluster: str | None = None
 
     @property
     def limits(self) -> "Limits":
@@ -41,9 +46,20 @@ class Sending:
 
         return Limits(self.max_in_flight, self.late)
 
+    def processes(self, rate: float) -> int:
+        """How many processes of this machine send, for the highest rate of a run, requests/s.
+
+        As many as were asked for; else as many as it takes, if it is known what one can do (``calibrate``); but a core
+        is left to what else must run.
+        """
+        if self.workers is not None or self.cluster:
+            return self.workers or 1
+        can = ceiling()
+        return max(1, min(len(os.sched_getaffinity(0)) - 1, math.ceil(rate / can))) if can else 1
+
     async def ready(
         self, target: str, output: Path, *, rate: float, duration: float | None
-    ) -> "tuple[Sender, list[Finding]]":
+    ) -> "tuple[Callable[[], Sender], list[Finding]]":
         """Find the target, check that it may be loaded, and that it and this machine are fit for the run.
 
         Args:
@@ -53,7 +69,7 @@ class Sending:
             duration: seconds, of all of it; None: unknown.
 
         Returns:
-            A sender to the target, and what was found on the way.
+            What makes senders to the target (here or in another process), and what was found on the way.
 
         Raises:
             LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
@@ -61,12 +77,13 @@ class Sending:
         from logreplay.replay import preflight
 
         endpoint = await self.endpoint(target)
-        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive)
-        findings = preflight.machine(demand, output, ceiling())
+        processes = self.processes(rate)
+        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes)
+        findings = preflight.machine(demand, output, ceiling() if processes == 1 and not self.cluster else None)
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
         findings += await preflight.answers(self.sender_to(endpoint), endpoint)
-        return self.sender_to(endpoint), findings
+        return partial(self.sender_to, endpoint), findings
 
     async def endpoint(self, target: str) -> "Endpoint":
         """Resolve a target and check that it may be loaded.
@@ -129,6 +146,17 @@ _OPTIONS = (
     click.option("--cacert", type=click.Path(path_type=Path), help="https: trust the certificates in this file only."),
     click.option(
         "--sender", type=click.Choice(["wire", "aiohttp"]), default="wire", help="HTTP client; default: wire."
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Processes that send; default: as many as the rate needs.",
+    ),
+    click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Send from a Dask cluster: tcp://SCHEDULER:8786, or local:N. A worker each, or --workers of them.",
     ),
 )
 _NAMES = frozenset(Sending.__dataclass_fields__)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from logreplay.replay.engine import Engine, Progress
+    from logreplay.replay.engine import Progress, Replayer
     from logreplay.replay.stop import Condition, StopRule
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -42,7 +42,7 @@ def stop_rule(conditions: "Sequence[Condition]") -> "StopRule":
 
 
 def watched(
-    rule: "StopRule", engine: "Engine", show: "Callable[[Progress], None] | None" = None
+    rule: "StopRule", engine: "Replayer", show: "Callable[[Progress], None] | None" = None
 ) -> "Callable[[Progress], None]":
     """Show the progress of an engine, and stop it when a condition comes true."""
 

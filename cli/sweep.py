@@ -1,8 +1,9 @@
 """``logreplay sweep``: a step per rate, and the curve."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +17,7 @@ from logreplay.cli.live import LiveLine
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, report_left_out, shaping_options
+from logreplay.cli.sharing import replayer
 from logreplay.cli.stopping import stop_option, stop_rule, watched
 from logreplay.cli.values import Duration, Rates, Users
 
@@ -133,18 +135,33 @@ def sweep(
         )
     more: dict[str, Any] = {"left_out": dict(stream.left_out)}
     if vusers:
-        more["users"] = _judge_users(folder, [vusers[outcome.step] for outcome in outcomes], duration, think)
+        users = {step.index: int(step.rate) for step in course.steps()}
+        more["users"] = _judge_users(folder, users, duration, think)
         more["verdict"] = more["users"]["sentence"]
-    about = About(log, url, options, [finding.as_dict() for finding in findings], more)
+    told = [finding.as_dict() for finding in (*findings, *of_ourselves(outcomes))]
+    about = About(log, url, options, told, more)
     report_left_out(stream, quiet=quiet)
     say(_rounds(outcomes, stream), quiet=quiet or not stream.usable)
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     if stopped:
         say(f"stopped: {stopped}; go on with --resume {folder}", quiet=quiet)
     valid = report(folder, about, plots=not no_plots, as_json=as_json, quiet=quiet)
+    if any(outcome.lost for outcome in outcomes):
+        say(f"its step is to be made again: go on with --resume {folder}", quiet=quiet)
     if stopped:
         return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
-    return Exit.OK if valid else Exit.INVALID
+    return Exit.OK if valid and not any(outcome.lost for outcome in outcomes) else Exit.INVALID
+
+
+def of_ourselves(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
+    """What voids steps and lies with us, not with the target: who was too slow, or was lost."""
+    from logreplay.replay.health import Severity, Verdict
+
+    for outcome in outcomes:
+        if outcome.health.verdict is Verdict.GENERATOR_BOUND:
+            for finding in outcome.health.findings:
+                if finding.severity is Severity.VOID:
+                    yield replace(finding, text=f"at {outcome.offered:g}/s: {finding.text}")
 
 
 def _levels(rates: str | None, vusers: Sequence[int] | None) -> Sequence[float]:
@@ -162,7 +179,7 @@ def _users(think: float) -> "At":
     return lambda count, seconds: Users(int(count), think, seconds)
 
 
-def _judge_users(folder: Path, users: Sequence[int], duration: float, think: float) -> dict[str, Any]:
+def _judge_users(folder: Path, users: Mapping[int, int], duration: float, think: float) -> dict[str, Any]:
     """Write ``users.csv``, and say what it says."""
     from logreplay.analysis import intake
     from logreplay.analysis.users import judge_users, users_table
@@ -200,7 +217,7 @@ def sweep_into(
     steps = [step for step in course.steps() if step.index not in made]
     make = partial(_make, manifest, requests, target, course, sending, rule, at=at, closed=closed, quiet=quiet)
     outcomes, findings = make(steps)
-    if refine and not any(outcome.stopped for outcome in outcomes):
+    if refine and not any(outcome.stopped or outcome.lost for outcome in outcomes):
         finer = [step for step in _finer(manifest, course, quiet=quiet) if step.index not in made]
         more, _ = make(finer)
         outcomes = (*outcomes, *more)
@@ -221,7 +238,6 @@ def _make(
     quiet: bool,
 ) -> "tuple[Sequence[Outcome], list[Finding]]":
     """Make some steps of a sweep."""
-    from logreplay.replay.engine import Engine
     from logreplay.replay.schedule import Constant
     from logreplay.replay.step_log import JUDGED, StepLog
     from logreplay.replay.sweep import Done, overloaded
@@ -243,7 +259,7 @@ def _make(
             watcher.end(outcome)
 
         async with (
-            Engine(sender, results, limits=sending.limits, closed=closed) as engine,
+            replayer(sending, sender, results, rate=rate, closed=closed) as engine,
             stopped_by(stop, engine),
         ):
             outcomes = await run_steps(

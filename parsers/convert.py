@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -75,6 +76,7 @@ def convert(
     output: str | Path,
     options: ConvertOptions | None = None,
     progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> ConvertReport:
     """Convert access logs to one normalized CSV in order of start.
 
@@ -86,6 +88,7 @@ def convert(
         output: the file to make; ``-`` is standard output.
         options: how.
         progress: told about once a block.
+        executor: parses the blocks, in other processes or machines; None: threads of this process.
 
     Returns:
         The account of every line.
@@ -102,7 +105,7 @@ def convert(
         job = _Job(sources, target, options)
         stack.callback(job.tidy_up)
         try:
-            return job.run(progress)
+            return job.run(progress, executor)
         except OSError as error:
             where = error.filename or target or "standard output"
             if error.errno == errno.ENOSPC:
@@ -174,7 +177,7 @@ class _Job:
         self._bounds: tuple[int, int] | None = None
         self.report = ConvertReport(output=str(target or "-"))
 
-    def run(self, progress: Progress | None) -> ConvertReport:
+    def run(self, progress: Progress | None, executor: Executor | None) -> ConvertReport:
         options, report = self._options, self.report
         reading = find_reading(self._sources, options)
         report.format, report.share = reading.name, reading.share
@@ -184,7 +187,9 @@ class _Job:
         columns = output_columns(reading.formats)
         self._logged = tuple(name for name in columns if name not in ("date", "time", "thinktime"))
         self._sorter = Sorter(self._sorted, (",".join(columns) + "\n").encode(), lambda rows: _encode(rows, columns))
-        intake = Intake(self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress)
+        intake = Intake(
+            self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress, executor
+        )
         for rows in intake.rows():
             wanted = rows if keep is None else rows.filter(keep)
             report.filtered += rows.height - wanted.height

@@ -6,8 +6,9 @@ is opened for good only when its time has come, so any number of rotated files n
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -70,6 +71,7 @@ class Intake:
         keep: told about lines that became no row.
         limit: on rejected lines.
         progress: told after each block.
+        executor: parses the blocks; None: threads of this process.
         fine: finest resolution of the stamps seen, seconds.
         naive: stamps that carried no zone.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
@@ -82,6 +84,7 @@ class Intake:
     keep: Keep
     limit: Limit = field(default_factory=Limit)
     progress: Progress | None = None
+    executor: Executor | None = None
     fine: float = 1.0
     naive: int = 0
     backwards: int = 0
@@ -93,7 +96,8 @@ class Intake:
             TooManyRejects: more lines were rejected than `limit` allows.
         """
         total = sum(source.size for source in self.sources)
-        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
+            pool = self.executor or threads
             try:
                 waiting = deque(
                     sorted((_Stream(source, self, pool) for source in self.sources), key=lambda s: s.behind)
@@ -113,7 +117,7 @@ class Intake:
                         read = sum(source.read for source in self.sources)
                         self.progress(read, total, self.report.lines)
             finally:
-                pool.shutdown(cancel_futures=True)
+                threads.shutdown(cancel_futures=True)
         self._check(final=True)
 
     def account(self, source: Source, block: Block, parsed: Parsed) -> None:
@@ -159,10 +163,19 @@ class Intake:
             self.fine = 1e-6 if (fine % 1000 != 0).any() else min(self.fine, 1e-3)
 
 
+_AHEAD: Final = 64
+"""Blocks given to an executor before the first one is back."""
+
+
+def _parse(reading: Reading, block: Block, formats: Sequence[Format], zone: str) -> Parsed:
+    """Parse a block, wherever that is done."""
+    return reading.parse(block.lines(), formats, zone)
+
+
 class _Stream:
     """One log being read: blocks are parsed ahead on all cores, and come back in order."""
 
-    def __init__(self, source: Source, intake: Intake, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, source: Source, intake: Intake, pool: Executor) -> None:
         self._source, self._intake, self._pool = source, intake, pool
         self._pieces = intake.reading.pieces(source.blocks())
         self._ahead: deque[tuple[Block, Future[Parsed]]] = deque()
@@ -185,8 +198,11 @@ class _Stream:
 
     def advance(self) -> pl.DataFrame | None:
         """Read on; None when the log is at its end."""
-        while len(self._ahead) <= pl.thread_pool_size() and (piece := next(self._pieces, None)):
-            self._ahead.append((piece[0], self._pool.submit(self._parse, *piece)))
+        ahead = _AHEAD if self._intake.executor else pl.thread_pool_size()
+        while len(self._ahead) <= ahead and (piece := next(self._pieces, None)):
+            block, formats = piece
+            intake = self._intake
+            self._ahead.append((block, self._pool.submit(_parse, intake.reading, block, formats, intake.zone)))
         if self._ahead:
             block, future = self._ahead.popleft()
             parsed = future.result()
@@ -199,9 +215,6 @@ class _Stream:
             self._open = False
             return self._spreader.close()
         return None
-
-    def _parse(self, block: Block, formats: Sequence[Format]) -> Parsed:
-        return self._intake.reading.parse(block.lines(), formats, self._intake.zone)
 
     def _observe(self, rows: pl.DataFrame) -> None:
         stamps = rows["us"].to_numpy()

@@ -14,21 +14,22 @@ import asyncio
 import gc
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from logreplay.replay.closed import ClosedPump, Users
+from logreplay.replay.dealing import Share
 from logreplay.replay.health import Evidence, Health, judge
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
 from logreplay.replay.reader import Reader
 from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
-from logreplay.replay.sender import Exchange, Sender, Trace
+from logreplay.replay.sender import Exchange, Sender, SenderCounts, Trace
 from logreplay.replay.tally import Recent, Tally
 from logreplay.replay.threads import quick_switching
 from logreplay.replay.ticker import Clock, monotonic
@@ -56,6 +57,19 @@ class Limits:
             raise ValueError(f"max_in_flight must be at least 1, got {self.max_in_flight!r}")
         if self.drop_after is not None and self.drop_after < 0:
             raise ValueError(f"drop_after must not be below 0 s, got {self.drop_after!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """When a plan begins, where somebody else says so.
+
+    Attributes:
+        at: nanoseconds of the clock.
+        wall: the same instant, nanoseconds since 1970.
+    """
+
+    at: int
+    wall: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +106,9 @@ class Outcome:
     Attributes:
         step: its index.
         offered: requests/s asked for.
-        first_seq: of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``.
+        first_seq: of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``, but for gaps where
+            shards were stopped at different requests.
+        next_seq: of the next plan's first request.
         scheduled, sent, dropped, ok, http_error, net_error, unexpected_rc, new_errors, bytes: counts;
             ``scheduled = sent + dropped`` and ``sent = ok + http_error + net_error``.
         errors: requests by error word; status: responses by status.
@@ -104,11 +120,13 @@ class Outcome:
         health: whether it is a measurement; evidence: what that rests on.
         stopped: why it ended before its plan did; empty if it did not.
         left_out: rows of the log that were not sent, by reason.
+        lost: shards that were lost in it, by name.
     """
 
     step: int
     offered: float
     first_seq: int
+    next_seq: int
     scheduled: int
     sent: int
     dropped: int
@@ -129,6 +147,20 @@ class Outcome:
     backlog: int = 0
     stopped: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
+
+
+class Replayer(Protocol):
+    """Runs plans into one result log: `Engine` in this process, `logreplay.replay.shards.Shards` in several."""
+
+    async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
+        """Run one plan to its end, and wait until nothing of it is in flight."""
+
+    def stop(self, why: str = "stopped") -> None:
+        """Send nothing more, and end what is in flight as ``cancelled``."""
+
+    def cut(self) -> None:
+        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
 
 
 class Engine:
@@ -187,6 +219,11 @@ class Engine:
         self._results.close()
 
     @property
+    def counts(self) -> SenderCounts:
+        """What the sender did, besides the exchanges."""
+        return self._sender.counts
+
+    @property
     def in_flight(self) -> int:
         """Requests under way now."""
         return (self._pump.seq if self._pump else self._seq) - self._recorder.recorded
@@ -206,17 +243,25 @@ class Engine:
             self._pump.stopped = True
             self._pump.wake()
 
-    async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
+    async def run(
+        self,
+        plan: Plan | Share,
+        on_progress: Callable[[Progress], None] | None = None,
+        *,
+        agree: Callable[[], Awaitable[Start]] | None = None,
+    ) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
         Args:
             plan: what to send and when; its time begins when its first requests are read, on a whole second of the run.
             on_progress: called about once a second.
+            agree: asked when the first requests are ready; says when the plan's time begins instead.
 
         Raises:
             LogreplayError: the log cannot be read, or the results cannot be written; what was recorded is on disk.
         """
         reader = Reader(plan, self._sender, threaded=self._threaded)
+        begin = await self._agreed(reader, agree) if agree else self._begin
         users = plan.schedule if isinstance(plan.schedule, Users) else None
         if users and not self._tell:
             raise ValueError("an engine that runs users must be made with closed=True")
@@ -225,7 +270,7 @@ class Engine:
             self._sender,
             self._recorder,
             self._clock,
-            begin=self._begin,
+            begin=begin,
             first=self._seq,
             step=plan.step,
             offered=plan.schedule.rate,
@@ -257,10 +302,33 @@ class Engine:
 
         So each second of the run belongs to one plan only.
         """
-        if not self._begun:
-            self._begun, self._origin, self._wall = True, ready, time.time_ns()
-            self._recorder.begin(self._origin, self._wall)
+        self._begin_run(Start(ready, time.time_ns()))
         return ready + (self._origin - ready) % _SECOND
+
+    def _begin_run(self, start: Start) -> None:
+        if not self._begun:
+            self._begun, self._origin, self._wall = True, start.at, start.wall
+            self._recorder.begin(self._origin, self._wall)
+
+    async def _agreed(self, reader: Reader, agree: Callable[[], Awaitable[Start]]) -> Callable[[int], int]:
+        """When the plan begins, as agreed with others once its first requests are ready."""
+        try:
+            await self._off_loop(reader.wait)
+            start = await agree()
+        except BaseException:
+            await self._off_loop(reader.close)
+            raise
+        self._begin_run(start)
+        return lambda ready: start.at
+
+    @property
+    def tally(self) -> Tally:
+        """The counts of the plan that runs now. Belongs to the thread that writes: look at it in a call of `sync`."""
+        return self._recorder.tally
+
+    def sync(self, call: Callable[[], object]) -> None:
+        """Call, from the thread that writes, when all that has ended by now is counted and written."""
+        self._recorder.sync(call)
 
     async def _drain(self, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule is over, if not cut; or end all that is, if stopped."""
@@ -315,7 +383,9 @@ class Engine:
         tally, self._recorder.tally = self._recorder.tally, Tally()
         return tally
 
-    def _outcome(self, plan: Plan, tally: Tally, vitals: Vitals, first: int, taken_up: int, backlog: int) -> Outcome:
+    def _outcome(
+        self, plan: Plan | Share, tally: Tally, vitals: Vitals, first: int, taken_up: int, backlog: int
+    ) -> Outcome:
         pump = self._pump
         assert pump
         scheduled = pump.seq - first
@@ -347,6 +417,7 @@ class Engine:
             step=plan.step,
             offered=plan.schedule.rate,
             first_seq=first,
+            next_seq=pump.seq,
             scheduled=scheduled,
             sent=tally.sent,
             dropped=tally.dropped,

@@ -18,6 +18,20 @@ class Histogram:
         index = (np.log2(np.maximum(ns, 0) / 1000 + 1) * _PER_OCTAVE).astype(np.int64)
         self._counts += np.bincount(np.minimum(index, len(self._counts) - 1), minlength=len(self._counts))
 
+    def __add__(self, other: "Histogram") -> "Histogram":
+        """Both together; quantiles of the sum are those of all durations, as no average of quantiles is."""
+        return self._with(self._counts + other._counts)
+
+    def __sub__(self, earlier: "Histogram") -> "Histogram":
+        """What was counted since this was as another is."""
+        return self._with(self._counts - earlier._counts)
+
+    @staticmethod
+    def _with(counts: NDArray[np.int64]) -> "Histogram":
+        histogram = Histogram()
+        histogram._counts = counts
+        return histogram
+
     def quantile(self, share: float) -> float | None:
         """The duration, in seconds, that this share of all does not exceed; None if there are none."""
         total = int(self._counts.sum())

@@ -41,6 +41,7 @@ class Demand:
         timeout: seconds.
         max_in_flight: None: no limit.
         keep_alive: whether connections are used again.
+        processes: that share in it on this machine; each has its own descriptors.
     """
 
     rate: float
@@ -48,12 +49,13 @@ class Demand:
     timeout: float
     max_in_flight: int | None = None
     keep_alive: bool = True
+    processes: int = 1
 
     @property
     def connections(self) -> int:
-        """Connections that may be open at once, if the target should answer nothing."""
+        """Connections that a process may have open at once, if the target should answer nothing."""
         most = self.rate * self.timeout
-        return int(most if self.max_in_flight is None else min(most, self.max_in_flight)) + 1
+        return int((most if self.max_in_flight is None else min(most, self.max_in_flight)) / self.processes) + 1
 
 
 def machine(demand: Demand, output: Path, ceiling: float | None = None) -> list[Finding]:

@@ -45,9 +45,15 @@ class Reader:
         self._closed = False
         self._room = threading.Semaphore(_AHEAD)
         self._queue: queue.SimpleQueue[Ready | Ended] = queue.SimpleQueue()
+        self._begun = threading.Event()
         self._thread = threading.Thread(target=self._work, name="reader", daemon=True) if threaded else None
         if self._thread:
             self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until there is something to take. Blocks; call it off the loop."""
+        if self._thread:
+            self._begun.wait()
 
     def poll(self) -> Ready | Ended | None:
         """The next chunk; None if it is not ready yet."""
@@ -87,6 +93,7 @@ class Reader:
                 return
             item = self._next()
             self._queue.put(item)
+            self._begun.set()
             if isinstance(item, Ended):
                 return
 

@@ -142,7 +142,7 @@ class Recorder:
         self.tally.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
         if self.failure is None:
             try:
-                self._results.write(_result_rows(records, rows, due, self._origin, self._wall))
+                self._results.write(result_rows(records, rows, due, self._origin, self._wall))
             except LogreplayError as error:
                 self.failure = error
 
@@ -180,10 +180,21 @@ def _new_buffer() -> bytearray:
     return bytearray(_BUFFER_RECORDS * 64)
 
 
-def _result_rows(
+def result_rows(
     records: NDArray[np.void], rows: pl.DataFrame, due: NDArray[np.int64], origin: int, wall: int
 ) -> pl.DataFrame:
-    """Rows with `RESULT_COLUMNS`."""
+    """Rows of the result log.
+
+    Args:
+        records: ``(n,)`` of `RECORD`.
+        rows: ``(n,)`` of the plan, as in `logreplay.replay.plan.Chunk`, with ``step`` and ``offered``.
+        due: ``(n,)`` when each was due, nanoseconds of the clock.
+        origin: the start of the run, nanoseconds of the clock.
+        wall: the same instant, nanoseconds since 1970.
+
+    Returns:
+        ``(n,)`` rows with `RESULT_COLUMNS`.
+    """
     dropped = records["error"] == DROPPED
     began = np.where(dropped, due, records["start"])
     start = pl.Series("start", (began - origin + wall) // 1000).cast(pl.Datetime("us"))

@@ -74,7 +74,7 @@ class ResultLog:
 
     Each block of rows is one write, and in the compressed forms a gzip member or zstd frame of its own, so that what
     is on disk can be read whatever ends the process. A Parquet file cannot be read without its end: its rows are
-    kept in ``NAME.running.csv.zst`` until it is closed.
+    kept in ``NAME.running.csv.zst`` until it is closed. A log in which nothing was written is removed.
     """
 
     def __init__(self, path: Path, *, force: bool = False, keep: int = 0) -> None:
@@ -102,11 +102,13 @@ class ResultLog:
                 self._file.seek(keep)
         except OSError as error:
             raise LogreplayError(f"{path}: cannot be written: {_why(error)}") from None
+        self._empty = not keep
         if not keep:
             self._append((",".join(RESULT_COLUMNS) + "\n").encode())
 
     def write(self, rows: pl.DataFrame) -> None:
         self._append(to_csv(rows, header=False))
+        self._empty = False
 
     def sync(self) -> int:
         """Return how many bytes are written, once they are on disk for good."""
@@ -135,7 +137,9 @@ class ResultLog:
         if self._file.closed:
             return
         self._file.close()
-        if self._parquet:
+        if self._empty:
+            self._growing.unlink()
+        elif self._parquet:
             try:
                 scan(self._growing).sink_parquet(self.path)
             except (OSError, pl.exceptions.PolarsError) as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from logreplay.replay.engine import Engine, Outcome, Progress
+from logreplay.replay.engine import Outcome, Progress, Replayer
 from logreplay.replay.plan import Plan, Stream
 from logreplay.replay.schedule import Constant, Schedule
 from logreplay.replay.step_log import StepLog
@@ -106,7 +106,7 @@ def overloaded(outcome: Outcome) -> bool:
 
 
 async def sweep(
-    engine: Engine,
+    engine: Replayer,
     results: StepLog,
     requests: Stream,
     course: Course,
@@ -118,7 +118,7 @@ async def sweep(
     on_progress: Callable[[Progress], None] | None = None,
     on_end: Callable[[Step, Outcome], None] | None = None,
 ) -> tuple[Outcome, ...]:
-    """Make the steps in order; leave out those that have nothing more to tell.
+    """Make the steps in order, until a shard is lost; leave out those that have nothing more to tell.
 
     Args:
         engine: an open one, that writes into ``results``.
@@ -156,7 +156,7 @@ async def sweep(
         outcome = await engine.run(Plan(requests, schedule, step=step.index), on_progress)
         results.next_seq += outcome.scheduled
         outcomes.append(outcome)
-        if outcome.stopped:
+        if outcome.stopped or outcome.lost:
             break
         made.append(Done(step, overloaded(outcome)))
         if on_end:

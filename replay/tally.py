@@ -1,7 +1,7 @@
 """Counts of a run, and figures of its last seconds: what can be known at any time without reading the log."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 import numpy as np
@@ -88,6 +88,14 @@ class Tally:
         self.response.add(response)
         if len(response):
             self.recent = _recent(response[-_RECENT:], lag[sent][-_RECENT:])
+
+    def __add__(self, other: "Tally") -> "Tally":
+        """Both together; the recent figures are not."""
+        return Tally(
+            **{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[:-3]},
+            lag=self.lag + other.lag,
+            response=self.response + other.response,
+        )
 
 
 def _counts(values: NDArray[np.int64]) -> tuple[list[int], list[int]]:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from logreplay.replay.sender import Exchange
+from logreplay.replay.engine import Outcome
+from logreplay.replay.sender import Exchange, SenderCounts
 
 
 def unexpected(status: int, expected: int) -> bool:
@@ -75,6 +76,27 @@ def describe(exchange: Exchange) -> str:
     )
     lines.append(f"= request {exchange.seq}: {exchange.size} bytes, {times}")
     return "\n".join(lines) + "\n"
+
+
+def describe_course(outcome: Outcome) -> str:
+    """What our own process did in a run, as text."""
+    evidence, vitals = outcome.evidence, outcome.evidence.vitals
+    return (
+        f"{evidence.scheduled} requests taken up in {evidence.seconds:.3f} s, {outcome.backlog} in flight then, "
+        f"{evidence.limited} times the limit of these was met\n"
+        f"the loop used {vitals.loop_share:.0%} of a processor, all threads {vitals.process:.2f} s; it waited "
+        f"{vitals.waited:.2f} s for one; its longest pause was {vitals.longest_pause * 1000:.1f} ms\n"
+        f"lag p50 {evidence.lag_p50 * 1e6:.0f} µs, p95 {evidence.lag_p95 * 1e6:.0f} µs, "
+        f"p99 {evidence.lag_p99 * 1e6:.0f} µs"
+    )
+
+
+def describe_counts(counts: SenderCounts) -> str:
+    """What a sender did, as text; the first cause of each error in full, control bytes shown as escapes."""
+    first = f"connections: {counts.connections} opened, {counts.reused} times reused, {counts.retried} retries"
+    causes = [f"first {word}: {printable(text.encode())}" for word, text in counts.details.items()]
+    local = [f"{name}: {count} connections could not be opened here" for name, count in counts.local.items()]
+    return "\n".join([first, *causes, *local])
 
 
 def printable(data: bytes) -> str:

@@ -32,8 +32,8 @@ MAX_HEAD: Final = 1 << 20
 """Bytes of a response's head; more is a protocol error."""
 
 _OK: Final = 0
-_TIMEOUT: Final = ERROR_CODES["timeout"]
 _H: Final = ord("H")
+_INTERIM: Final = re.compile(rb"(?:HTTP/1\.\d 1\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+")
 
 
 class WireSender:
@@ -56,7 +56,7 @@ class WireSender:
         self.busy: dict[int, Connection] = {}
         self._tls = tls
         self._addresses = cycle(endpoint.addresses or ("",))
-        self._opening: set[asyncio.Task[None]] = set()
+        self._opening: dict[Connection, asyncio.Task[None]] = {}
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[bytes]:
         return render(frame, default_headers(self.endpoint.target.authority, keep_alive=self.keep_alive))
@@ -83,9 +83,7 @@ class WireSender:
         """Start an exchange on a new connection."""
         connection = self.busy[seq] = self._connection(self, seq, request, start)
         self.counts.connections += 1
-        task = self._loop.create_task(self._open(connection))
-        self._opening.add(task)
-        task.add_done_callback(self._opening.discard)
+        self._opening[connection] = self._loop.create_task(self._open(connection))
 
     async def _open(self, connection: "Connection") -> None:
         try:
@@ -94,6 +92,8 @@ class WireSender:
             if local := local_fault(error):
                 self.counts.local[local] += 1
             connection.fail(connect_fault(error), f"{type(error).__name__}: {error}")
+        finally:
+            del self._opening[connection]
 
     def _dialled(self, connection: "Connection") -> Coroutine[Any, Any, Any]:
         target = self.endpoint.target
@@ -116,20 +116,26 @@ class WireSender:
                 break
             expired.append(connection)
         for connection in expired:
-            connection.fail("timeout")
+            self._give_up(connection, "timeout")
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 
     def cancel(self) -> None:
         for connection in list(self.busy.values()):
-            connection.fail("cancelled")
+            self._give_up(connection, "cancelled")
+
+    def _give_up(self, connection: "Connection", word: str) -> None:
+        connection.fail(word)
+        if task := self._opening.get(connection):
+            task.cancel()
 
     async def close(self) -> None:
         self._sweeper.cancel()
         for connection in list(self.idle):
             connection.drop()
-        for task in self._opening:
+        opening = list(self._opening.values())
+        for task in opening:
             task.cancel()
-        await asyncio.gather(*self._opening, return_exceptions=True)
+        await asyncio.gather(*opening, return_exceptions=True)
         await asyncio.sleep(0)  # lets the transports close
 
     def note(self, word: str, detail: str) -> None:
@@ -227,6 +233,7 @@ class Connection(asyncio.Protocol):
             return
         except httptools.HttpParserError as error:
             if not self._complete:
+                self._head += data
                 self.fail("protocol", str(error))
                 return
             self._begun = 2  # the answer was whole, what follows is not ours
@@ -238,6 +245,8 @@ class Connection(asyncio.Protocol):
     def _collect_head(self, data: bytes) -> None:
         """Keep the head of an answer that comes in pieces: its end may have to be judged without the parser."""
         self._head += data
+        if self._head.startswith(b"HTTP/1.1 1"):
+            self._head = _INTERIM.sub(b"", self._head, count=1)
         if b"\r\n\r\n" in self._head[-len(data) - 3 :]:
             self._in_body = True
         elif len(self._head) > MAX_HEAD:

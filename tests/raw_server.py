@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 import struct
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -116,6 +117,9 @@ ANSWERS: dict[str, Answer] = {
     "/interim": _sends(
         b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n" + whole(), keep=True
     ),
+    "/interim-only": _sends(HINTS),
+    "/interim-and-half": _sends(HINTS + b"HTTP/1.1 200 OK\r\nX-A"),
+    "/interim-until-close": _sends(HINTS + b"HTTP/1.1 200 OK\r\n\r\nabc", b"def"),
     "/byte-by-byte": _byte_by_byte,
     "/redirect": _sends(whole(b"", "302 Found", "Location: http://127.0.0.1:1/elsewhere"), keep=True),
     "/cookie": _sends(whole(b"hello", "200 OK", "Set-Cookie: a=b"), keep=True),
@@ -153,10 +157,14 @@ class RawServer:
         self.counts: Counter[str] = Counter()
         self.connections = 0
         self.url = ""
+        self.asked: list[str] = []
+        """For each connection the address that was asked."""
         self.tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        name = writer.get_extra_info("sockname")
+        self.asked.append(name[0] if isinstance(name, tuple) else "")
         task = asyncio.current_task()
         assert task
         self.tasks.add(task)
@@ -178,12 +186,19 @@ class RawServer:
 
 
 @asynccontextmanager
-async def raw_server(host: str = "127.0.0.1") -> AsyncIterator[RawServer]:
-    """Serve on a free port while the block runs."""
+async def raw_server(
+    host: str = "127.0.0.1", *, tls: ssl.SSLContext | None = None, socket_path: str = ""
+) -> AsyncIterator[RawServer]:
+    """Serve on a free port, or a unix socket, while the block runs."""
     handler = RawServer()
-    server = await asyncio.start_server(handler, host, 0, limit=1 << 20)
-    port = server.sockets[0].getsockname()[1]
-    handler.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    if socket_path:
+        server: asyncio.Server = await asyncio.start_unix_server(handler, socket_path, limit=1 << 20)
+        handler.url = f"unix:{socket_path}"
+    else:
+        server = await asyncio.start_server(handler, host, 0, limit=1 << 20, ssl=tls)
+        port = server.sockets[0].getsockname()[1]
+        scheme = "https" if tls else "http"
+        handler.url = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
     try:
         yield handler
     finally:

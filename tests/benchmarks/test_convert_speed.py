@@ -80,7 +80,8 @@ def peak_mb(log: Path) -> float:
     command = [sys.executable, "-m", "logreplay.cli.main", "convert", str(log), "-q", "--force"]
     process = subprocess.Popen([*command, "-o", str(log.with_suffix(".csv"))])
     _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
     return usage.ru_maxrss / 1024
 
 

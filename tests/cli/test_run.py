@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -57,12 +58,17 @@ def logreplay(*arguments: object) -> int:
     return run([str(argument) for argument in arguments])
 
 
+def assert_ran(*arguments: object) -> None:
+    """Done; that a busy machine was late is no concern of these tests."""
+    assert logreplay("run", *arguments) in (0, 3)
+
+
 def rows_of(path: Path) -> pl.DataFrame:
     return scan(path).collect()
 
 
 def test_a_run_writes_a_row_for_each_request(log: Path, server: RawServer, tmp_path: Path) -> None:
-    assert logreplay("run", log, server.url, "--tps", 200, "-o", tmp_path / "r.csv") == 0
+    assert_ran(log, server.url, "--tps", 200, "-o", tmp_path / "r.csv")
     rows = rows_of(tmp_path / "r.csv")
     assert rows.columns == list(RESULT_COLUMNS)
     assert sorted(rows["row"]) == list(range(50))
@@ -71,13 +77,13 @@ def test_a_run_writes_a_row_for_each_request(log: Path, server: RawServer, tmp_p
 
 
 def test_a_result_log_is_replayable(log: Path, server: RawServer, tmp_path: Path) -> None:
-    assert logreplay("run", log, server.url, "--tps", 500, "-o", tmp_path / "a.csv", "-q") == 0
-    assert logreplay("run", tmp_path / "a.csv", server.url, "--tps", 500, "-o", tmp_path / "b.csv", "-q") == 0
+    assert_ran(log, server.url, "--tps", 500, "-o", tmp_path / "a.csv", "-q")
+    assert_ran(tmp_path / "a.csv", server.url, "--tps", 500, "-o", tmp_path / "b.csv", "-q")
     assert rows_of(tmp_path / "b.csv").height == 50
 
 
 def test_a_log_shorter_than_the_run_is_looped(log: Path, server: RawServer, tmp_path: Path) -> None:
-    assert logreplay("run", log, server.url, "--tps", 240, "--for", "500ms", "-o", tmp_path / "r.csv") == 0
+    assert_ran(log, server.url, "--tps", 240, "--for", "500ms", "-o", tmp_path / "r.csv")
     rows = rows_of(tmp_path / "r.csv").sort("seq")
     assert rows["row"].to_list() == [seq % 50 for seq in range(120)]
 
@@ -85,7 +91,7 @@ def test_a_log_shorter_than_the_run_is_looped(log: Path, server: RawServer, tmp_
 def test_json_on_stdout_is_the_summary(
     log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert logreplay("run", log, server.url, "--tps", 500, "-o", tmp_path / "r.csv", "--json") == 0
+    assert_ran(log, server.url, "--tps", 500, "-o", tmp_path / "r.csv", "--json")
     summary = json.loads(capsys.readouterr().out)
     assert summary == json.loads((tmp_path / "r.summary.json").read_text())
     assert summary["requests"]["scheduled"] == summary["requests"]["ok"] == 50
@@ -93,7 +99,7 @@ def test_json_on_stdout_is_the_summary(
 
 
 def test_quiet_is_silent(log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert logreplay("run", log, server.url, "--tps", 500, "-o", tmp_path / "r.csv", "-q") == 0
+    assert_ran(log, server.url, "--tps", 500, "-o", tmp_path / "r.csv", "-q")
     assert capsys.readouterr() == ("", "")
 
 
@@ -107,7 +113,7 @@ def test_an_existing_result_is_kept(
         f"Error: {path}: exists already; choose another name, or overwrite it with --force\n"
     )
     assert path.read_text() == "precious"
-    assert logreplay("run", log, server.url, "--tps", 500, "-o", path, "--force") == 0
+    assert_ran(log, server.url, "--tps", 500, "-o", path, "--force")
 
 
 def test_crash_stops_at_the_first_failure_and_shows_it(
@@ -134,7 +140,7 @@ def test_verbose_shows_each_exchange_with_control_bytes_escaped(
     server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = write_log(tmp_path / "log.csv", ["/escape"])
-    assert logreplay("run", log, server.url, "--tps", 50, "-o", tmp_path / "r.csv", "-v") == 0
+    assert_ran(log, server.url, "--tps", 50, "-o", tmp_path / "r.csv", "-v")
     shown = capsys.readouterr().out
     assert "> GET /escape HTTP/1.1\n> Host: 127.0.0.1:" in shown
     assert "< X-Evil: \\xc2\\x9b31mred" in shown
@@ -144,7 +150,7 @@ def test_verbose_shows_each_exchange_with_control_bytes_escaped(
 def test_what_is_not_sent_is_named(server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = write_log(tmp_path / "log.csv", ["/ok", "http://127.0.0.1:1/evil", "*"])
     log.write_text(log.read_text() + "2026-01-01,00:00:00,0,0,0,0,/post,200,POST\n")
-    assert logreplay("run", log, server.url, "--tps", 500, "-o", tmp_path / "r.csv") == 0
+    assert_ran(log, server.url, "--tps", 500, "-o", tmp_path / "r.csv")
     shown = capsys.readouterr().err
     assert "not sent: 2 x url does not begin with /, 1 x method POST" in shown
     assert server.counts["/post"] == 0
@@ -218,7 +224,9 @@ def test_ctrl_c_keeps_what_was_measured(log: Path, server: RawServer, tmp_path: 
     assert said.strip().splitlines()[-1].startswith(f"results: {path}")
 
 
-@pytest.mark.parametrize("form", [".csv", ".csv.gz", ".csv.zst"])
+@pytest.mark.parametrize(
+    "form", [".csv", pytest.param(".csv.gz", marks=pytest.mark.slow), pytest.param(".csv.zst", marks=pytest.mark.slow)]
+)
 def test_a_killed_run_leaves_a_readable_file(server: RawServer, tmp_path: Path, form: str) -> None:
     log, path = write_log(tmp_path / "log.csv", ["/ok"]), tmp_path / f"r{form}"
     command = [sys.executable, "-m", "logreplay.cli.main", "run", str(log), server.url, "--tps", "300", "--for", "60"]
@@ -242,7 +250,7 @@ def test_every_url_of_a_log_arrives_as_it_stands_in_the_csv(server: RawServer, t
     assert logreplay("convert", LAB / name, "-o", tmp_path / "log.csv", "-q") == 0
     methods = ",".join(set(rows_of(tmp_path / "log.csv")["op"]) - {"CONNECT"})
     options = ("--tps", 400, "-o", tmp_path / "r.csv", "-q", "--methods", methods, "--timeout", "5")
-    assert logreplay("run", tmp_path / "log.csv", server.url, *options) == 0
+    assert_ran(tmp_path / "log.csv", server.url, *options)
     rows = rows_of(tmp_path / "r.csv").sort("seq")
     planned = rows_of(tmp_path / "log.csv").filter(
         (pl.col("url").str.starts_with("/") | (pl.col("url") == "*") & (pl.col("op") == "OPTIONS"))
@@ -252,3 +260,23 @@ def test_every_url_of_a_log_arrives_as_it_stands_in_the_csv(server: RawServer, t
     sent = [head.split(b" HTTP/1.1\r\n")[0].decode("ascii") for head in server.heads[1:]]
     assert set(sent) == {f"{op} {url}" for op, url in planned.select("op", "url").iter_rows()}
     assert len(sent) <= planned.height + 1  # /reset, which the server resets, is tried twice
+
+
+def test_debug_says_what_the_replayer_does(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = write_log(tmp_path / "log.csv", ["/ok"] * 9 + ["/garbage"])
+    assert_ran(log, server.url, "--tps", 100, "-o", tmp_path / "r.csv", "-d")
+    shown = capsys.readouterr().err
+    assert "; wire sender, workers 1" in shown
+    assert "10 requests taken up in" in shown
+    assert re.search(r"connections: \d+ opened, \d+ times reused, 0 retries", shown)
+    assert "first protocol: Expected HTTP/" in shown
+
+
+def test_a_run_in_which_nothing_was_due_leaves_nothing_behind(
+    log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert logreplay("run", log, server.url, "--tps", 0.01, "--for", "100ms", "-o", tmp_path / "r.csv") == 1
+    assert "nothing was sent: the schedule holds no request" in capsys.readouterr().err
+    assert not (tmp_path / "r.csv").exists()

@@ -1,6 +1,7 @@
 """Each built-in format carries its specification and lines that it must fit, and is found by these lines."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -59,3 +60,10 @@ def test_samples_are_recognized(format: Format) -> None:
 def test_names_are_unique() -> None:
     names = [format.name for format in FORMATS]
     assert len(names) == len(set(names))
+
+
+def test_the_documentation_names_each_format_and_its_specification() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    for format in FORMATS:
+        assert f"| `{format.name}` | {format.server} |" in text
+        assert format.source in text

@@ -64,7 +64,7 @@ def test_no_request_overtakes_its_client_s_one_before(tmp_path: Path) -> None:
     assert sender.counts.connections == 5
     assert sender.counts.queued > 40
     # the twelfth request of a client began when eleven were served
-    assert rows.select(pl.col("lag").max()).item() > 0.2
+    assert max(rows["lag"].to_list()) > 0.2
     assert [finding.code for finding in outcome.health.findings if finding.code == "by_client"]
     assert outcome.health.valid
 
@@ -73,7 +73,7 @@ def test_clients_do_not_wait_for_each_other(tmp_path: Path) -> None:
     _, outcome, rows, sender = replayed(log_of(tmp_path / "log.csv", 40, 1), rate=2000, service=0.1)
     assert outcome.ok == 40
     assert sender.counts.queued == 0
-    assert rows.select(pl.col("latency").min()).item() > 0.09
+    assert min(rows["latency"].to_list()) > 0.09
 
 
 def test_those_who_wait_are_cancelled_with_the_others(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """Both senders, against a server that answers well and badly: the same rows, the right words, the right counts."""
 
 import asyncio
+import shutil
+import ssl
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,7 @@ import pytest
 import uvloop
 
 from logreplay.replay.aiohttp_sender import AiohttpSender
-from logreplay.replay.endpoint import parse_target, resolve
+from logreplay.replay.endpoint import Endpoint, parse_target, resolve, tls_context
 from logreplay.replay.engine import Limits, Outcome, replay
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
@@ -19,7 +22,7 @@ from logreplay.replay.wire import WireSender
 from raw_server import RawServer, raw_server
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
-TIMEOUT = 0.4
+TIMEOUT = 0.8
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
 
@@ -37,6 +40,9 @@ def send(
     *,
     rate: float = 200,
     host: str = "127.0.0.1",
+    certificate: ssl.SSLContext | None = None,
+    socket_path: str = "",
+    name: str = "",
     methods: Sequence[str] = ("GET", "HEAD"),
     **options: Any,
 ) -> tuple[Outcome, pl.DataFrame, RawServer, Any]:
@@ -44,8 +50,8 @@ def send(
     results = MemoryResults()
 
     async def main() -> tuple[Outcome, RawServer, Any]:
-        async with raw_server(host) as server:
-            endpoint = await resolve(parse_target(server.url))
+        async with raw_server(host, tls=certificate, socket_path=socket_path) as server:
+            endpoint = await resolve(parse_target(server.url.replace(host, name or host)))
             made = sender(endpoint, timeout=TIMEOUT, **options)
             plan = Plan(Requests(log, methods=methods, loop=False), Constant(rate))
             outcome = await replay(plan, made, results, limits=Limits())
@@ -70,6 +76,9 @@ def send(
         ("/http10", 200, 3, None),
         ("/says-close", 200, 3, None),
         ("/interim", 200, 5, None),
+        ("/interim-only", 0, 0, "closed"),
+        ("/interim-and-half", None, 0, "closed"),
+        ("/interim-until-close", 200, 6, None),
         ("/byte-by-byte", 200, 5, None),
         ("/redirect", 302, 0, None),
         ("/cookie", 200, 5, None),
@@ -87,6 +96,7 @@ def send(
         ("/negative", None, 0, "protocol"),
         ("/huge", None, 0, "protocol"),
         ("/upgrade", None, 0, "protocol"),
+        ("/bad-chunk", None, 0, "protocol"),
         ("/http09", 0, 0, "protocol"),
     ],
 )
@@ -102,6 +112,38 @@ def test_each_way_of_answering_has_its_word(
         assert rows["rc"].to_list() == [rc, 200, rc, 200]
     assert server.counts["/ok"] == 2 + 2 * (url == "/ok")
     assert outcome.sent == outcome.ok + outcome.http_error + outcome.net_error == 4
+
+
+@pytest.mark.parametrize("url", ["/endless-head", "/two-lengths", "/both-lengths"])
+def test_the_wire_sender_is_strict(tmp_path: Path, url: str) -> None:
+    _, rows, _, _ = send(WireSender, write_log(tmp_path, [url, "/ok"]), rate=20)
+    assert rows["error"].to_list() == ["protocol", None]
+    assert rows["rc"].to_list() == [200, 200]
+
+
+def test_a_connection_that_never_comes_about_is_given_up_with_its_exchange(tmp_path: Path) -> None:
+    """A server that takes connections and does not speak TLS: nothing of it is left after the time-out."""
+    log = write_log(tmp_path, ["/ok"] * 5)
+
+    async def main() -> tuple[Outcome, int]:
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.close()
+
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        made = WireSender(
+            Endpoint(parse_target(f"https://127.0.0.1:{port}"), ("127.0.0.1",)),
+            timeout=TIMEOUT,
+            tls=tls_context(verify=False),
+        )
+        outcome = await replay(Plan(Requests(log, loop=False), Constant(100)), made, MemoryResults())
+        server.close()
+        return outcome, len(made.busy) + len(made.idle)
+
+    outcome, left = uvloop.run(main())
+    assert outcome.errors == {"connect_timeout": 5}
+    assert left == 0
 
 
 @SENDERS
@@ -187,3 +229,88 @@ def test_urls_arrive_byte_for_byte(tmp_path: Path, sender: type[WireSender]) -> 
     urls = ["/a%2Fb", "//x//y", "/a/../b/./c", "/a;b=c", "/%zz", "/?", "/a?b?c", "/%3A:%c3%A4", "/a#b", "/a|b^{c}"]
     _, _, server, _ = send(sender, write_log(tmp_path, urls), rate=100)
     assert sorted(head.split(b" ")[1].decode() for head in server.heads) == sorted(urls)
+
+
+@SENDERS
+def test_a_unix_socket_is_as_good(tmp_path: Path, sender: type[WireSender]) -> None:
+    log = write_log(tmp_path, ["/ok", "/short", "/ok"])
+    outcome, rows, server, _ = send(sender, log, socket_path=str(tmp_path / "socket"))
+    assert rows["error"].to_list() == [None, "short_body", None]
+    assert outcome.ok == 2
+    assert b"\r\nHost: localhost\r\n" in server.heads[0]
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, Path]:
+    """A certificate for localhost that no one else trusts: the server's context, and the file to trust."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("tls")
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run([*command, *names, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return context, cert
+
+
+@SENDERS
+@pytest.mark.parametrize(
+    ("trusting", "name", "error"),
+    [(True, "localhost", None), (True, "127.0.0.1", "tls"), (False, "localhost", "tls")],
+)
+def test_certificates_are_verified(
+    tmp_path: Path,
+    sender: type[WireSender],
+    certificate: tuple[ssl.SSLContext, Path],
+    trusting: bool,
+    name: str,
+    error: str | None,
+) -> None:
+    context, cert = certificate
+    tls = tls_context(cacert=cert) if trusting else tls_context()
+    log = write_log(tmp_path, ["/ok", "/chunked", "/until-close", "/ok"])
+    outcome, rows, server, _ = send(sender, log, rate=50, certificate=context, name=name, tls=tls)
+    assert rows["error"].to_list() == [error] * 4
+    assert outcome.ok == (0 if error else 4)
+    assert len(server.heads) == (0 if error else 4)
+
+
+@SENDERS
+def test_insecure_does_not_look_at_the_certificate(
+    tmp_path: Path, sender: type[WireSender], certificate: tuple[ssl.SSLContext, Path]
+) -> None:
+    log = write_log(tmp_path, ["/ok"] * 4)
+    outcome, rows, server, _ = send(sender, log, rate=50, certificate=certificate[0], tls=tls_context(verify=False))
+    assert outcome.ok == 4
+    assert server.connections == 1
+    assert (rows["connect"] > 0).to_list() == [True, False, False, False]
+
+
+@SENDERS
+def test_tls_to_a_plain_server_is_a_tls_error(tmp_path: Path, sender: type[WireSender]) -> None:
+    async def main() -> Outcome:
+        async with raw_server() as server:
+            endpoint = await resolve(parse_target(server.url.replace("http:", "https:")))
+            made = sender(endpoint, timeout=TIMEOUT, tls=tls_context(verify=False))
+            plan = Plan(Requests(write_log(tmp_path, ["/ok"]), loop=False), Constant(10))
+            return await replay(plan, made, MemoryResults())
+
+    assert set(uvloop.run(main()).errors) <= {"tls", "connect_timeout"}
+
+
+@SENDERS
+def test_all_addresses_are_used_in_turn(tmp_path: Path, sender: type[WireSender]) -> None:
+    """The one server listens on all of 127/8; each new connection goes to the next address."""
+
+    async def main() -> list[str]:
+        async with raw_server("0.0.0.0") as server:
+            port = server.url.rpartition(":")[2]
+            endpoint = Endpoint(parse_target(f"name.test:{port}"), ("127.0.0.1", "127.0.0.2", "127.0.0.3"))
+            made = sender(endpoint, timeout=TIMEOUT, keep_alive=False)
+            plan = Plan(Requests(write_log(tmp_path, ["/ok"] * 6), loop=False), Constant(50))
+            assert (await replay(plan, made, MemoryResults())).ok == 6
+            return server.asked
+
+    assert sorted(uvloop.run(main())) == ["127.0.0.1"] * 2 + ["127.0.0.2"] * 2 + ["127.0.0.3"] * 2

@@ -1,0 +1,78 @@
+"""A result log in stretches that can be read apart: in other processes, or on other machines that see the same file.
+
+Only the plain CSV of a run is cut: at line ends, which its fields do not contain. Should one do so all the same, and
+a cut fall into it, then the quotes of a stretch are odd in number, and the file is read as a whole (`NotApart`).
+"""
+
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA
+
+STRETCH: Final = 32 << 20
+"""Bytes."""
+
+_LONGEST_LINE: Final = 1 << 20
+
+
+class NotApart(Exception):
+    """A stretch cannot be understood without its neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Whole lines of a result log.
+
+    Attributes:
+        path: of the file, absolute.
+        begin, end: bytes of the file, from the first to the one after the last.
+    """
+
+    path: Path
+    begin: int
+    end: int
+
+    def rows(self) -> pl.LazyFrame:
+        """The rows, typed as `logreplay.parsers.record.scan` does.
+
+        Raises:
+            NotApart: it begins or ends in the middle of a field.
+        """
+        with self.path.open("rb") as file:
+            file.seek(self.begin)
+            data = file.read(self.end - self.begin)
+        if data.count(b'"') % 2:
+            raise NotApart
+        frame = pl.read_csv(
+            BytesIO(data),
+            has_header=False,
+            new_columns=list(RESULT_COLUMNS),
+            infer_schema=False,
+            truncate_ragged_lines=True,
+            encoding="utf8-lossy",
+        )
+        return frame.lazy().with_columns(pl.col(name).cast(SCHEMA[name], strict=False) for name in RESULT_COLUMNS)
+
+
+def stretches(path: Path, size: int = STRETCH) -> list[Stretch]:
+    """Cut a result log into stretches of about this many bytes; empty if it is none that can be cut."""
+    if path.suffix != ".csv":
+        return []
+    with path.open("rb") as file:
+        header = file.readline(_LONGEST_LINE)
+        if header.rstrip(b"\r\n").decode("utf-8", "replace") != ",".join(RESULT_COLUMNS):
+            return []
+        ends = [len(header)]
+        total = path.stat().st_size
+        while ends[-1] < total:
+            file.seek(min(ends[-1] + size, total))
+            rest = file.readline(_LONGEST_LINE)
+            if rest and not rest.endswith(b"\n") and file.tell() < total:
+                return []  # lines of such length are none of ours
+            ends.append(file.tell())
+    return [Stretch(path.absolute(), begin, end) for begin, end in pairwise(ends)]

@@ -1,0 +1,96 @@
+"""Who sends: this process, several of this machine, or a cluster."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from logreplay.cli.sending import Sending
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from concurrent.futures import Executor
+
+    from logreplay.replay.engine import Replayer
+    from logreplay.replay.places import Place
+    from logreplay.replay.results import Results
+    from logreplay.replay.sender import Sender
+    from logreplay.replay.watch import Watch
+
+
+cluster_option = click.option(
+    "--cluster", metavar="ADDRESS", help="Share the work with a Dask cluster: tcp://SCHEDULER:8786, or local:N."
+)
+
+
+@contextmanager
+def cluster_executor(address: str | None) -> "Iterator[Executor | None]":
+    """An executor on all workers of a cluster; None where none was asked for.
+
+    Raises:
+        LogreplayError: the cluster cannot be had.
+    """
+    if address is None:
+        yield None
+        return
+    from logreplay.replay.cluster import anywhere, cluster_client
+
+    with cluster_client(address) as client:
+        yield anywhere(client)
+
+
+@asynccontextmanager
+async def replayer(
+    sending: Sending,
+    sender: "Callable[[], Sender]",
+    results: "Results",
+    watch: "Watch | None" = None,
+    *,
+    rate: float,
+    closed: bool = False,
+) -> "AsyncIterator[Replayer]":
+    """What runs plans as the options ask for, until the block ends.
+
+    Args:
+        sending: the options.
+        sender: makes senders.
+        results: takes the rows; closed at the end.
+        watch: looks at the exchanges; is told how to stop.
+        rate: requests/s, the highest of the run.
+        closed: plans are closed loops.
+
+    Raises:
+        LogreplayError: a process or the cluster cannot be had.
+    """
+    processes = sending.processes(rate)
+    if processes == 1 and not sending.cluster:
+        from logreplay.replay.engine import Engine
+
+        trace = watch.see if watch and watch.needed else None
+        async with Engine(sender(), results, limits=sending.limits, trace=trace, closed=closed) as engine:
+            if watch:
+                watch.stop = engine.stop
+            yield engine
+        return
+    from logreplay.replay.shards import Shards
+
+    with closing(results), _places(sending, processes) as places:
+        async with Shards(places, sender, results, limits=sending.limits, watch=watch, closed=closed) as shards:
+            if watch:
+                watch.stop = shards.stop
+            yield shards
+
+
+@contextmanager
+def _places(sending: Sending, count: int) -> "Iterator[Sequence[Place]]":
+    """Where the shards run."""
+    if sending.cluster is None:
+        from logreplay.replay.places import processes
+
+        yield processes(count)
+        return
+    from logreplay.replay.cluster import cluster_client, workers
+
+    with cluster_client(sending.cluster) as client:
+        yield workers(client, sending.workers)

@@ -1,0 +1,76 @@
+"""How far the clock of this machine is from the one that all shards go by, and how surely that is known.
+
+Read here, ask there, read here again: the answer was given somewhere between the two readings. The round trip that
+took least time says most: its middle is off by no more than half of it, however unequal the two ways were.
+
+Source: the clock filter of NTP (RFC 5905, section 10) chooses by the same rule.
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from logreplay.replay.ticker import Clock, monotonic
+
+ROUNDS: Final = 40
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """What to add to the common clock to get this machine's. Nanoseconds.
+
+    Attributes:
+        offset: this clock - the common clock.
+        uncertainty: the offset is wrong by this at most; 0 where both are the same clock.
+    """
+
+    offset: int = 0
+    uncertainty: int = 0
+
+    def here(self, common: int) -> int:
+        """An instant of the common clock, on this one."""
+        return common + self.offset
+
+    def common(self, here: int) -> int:
+        """An instant of this clock, on the common one."""
+        return here - self.offset
+
+
+SAME: Final = ClockOffset()
+
+
+def measure(ask: Clock, clock: Clock = monotonic, rounds: int = ROUNDS) -> ClockOffset:
+    """Measure the offset by round trips.
+
+    Args:
+        ask: reads the common clock, wherever that is; nanoseconds.
+        clock: this one.
+        rounds: how often to ask.
+    """
+    if ask is clock:
+        return SAME
+    best: ClockOffset | None = None
+    for _ in range(rounds):
+        before = clock()
+        there = ask()
+        after = clock()
+        found = ClockOffset((before + after) // 2 - there, (after - before + 1) // 2)
+        if best is None or found.uncertainty < best.uncertainty:
+            best = found
+    assert best
+    return best
+
+
+def settled(measured: ClockOffset, *, same_boot: bool) -> ClockOffset:
+    """The offset to use: none, where both sides are on one running kernel and the measurement does not contradict."""
+    return SAME if same_boot and abs(measured.offset) <= measured.uncertainty else measured
+
+
+def boot_id() -> str:
+    """What names the running kernel, and with it its monotonic clock; unique where there is none."""
+    try:
+        return _BOOT.read_text().strip()
+    except OSError:
+        return f"unknown since {time.time_ns()}"

@@ -1,0 +1,218 @@
+"""Where shards run: the workers of a Dask cluster. Needs the extra ``logreplay[cluster]``.
+
+Theory of operation. Each shard is one task, bound to one worker by an executor of its own. Its line is a pair of Dask
+queues: what goes over it passes the scheduler, the one machine that all can reach; so the scheduler's clock is the
+common one, too. Dask begins a task anew when its worker dies, `retries` or not (`distributed.scheduler.allowed-
+failures`); a replay must never be begun anew, so a shard begins only when its director has welcomed it, which it does
+once (`logreplay.replay.shard.Welcome`).
+"""
+
+import logging
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+from uuid import uuid4
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.clockoffset import ClockOffset, boot_id, measure, settled
+from logreplay.replay.places import Place
+from logreplay.replay.shard import Alive, Line
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_CONNECT_S: Final = 10.0
+_SCHEDULER_GONE: Final = "the scheduler of the cluster does not answer"
+
+
+class QueueLine:
+    """A line made of two queues of a Dask cluster."""
+
+    def __init__(self, client: "Client", name: str, *, directing: bool) -> None:
+        from distributed import Queue
+
+        self._client = client
+        ways = [Queue(f"{name}-{way}", client=client) for way in ("down", "up")]
+        self._out, self._in = ways if directing else reversed(ways)
+        self._sending = threading.Lock()
+
+    def send(self, message: object) -> None:
+        with self._sending, _hung_up():
+            self._out.put(pickle.dumps(message, protocol=5))
+
+    def receive(self, timeout_s: float) -> object | None:
+        with _hung_up():
+            try:
+                return cast(object, pickle.loads(self._in.get(timeout=timeout_s)))
+            except TimeoutError:
+                return None
+
+    def clock_offset(self) -> ClockOffset:
+        with _hung_up():
+            measured = measure(partial(self._client.run_on_scheduler, time.perf_counter_ns))
+            return settled(measured, same_boot=self._boot_of_scheduler() == boot_id())
+
+    def _boot_of_scheduler(self) -> str:
+        # only what any Python has is asked of the scheduler: logreplay need not be there
+        with suppress(OSError):
+            return str(self._client.run_on_scheduler(Path("/proc/sys/kernel/random/boot_id").read_text)).strip()
+        return ""
+
+    def close(self) -> None:
+        """The queues end with the director's word (`DaskPlace.close`)."""
+
+    def wake(self) -> None:
+        """Let our own `receive` return."""
+        with _hung_up():
+            self._in.put(pickle.dumps(Alive()))
+
+    def forget(self) -> None:
+        """Let the scheduler forget the queues."""
+        with suppress(OSError), _hung_up():
+            self._out.close()
+            self._in.close()
+
+
+@contextmanager
+def _hung_up() -> Iterator[None]:
+    """A client that was closed, or lost its scheduler, says so in many ways."""
+    try:
+        yield
+    except OSError:
+        raise
+    except (RuntimeError, ValueError, AttributeError) as error:
+        raise OSError(str(error)) from error
+
+
+class DaskPlace:
+    """A worker of a cluster."""
+
+    lead_s = 1.0
+
+    def __init__(self, client: "Client", worker: str) -> None:
+        self.name = f"worker {worker}"
+        self._client, self._worker = client, worker
+        self._line_name = f"logreplay-{uuid4().hex}"
+        self._line = QueueLine(client, self._line_name, directing=True)
+        self.line: Line = self._line
+        self.executor: Executor = client.get_executor(
+            pure=False, retries=0, workers=[worker], allow_other_workers=False
+        )
+
+    @property
+    def connect(self) -> Callable[[], Line]:
+        return partial(_line_here, self._line_name)
+
+    def taken(self) -> None: ...
+
+    def gone(self) -> str:
+        try:
+            workers: dict[str, Any] = self._client.nthreads()
+        except (OSError, RuntimeError, ValueError):
+            return _SCHEDULER_GONE
+        return "" if self._worker in workers else "its worker has left the cluster, was killed, or crashed"
+
+    def end(self, pid: int | None) -> None:
+        """A worker cannot be ended from here; its shard ends when it hears `Leave`, or nothing, from its director.
+
+        Who listens to it does not have to wait any longer.
+        """
+        with suppress(OSError):
+            self._line.wake()
+
+    def close(self) -> None:
+        with suppress(OSError, RuntimeError, ValueError):
+            self.executor.shutdown(wait=False)
+        self._line.forget()
+
+
+def _line_here(name: str) -> Line:
+    """In a task: the shard's end of a line."""
+    from distributed import get_client
+
+    return QueueLine(get_client(), name, directing=False)
+
+
+@contextmanager
+def cluster_client(address: str) -> "Iterator[Client]":
+    """A client of a cluster.
+
+    Args:
+        address: ``tcp://HOST:PORT`` of a scheduler (or what else Dask takes), or ``local:N`` for N workers of this
+            machine that end with the block.
+
+    Raises:
+        LogreplayError: Dask is not installed, or there is no scheduler at that address.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise LogreplayError("a cluster needs Dask: pip install 'logreplay[cluster]'") from None
+    with ExitStack() as stack:
+        scheduler: Any = address
+        if address.startswith("local:"):
+            with _interrupts_ignored():
+                scheduler = stack.enter_context(
+                    LocalCluster(
+                        n_workers=_number(address),
+                        threads_per_worker=1,
+                        host="127.0.0.1",
+                        dashboard_address=":0",
+                        silence_logs=logging.CRITICAL,
+                    )
+                )
+        try:
+            client = stack.enter_context(Client(scheduler, timeout=_CONNECT_S))
+        except (OSError, TimeoutError, ValueError) as error:
+            raise LogreplayError(f"cluster {address}: no scheduler can be reached there: {error}") from None
+        yield client
+
+
+def workers(client: "Client", count: int | None = None) -> list[Place]:
+    """A place on each worker of a cluster, or on some of them.
+
+    Args:
+        client: of the cluster.
+        count: how many; None: all.
+
+    Raises:
+        LogreplayError: there are not so many.
+    """
+    found = sorted(client.nthreads())
+    if len(found) < (count or 1):
+        raise LogreplayError(
+            f"the cluster has {len(found)} workers, and {count or 1} are needed; start more, with: dask worker ADDRESS"
+        )
+    return [DaskPlace(client, worker) for worker in found[:count]]
+
+
+def anywhere(client: "Client") -> Executor:
+    """An executor on all workers, for work that may be done twice: what a lost worker had, another one does again."""
+    return cast(Executor, client.get_executor(pure=False))
+
+
+def _number(address: str) -> int:
+    text = address.removeprefix("local:")
+    if not text.isdigit() or int(text) < 1:
+        raise LogreplayError(f"cluster {address!r}: write local:N with a number of workers, or tcp://HOST:PORT")
+    return int(text)
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """What is started in the block leaves Ctrl-C to us; it is inherited."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

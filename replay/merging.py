@@ -1,0 +1,231 @@
+"""From the rows of several shards to one result log, and from their counts to one outcome.
+
+Theory of operation. Each shard hands over its rows some times a second, and with them the instant up to which it has
+told everything. What ended before the earliest of these instants is put in order of completion and written; the rest
+is held. A shard that says nothing for a second holds up nobody any longer: memory is bounded and rows are on disk
+soon, and its late rows follow when they come. What a lost shard did not tell is filled in from its share of the plan
+(`Estate`), so that every request of the plan has its row and all identities hold.
+"""
+
+import threading
+from collections.abc import Iterator
+from math import inf
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.closed import Users
+from logreplay.replay.dealing import Share
+from logreplay.replay.plan import Chunk
+from logreplay.replay.recorder import DROPPED, RECORD, result_rows
+from logreplay.replay.results import Results
+from logreplay.replay.sender import ERROR_CODES
+from logreplay.replay.tally import Tally
+
+PATIENCE_S: Final = 1.0
+_EVERY_S: Final = 0.1
+_HELD_ROWS: Final = 100_000
+_CANCELLED: Final = ERROR_CODES["cancelled"]
+_END: Final = "end"
+
+
+class Arrived:
+    """Which of a shard's requests have told their end: a window of flags behind which all have."""
+
+    def __init__(self) -> None:
+        self._first = 0
+        self._flags = np.zeros(4096, np.bool_)
+
+    def add(self, numbers: NDArray[np.int64]) -> None:
+        """Note some."""
+        if not len(numbers):
+            return
+        offsets = numbers - self._first
+        needed = int(offsets.max()) + 1
+        if needed > len(self._flags):
+            self._flags = np.concatenate((self._flags, np.zeros(max(needed, 2 * len(self._flags)), np.bool_)))
+        self._flags[offsets] = True
+        whole = len(self._flags) if self._flags.all() else int(np.argmin(self._flags))
+        if whole > len(self._flags) // 2:
+            self._first += whole
+            self._flags = np.concatenate((self._flags[whole:], np.zeros(whole, np.bool_)))
+
+    def has(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each of these is noted."""
+        offsets = numbers - self._first
+        inside = np.clip(offsets, 0, len(self._flags) - 1)
+        return (offsets < 0) | ((offsets < len(self._flags)) & self._flags[inside])
+
+
+class Estate:
+    """What a lost shard leaves behind: rows for those of its requests that it told nothing about.
+
+    Those it had taken up when it was last heard may or may not have reached the target: they are ``cancelled``. The
+    others were never sent: ``dropped``.
+
+    Args:
+        share: what it was to send.
+        arrived: what it told.
+        taken_up: requests it had taken up when it was last heard.
+        first: seq of the plan's first request.
+        began: nanoseconds from the start of the run to the start of the plan.
+        lost: nanoseconds from the start of the run to when it was last heard.
+        wall: start of the run, nanoseconds since 1970.
+    """
+
+    def __init__(
+        self, share: Share, arrived: Arrived, taken_up: int, *, first: int, began: int, lost: int, wall: int
+    ) -> None:
+        self.tally = Tally()
+        self._share, self._arrived, self._taken_up = share, arrived, taken_up
+        self._first, self._began, self._lost, self._wall = first, began, lost, wall
+        self._chunks: Iterator[Chunk] = iter(share)
+        self._chunk = next(self._chunks, None)
+        self._done = 0
+        self._owed = not isinstance(share.schedule, Users)  # users that are gone ask for nothing
+
+    def rows(self, until: float, *, stopped: bool = False) -> Iterator[pl.DataFrame]:
+        """Yield rows of the requests that were due before ``until``, seconds since the start of the run; each once.
+
+        Args:
+            until: at most up to this.
+            stopped: the plan was stopped then: what is due later is no part of it, but for what was taken up.
+        """
+        while self._chunk is not None:
+            due = self._chunk.due + self._began
+            count = len(due) if until == inf else int(np.searchsorted(due, until * 1e9))
+            if not self._owed:
+                count = min(len(due), max(0, self._taken_up - self._done))
+            elif stopped:
+                count = max(count, min(len(due), self._taken_up - self._done))
+            if count:
+                yield self._take(self._chunk, due, count)
+                self._done += count
+            if count < len(due):
+                self._chunk = Chunk(self._chunk.frame[count:], self._chunk.due[count:])
+                return
+            self._chunk = next(self._chunks, None)
+
+    def _take(self, chunk: Chunk, due: NDArray[np.int64], count: int) -> pl.DataFrame:
+        numbers = np.arange(self._done, self._done + count)
+        missing = np.flatnonzero(~self._arrived.has(numbers))
+        numbers, due = numbers[missing], due[:count][missing]
+        records = np.zeros(len(missing), RECORD)
+        under_way = numbers < self._taken_up
+        records["seq"] = self._first + numbers * self._share.count + self._share.index
+        records["start"] = due
+        records["latency"] = np.where(under_way, np.maximum(self._lost - due, 0), 0)
+        records["error"] = np.where(under_way, _CANCELLED, DROPPED)
+        rows = chunk.frame[missing].with_columns(
+            pl.lit(self._share.step, pl.Int64).alias("step"),
+            pl.lit(self._share.schedule.rate, pl.Float64).alias("offered"),
+        )
+        if len(missing):
+            self.tally.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
+        return result_rows(records, rows, due, 0, self._wall)
+
+
+class MergedLog:
+    """One result log from several shards. May be called from several threads.
+
+    Attributes:
+        failure: why rows cannot be written any more.
+
+    Args:
+        results: takes the rows.
+        count: number of shards.
+    """
+
+    def __init__(self, results: Results, count: int) -> None:
+        self.failure: LogreplayError | None = None
+        self._results = results
+        self._lock = threading.Lock()
+        self._told = [0.0] * count
+        self._lost: set[int] = set()
+        self._estates: list[Estate] = []
+        self._held: list[pl.DataFrame] = []
+        self._written = 0.0
+
+    def begin(self, at: float) -> None:
+        """A plan begins, seconds after the start of the run; nothing of another is under way."""
+        with self._lock:
+            self._told = [inf if index in self._lost else at for index in range(len(self._told))]
+            self._written = at
+
+    def add(self, index: int, rows: pl.DataFrame | None, told: float) -> None:
+        """Take over rows of a shard.
+
+        Args:
+            index: of the shard.
+            rows: with `logreplay.parsers.record.RESULT_COLUMNS`.
+            told: all that ended before is told; seconds since the start of the run, `inf` when it is done.
+        """
+        with self._lock:
+            if rows is not None:
+                self._hold(rows)
+            self._told[index] = told
+            self._write_what_is_due()
+
+    def lose(self, index: int, estate: Estate | None) -> None:
+        """A shard is lost; what it left behind takes its place."""
+        with self._lock:
+            self._lost.add(index)
+            self._told[index] = inf
+            if estate:
+                self._estates.append(estate)
+
+    def finish(self, stopped_at: float | None = None) -> Tally:
+        """All shards are done with the plan, or lost: write everything that is left.
+
+        Args:
+            stopped_at: seconds since the start of the run, if the plan did not come to its end.
+
+        Returns:
+            Counts of the rows that were filled in for lost shards.
+        """
+        filled = Tally()
+        with self._lock:
+            for estate in self._estates:
+                stop = inf if stopped_at is None else stopped_at
+                for frame in estate.rows(stop, stopped=stopped_at is not None):
+                    self._hold(frame)
+                    if sum(held.height for held in self._held) > _HELD_ROWS:
+                        self._write(inf)
+                filled += estate.tally
+            self._estates = []
+            self._write(inf)
+        return filled
+
+    def _write_what_is_due(self) -> None:
+        newest = max((told for told in self._told if told != inf), default=inf)
+        until = max(min(self._told), newest - PATIENCE_S)
+        if until != inf and until - self._written >= _EVERY_S:
+            for estate in self._estates:
+                for frame in estate.rows(until):
+                    self._hold(frame)
+            self._write(until)
+
+    def _hold(self, rows: pl.DataFrame) -> None:
+        if rows.height:
+            self._held.append(rows.with_columns(_completion()))
+
+    def _write(self, until: float) -> None:
+        self._written = until
+        if not self._held:
+            return
+        held = pl.concat(self._held).sort(_END, maintain_order=True)
+        count = held.height if until == inf else int(held[_END].search_sorted(until))
+        ended, rest = held[:count].drop(_END), held[count:]
+        self._held = [rest] if rest.height else []
+        if ended.height and self.failure is None:
+            try:
+                self._results.write(ended)
+            except LogreplayError as error:
+                self.failure = error
+
+
+def _completion() -> pl.Expr:
+    return pl.sum_horizontal("scheduled", "lag", "connect", "latency", "xfertime").alias(_END)

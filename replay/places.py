@@ -1,0 +1,138 @@
+"""Where shards run: processes of this machine. A place is an executor and a line to what it executes.
+
+Source: `concurrent.futures.ProcessPoolExecutor` ends all its processes when one dies, so each shard has one of its
+own; processes are spawned, not forked, because forked ones would share what threads and loops hold.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import suppress
+from multiprocessing import connection, get_context, parent_process
+from multiprocessing.connection import Connection
+from typing import Protocol
+
+from logreplay.replay.clockoffset import SAME, ClockOffset
+from logreplay.replay.shard import Line
+
+
+class Place(Protocol):
+    """Where one shard runs.
+
+    Attributes:
+        name: for people.
+        executor: runs one function there.
+        line: the director's end of the way to what runs there.
+        lead_s: how long an order takes to get there, amply.
+    """
+
+    name: str
+    executor: Executor
+    line: Line
+    lead_s: float
+
+    @property
+    def connect(self) -> Callable[[], Line]:
+        """Makes the shard's end of the line; called there."""
+
+    def taken(self) -> None:
+        """The shard has been given to the executor."""
+
+    def gone(self) -> str:
+        """Why the place is no more; empty while it is. May take a moment."""
+
+    def end(self, pid: int | None) -> None:
+        """End what still runs there, if it can be ended from here; ``pid`` is its process, as the shard named it."""
+
+    def close(self) -> None:
+        """Give the place up. May take a moment."""
+
+
+class PipeLine:
+    """A line between two processes of one machine, which share their clock."""
+
+    def __init__(self, pipe: "Connection[object, object]") -> None:
+        self._pipe = pipe
+        self._sending = threading.Lock()
+
+    def send(self, message: object) -> None:
+        with self._sending:
+            self._pipe.send(message)
+
+    def receive(self, timeout_s: float) -> object | None:
+        return self._pipe.recv() if self._pipe.poll(timeout_s) else None
+
+    def clock_offset(self) -> ClockOffset:
+        return SAME
+
+    def close(self) -> None:
+        self._pipe.close()
+
+
+class ProcessPlace:
+    """A process of this machine."""
+
+    lead_s = 0.5
+
+    def __init__(self) -> None:
+        ours, self._theirs = get_context("spawn").Pipe()
+        self.name = "a process of this machine"
+        self.line: Line = PipeLine(ours)
+        self.executor: Executor = ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), initializer=_settle, initargs=(self._theirs,)
+        )
+
+    @property
+    def connect(self) -> Callable[[], Line]:
+        return _inherited_line
+
+    def taken(self) -> None:
+        self._theirs.close()  # or we would not notice when the process has closed its own
+
+    def gone(self) -> str:
+        return ""  # its executor says so at once
+
+    def end(self, pid: int | None) -> None:
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        self.executor.shutdown(wait=True, cancel_futures=True)
+        self.line.close()
+
+
+def processes(count: int) -> list[Place]:
+    """So many processes of this machine.
+
+    Raises:
+        ValueError: count is below 1.
+    """
+    if count < 1:
+        raise ValueError(f"there must be at least 1 worker, got {count}")
+    return [ProcessPlace() for _ in range(count)]
+
+
+_inherited: "Connection[object, object] | None" = None
+
+
+def _settle(pipe: "Connection[object, object]") -> None:
+    """In the new process: keep its end of the pipe, leave Ctrl-C to the director, and do not outlive it."""
+    global _inherited
+    _inherited = pipe
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent
+    connection.wait([parent.sentinel])
+    os._exit(1)
+
+
+def _inherited_line() -> Line:
+    assert _inherited
+    return PipeLine(_inherited)

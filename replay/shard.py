@@ -1,0 +1,357 @@
+"""A shard: one process that sends its share of each plan, told what to do by its director.
+
+Theory of operation. A shard runs an engine of its own, with its own loop, sender and connections. Between it and its
+director (`logreplay.replay.shards`) lies a line, on which values go both ways: the director says what to prepare,
+when to begin and when to stop; the shard says when it is ready, several times a second what has ended, and how each
+plan went. All instants on the line are those of one clock that all shards share. A shard that hears nothing from its
+director for a while stops sending: nobody must be loaded by a process that nobody watches.
+"""
+
+import asyncio
+import os
+import resource
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Protocol, TypeVar
+from uuid import uuid4
+
+import polars as pl
+
+from logreplay.replay.clockoffset import SAME, ClockOffset
+from logreplay.replay.dealing import Share
+from logreplay.replay.engine import Engine, Limits, Outcome, Start
+from logreplay.replay.plan import Stream
+from logreplay.replay.sender import Exchange, Sender
+from logreplay.replay.tally import Tally
+from logreplay.replay.ticker import monotonic
+from logreplay.replay.watch import Watch
+
+BEAT_S: Final = 0.25
+ALIVE_S: Final = 2.0
+"""How often a director says that it is there."""
+LISTEN_S: Final = 5.0
+"""How long to listen at a time; something is said more often than this."""
+FORSAKEN_S: Final = 20.0
+"""Silence after which a shard takes its director for dead."""
+
+
+class Line(Protocol):
+    """One end of the way between a shard and its director. Both ends may be used from several threads."""
+
+    def send(self, message: object) -> None:
+        """Tell the other side something.
+
+        Raises:
+            OSError: there is no other side any more.
+        """
+
+    def receive(self, timeout_s: float) -> object | None:
+        """The next thing that the other side said; None if it said nothing in this time.
+
+        Raises:
+            OSError, EOFError: there is no other side any more.
+        """
+
+    def clock_offset(self) -> ClockOffset:
+        """How far this machine's clock is from the one that all go by."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What a shard is told once.
+
+    Attributes:
+        sender: makes the sender; is sent to where the shard runs.
+        limits: its part of the whole run's.
+        closed: plans are closed loops.
+        failures: stop and tell of the first exchange that failed or was answered unexpectedly.
+        exchanges: tell of every exchange.
+    """
+
+    sender: Callable[[], Sender]
+    limits: Limits
+    closed: bool = False
+    failures: bool = False
+    exchanges: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Up: I am there. A scheduler may start a lost shard anew; its word tells the two apart."""
+
+    word: str
+    where: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """Down: you are the shard that is meant. All others leave."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Down: get this ready; ``first`` is the seq of the plan's first request."""
+
+    share: Share
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Up: the first requests are ready; and how far my clock is off."""
+
+    offset: ClockOffset
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Down: begin at this instant of the common clock; ``wall`` is the same, nanoseconds since 1970."""
+
+    at: int
+    wall: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Up: what has ended since the last one.
+
+    Attributes:
+        rows: of the result log, with the whole run's seq; None if there are none.
+        until: all that ended before this instant of the common clock is told.
+        taken_up: requests of the plan that were sent or dropped by then.
+        tally: counts of the plan, of exactly the rows told so far.
+    """
+
+    rows: pl.DataFrame | None
+    until: int
+    taken_up: int
+    tally: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Up: nothing of the plan is in flight any more; all is reported.
+
+    Attributes:
+        outcome: of the share.
+        requests: of the plan, with what their reading has shown.
+        offset: of the clock, measured once more.
+    """
+
+    outcome: Outcome
+    requests: Stream
+    offset: ClockOffset
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Up: an exchange in full."""
+
+    exchange: Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """Both ways: I am there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Down: send nothing more."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Down: send nothing more of this plan, wait for what is in flight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Down: it is over."""
+
+
+Order = TypeVar("Order", Prepare, Begin)
+
+
+def run_shard(brief: Brief, connect: Callable[[], Line]) -> None:
+    """Be a shard, until the director says that it is over.
+
+    Raises:
+        LogreplayError: the log cannot be read here, or the target is unusable from here.
+    """
+    import uvloop
+
+    _raise_descriptor_limit()
+    line = connect()
+    try:
+        word = uuid4().hex
+        line.send(Hello(word, f"{socket.gethostname()}, process {os.getpid()}", os.getpid()))
+        while isinstance(answer := line.receive(FORSAKEN_S), Alive):
+            pass
+        if answer == Welcome(word):
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_Shard(brief, line).serve())
+    finally:
+        line.close()
+
+
+def _raise_descriptor_limit() -> None:
+    """A connection needs one; how many will be needed is not known here."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):  # macOS has a lower limit of its own
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+class _Relay:
+    """Takes the rows of the engine, and gives them their place in the whole run."""
+
+    def __init__(self) -> None:
+        self._rows: list[pl.DataFrame] = []
+        self._own_first = 0
+        self._share: Share | None = None
+        self._first = 0
+
+    def begin(self, share: Share, first: int, own_first: int) -> None:
+        self._share, self._first, self._own_first = share, first, own_first
+
+    def write(self, rows: pl.DataFrame) -> None:
+        assert self._share
+        place = (pl.col("seq") - self._own_first) * self._share.count + (self._share.index + self._first)
+        self._rows.append(rows.with_columns(place.alias("seq")))
+
+    def take(self) -> pl.DataFrame | None:
+        rows, self._rows = self._rows, []
+        return pl.concat(rows) if rows else None
+
+    def number(self, own: int) -> int:
+        """The seq in the whole run."""
+        assert self._share
+        return (own - self._own_first) * self._share.count + self._share.index + self._first
+
+    def close(self) -> None: ...
+
+
+class _Shard:
+    """The shard's own side of the line."""
+
+    def __init__(self, brief: Brief, line: Line) -> None:
+        self._brief, self._line = brief, line
+        self._relay = _Relay()
+        self._watch = Watch(crash=brief.failures)
+        self._orders: asyncio.Queue[object] = asyncio.Queue()
+        self._tally: Tally | None = None
+        self._offset = SAME
+        self._taken_up = 0
+        self._reporting = threading.Lock()
+        self._over = False
+
+    async def serve(self) -> None:
+        """Do what the director says until it says that it is over."""
+        self._loop = asyncio.get_running_loop()
+        listener = threading.Thread(target=self._listen, name="listener", daemon=True)
+        trace = self._see if self._brief.failures or self._brief.exchanges else None
+        brief = self._brief
+        async with Engine(brief.sender(), self._relay, limits=brief.limits, trace=trace, closed=brief.closed) as engine:
+            self._engine = engine
+            self._watch.stop = engine.stop
+            listener.start()
+            beat = asyncio.create_task(self._beat())
+            try:
+                while order := await self._next(Prepare):
+                    await self._run(order)
+            finally:
+                beat.cancel()
+                self._over = True
+
+    async def _next(self, kind: type[Order]) -> Order | None:
+        """The next order of this kind; None when it is over."""
+        while not isinstance(order := await self._orders.get(), Leave):
+            if isinstance(order, kind):
+                return order
+            if isinstance(order, Stop) and kind is Begin:
+                return None
+        self._orders.put_nowait(order)
+        return None
+
+    async def _run(self, order: Prepare) -> None:
+        engine = self._engine
+        self._offset = await asyncio.to_thread(self._line.clock_offset)
+        self._relay.begin(order.share, order.first, self._taken_up)
+
+        async def agree() -> Start:
+            self._tell(Ready(self._offset))
+            begin = await self._next(Begin)
+            self._tally = engine.tally
+            return Start(self._offset.here(begin.at), begin.wall) if begin else Start(monotonic(), time.time_ns())
+
+        outcome = await engine.run(order.share, agree=agree)
+        tally, self._tally = self._tally or Tally(), None
+        self._taken_up += outcome.scheduled
+        await asyncio.to_thread(self._report, tally, outcome.scheduled, monotonic(), last=True)
+        offset = await asyncio.to_thread(self._line.clock_offset)
+        self._tell(Ended(outcome, order.share.requests, offset))
+
+    async def _beat(self) -> None:
+        """Say several times a second what has ended, or that we are there."""
+        while True:
+            await asyncio.sleep(BEAT_S)
+            if tally := self._tally:
+                taken_up = self._engine.progress().scheduled
+                self._engine.sync(partial(self._report, tally, taken_up, monotonic()))
+            else:
+                self._tell(Alive())
+
+    def _report(self, tally: Tally, taken_up: int, until: int, *, last: bool = False) -> None:
+        """In the thread that writes: tell what was written, and how much of the plan that is."""
+        with self._reporting:
+            if last or self._tally is tally:
+                self._tell(Report(self._relay.take(), self._offset.common(until), taken_up, tally))
+
+    def _tell(self, message: object) -> None:
+        with suppress(OSError):  # the listener meets the same, and ends the run
+            self._line.send(message)
+
+    def _listen(self) -> None:
+        """In a thread of its own: take the orders."""
+        heard = time.monotonic()
+        while not self._over:
+            try:
+                order = self._line.receive(LISTEN_S)
+            except (OSError, EOFError):
+                order = Leave()
+            if order is None and time.monotonic() - heard > FORSAKEN_S:
+                order = Leave()
+            if order is not None:
+                heard = time.monotonic()
+                try:
+                    self._loop.call_soon_threadsafe(self._hear, order)
+                except RuntimeError:
+                    return  # the loop has ended
+            if isinstance(order, Leave):
+                return
+
+    def _hear(self, order: object) -> None:
+        if isinstance(order, Cut):
+            self._engine.cut()
+        if isinstance(order, Stop | Leave):
+            self._engine.stop(order.why if isinstance(order, Stop) else "forsaken")
+        self._orders.put_nowait(order)
+
+    def _see(self, exchange: Exchange) -> None:
+        self._watch.see(exchange)
+        if self._brief.exchanges or self._watch.culprit is exchange:
+            self._tell(Seen(replace(exchange, seq=self._relay.number(exchange.seq))))

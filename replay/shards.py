@@ -1,0 +1,482 @@
+"""One plan on several processes or machines: shards send, this directs them.
+
+Theory of operation. `Shards` is used like `logreplay.replay.engine.Engine`, and so in its place: it runs plans one
+after the other into one result log. For each plan it gives every shard its share (`dealing`), waits until all have
+their first requests ready, names one instant at which all begin, and takes in what they report until all have
+ended. Where a shard runs is a matter of its place: an executor, and a line to what it executes.
+
+A replay is not idempotent: nothing that was begun is begun again. A shard that is lost stays lost; what it did not
+send is counted as not sent, the run is marked, and the others go on.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+from typing import Any, Final, Self, TypeVar
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.clockoffset import SAME, ClockOffset
+from logreplay.replay.closed import Users
+from logreplay.replay.dealing import Share, shared_out
+from logreplay.replay.engine import Limits, Outcome, Progress
+from logreplay.replay.merging import Arrived, Estate, MergedLog
+from logreplay.replay.places import Place
+from logreplay.replay.plan import Plan
+from logreplay.replay.results import Results, utc
+from logreplay.replay.sender import Sender
+from logreplay.replay.shard import (
+    ALIVE_S,
+    LISTEN_S,
+    Alive,
+    Begin,
+    Brief,
+    Cut,
+    Ended,
+    Hello,
+    Leave,
+    Prepare,
+    Ready,
+    Report,
+    Seen,
+    Stop,
+    Welcome,
+    run_shard,
+)
+from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.ticker import monotonic
+from logreplay.replay.together import Lost, Shared, adopt
+from logreplay.replay.watch import Watch
+
+SILENT_S: Final = 15.0
+"""Silence after which a shard is taken for lost; it reports four times a second."""
+STARTING_S: Final = 120.0
+"""How long a shard may take to start, and to get a plan ready."""
+_LEAVING_S: Final = 10.0
+_LAST_WORD_S: Final = 2.0
+_SECOND: Final = 1_000_000_000
+
+
+@dataclass
+class _Member:
+    """One shard, as its director sees it."""
+
+    index: int
+    name: str
+    place: Place
+    future: "Future[None]"
+    inbox: "asyncio.Queue[object]" = field(default_factory=asyncio.Queue)
+    word: str = ""
+    pid: int | None = None
+    where: str = ""
+    lost: str = ""
+    error: LogreplayError | None = None
+    heard: float = field(default_factory=time.monotonic)
+    offset: ClockOffset = SAME
+    arrived: Arrived = field(default_factory=Arrived)
+    tally: Tally = field(default_factory=Tally)
+    taken_up: int = 0
+    told: int = 0
+    ended: bool = True
+    doomed: str = ""
+    left: bool = False
+
+
+Message = TypeVar("Message")
+
+
+class Shards:
+    """Runs plans on several shards into one result log.
+
+    Use it as an async context manager.
+
+    Args:
+        places: where shards run, one in each.
+        sender: makes a sender; must be fit to be sent to where the shards run.
+        results: takes the rows of all. Closed here.
+        limits: what may be done to keep the schedule, of all shards together.
+        watch: looks at exchanges, as far as it wants to; each one that it sees costs throughput.
+        closed: the plans are closed loops.
+
+    Raises:
+        ValueError: there is no place.
+        LogreplayError: the limit in flight is lower than the number of places.
+    """
+
+    def __init__(
+        self,
+        places: Sequence[Place],
+        sender: Callable[[], Sender],
+        results: Results,
+        *,
+        limits: Limits | None = None,
+        watch: Watch | None = None,
+        closed: bool = False,
+    ) -> None:
+        limits = limits or Limits()
+        if not places:
+            raise ValueError("there must be at least 1 place for a shard")
+        if limits.max_in_flight is not None and limits.max_in_flight < len(places):
+            raise LogreplayError(
+                f"at most {limits.max_in_flight} requests in flight cannot be shared by {len(places)} workers; "
+                "allow more with --max-in-flight, or take fewer with --workers"
+            )
+        self._places, self._sender, self._results, self._limits = places, sender, results, limits
+        self._exchanges, self._closed = watch or Watch(), closed
+        self._members: list[_Member] = []
+        self._log = MergedLog(results, len(places))
+        self._clock = SAME
+        self._origin: int | None = None
+        self._wall = 0
+        self._at = 0
+        self._first = 0
+        self._plan: Plan | None = None
+        self._stopped = ""
+        self._ended_early: int | None = None
+        self._post = ThreadPoolExecutor(1, "post")
+        self._past = Tally()
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        try:
+            self._clock = await asyncio.to_thread(self._places[0].line.clock_offset)
+            await asyncio.to_thread(self._engage)
+            self._watcher = asyncio.create_task(self._watch())
+            hellos = await self._each(Hello)
+            for member in self._members:
+                if member.lost:
+                    raise member.error or LogreplayError(f"{member.name} could not begin: {member.lost}")
+            assert len(hellos) == len(self._members)
+        except BaseException:
+            await self._leave()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._leave()
+
+    @property
+    def shards(self) -> dict[str, int | None]:
+        """The process of each shard by its name."""
+        return {member.name: member.pid for member in self._members}
+
+    def stop(self, why: str = "stopped") -> None:
+        """Send nothing more, and end what is in flight as ``cancelled``. May be called from a signal handler."""
+        if not self._stopped:
+            self._stopped, self._ended_early = why, monotonic()
+            self._tell_all(Stop(why))
+
+    def cut(self) -> None:
+        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
+        if self._ended_early is None:
+            self._ended_early = monotonic()
+            self._tell_all(Cut())
+
+    async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
+        """Run one plan to its end, and wait until nothing of it is in flight.
+
+        Args:
+            plan: what to send and when; its time begins on a whole second of the run, at one instant in all shards.
+            on_progress: called about once a second, with the figures of all shards together.
+
+        Raises:
+            LogreplayError: the log cannot be read by a shard, or the results cannot be written.
+        """
+        if isinstance(plan.schedule, Users) and plan.schedule.count < len(self._members):
+            raise LogreplayError(
+                f"{plan.schedule.count} users cannot be shared by {len(self._members)} workers; "
+                "take fewer with --workers"
+            )
+        self._plan, self._at = plan, 0
+        if not self._stopped:
+            self._ended_early = None
+        for member in self._members:
+            member.arrived, member.tally, member.taken_up, member.told = Arrived(), Tally(), 0, 0
+            member.ended = False
+            self._tell(member, Prepare(self._share(member), self._first))
+        if self._stopped:
+            self._tell_all(Stop(self._stopped))
+        for index, ready in (await self._each(Ready)).items():
+            self._members[index].offset = ready.offset
+        self._fail_if_a_shard_did()
+        self._begin()
+        self._past = Tally()
+        showing = asyncio.create_task(self._show(on_progress)) if on_progress else None
+        try:
+            ended = await self._each(Ended)
+        finally:
+            if showing:
+                showing.cancel()
+        self._fail_if_a_shard_did()
+        assert self._origin is not None
+        early = self._ended_early
+        early_s = None if early is None else (self._clock.common(early) - self._origin) / 1e9
+        filled = await asyncio.to_thread(self._log.finish, early_s)
+        if self._log.failure:
+            raise self._log.failure
+        if ended:
+            adopt(plan.requests, next(iter(ended.values())).requests)
+        return self._outcome(plan, ended, filled)
+
+    def progress(self) -> Progress:
+        """How the plan that runs now stands."""
+        tally = self._total()
+        elapsed = max(0.0, (self._clock.common(monotonic()) - self._at) / 1e9) if self._at else 0.0
+        taken_up = sum(member.taken_up for member in self._members)
+        return Progress(
+            elapsed=elapsed,
+            scheduled=taken_up,
+            sent=taken_up - tally.dropped,
+            completed=tally.ok + tally.http_error,
+            ok=tally.ok,
+            http_error=tally.http_error,
+            net_error=tally.net_error,
+            new_errors=tally.new_errors,
+            dropped=tally.dropped,
+            in_flight=taken_up - tally.sent - tally.dropped,
+            recent=self._recent(tally),
+        )
+
+    # --- what is said to the shards
+
+    def _engage(self) -> None:
+        """Give each place its shard."""
+        count = len(self._places)
+        most = self._limits.max_in_flight
+        parts: Sequence[int | None] = [None] * count if most is None else shared_out(most, count)
+        for index, (place, part) in enumerate(zip(self._places, parts, strict=True)):
+            brief = Brief(
+                self._sender,
+                Limits(part, self._limits.drop_after),
+                closed=self._closed,
+                failures=self._exchanges.crash,
+                exchanges=self._exchanges.show is not None,
+            )
+            name = f"shard {index + 1} of {count} ({place.name})"
+            member = _Member(index, name, place, place.executor.submit(run_shard, brief, place.connect))
+            place.taken()
+            self._members.append(member)
+            member.future.add_done_callback(partial(self._over, member))
+            threading.Thread(target=self._listen, args=(member,), name=f"shard {index + 1}", daemon=True).start()
+
+    def _share(self, member: _Member) -> Share:
+        assert self._plan
+        return Share(self._plan, member.index, len(self._members))
+
+    def _begin(self) -> None:
+        """Name the instant at which all begin: soon for the first plan, later ones on a whole second of the run."""
+        lead = max(place.lead_s for place in self._places)
+        soon = monotonic() + int(lead * 1e9)
+        at = self._clock.common(soon)
+        if self._origin is None:
+            self._origin, self._wall = at, time.time_ns() + soon - monotonic()
+        late = (self._origin - at) % _SECOND
+        self._at = at + late
+        self._log.begin((self._at - self._origin) / 1e9)
+        for member in self._members:
+            if member.lost:
+                self._log.lose(member.index, self._estate(member))
+        self._tell_all(Begin(self._at, self._wall + self._at - self._origin))
+
+    def _tell(self, member: _Member, message: object) -> None:
+        if not member.left:
+            self._post.submit(_send, member, message)
+
+    def _tell_all(self, message: object) -> None:
+        for member in self._members:
+            self._tell(member, message)
+
+    async def _leave(self) -> None:
+        """End all shards, in good order where they still listen."""
+        self._tell_all(Leave())
+        leaving = [member.future for member in self._members if not member.lost]
+        await asyncio.to_thread(wait, leaving, _LEAVING_S)
+        if watcher := getattr(self, "_watcher", None):
+            watcher.cancel()
+        for member in self._members:
+            member.left = True
+            member.future.cancel()
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._post.shutdown()
+        for member in self._members:
+            if not member.future.done():
+                member.place.end(member.pid)
+        for place in self._places:
+            place.close()
+        self._results.close()
+
+    # --- what is heard from the shards
+
+    def _listen(self, member: _Member) -> None:
+        """In a thread for each shard: take in what it says; what a lost one still said, too."""
+        while not member.left:
+            try:
+                message = member.place.line.receive(LISTEN_S)
+            except (OSError, EOFError):
+                message = None
+                wait([member.future], _LAST_WORD_S)  # it knows better why
+                self._doom(member, "it hung up")
+            if member.doomed and message in (None, Alive()):
+                break
+            if isinstance(message, Report):
+                self._take_in(member, message)
+            elif isinstance(message, Ended):
+                self._log.add(member.index, None, inf)
+            if message is not None:
+                self._from_thread(self._heard, member, message)
+        self._from_thread(self._lose, member)
+
+    def _take_in(self, member: _Member, report: Report) -> None:
+        assert self._origin is not None
+        if report.rows is not None:
+            numbers = (report.rows["seq"].to_numpy() - self._first - member.index) // len(self._places)
+            member.arrived.add(numbers)
+        member.tally, member.taken_up, member.told = report.tally, report.taken_up, report.until
+        self._log.add(member.index, report.rows, (report.until - self._origin) / 1e9)
+
+    def _from_thread(self, call: Callable[..., None], *arguments: Any) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(call, *arguments)
+
+    def _heard(self, member: _Member, message: object) -> None:
+        member.heard = time.monotonic()
+        if isinstance(message, Hello):
+            if member.word:
+                return  # a scheduler has begun it once more; it is not welcome
+            member.word, member.where, member.pid = message.word, message.where, message.pid
+            self._tell(member, Welcome(message.word))
+        if isinstance(message, Seen):
+            self._exchanges.see(message.exchange)
+        elif not isinstance(message, Report | Alive):
+            member.ended = member.ended or isinstance(message, Ended)
+            member.inbox.put_nowait(message)
+
+    def _over(self, member: _Member, future: "Future[None]") -> None:
+        """What was given to the executor is over: as it should be, or not."""
+        try:
+            error = future.exception()
+        except CancelledError as cancelled:
+            error = cancelled
+        if isinstance(error, LogreplayError):
+            member.error = LogreplayError(f"{member.name}: {error}")
+        if isinstance(error, BrokenExecutor):
+            self._doom(member, "its process was killed, or crashed")
+        self._doom(member, f"{type(error).__name__}: {error}" if error else "it left")
+
+    def _doom(self, member: _Member, why: str) -> None:
+        """Note why a shard is lost; who listens to it will take in what it still said, and then let it go."""
+        member.doomed = member.doomed or why
+
+    def _lose(self, member: _Member) -> None:
+        """Nothing more will be heard of a shard."""
+        if member.left:
+            return
+        member.lost = member.doomed
+        member.inbox.put_nowait(None)
+        began = self._plan is not None and self._at > 0 and not member.ended
+        self._log.lose(member.index, self._estate(member) if began else None)
+
+    def _estate(self, member: _Member) -> Estate:
+        assert self._origin is not None
+        return Estate(
+            self._share(member),
+            member.arrived,
+            member.taken_up,
+            first=self._first,
+            began=self._at - self._origin,
+            lost=max(member.told, self._at) - self._origin,
+            wall=self._wall,
+        )
+
+    async def _each(self, kind: type[Message]) -> dict[int, Message]:
+        """Wait until each shard has said this, or is lost."""
+        heard: dict[int, Message] = {}
+        for member in self._members:
+            while not member.lost:
+                message = await member.inbox.get()
+                if isinstance(message, kind):
+                    heard[member.index] = message
+                    break
+        return heard
+
+    async def _watch(self) -> None:
+        """Look after the shards, and let them know that they are looked after."""
+        began = time.monotonic()
+        beat = 0
+        while True:
+            await asyncio.sleep(0.5)
+            beat += 1
+            if beat % int(ALIVE_S / 0.5) == 0:
+                self._tell_all(Alive())
+            if self._log.failure:
+                self.stop(str(self._log.failure))
+            for member in self._members:
+                if member.doomed:
+                    continue
+                silent = time.monotonic() - member.heard
+                if not member.word and time.monotonic() - began > STARTING_S:
+                    member.doomed = f"it did not start within {STARTING_S:g} s"
+                elif member.word and silent > SILENT_S:
+                    member.doomed = f"nothing was heard of it for {silent:.0f} s"
+                elif beat % 2 == 0:
+                    self._doom(member, await asyncio.to_thread(member.place.gone))
+                if member.doomed:
+                    self._tell(member, Leave())
+                    await asyncio.to_thread(member.place.end, member.pid)
+
+    async def _show(self, on_progress: Callable[[Progress], None]) -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            on_progress(self.progress())
+            self._past = self._total()
+
+    # --- what it comes to
+
+    def _total(self) -> Tally:
+        return sum((member.tally for member in self._members), Tally())
+
+    def _recent(self, now: Tally) -> Recent:
+        """Figures of what ended since the last look: of all shards together, not an average of theirs."""
+        response, lag = now.response - self._past.response, now.lag - self._past.lag
+        p50, p99, lag_p99 = response.quantile(0.5), response.quantile(0.99), lag.quantile(0.99)
+        return Recent(p50 or 0.0, p99 or 0.0, lag_p99 or 0.0)
+
+    def _fail_if_a_shard_did(self) -> None:
+        for member in self._members:
+            if member.error:
+                raise member.error
+
+    def _outcome(self, plan: Plan, ended: dict[int, Ended], filled: Tally) -> Outcome:
+        """One outcome of all."""
+        assert self._origin is not None
+        lost = [Lost(member.name, member.where, member.lost) for member in self._members if member.lost]
+        shared = Shared(
+            plan,
+            {self._members[index].name: end for index, end in ended.items()},
+            {self._members[index].name: self._members[index].offset for index in ended},
+            lost,
+            self._total() + filled,
+            filled,
+            early=self._ended_early is not None,
+        )
+        first = self._first
+        self._first += shared.numbers(len(self._members))
+        return shared.outcome(
+            first=first,
+            next_=self._first,
+            began=(self._at - self._origin) / 1e9,
+            started=utc(self._wall + self._at - self._origin),
+            stopped=self._stopped,
+        )
+
+
+def _send(member: _Member, message: object) -> None:
+    with suppress(OSError):  # who listens to it will notice
+        member.place.line.send(message)

@@ -1,0 +1,178 @@
+"""What shards did of one plan, as one outcome: counts added up, each shard's health judged apart."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from logreplay.replay.clockoffset import SAME, ClockOffset
+from logreplay.replay.engine import Outcome
+from logreplay.replay.health import Evidence, Finding, Health, Severity, Verdict
+from logreplay.replay.plan import Plan, Stream
+from logreplay.replay.shard import BEAT_S, Ended
+from logreplay.replay.tally import Tally
+from logreplay.replay.vitals import Vitals
+
+_CLOCKS_APART_MS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A shard that was lost: its name, where it ran (empty if it never said), and why."""
+
+    name: str
+    where: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """One plan, as several shards sent it.
+
+    Attributes:
+        plan: the whole.
+        ended: what each shard said at its end, by its name.
+        offsets: of their clocks, before the plan.
+        lost: those that did not come to an end.
+        tally: counts of all rows.
+        filled: counts of those rows that were filled in for lost shards.
+        early: the plan was stopped or cut.
+    """
+
+    plan: Plan
+    ended: Mapping[str, Ended]
+    offsets: Mapping[str, ClockOffset]
+    lost: Sequence[Lost]
+    tally: Tally
+    filled: Tally
+    early: bool
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """Of the shards that came to their end."""
+        return [end.outcome for end in self.ended.values()]
+
+    @property
+    def scheduled(self) -> int:
+        """Requests of all."""
+        return self.tally.sent + self.tally.dropped
+
+    def numbers(self, count: int) -> int:
+        """How many numbers (seq) the plan took: more than its requests, where shards did not all come equally far."""
+        if not self.early and not self.lost:
+            return self.scheduled
+        return max(self.scheduled, count * max((outcome.scheduled for outcome in self.outcomes), default=0))
+
+    def outcome(self, *, first: int, next_: int, began: float, started: datetime, stopped: str) -> Outcome:
+        """One outcome of all; see there for the arguments."""
+        tally, outcomes = self.tally, self.outcomes
+        if not self.lost:
+            assert self.scheduled == sum(outcome.scheduled for outcome in outcomes), "scheduled = sent + dropped"
+        assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
+        return Outcome(
+            step=self.plan.step,
+            offered=self.plan.schedule.rate,
+            first_seq=first,
+            next_seq=next_,
+            scheduled=self.scheduled,
+            sent=tally.sent,
+            dropped=tally.dropped,
+            ok=tally.ok,
+            http_error=tally.http_error,
+            net_error=tally.net_error,
+            unexpected_rc=tally.unexpected_rc,
+            new_errors=tally.new_errors,
+            bytes=tally.bytes,
+            errors=dict(tally.errors),
+            status=dict(sorted(tally.status.items())),
+            started=started,
+            ended=max((outcome.ended for outcome in outcomes), default=started),
+            began=began,
+            seconds=max((outcome.seconds for outcome in outcomes), default=0.0),
+            health=self.health,
+            evidence=self.evidence,
+            backlog=sum(outcome.backlog for outcome in outcomes),
+            stopped=stopped,
+            left_out=dict(self.plan.requests.left_out.most_common()),
+            lost=tuple(lost.name for lost in self.lost),
+        )
+
+    @property
+    def evidence(self) -> Evidence:
+        """What is known of all shards together; of their vitals those of the busiest."""
+        seen = [outcome.evidence for outcome in self.outcomes]
+        tally, schedule = self.tally, self.plan.schedule
+        return Evidence(
+            offered=schedule.rate,
+            scheduled=self.scheduled,
+            sent=tally.sent,
+            dropped=tally.dropped,
+            net_error=tally.net_error,
+            new_errors=tally.new_errors,
+            errors=dict(tally.errors),
+            response_p50=tally.response.quantile(0.5),
+            lag_p50=tally.lag.quantile(0.5) or 0.0,
+            lag_p95=tally.lag.quantile(0.95) or 0.0,
+            lag_p99=tally.lag.quantile(0.99) or 0.0,
+            duration=None if self.early else schedule.duration,
+            seconds=max((part.seconds for part in seen), default=0.0),
+            limited=sum(part.limited for part in seen),
+            local=sum((Counter(part.local) for part in seen), Counter()),
+            vitals=max((part.vitals for part in seen), key=lambda vitals: vitals.loop_share, default=Vitals()),
+        )
+
+    @property
+    def health(self) -> Health:
+        """The verdict of all: void if one shard's is, or one was lost."""
+        health = together({name: end.outcome.health for name, end in self.ended.items()})
+        findings = (*health.findings, *self._clocks())
+        if not self.lost:
+            return Health(health.verdict, findings)
+        gone = "; ".join(f"{lost.name}, {lost.where or 'not begun'}: {lost.why}" for lost in self.lost)
+        text = (
+            f"lost {gone}. {self.filled.dropped} of its requests were not sent (dropped), {self.filled.net_error} were "
+            "under way when it was last heard, and nobody knows how they ended (cancelled); requests it may have sent "
+            f"after its last report (it gives one each {BEAT_S:g} s) count as not sent. Nothing is sent a second time. "
+            "See that machine: memory, network, its own log"
+        )
+        return Health(Verdict.GENERATOR_BOUND, (Finding("shard_lost", Severity.VOID, text), *findings))
+
+    def _clocks(self) -> list[Finding]:
+        """How well the shards agree on the time, where they have clocks of their own."""
+        if all(offset == SAME for offset in self.offsets.values()):
+            return []
+        unsure = max(offset.uncertainty for offset in self.offsets.values()) / 1e6
+        moved = max(abs(end.offset.offset - self.offsets[name].offset) for name, end in self.ended.items()) / 1e6
+        severity = Severity.INFO if unsure + moved < _CLOCKS_APART_MS else Severity.WARNING
+        text = (
+            f"the shards' clocks were compared by round trips: they begin together within {unsure:.2g} ms, and "
+            f"moved by {moved:.2g} ms against each other until the end (as far as that can be told)"
+        )
+        return [Finding("clocks", severity, text)]
+
+
+def together(healths: Mapping[str, Health]) -> Health:
+    """One verdict of shards that are judged apart: that of the worst; each finding names whom it is about."""
+    order = list(Verdict)
+    verdict = min(
+        (health.verdict for health in healths.values() if not health.valid), key=order.index, default=Verdict.VALID
+    )
+    found: dict[str, list[tuple[str, Finding]]] = {}
+    for name, health in healths.items():
+        for finding in health.findings:
+            found.setdefault(finding.code, []).append((name, finding))
+    severities = list(Severity)
+    findings = []
+    for about in found.values():
+        _, worst = max(about, key=lambda item: severities.index(item[1].severity))
+        names = ", ".join(name for name, _ in about)
+        findings.append(replace(worst, text=f"{names}: {worst.text}"))
+    return Health(verdict, tuple(findings))
+
+
+def adopt(ours: Stream, theirs: Stream) -> None:
+    """Take over what a shard learned by reading the log (what was left out, how long it is): we did not read it."""
+    if is_dataclass(ours) and type(ours) is type(theirs):
+        for item in fields(ours):
+            setattr(ours, item.name, getattr(theirs, item.name))

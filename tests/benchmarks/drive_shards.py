@@ -1,0 +1,53 @@
+"""One replay by shards, for the benchmarks; prints its figures as JSON.
+
+Usage: drive_shards.py COUNT LOG URL RATE SECONDS OUTPUT [MAX_IN_FLIGHT] (COUNT 0: an engine in this process)
+"""
+
+import json
+import resource
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from logreplay.replay.endpoint import parse_target, resolve
+from logreplay.replay.engine import Engine, Limits
+from logreplay.replay.places import processes
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.results import ResultLog
+from logreplay.replay.schedule import Constant
+from logreplay.replay.shards import Shards
+from logreplay.replay.wire import WireSender
+
+
+def used() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+async def main(count: int, log: str, url: str, rate: float, seconds: float, output: str, limit: int) -> dict[str, Any]:
+    sender = partial(WireSender, await resolve(parse_target(url)), timeout=30)
+    plan = Plan(Requests(Path(log)), Constant(rate, seconds))
+    results, limits = ResultLog(Path(output), force=True), Limits(max_in_flight=limit)
+    shards = Shards(processes(count), sender, results, limits=limits) if count else None
+    async with shards or Engine(sender(), results, limits=limits) as engine:
+        before = used()
+        outcome = await engine.run(plan)
+        ours = used() - before
+    vitals, sent = outcome.evidence.vitals, max(outcome.sent, 1)
+    return {
+        "rate": outcome.sent / max(outcome.evidence.seconds, 1e-9),
+        "achieved": outcome.evidence.achieved,
+        "ok": outcome.ok / sent,
+        "lag_p50_ms": outcome.evidence.lag_p50 * 1e3,
+        "lag_p99_ms": outcome.evidence.lag_p99 * 1e3,
+        "shard_us": vitals.process / (sent / max(count, 1)) * 1e6,
+        "director_us": ours / sent * 1e6 if count else 0.0,
+    }
+
+
+if __name__ == "__main__":
+    count, log, url, rate, seconds, output, *more = sys.argv[1:]
+    print(json.dumps(uvloop.run(main(int(count), log, url, float(rate), float(seconds), output, int(more[0])))))

@@ -1,0 +1,259 @@
+"""A plan on several processes of this machine, with a real target."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.cli.main import run
+from logreplay.parsers.convert import ConvertOptions, convert
+from logreplay.parsers.record import LogreplayError, scan
+from logreplay.replay.closed import Users
+from logreplay.replay.endpoint import Endpoint, parse_target
+from logreplay.replay.engine import Limits, Outcome, Progress, replay
+from logreplay.replay.places import processes
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.results import MemoryResults
+from logreplay.replay.schedule import Constant
+from logreplay.replay.shards import Shards
+from logreplay.replay.step_log import JUDGED, StepLog
+from logreplay.replay.sweep import Course, Step, sweep
+from logreplay.replay.target import Capacity, spawned
+from logreplay.replay.wire import WireSender
+
+SAMPLE = Path(__file__).parents[2] / "sample_logs" / "nginx_request_time.log"
+TIMES = ("date", "time", "latency", "xfertime", "lag", "connect")
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled log, converted."""
+    path = tmp_path_factory.mktemp("sample") / "access.csv"
+    convert([str(SAMPLE)], str(path), ConvertOptions())
+    return path
+
+
+@pytest.fixture(scope="module")
+def target(sample: Path) -> Iterator[str]:
+    """A target that carries more than is asked of it, and knows no answer order: each URL has one answer."""
+    with spawned(sample, Capacity(64, 0.001)) as url:
+        yield url
+
+
+def sender_to(url: str) -> Callable[[], WireSender]:
+    return partial(WireSender, Endpoint(parse_target(url), ("127.0.0.1",)), timeout=5.0)
+
+
+def identities_hold(outcome: Outcome, rows: pl.DataFrame) -> None:
+    assert outcome.scheduled == outcome.sent + outcome.dropped == rows.height
+    assert outcome.sent == outcome.ok + outcome.http_error + outcome.net_error
+    assert rows["seq"].n_unique() == rows.height
+    error = rows["error"].fill_null("")
+    assert (error == "dropped").sum() == outcome.dropped
+    assert (~error.is_in(["", "dropped"])).sum() == outcome.net_error
+    assert ((error == "") & (rows["rc"] < 400)).sum() == outcome.ok
+
+
+async def on_processes(
+    count: int, plan: Plan, url: str, act: Callable[[Shards], object] = lambda shards: None
+) -> tuple[Outcome, pl.DataFrame, list[Progress]]:
+    results, seen = MemoryResults(), list[Progress]()
+    async with Shards(processes(count), sender_to(url), results) as shards:
+        act(shards)
+        outcome = await shards.run(plan, seen.append)
+    return outcome, results.frame, seen
+
+
+def in_a_while(seconds: float, call: Callable[[Shards], object]) -> Callable[[Shards], object]:
+    """To be called in mid-run."""
+    return lambda shards: asyncio.get_running_loop().call_later(seconds, call, shards)
+
+
+def test_the_merged_log_is_that_of_one_process_but_for_times(sample: Path, target: str) -> None:
+    plan = Plan(Requests(sample), Constant(500, 2.5))
+    alone = MemoryResults()
+    one = asyncio.run(replay(plan, sender_to(target)(), alone))
+    two, rows, seen = asyncio.run(on_processes(2, plan, target))
+    identities_hold(two, rows)
+    same = [name for name in rows.columns if name not in TIMES and name not in ("bytes", "rc")]
+    assert rows.sort("seq").select(same).equals(alone.frame.sort("seq").select(same))
+    assert (two.scheduled, two.left_out, two.first_seq) == (one.scheduled, one.left_out, 0)
+    ends = rows.select(pl.sum_horizontal("scheduled", "lag", "connect", "latency", "xfertime")).to_series()
+    assert ends.is_sorted()
+    assert seen[-1].scheduled > 500
+    assert seen[-1].recent.p50 > 0
+
+
+def test_a_killed_shard_is_named_and_its_requests_count_as_not_sent(sample: Path, target: str) -> None:
+    def kill(shards: Shards) -> None:
+        pid = shards.shards["shard 2 of 2 (a process of this machine)"]
+        assert pid
+        os.kill(pid, signal.SIGKILL)
+
+    outcome, rows, _ = asyncio.run(
+        on_processes(2, Plan(Requests(sample), Constant(400, 3)), target, in_a_while(1.2, kill))
+    )
+    identities_hold(outcome, rows)
+    assert outcome.scheduled == 1200
+    assert sorted(rows["seq"]) == list(range(1200))
+    assert rows.filter(pl.col("seq") % 2 == 0)["error"].fill_null("").eq("").all()
+    assert 300 < outcome.dropped < 600
+    assert not outcome.health.valid
+    assert outcome.lost == ("shard 2 of 2 (a process of this machine)",)
+    assert "shard 2 of 2" in outcome.health.findings[0].text
+    assert "killed" in outcome.health.findings[0].text
+
+
+@pytest.mark.slow
+def test_a_sweep_begins_each_step_at_one_instant_in_all_shards_and_ends_when_one_is_lost(
+    sample: Path, target: str, tmp_path: Path
+) -> None:
+    results, course = StepLog(tmp_path), Course([100, 300, 200, 100], 1.0, keep_going=True)
+
+    async def main() -> tuple[Outcome, ...]:
+        async with Shards(processes(2), sender_to(target), results) as shards:
+            pids = iter(shards.shards.values())
+
+            def lose_one(step: Step, outcome: Outcome) -> None:
+                if step.index == 1 and (pid := next(pids)):
+                    asyncio.get_running_loop().call_later(0.6, os.kill, pid, signal.SIGKILL)
+
+            return await sweep(shards, results, Requests(sample), course, on_end=lose_one)
+
+    outcomes = asyncio.run(main())
+    rows = scan(tmp_path / JUDGED).collect()
+    assert [outcome.scheduled for outcome in outcomes] == [100, 300, 200]
+    assert [bool(outcome.lost) for outcome in outcomes] == [False, False, True]
+    assert sorted(rows["seq"]) == list(range(600))
+    for outcome in outcomes:
+        part = rows.filter(pl.col("step") == outcome.step).sort("seq")
+        assert part["seq"].min() == outcome.first_seq
+        assert outcome.began == int(outcome.began)
+        due = [round(outcome.began + (k + 0.5) / outcome.offered, 6) for k in range(part.height)]
+        assert part["scheduled"].to_list() == pytest.approx(due, abs=2e-6)
+        assert part["offered"].unique().to_list() == [outcome.offered]
+
+
+def test_users_of_a_closed_loop_are_shared_out(sample: Path, target: str) -> None:
+    async def main() -> tuple[Outcome, pl.DataFrame]:
+        results = MemoryResults()
+        async with Shards(processes(2), sender_to(target), results, closed=True) as shards:
+            return await shards.run(Plan(Requests(sample), Users(5, 0.01, requests=300))), results.frame
+
+    outcome, rows = asyncio.run(main())
+    identities_hold(outcome, rows)
+    assert outcome.scheduled == 300
+    assert sorted(rows["seq"]) == list(range(300))
+
+
+def test_a_stop_ends_all_shards_at_once_and_keeps_what_was_measured(sample: Path, target: str) -> None:
+    began = time.monotonic()
+    outcome, rows, _ = asyncio.run(
+        on_processes(2, Plan(Requests(sample), Constant(200, 60)), target, in_a_while(1.0, Shards.stop))
+    )
+    identities_hold(outcome, rows)
+    assert outcome.stopped == "stopped"
+    assert 50 < outcome.scheduled < 2000
+    assert time.monotonic() - began < 30
+
+
+def test_a_log_that_a_shard_cannot_read_ends_the_run_with_a_word(tmp_path: Path, target: str) -> None:
+    plan = Plan(Requests(tmp_path / "none.csv"), Constant(100, 1))
+    with pytest.raises(LogreplayError, match=r"^shard \d of 2 \(a process of this machine\): .*none.csv: no such file"):
+        asyncio.run(on_processes(2, plan, target))
+
+
+def test_a_limit_in_flight_is_shared_by_all() -> None:
+    with pytest.raises(LogreplayError, match="at most 1 requests in flight cannot be shared by 2 workers"):
+        Shards(processes(2), sender_to("http://127.0.0.1:1"), MemoryResults(), limits=Limits(max_in_flight=1))
+
+
+def test_run_with_workers_is_a_run(
+    sample: Path, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    arguments = ["run", sample, target, "--tps", 300, "--for", "1s", "--workers", 2, "-o", path, "--json", "-q"]
+    assert run([str(argument) for argument in arguments]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["requests"]["scheduled"] == summary["requests"]["sent"] == 300
+    assert sorted(scan(path).collect()["seq"]) == list(range(300))
+
+
+def test_crash_stops_all_workers_at_the_first_failure(
+    sample: Path, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = scan(sample).filter(pl.col("op") == "GET").group_by("url").agg(pl.col("rc").unique()).collect()
+    good = answers.filter(pl.col("rc") == [200])["url"].sort().to_list()
+    log = tmp_path / "log.csv"
+    urls = good[:20] + [f"/not-there/{number}" for number in range(1000)]
+    rows = [f"2026-01-01,00:00:00.000000,0,0,0,5,{url},200,GET" for url in urls]
+    log.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
+    arguments = ["run", log, target, "--tps", 100, "--workers", 2, "-o", tmp_path / "r.csv", "--crash"]
+    assert run([str(argument) for argument in arguments]) == 4
+    shown = capsys.readouterr().err
+    assert "> GET /not-there/" in shown
+    assert "! status 404; the log had 200" in shown
+    assert scan(tmp_path / "r.csv").collect().height < 300
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_no_worker_outlives_its_director(
+    sample: Path, target: str, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """In its own process group, as under a shell: Ctrl-C reaches all of them at once."""
+    path = tmp_path / "r.csv"
+    command = [sys.executable, "-m", "logreplay.cli.main", "run", str(sample), target, "--workers", "2"]
+    command += ["--tps", "200", "--for", "60s", "-o", str(path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        while not path.exists() or path.read_bytes().count(b"\n") < 50:
+            assert process.poll() is None
+            threading.Event().wait(0.01)
+        workers = children(process.pid)
+        assert len(workers) >= 2
+        with ExitStack() as watched:
+            ends = [watched.enter_context(pidfd(pid)) for pid in workers]
+            if number == signal.SIGINT:
+                os.killpg(process.pid, number)
+            else:
+                process.kill()
+            _, said = process.communicate(timeout=30)
+            for end in ends:
+                assert end.wait(20), "a worker goes on"
+    assert process.returncode == code, said
+    rows = scan(path).collect()
+    assert rows["seq"].n_unique() == rows.height >= 50
+
+
+def children(pid: int) -> list[int]:
+    """Processes that this one has begun."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+class pidfd:
+    """Waits for the end of a process that is not our child."""
+
+    def __init__(self, pid: int) -> None:
+        self._fd = os.pidfd_open(pid)
+
+    def __enter__(self) -> "pidfd":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    def wait(self, seconds: float) -> bool:
+        import select
+
+        return bool(select.select([self._fd], [], [], seconds)[0])

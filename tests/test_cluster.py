@@ -1,0 +1,264 @@
+"""The same with a real Dask scheduler and workers, each in a process of its own, as on several machines."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import free_port
+from logreplay.cli.main import run
+from logreplay.parsers.convert import ConvertOptions, convert
+from logreplay.parsers.record import LogreplayError, scan
+from logreplay.replay.cluster import cluster_client, workers
+from logreplay.replay.target import Capacity, spawned
+
+pytest.importorskip("distributed", reason="needs the extra logreplay[cluster]")
+
+ROOT = Path(__file__).parent.parent
+SAMPLE = ROOT / "sample_logs" / "nginx_request_time.log"
+HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
+
+
+def dask(stack: ExitStack, *arguments: object) -> None:
+    """Run a Dask command until the stack unwinds."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dask", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+    def end() -> None:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    stack.callback(end)
+
+
+@contextmanager
+def real_cluster(folder: Path, count: int = 2) -> Iterator[str]:
+    """A scheduler and workers under nannies, on ports that stay theirs when a worker is started anew."""
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with ExitStack() as stack:
+        dask(stack, "scheduler", "--host", address, "--no-dashboard", "--no-jupyter")
+        for _ in range(count):
+            options = ("--nthreads", 1, "--worker-port", free_port(), "--no-dashboard", "--local-directory", folder)
+            dask(stack, "worker", address, *options)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with cluster_client(address) as client:
+                    client.wait_for_workers(count, timeout=30)
+                break
+            except LogreplayError:
+                assert time.monotonic() < deadline, "the scheduler does not start"
+        yield address
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a scheduler with two workers."""
+    with real_cluster(tmp_path_factory.mktemp("dask")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled log, converted."""
+    path = tmp_path_factory.mktemp("sample") / "access.csv"
+    convert([str(SAMPLE)], str(path), ConvertOptions())
+    return path
+
+
+class Arrivals(asyncio.Protocol):
+    """A target that answers everything with nothing, and notes when each request came."""
+
+    noted: list[tuple[int, bytes]]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.noted.append((time.perf_counter_ns(), data.split(b" ", 2)[1]))
+        self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+@contextmanager
+def arrivals() -> Iterator[tuple[str, list[tuple[int, bytes]]]]:
+    """Run such a target; the value is its URL, and what it noted."""
+    loop, noted, ready, ended = asyncio.new_event_loop(), list[tuple[int, bytes]](), list[str](), asyncio.Event()
+    started = threading.Event()
+
+    async def serve() -> None:
+        protocol = type("Noting", (Arrivals,), {"noted": noted})
+        server = await loop.create_server(protocol, "127.0.0.1", 0)
+        ready.append(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        started.set()
+        await ended.wait()
+        server.close()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    started.wait()
+    try:
+        yield ready[0], noted
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()
+
+
+def logreplay(*arguments: object) -> int:
+    return run([str(argument) for argument in arguments])
+
+
+def distinct_urls(path: Path, count: int) -> Path:
+    rows = [f"2026-01-01,00:00:00.000000,0,0,0,0,/{number},200,GET" for number in range(count)]
+    path.write_text("\n".join([HEADER, *rows]) + "\n")
+    return path
+
+
+def blames_this_machine(summary: dict[str, Any]) -> bool:
+    """Whether a run itself says that it was late: then it is no test of the schedule."""
+    return any(finding["code"] in ("lag", "stood_still") for finding in summary["findings"])
+
+
+def p99(values: Sequence[float]) -> float:
+    return float(np.percentile(values, 99))
+
+
+def test_a_cluster_replays_the_bundled_log_every_row_once_and_on_time(
+    cluster: str, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned = scan(sample).filter(pl.col("op").is_in(["GET", "HEAD"])).collect()
+    with spawned(sample, Capacity(64, 0.001)) as url:
+        for attempt in range(3):
+            path = tmp_path / f"r{attempt}.csv"
+            logreplay("run", SAMPLE, url, "--tps", 1000, "--cluster", cluster, "-o", path, "--json", "-q")
+            summary = json.loads(capsys.readouterr().out)
+            rows = scan(path).collect().sort("seq")
+            assert rows["seq"].to_list() == list(range(planned.height))
+            assert rows["url"].equals(planned["url"])
+            assert summary["requests"]["scheduled"] == summary["requests"]["sent"] == planned.height
+            if not blames_this_machine(summary):
+                assert p99(rows["lag"].to_list()) < 0.005
+                return
+    pytest.skip("this machine is too busy to be on time")
+
+
+def test_what_arrives_at_the_target_is_the_schedule(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = distinct_urls(tmp_path / "log.csv", 300)
+    for attempt in range(3):
+        path = tmp_path / f"r{attempt}.csv"
+        with arrivals() as (url, noted):
+            logreplay("run", log, url, "--tps", 150, "--cluster", cluster, "-o", path, "--json", "-q")
+        came = {int(path[1:]): at for at, path in noted if path != b"/"}
+        assert sorted(came) == list(range(300))
+        off = np.array([came[k] / 1e9 - k / 150 for k in range(300)])
+        worst = p99(list(np.abs(off - np.median(off))))
+        if not blames_this_machine(json.loads(capsys.readouterr().out)) and worst < 0.01:
+            return  # 5 ms of lag, and what the target's own thread is late
+    pytest.skip(f"this machine is too busy to be on time: {worst:.4f} s")
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_named_and_nothing_is_sent_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its nanny starts it anew at the same address, and the scheduler begins its task once more: in vain."""
+    log = distinct_urls(tmp_path / "log.csv", 1600)
+    path = tmp_path / "r.csv"
+    with real_cluster(tmp_path) as cluster, arrivals() as (url, noted), cluster_client(cluster) as client:
+        pids: dict[str, int] = client.run(os.getpid)
+        victim, pid = sorted(pids.items())[1]
+
+        def kill_in_mid_run() -> None:
+            while len(noted) < 300:
+                threading.Event().wait(0.01)
+            os.kill(pid, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill_in_mid_run)
+        killer.start()
+        code = logreplay("run", log, url, "--tps", 200, "--cluster", cluster, "-o", path, "--json")
+        killer.join()
+        client.wait_for_workers(2, timeout=30)
+        assert client.run(os.getpid)[victim] != pid
+    said = capsys.readouterr()
+    summary = json.loads(said.out)
+    counts, rows = summary["requests"], scan(path).collect()
+    assert code == 3
+    assert f"shard 2 of 2 (worker {victim})" in said.err
+    assert sorted(rows["seq"]) == list(range(1600))
+    assert counts["scheduled"] == 1600 == counts["sent"] + counts["dropped"]
+    assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
+    assert 400 < counts["dropped"] < 800
+    came = Counter(path for _, path in noted if path != b"/")
+    assert max(came.values()) == 1
+    told = {f"/{seq}".encode() for seq in rows.filter(pl.col("error").fill_null("") == "")["seq"]}
+    assert told <= came.keys()
+    assert len(came) - len(told) < 100, "of what was sent after the last report"
+
+
+@pytest.mark.slow
+def test_a_sweep_on_a_local_cluster(sample: Path, tmp_path: Path) -> None:
+    with spawned(sample, Capacity(64, 0.001)) as url:
+        arguments = (
+            "sweep",
+            "50,100",
+            sample,
+            url,
+            "--for",
+            "1s",
+            "--cluster",
+            "local:2",
+            "--no-plots",
+            "-q",
+            "--json",
+        )
+        assert logreplay(*arguments, "-o", tmp_path / "sweep") in (0, 3)
+    rows = scan(tmp_path / "sweep" / "results.csv").collect()
+    assert sorted(rows["seq"]) == list(range(150))
+    assert (rows.filter(pl.col("step") == 1)["scheduled"] > 1).all()
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_not_there_is_named(
+    sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with arrivals() as (url, _):
+        assert (
+            logreplay("run", sample, url, "--tps", 10, "--cluster", "tcp://127.0.0.1:1", "-o", tmp_path / "r.csv") == 1
+        )
+    assert "Error: cluster tcp://127.0.0.1:1: no scheduler can be reached there" in capsys.readouterr().err
+
+
+def test_more_workers_than_there_are_cannot_be_had(cluster: str) -> None:
+    with cluster_client(cluster) as client, pytest.raises(LogreplayError, match="has 2 workers, and 3 are needed"):
+        workers(client, 3)
+
+
+def test_clocks_of_one_machine_need_no_correction(cluster: str) -> None:
+    with cluster_client(cluster) as client:
+        places = workers(client)
+        offset = places[0].line.clock_offset()
+        assert (offset.offset, offset.uncertainty) == (0, 0)
+        for place in places:
+            place.close()
