@@ -1,10 +1,11 @@
 """A result log → all that is known of it, and the files that show it."""
 
 import json
-from concurrent.futures import Executor
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -14,6 +15,8 @@ from logreplay.analysis.intake import Requests
 from logreplay.analysis.sources import Source
 from logreplay.analysis.summary import About, summarise, summarise_seconds
 from logreplay.parsers.record import LogreplayError, to_csv
+
+_MANY: Final = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,24 @@ def analyse(source: Source, about: About | None = None, executor: Executor | Non
             raise
         verdict = bends.judge(stability.judged_seconds(table))
         return Analysis(None, table, verdict, summarise_seconds(table, verdict, about))
-    verdict = bends.judge(stability.judged_steps(requests))
-    return Analysis(requests, buckets.seconds(requests), verdict, summarise(requests, verdict, about))
+    with _helper(requests) as helper:
+        seconds = helper.submit(buckets.seconds, requests)
+        verdict = bends.judge(stability.judged_steps(requests))
+        return Analysis(requests, seconds.result(), verdict, summarise(requests, verdict, about))
+
+
+def _helper(requests: Requests) -> Executor:
+    """A thread for half of the work; of very many requests one table at a time is enough to keep in memory."""
+    return ThreadPoolExecutor(1) if len(requests) < _MANY else _AtOnce()
+
+
+class _AtOnce(Executor):
+    """Does each task when it is given."""
+
+    def submit(self, task: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(task(*arguments, **options))
+        return done
 
 
 def write_folder(
@@ -95,9 +114,11 @@ def write_folder(
         (folder / "seconds.csv").write_bytes(to_csv(analysis.seconds, header=True))
         (folder / "steps.csv").write_bytes(to_csv(analysis.steps, header=True))
         _write_summary(folder / "summary.json", analysis)
-        if analysis.requests is not None:
-            (folder / "routes.csv").write_bytes(to_csv(buckets.by_route(analysis.requests), header=True))
-            hdr.write_hlog(folder / "results.hlog", analysis.requests)
+        if (requests := analysis.requests) is not None:
+            with _helper(requests) as helper:
+                histograms = helper.submit(hdr.write_hlog, folder / "results.hlog", requests)
+                (folder / "routes.csv").write_bytes(to_csv(buckets.by_route(requests), header=True))
+                histograms.result()
         if plots:
             from logreplay.analysis import report  # matplotlib takes a second to import
 

@@ -131,7 +131,13 @@ def logarithmic(ax: "Axes") -> None:
 
 def plain_numbers(axis: "Axis") -> None:
     """Label an axis 0.01, 0.1, 1 also where it is logarithmic."""
+
+    def between(value: float, _: object) -> str:
+        low, high = axis.get_view_interval()
+        return f"{value:g}" if high < 100 * low and f"{value:e}"[0] in "25" else ""  # crowded over more decades
+
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(FuncFormatter(between))
 
 
 def _top(finite: Floats, slo: float | None, linear: bool) -> float:

@@ -102,7 +102,6 @@ def ratios(ax: "Axes", pairs: "Table") -> "Axes":
     ax.axvline(middle, color=ORANGE, lw=1.6, ls="--", label=f"median {middle:.3g}")
     ax.set_xscale("log")
     plain_numbers(ax.xaxis)
-    ax.xaxis.set_minor_formatter(lambda *_: "")
     ax.set_xlabel("response time, candidate / baseline")
     ax.set_ylabel("pairs of requests")
     ax.legend(loc="upper right", fontsize=8)

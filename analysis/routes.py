@@ -18,7 +18,7 @@ MOST: Final = 1000
 OTHER: Final = "(other)"
 
 _LONGEST: Final = 500
-_REMEMBERED: Final = 500_000
+_PLACES: Final = 1 << 20
 _VALUES: Final = (r"=[^&]*", "={}")
 _UUID: Final = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 _HASH: Final = r"(^|[^A-Za-z0-9])[0-9a-fA-F]{8,}($|[^A-Za-z0-9])"
@@ -68,27 +68,24 @@ class Routes:
 
 
 class _Remembered:
-    """Numbers of texts seen before, by hash, as many as fit."""
+    """Numbers of texts seen before: each has one place, by its hash; who comes later takes it."""
 
     def __init__(self) -> None:
-        self._hashes = np.array([np.iinfo(np.uint64).max], np.uint64)  # sorted; the last one is a stop
-        self._numbers = np.zeros(1, np.uint16)
+        self._hashes = np.zeros(_PLACES, np.uint64)
+        self._numbers = np.zeros(_PLACES, np.uint16)
 
     def look_up(self, texts: pl.Series, otherwise: Callable[[pl.Series], Numbers]) -> Numbers:
-        """Return the numbers of texts; ask for those not seen before."""
+        """Return the numbers of texts; ask for those not remembered."""
         hashes = texts.hash(seed=0).to_numpy()
-        place = np.searchsorted(self._hashes, hashes)
+        place = hashes & np.uint64(_PLACES - 1)
         found = self._numbers[place]
         new = np.flatnonzero(self._hashes[place] != hashes)
         if len(new):
-            unseen, first, back = np.unique(hashes[new], return_index=True, return_inverse=True)
+            _, first, back = np.unique(hashes[new], return_index=True, return_inverse=True)
             in_order = np.argsort(first)  # numbers must not depend on where the batches are cut
             numbers = np.empty(len(first), np.uint16)
             numbers[in_order] = otherwise(texts.gather(new[first[in_order]]))
             found[new] = numbers[back]
-            if len(self._hashes) < _REMEMBERED:
-                hashes = np.concatenate((self._hashes, unseen))
-                order = np.argsort(hashes, kind="stable")
-                self._hashes = hashes[order]
-                self._numbers = np.concatenate((self._numbers, numbers))[order]
-        return found
+            self._hashes[place[new]] = hashes[new]
+            self._numbers[place[new]] = found[new]
+        return np.asarray(found, dtype=np.uint16)

@@ -5,25 +5,25 @@ import os
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from nbclient import NotebookClient
+from nbformat import NotebookNode, reads
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
-def opened(path: Path) -> Any:
-    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+def notebook_of(path: Path) -> NotebookNode:
+    return reads(path.read_text(encoding="utf-8"), as_version=4)  # type: ignore[no-untyped-call,no-any-return]
 
 
 def cells(path: Path, kind: str) -> list[Any]:
-    return [cell for cell in opened(path).cells if cell.cell_type == kind]
+    return [cell for cell in notebook_of(path).cells if cell.cell_type == kind]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_from_a_clean_kernel_and_shows_pictures(path: Path, tmp_path: Path) -> None:
-    notebook = opened(path)
+    notebook = notebook_of(path)
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
