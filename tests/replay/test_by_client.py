@@ -80,10 +80,17 @@ def test_those_who_wait_are_cancelled_with_the_others(tmp_path: Path) -> None:
     log = log_of(tmp_path / "log.csv", 2, 50)
     results = MemoryResults()
 
+    async def stop_when_all_are_taken_up(engine: Engine) -> None:
+        while engine.progress().scheduled < 60:  # noqa: ASYNC110  it tells about once a second
+            await asyncio.sleep(0.005)
+        engine.stop()
+
     async def main() -> Outcome:
         async with recording(0.2) as server, engine_to(server, results) as (engine, _):
-            asyncio.get_running_loop().call_later(0.3, engine.stop)
-            return await engine.run(Plan(Requests(log), Limited(Constant(500), requests=60)))
+            stopping = asyncio.create_task(stop_when_all_are_taken_up(engine))
+            outcome = await engine.run(Plan(Requests(log), Limited(Constant(500), requests=60)))
+            await stopping
+            return outcome
 
     outcome = asyncio.run(main())
     assert outcome.scheduled == outcome.sent == 60
