@@ -44,7 +44,8 @@ class About:
 def summarise(requests: Requests, verdict: Verdict, about: About | None = None) -> dict[str, Any]:
     """Return the contents of summary.json.
 
-    Times are seconds. In ``response_s`` a request not answered as expected counts as later than any other; a
+    ``verdict`` is a word: whether the target was measured; ``answer`` is the sentence that the steps support. Times
+    are seconds. In ``response_s`` a request not answered as expected counts as later than any other; a
     percentile that falls on one is null, and ``failed`` says how many there are; mean and max are of the answered
     ones. ``ok_response_s`` is of those answered as expected only.
     """
@@ -72,7 +73,8 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
     steps = len(requests.labels) > 1
     value: dict[str, Any] = {
         "schema": SCHEMA,
-        "verdict": verdict.sentence,
+        "verdict": _word(verdict),
+        "answer": verdict.sentence,
         "findings": [dict(finding) for finding in about.findings] + _findings(requests),
         "requests": counts,
         "rate": {
@@ -114,6 +116,11 @@ def _punctuality(requests: Requests) -> dict[str, float] | None:
     return found.as_dict() if found else None
 
 
+def _word(verdict: Verdict) -> str:
+    """Whether the target was measured, as far as a result log alone can say."""
+    return "VALID" if verdict.generator_limit is None else "GENERATOR_BOUND"
+
+
 def summarise_seconds(seconds: pl.DataFrame, verdict: Verdict, about: About | None = None) -> dict[str, Any]:
     """Return what summary.json can say of a run of which only a per-second table is left."""
     about = about or About()
@@ -128,7 +135,8 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: Verdict, about: About | No
     }
     value = {
         "schema": SCHEMA,
-        "verdict": verdict.sentence,
+        "verdict": _word(verdict),
+        "answer": verdict.sentence,
         "findings": [*(dict(finding) for finding in about.findings), lost],
         "requests": {"scheduled": scheduled, "unexpected": errors},
         "rate": {"offered": scheduled / max(seconds.height, 1)},

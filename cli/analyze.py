@@ -49,7 +49,7 @@ def analyze(
     else:
         print_summary(summary, steps)
     if not quiet:
-        click.echo(f"{summary['verdict']}\n{folder}", err=True)
+        click.echo(f"{summary['answer']}\n{folder}", err=True)
 
 
 def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:

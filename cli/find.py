@@ -236,7 +236,7 @@ def _write(
     from logreplay.analysis.search_report import sentence, slo
     from logreplay.analysis.summary import About
 
-    more = {"verdict": sentence(search, tps), "slo": slo(search, tps)}
+    more = {"answer": sentence(search, tps), "slo": slo(search, tps)}
     about = About(log, target, options, findings, more=more)
     summary, _ = write_folder(folder / "results.csv", folder, about, plots=plots)
     if plots:

@@ -137,7 +137,7 @@ def sweep(
     if vusers:
         users = {step.index: int(step.rate) for step in course.steps()}
         more["users"] = _judge_users(folder, users, duration, think)
-        more["verdict"] = more["users"]["sentence"]
+        more["answer"] = more["users"]["sentence"]
     told = [finding.as_dict() for finding in (*findings, *of_ourselves(outcomes))]
     about = About(log, url, options, told, more)
     report_left_out(stream, quiet=quiet)
@@ -349,5 +349,5 @@ def report(
         print_summary(summary, table)
     for finding in summary["findings"]:
         say(f"{finding['severity']}: {finding['text']}", quiet=quiet)
-    say(f"{summary['verdict']}\nresults: {folder}", quiet=quiet)
+    say(f"{summary['answer']}\nresults: {folder}", quiet=quiet)
     return summary.get("generator_limit") is None

@@ -294,7 +294,7 @@ def test_a_sweep_of_users_says_where_the_plateau_begins(log: Path, tmp_path: Pat
     summary = json.loads((tmp_path / "users" / "summary.json").read_text())
     assert summary["users"]["plateau"] in (4, 8)
     assert 3 <= summary["users"]["enough"] <= 6
-    assert summary["verdict"].startswith("throughput stops growing at")
+    assert summary["answer"].startswith("throughput stops growing at")
 
 
 @pytest.mark.slow
