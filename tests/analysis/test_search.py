@@ -80,7 +80,9 @@ def test_the_bracket_holds_the_truth_and_no_rate_is_far_above_one_that_passed(
     else:
         assert found.low <= min(wall, limited)
         assert found.high <= found.low * (1 + precision) * 1.001
-        assert found.why == ("at-least" if limited < wall else "found")
+        # where both limits lie within one bracket, its upper end may have been either of them
+        expected = {"at-least"} if limited < wall else {"found"} if limited > found.high else {"found", "at-least"}
+        assert found.why in expected
 
 
 @given(st.data())
