@@ -45,7 +45,7 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
         manifest, requests = Manifest(folder, {}), Requests(csv)
         outcomes, _ = sweep_into(manifest, requests, url, course, Sending(), stop_rule(()), quiet=quiet)
     valid = report(folder, About(BUNDLED, url, {"rates": list(RATES), "for": STEP_SECONDS}), quiet=quiet)
-    say(f"look at {folder / 'hockeystick.png'}", quiet=quiet)
+    say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):
         return Exit.INTERRUPTED
     return Exit.OK if valid else Exit.INVALID
