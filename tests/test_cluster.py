@@ -27,6 +27,8 @@ from logreplay.replay.target import Capacity, spawned
 
 pytest.importorskip("distributed", reason="needs the extra logreplay[cluster]")
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "sample_logs" / "nginx_request_time.log"
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"

@@ -28,6 +28,7 @@ def test_a_ticker_is_never_early() -> None:
     assert lateness.min() >= 0
 
 
+@pytest.mark.slow
 def test_the_ceiling_is_remembered_for_the_runs_that_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

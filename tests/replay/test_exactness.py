@@ -200,6 +200,7 @@ def test_late_requests_are_dropped_when_asked_and_never_forgotten(log: Path) -> 
     assert rows.filter(pl.col("error").is_null())["lag"].max() <= 0.1  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_steps_go_on_in_one_result_log(log: Path) -> None:
     results = MemoryResults()
 

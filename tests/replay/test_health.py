@@ -137,6 +137,7 @@ def test_a_replayer_without_a_processor_is_no_measurement(log: Path, tmp_path: P
     assert "for a CPU that others used" in seen["lag"]
 
 
+@pytest.mark.slow
 def test_a_target_that_goes_away_is_no_measurement(log: Path, tmp_path: Path) -> None:
     output = tmp_path / "r.csv"
     with (

@@ -32,6 +32,8 @@ from logreplay.replay.sweep import Course, Step, sweep
 from logreplay.replay.target import Capacity, spawned
 from logreplay.replay.wire import WireSender
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = Path(__file__).parents[2] / "sample_logs" / "nginx_request_time.log"
 TIMES = ("date", "time", "latency", "xfertime", "lag", "connect")
 

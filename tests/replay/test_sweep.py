@@ -70,6 +70,7 @@ def test_a_sweep_goes_on_where_it_is_told_to(log: Path) -> None:
     assert len(swept(log, 100, 300, 350, 400, keep_going=True)[0]) == 4
 
 
+@pytest.mark.slow
 def test_what_warms_up_and_settles_is_kept_but_not_judged(log: Path) -> None:
     _, rows = swept(log, 50, 100, warm_up=3, settle=2)
     aside = scan(log.parent / ASIDE).collect()
