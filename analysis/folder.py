@@ -135,16 +135,27 @@ def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
         LogreplayError: the result log cannot be read, or the files cannot be written.
     """
     analysis = analyse(results, about)
-    stem = results
-    while stem.suffix in (".gz", ".zst", ".csv", ".parquet"):
-        stem = stem.with_suffix("")
+    stem = _stem(results)
     try:
-        _write_summary(stem.with_name(f"{stem.name}.summary.json"), analysis)
+        _write_summary(summary_beside(results), analysis)
         if analysis.requests is not None:
             hdr.write_hlog(stem.with_name(f"{stem.name}.hlog"), analysis.requests)
     except OSError as error:
         raise LogreplayError(f"{stem}: cannot be written: {error.strerror}; choose another with -o") from None
     return analysis.summary
+
+
+def summary_beside(results: Path) -> Path:
+    """Where `write_beside` puts the summary of a result log."""
+    stem = _stem(results)
+    return stem.with_name(f"{stem.name}.summary.json")
+
+
+def _stem(results: Path) -> Path:
+    """The name of a result log without its endings."""
+    while results.suffix in (".gz", ".zst", ".csv", ".parquet"):
+        results = results.with_suffix("")
+    return results
 
 
 def _write_summary(path: Path, analysis: Analysis) -> None:

@@ -76,6 +76,7 @@ def run(
       logreplay run access.log http://127.0.0.1:8080 --speed 3 --match ^/api --header 'X-Test: 1'
       logreplay run access.log http://127.0.0.1:8080 --vusers 50 --think 1s --for 1m
     """
+    from logreplay.analysis.folder import summary_beside
     from logreplay.replay.plan import Plan
     from logreplay.replay.results import check_new
     from logreplay.replay.watch import Watch, describe
@@ -131,7 +132,7 @@ def run(
         click.echo(f"stopped at the first failure:\n{describe(watch.culprit)}", err=True)
     if rule.hit:
         say(f"stopped: {rule.hit}", quiet=quiet)
-    say(f"results: {path}, {_beside(path)}", quiet=quiet)
+    say(f"results: {path}, {summary_beside(path)}", quiet=quiet)
     if watch.culprit or rule.hit:
         return Exit.CONDITION
     if outcome.stopped:
@@ -241,14 +242,6 @@ def _punctuality(summary: dict[str, Any]) -> str:
 
     found = summary.get("punctuality")
     return Punctuality(**found).sentence() if found else ""
-
-
-def _beside(path: Path) -> Path:
-    """The summary's name: that of the result log without its ending."""
-    stem = path
-    while stem.suffix in (".gz", ".zst", ".csv", ".parquet"):
-        stem = stem.with_suffix("")
-    return stem.with_name(stem.name + ".summary.json")
 
 
 def _print_summary(summary: dict[str, Any]) -> None:
