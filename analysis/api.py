@@ -11,6 +11,7 @@ import polars as pl
 
 from logreplay.analysis import buckets, comparison, intake, machines, sources
 from logreplay.analysis.bends import Verdict
+from logreplay.analysis.compact import compact_rows
 from logreplay.analysis.comparison import Comparison
 from logreplay.analysis.folder import analyse
 from logreplay.analysis.machines import Capacity
@@ -41,7 +42,7 @@ def load(path: "str | Path") -> "pd.DataFrame":
     """
     rows = sources.open_rows(path).collect()
     service = pl.col("response") - pl.col("lag")
-    derived = intake.compact_rows(rows).select(service=service / 1e6, response=pl.col("response") / 1e6, good="good")
+    derived = compact_rows(rows).select(service=service / 1e6, response=pl.col("response") / 1e6, good="good")
     return rows.hstack(derived.collect()).to_pandas()
 
 

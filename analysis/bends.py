@@ -16,6 +16,8 @@ from logreplay.analysis import queueing, stability
 from logreplay.analysis.quantiles import Floats
 
 FEWEST_STEPS: Final = 5
+GIVES_UP_AFTER: Final = 2
+"""Bad steps in a row after which a sweep goes no higher: if it had no others, that is the answer."""
 FEWEST_REQUESTS: Final = 100
 RISE: Final = 3.0
 
@@ -70,7 +72,8 @@ def judge(table: pl.DataFrame) -> Verdict:
     """
     usable = table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
     usable = usable.sort("rate", "start", maintain_order=True)
-    if usable.height < FEWEST_STEPS:
+    all_bad = usable.select((pl.col("over") | pl.col("failing")) & ~pl.col("generator")).to_series().all()
+    if usable.height < FEWEST_STEPS and not (usable.height >= GIVES_UP_AFTER and all_bad):
         text = f"not enough data: {usable.height} steps of at least {FEWEST_REQUESTS} requests, {FEWEST_STEPS} needed"
         return Verdict(text, Bend(False, text), Bend(False, text), None, table)
     rates = usable["rate"].to_numpy()

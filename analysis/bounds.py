@@ -16,6 +16,7 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from logreplay.analysis.certainty import batch_variance
 from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Floats, Ints
 from logreplay.analysis.summary import show
 
@@ -208,23 +209,6 @@ def _finding(bound: Bound, counts: Ints, costs: Floats) -> Finding:
     effect = max(LEAST_DESIGN_EFFECT, spread / independent if independent else 0.0)
     low, high = wilson(mean, number / effect)
     return Finding(bound, mean, low, high, effect)
-
-
-def batch_variance(counts: Ints, costs: Floats) -> float:
-    """Return the variance of the mean cost, from batches of one second that may depend on their neighbours.
-
-    Requests that waited in the same queue are late together: counted as independent, they would make an interval
-    several times too narrow.
-
-    Args:
-        counts: (s,) requests in each batch, at least one in all.
-        costs: (s,) their summed costs.
-
-    Source: ratio estimator over batches, with the covariance of adjacent ones.
-    """
-    residuals = costs - counts * (costs.sum() / counts.sum())
-    total = residuals @ residuals + 2 * (residuals[:-1] @ residuals[1:])
-    return max(float(total), 0.0) / int(counts.sum()) ** 2
 
 
 def wilson(share: float, number: float, z: float = Z) -> tuple[float, float]:

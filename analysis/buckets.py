@@ -13,14 +13,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from logreplay.analysis.intake import HTTP_ERROR, NET_ERROR, OK, Requests, those
+from logreplay.analysis.certainty import design_effects
+from logreplay.analysis.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.intake import Requests, those
+from logreplay.analysis.parts import SECOND, by_second, slices
 from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Floats, Grouped, Ints
 
 Bools = npt.NDArray[np.bool_]
 
-SECOND: Final = 1_000_000
 SETTLE: Final = 0.2
 """Share at the start of a step in which the queues still fill: not judged."""
+
+_SECONDS: Final = (
+    *("second", "offered", "sent", "completed", "errors", "in_flight"),
+    *("mean", "p50", "p90", "p95", "p99", "max", "bytes", "ok", "service_p50", "lag_p50", "lag_max", "step"),
+)
 
 
 def seconds(requests: Requests) -> pl.DataFrame:
@@ -38,37 +45,49 @@ def seconds(requests: Requests) -> pl.DataFrame:
         ``lag_max``: how late we were. ``step``: of the first request scheduled in it. Times are null where
         nothing happened.
     """
-    number = 1 + int((requests.scheduled + requests.response).max()) // SECOND
+    number = requests.last_end // SECOND + 1
+    sent, over, completed = np.zeros((3, number), np.int64)
+    for rows in slices(len(requests)):
+        part = requests.take(rows)
+        end = (part.scheduled + part.response) // SECOND
+        sent += _counts((part.scheduled + part.lag) // SECOND, part.sent, number)
+        over += _counts(end, part.sent, number)
+        completed += _counts(end, part.outcome <= HTTP_ERROR, number)
+    happened = pl.DataFrame(
+        {"second": np.arange(number), "sent": sent, "completed": completed, "in_flight": np.cumsum(sent - over)}
+    )
+    due = pl.concat([_due(first, stop, part) for first, stop, part in by_second(requests)])
+    counts = ("offered", "errors", "bytes", "ok")
+    table = happened.join(due, on="second", how="left", maintain_order="left")
+    table = table.with_columns(pl.col(counts).fill_null(0), step=pl.Series(_step_of_each_second(requests, number)))
+    return table.with_columns(
+        pl.col(pl.Float64).fill_nan(None), step=pl.when(pl.col("offered") > 0).then("step")
+    ).select(_SECONDS)
 
-    def count(where: Ints, chosen: Bools) -> Ints:
-        return np.bincount(those(where, chosen), minlength=number).astype(np.int64, copy=False)
 
-    at = requests.scheduled + requests.lag
-    at //= SECOND
-    sent = count(at, requests.sent)
-    at = requests.scheduled + requests.response
-    at //= SECOND
-    over, completed = count(at, requests.sent), count(at, requests.outcome <= HTTP_ERROR)
-    del at  # 20 million of them take 160 MB
-    scheduled = requests.scheduled // SECOND
-
+def _due(first: int, stop: int, part: Requests) -> pl.DataFrame:
+    """What became of the requests of some seconds, by the second in which each was scheduled."""
+    number = stop - first
+    at = (part.scheduled // SECOND - first).astype(np.int32)
+    lag = Grouped(at, part.lag, number)
     return pl.DataFrame(
         {
-            "second": np.arange(number),
-            "offered": np.bincount(scheduled, minlength=number),
-            "sent": sent,
-            "completed": completed,
-            "errors": count(scheduled, ~requests.good),
-            "in_flight": np.cumsum(sent - over),
-            **_times(Grouped(scheduled, requests.judged, number)),
-            "bytes": np.bincount(scheduled, requests.bytes, number).astype(np.int64),
-            "ok": count(scheduled, requests.outcome == OK),
-            "service_p50": _service(requests, scheduled, number).quantile(0.5),
-            "lag_p50": (lag := Grouped(scheduled, requests.lag, number)).quantile(0.5),
+            "second": np.arange(first, stop),
+            "offered": np.bincount(at, minlength=number),
+            "errors": _counts(at, ~part.good, number),
+            **_times(Grouped(at, part.judged, number)),
+            "bytes": np.bincount(at, part.bytes, number).astype(np.int64),
+            "ok": _counts(at, part.outcome == OK, number),
+            "service_p50": _service(part, at, number).quantile(0.5),
+            "lag_p50": lag.quantile(0.5),
             "lag_max": lag.quantile(1.0),
-            "step": _step_of_each_second(requests, number),
         }
-    ).with_columns(pl.col(pl.Float64).fill_nan(None), step=pl.when(pl.col("offered") > 0).then("step"))
+    )
+
+
+def _counts(groups: npt.NDArray[np.integer], chosen: Bools, number: int) -> Ints:
+    """How many of the chosen are in each group."""
+    return np.bincount(those(groups, chosen), minlength=number).astype(np.int64, copy=False)
 
 
 def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | None" = None) -> pl.DataFrame:
@@ -81,17 +100,29 @@ def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | No
         second, without the first fifth of the step), ``goodput`` (answered as expected, likewise); ``mean``,
         ``p50``, ``p90``, ``p95``, ``p99``, ``p999``, ``max`` as in `seconds`, ``ok_p50`` and ``ok_p99`` of those
         answered as expected only; ``service_p50``, ``service_p99``, ``lag_p50``, ``lag_p95``, ``lag_p99``,
-        seconds; ``bytes``; ``in_flight`` at the end of the step.
+        seconds; ``bytes``; ``in_flight`` at the end of the step; ``design_effect``: so many requests say as much about
+        p99 as one independent request would; ``p99_low``, ``p99_high``: between what p99 lies (95 %) with that few,
+        null where they are under 368. Close to saturation a step is too short to show how much requests depend on
+        each other, and the interval too narrow.
     """
     number, step = len(requests.labels), requests.step
     windows = windows or step_windows(requests)
     flow = flow or step_flow(requests, windows)
     judged_s = (windows.stop - windows.settled) / SECOND
 
-    def per_step(chosen: Bools) -> Ints:
-        return np.bincount(step[chosen], minlength=number).astype(np.int64)
-
+    outcomes, errors, volume = _step_counts(requests)
+    judged = Grouped(step, requests.judged, number)
+    times = _times(judged, p999=0.999)
+    effects = design_effects(requests, windows.start, windows.stop, times["p99"])
+    low, high = judged.interval(0.99, effects)
+    of_answered = {
+        "ok_p50": judged.quantile(0.5, answered=True),
+        "ok_p99": judged.quantile(0.99, SMALLEST_SAMPLE[0.99], answered=True),
+    }
+    del judged
     service = _service(requests, step, number)
+    service_p50, service_p99 = service.quantile(0.5), service.quantile(0.99, SMALLEST_SAMPLE[0.99])
+    del service
     lag = Grouped(step, requests.lag, number)
     return pl.DataFrame(
         {
@@ -100,27 +131,43 @@ def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | No
             "start": windows.start / SECOND,
             "duration": windows.length / SECOND,
             "scheduled": windows.count,
-            "dropped": per_step(~requests.sent),
-            "ok": per_step(requests.outcome == OK),
-            "http_errors": per_step(requests.outcome == HTTP_ERROR),
-            "net_errors": per_step(requests.outcome == NET_ERROR),
-            "errors": per_step(~requests.good),
+            "dropped": outcomes[DROPPED],
+            "ok": outcomes[OK],
+            "http_errors": outcomes[HTTP_ERROR],
+            "net_errors": outcomes[NET_ERROR],
+            "errors": errors,
             "offered": windows.count / windows.length * SECOND,
             "sent": (flow.stop - flow.start)[0] / windows.length * SECOND,
             "completed": (flow.stop - flow.settled)[2] / judged_s,
             "goodput": (flow.stop - flow.settled)[3] / judged_s,
-            **_times(judged := Grouped(step, requests.judged, number), p999=0.999),
-            "ok_p50": judged.quantile(0.5, answered=True),
-            "ok_p99": judged.quantile(0.99, SMALLEST_SAMPLE[0.99], answered=True),
-            "service_p50": service.quantile(0.5),
-            "service_p99": service.quantile(0.99, SMALLEST_SAMPLE[0.99]),
+            **times,
+            **of_answered,
+            "service_p50": service_p50,
+            "service_p99": service_p99,
             "lag_p50": lag.quantile(0.5),
             "lag_p95": lag.quantile(0.95),
             "lag_p99": lag.quantile(0.99),
-            "bytes": np.bincount(step, requests.bytes, number).astype(np.int64),
+            "bytes": volume,
             "in_flight": flow.in_flight,
+            "design_effect": effects,
+            "p99_low": low,
+            "p99_high": high,
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _step_counts(requests: Requests) -> tuple[Ints, Ints, Ints]:
+    """How many requests of each step had each outcome (outcomes, steps), how many were errors, and their bytes."""
+    number = len(requests.labels)
+    outcomes, errors, volume = np.zeros((4, number), np.int64), np.zeros(number, np.int64), np.zeros(number, np.int64)
+    for rows in slices(len(requests)):
+        step = requests.step[rows].astype(np.int64)
+        outcomes += np.bincount(requests.outcome[rows].astype(np.int64) * number + step, minlength=4 * number).reshape(
+            4, number
+        )
+        errors += _counts(step, ~requests.good[rows], number)
+        volume += np.bincount(step, requests.bytes[rows], number).astype(np.int64)
+    return outcomes, errors, volume
 
 
 def by_route(requests: Requests) -> pl.DataFrame:
@@ -174,12 +221,14 @@ class Windows:
 def step_windows(requests: Requests) -> Windows:
     """Find when each step of a run was offered."""
     number = len(requests.labels)
-    count = np.bincount(requests.step, minlength=number).astype(np.int64)
-    runs = np.flatnonzero(np.diff(requests.step, prepend=-1))  # rows are nearly in order: few runs of a step
+    count, last = np.zeros((2, number), np.int64)
     start = np.full(number, np.iinfo(np.int64).max)
-    last = np.zeros(number, np.int64)
-    np.minimum.at(start, requests.step[runs], np.minimum.reduceat(requests.scheduled, runs))
-    np.maximum.at(last, requests.step[runs], np.maximum.reduceat(requests.scheduled, runs))
+    for rows in slices(len(requests)):
+        step, scheduled = requests.step[rows], requests.scheduled[rows]
+        count += np.bincount(step, minlength=number)
+        runs = np.flatnonzero(np.concatenate(([True], step[1:] != step[:-1])))  # rows are nearly in order: few
+        np.minimum.at(start, step[runs], np.minimum.reduceat(scheduled, runs))
+        np.maximum.at(last, step[runs], np.maximum.reduceat(scheduled, runs))
     gap = np.where(count > 1, (last - start) / np.maximum(count - 1, 1), SECOND)
     stop = last + np.maximum(gap, 1).astype(np.int64)
     order = np.argsort(start)
@@ -214,22 +263,24 @@ class Flow:
 
 
 def step_flow(requests: Requests, windows: Windows) -> Flow:
-    """Count what was sent and what was over at the edges of the steps; one sorted array at a time is in memory."""
+    """Count what was sent and what was over at the edges of the steps."""
     sent = _counts_before(requests.scheduled + requests.lag, requests.sent, windows)
-    ends = requests.scheduled + requests.response
-    over = _counts_before(ends, requests.sent, windows)
-    if requests.good.all():  # usually; spares two sorts
-        rows = [sent, over, over, over]
-    else:
-        answered = _counts_before(ends, requests.outcome <= HTTP_ERROR, windows)
-        rows = [sent, over, answered, _counts_before(ends, requests.good, windows)]
-    start, settled, stop = np.moveaxis(np.array(rows), 1, 0)
+    over = _counts_before(requests.scheduled + requests.response, requests.sent, windows)
+    answered = good = over
+    if not requests.good.all():  # usually all are; spares two sorts
+        answered = _counts_before(requests.scheduled + requests.response, requests.outcome <= HTTP_ERROR, windows)
+        good = _counts_before(requests.scheduled + requests.response, requests.good, windows)
+    start, settled, stop = np.moveaxis(np.array([sent, over, answered, good]), 1, 0)
     return Flow(start, settled, stop)
 
 
 def _counts_before(at: Ints, chosen: Bools, windows: Windows) -> Ints:
-    """(3, steps) how many of the chosen instants lie before the start, the settled time and the stop of each step."""
-    instants = np.sort(those(at, chosen))
+    """(3, steps) how many of the chosen instants lie before the start, the settled time and the stop of each step.
+
+    Sorts ``at`` in place: one array of instants at a time is in memory.
+    """
+    instants = those(at, chosen)
+    instants.sort()
     return np.array([np.searchsorted(instants, edge) for edge in (windows.start, windows.settled, windows.stop)])
 
 

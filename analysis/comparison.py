@@ -15,6 +15,7 @@ import polars as pl
 
 from logreplay.analysis import bootstrap, intake, stability
 from logreplay.analysis.buckets import SETTLE
+from logreplay.analysis.compact import FIRST_ERROR, compact_rows
 from logreplay.analysis.quantiles import rank
 from logreplay.analysis.routes import route
 from logreplay.analysis.sources import Source
@@ -133,7 +134,7 @@ def compare(baseline: Source, candidate: Source, *, tolerance: float = TOLERANCE
     timed = timed.with_columns(log=(pl.col("response_new") / pl.col("response")).log(), route=route(pl.col("url")))
     change = median_change(timed) if paired else quantiles.get("p50")
     failed = (1 - _mean(old["good"]), 1 - _mean(new["good"]))
-    answered = pairs.filter(pl.col("kind") == pl.col("kind_new"), pl.col("kind") < intake.FIRST_ERROR)
+    answered = pairs.filter(pl.col("kind") == pl.col("kind_new"), pl.col("kind") < FIRST_ERROR)
     return Comparison(
         sentence=_sentence(change, failed, tolerance),
         paired=paired,
@@ -162,7 +163,7 @@ def rows(source: Source) -> pl.DataFrame:
         the step). ``seq``, ``step``, ``url``; ``what``: hash of method and URL; ``scheduled``, ``response``: seconds;
         ``good``, ``kind``, ``bytes`` as in `intake.Requests`.
     """
-    frame = intake.compact_rows(source).with_row_index("position").collect()
+    frame = compact_rows(source).with_row_index("position").collect()
     return (
         frame.filter(pl.col("scheduled").is_not_null(), pl.col("response").is_not_null())
         .select(

@@ -11,27 +11,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from logreplay.analysis.buckets import SECOND
-from logreplay.analysis.intake import FIRST_ERROR, HTTP_ERROR, Requests, those
-from logreplay.analysis.quantiles import Micros
+from logreplay.analysis.compact import FIRST_ERROR, HTTP_ERROR
+from logreplay.analysis.intake import Requests, those
+from logreplay.analysis.parts import SECOND
+from logreplay.analysis.quantiles import Micros, average, deviation
 
 MEGABYTE: Final = 1 << 20
 SERVED: Final = (50, 66, 75, 80, 90, 95, 98, 99, 100)
 """Percentages of ab's ladder."""
 
 _FAILED_STATUS: Final = (408, *range(500, 510))
-_CHUNK: Final = 1 << 20
 _CHALLENGES: Final = (401, 407)
 
 
 def elapsed(requests: Requests) -> float:
     """Seconds from the first request sent to the last one over."""
-    sent = those(requests.scheduled + requests.lag, requests.sent)
-    if not len(sent):
-        return 0.0
-    first = int(sent.min())
-    del sent
-    return (int(those(requests.scheduled + requests.response, requests.sent).max()) - first) / SECOND
+    first, _, over = requests.sending
+    return (over - first) / SECOND
 
 
 def siege(requests: Requests) -> dict[str, float | int | None]:
@@ -79,21 +75,24 @@ def ab(requests: Requests) -> dict[str, Any]:
         the answered requests.
     """
     answered = requests.outcome <= HTTP_ERROR
-    connect, latency, total = (
-        those(values, answered) for values in (requests.connect, requests.latency, requests.service)
-    )
     status = those(requests.kind, answered)
-    ordered = np.sort(total)
     seconds = elapsed(requests)
+
+    def ordered(values: Micros) -> Micros:
+        result: Micros = np.sort(those(values, answered))
+        return result
+
+    total = ordered(requests.service)
+    found = {"total": _spread(total), "served_within": {percent: _served(total, percent) for percent in SERVED}}
+    del total  # one copy at a time: 20 million take 80 MB
     return {
-        "connect": _spread(connect),
-        "processing": _spread(total - connect),
-        "waiting": _spread(latency),
-        "total": _spread(total),
-        "served_within": {percent: _served(ordered, percent) for percent in SERVED},
-        "requests_per_second": _ratio(len(total), seconds),
-        "time_per_request": _ratio(seconds, len(total)),
-        "complete_requests": len(total),
+        "connect": _spread(ordered(requests.connect)),
+        "processing": _spread(ordered(requests.service - requests.connect)),
+        "waiting": _spread(ordered(requests.latency)),
+        **found,
+        "requests_per_second": _ratio(len(status), seconds),
+        "time_per_request": _ratio(seconds, len(status)),
+        "complete_requests": len(status),
         "failed_requests": int((requests.sent & ~answered).sum()),
         "non_2xx_responses": int(((status < 200) | (status > 299)).sum()),
     }
@@ -103,31 +102,20 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _spread(micros: Micros) -> dict[str, float | None]:
+def _spread(ordered: Micros) -> dict[str, float | None]:
     """Min, mean, standard deviation of the sample, ab's median, max; seconds."""
-    if not len(micros):
+    if not len(ordered):
         return dict.fromkeys(("min", "mean", "sd", "median", "max"))
-    ordered: Micros = np.sort(micros)  # type: ignore[assignment]  # the union of both kinds is sorted, too
     middle = len(ordered) // 2
     odd = len(ordered) > 1 and len(ordered) % 2 == 1
     median = (int(ordered[middle]) + int(ordered[middle + 1])) / 2 if odd else int(ordered[middle])  # as it is there
     return {
         "min": int(ordered[0]) / SECOND,
-        "mean": float(ordered.mean()) / SECOND,
-        "sd": _deviation(ordered) / SECOND,
+        "mean": average(ordered) / SECOND,
+        "sd": deviation(ordered) / SECOND,
         "median": median / SECOND,
         "max": int(ordered[-1]) / SECOND,
     }
-
-
-def _deviation(values: Micros) -> float:
-    """Standard deviation of a sample; some at a time, since differences from the mean take twice the room."""
-    if len(values) < 2:
-        return 0.0
-    mean, squares = values.mean(), 0.0
-    for first in range(0, len(values), _CHUNK):
-        squares += float(np.sum((values[first : first + _CHUNK] - mean) ** 2))
-    return math.sqrt(squares / (len(values) - 1))
 
 
 def _served(ordered: Micros, percent: int) -> float:

@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis import comparison, intake, sources
+from logreplay.analysis import comparison, sources
+from logreplay.analysis.compact import compact_rows
 from logreplay.analysis.quantiles import Floats
 from logreplay.analysis.routes import route
 from logreplay.analysis.sources import Source
@@ -94,7 +95,7 @@ def against_log(log: Source, run: Source) -> Fidelity:
 
 
 def _rows(source: Source) -> pl.DataFrame:
-    frame = intake.compact_rows(source).with_row_index("position").collect()
+    frame = compact_rows(source).with_row_index("position").collect()
     return frame.filter(pl.col("scheduled").is_not_null(), pl.col("response").is_not_null()).select(
         row=pl.coalesce("row", "position"),
         what=pl.concat_str("op", "url", ignore_nulls=True).hash(),

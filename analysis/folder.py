@@ -2,21 +2,23 @@
 
 import json
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
 from logreplay.analysis import bends, buckets, foreign, hdr, intake, sources, stability
 from logreplay.analysis.bends import Verdict
+from logreplay.analysis.hgrm import write_hgrm
 from logreplay.analysis.intake import Requests
 from logreplay.analysis.sources import Source
 from logreplay.analysis.summary import About, summarise, summarise_seconds
+from logreplay.analysis.watched import stem, with_watched
+from logreplay.analysis.whole import whole
 from logreplay.parsers.record import LogreplayError, to_csv
-
-_MANY: Final = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,19 @@ class Analysis:
         return self.verdict.steps
 
 
-def analyse(source: Source, about: About | None = None, executor: Executor | None = None) -> Analysis:
+def analyse(
+    source: Source,
+    about: About | None = None,
+    executor: Executor | None = None,
+    meanwhile: Callable[[Requests], object] | None = None,
+) -> Analysis:
     """Analyse a result log, or the per-second table that is left of one.
 
     Args:
         source: what to analyse.
         about: what only the caller knows of it.
         executor: reads it in stretches, as `logreplay.analysis.intake.read` says.
+        meanwhile: what else to do with the requests, in another thread.
 
     Raises:
         LogreplayError: it cannot be read.
@@ -61,24 +69,15 @@ def analyse(source: Source, about: About | None = None, executor: Executor | Non
             raise
         verdict = bends.judge(stability.judged_seconds(table))
         return Analysis(None, table, verdict, summarise_seconds(table, verdict, about))
-    with _helper(requests) as helper:
-        seconds = helper.submit(buckets.seconds, requests)
+    with ThreadPoolExecutor(1) as helper:  # what it does takes little memory beside the requests; what follows, more
+        counting = helper.submit(buckets.seconds, requests)
+        more = helper.submit(meanwhile, requests) if meanwhile else None
         verdict = bends.judge(stability.judged_steps(requests))
-        return Analysis(requests, seconds.result(), verdict, summarise(requests, verdict, about))
-
-
-def _helper(requests: Requests) -> Executor:
-    """A thread for half of the work; of very many requests one table at a time is enough to keep in memory."""
-    return ThreadPoolExecutor(1) if len(requests) < _MANY else _AtOnce()
-
-
-class _AtOnce(Executor):
-    """Does each task when it is given."""
-
-    def submit(self, task: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_result(task(*arguments, **options))
-        return done
+        summary = summarise(requests, verdict, about)
+        if more:
+            more.result()
+        seconds = with_watched(counting.result(), sources.locate(source) if isinstance(source, str | Path) else None)
+        return Analysis(requests, seconds, verdict, summary)
 
 
 def write_folder(
@@ -91,8 +90,8 @@ def write_folder(
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """Analyse a result log and write the files that show it.
 
-    ``seconds.csv``, ``steps.csv``, ``routes.csv``, ``summary.json``, ``results.hlog``; with ``plots`` also
-    ``hockeystick.png`` and ``report.html``.
+    ``seconds.csv``, ``steps.csv``, ``routes.csv``, ``summary.json``, ``results.hlog``, ``results.hgrm``; with
+    ``plots`` also ``hockeystick.png`` and ``report.html``.
 
     Args:
         source: the result log, or the folder that holds it as ``results.csv``.
@@ -108,17 +107,18 @@ def write_folder(
         LogreplayError: the result log cannot be read, or the folder cannot be written.
     """
     folder = Path(folder)
-    analysis = analyse(source, about, executor)
-    try:
+
+    def write_tables(requests: Requests) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "seconds.csv").write_bytes(to_csv(analysis.seconds, header=True))
-        (folder / "steps.csv").write_bytes(to_csv(analysis.steps, header=True))
+        _write_histograms(folder / "results", requests)
+        _write(folder / "routes.csv", to_csv(buckets.by_route(requests), header=True))
+
+    try:
+        analysis = analyse(source, about, executor, write_tables)
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
+        _write(folder / "steps.csv", to_csv(analysis.steps, header=True))
         _write_summary(folder / "summary.json", analysis)
-        if (requests := analysis.requests) is not None:
-            with _helper(requests) as helper:
-                histograms = helper.submit(hdr.write_hlog, folder / "results.hlog", requests)
-                (folder / "routes.csv").write_bytes(to_csv(buckets.by_route(requests), header=True))
-                histograms.result()
         if plots:
             from logreplay.analysis import report  # matplotlib takes a second to import
 
@@ -129,34 +129,35 @@ def write_folder(
 
 
 def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
-    """Analyse a result log X.csv, write ``X.summary.json`` and ``X.hlog`` beside it, and return the summary.
+    """Analyse a result log X.csv, write ``X.summary.json``, ``X.hlog`` and ``X.hgrm`` beside it; return the summary.
 
     Raises:
         LogreplayError: the result log cannot be read, or the files cannot be written.
     """
-    analysis = analyse(results, about)
-    stem = _stem(results)
+    name = stem(results)
     try:
+        analysis = analyse(results, about, meanwhile=partial(_write_histograms, name))
         _write_summary(summary_beside(results), analysis)
-        if analysis.requests is not None:
-            hdr.write_hlog(stem.with_name(f"{stem.name}.hlog"), analysis.requests)
     except OSError as error:
-        raise LogreplayError(f"{stem}: cannot be written: {error.strerror}; choose another with -o") from None
+        raise LogreplayError(f"{name}: cannot be written: {error.strerror}; choose another with -o") from None
     return analysis.summary
+
+
+def _write_histograms(name: Path, requests: Requests) -> None:
+    hdr.write_hlog(name.with_name(f"{name.name}.hlog"), requests)
+    write_hgrm(name.with_name(f"{name.name}.hgrm"), requests)
 
 
 def summary_beside(results: Path) -> Path:
     """Where `write_beside` puts the summary of a result log."""
-    stem = _stem(results)
-    return stem.with_name(f"{stem.name}.summary.json")
-
-
-def _stem(results: Path) -> Path:
-    """The name of a result log without its endings."""
-    while results.suffix in (".gz", ".zst", ".csv", ".parquet"):
-        results = results.with_suffix("")
-    return results
+    name = stem(results)
+    return name.with_name(f"{name.name}.summary.json")
 
 
 def _write_summary(path: Path, analysis: Analysis) -> None:
-    path.write_text(json.dumps(analysis.summary, indent=2) + "\n", encoding="utf-8")
+    _write(path, (json.dumps(analysis.summary, indent=2) + "\n").encode())
+
+
+def _write(path: Path, data: bytes) -> None:
+    with whole(path) as fresh:
+        fresh.write_bytes(data)

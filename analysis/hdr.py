@@ -10,16 +10,15 @@ number, zlib, base64) for a histogram of 1 µs to 1 h with 3 significant digits.
 import struct
 import zlib
 from base64 import b64encode
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from logreplay.analysis.buckets import SECOND
-from logreplay.analysis.intake import Requests
+from logreplay.analysis.intake import Requests, those
+from logreplay.analysis.parts import SECOND, by_second
 from logreplay.analysis.quantiles import Ints
+from logreplay.analysis.whole import whole
 
 LOWEST: Final = 1
 HIGHEST: Final = 3_600_000_000
@@ -30,7 +29,7 @@ _HALF_BITS: Final = 10
 _PAYLOAD_COOKIE: Final = 0x1C849303 | 0x10
 _COMPRESSED_COOKIE: Final = 0x1C849304 | 0x10
 _INDEX_BITS: Final = 16
-_PART: Final = 1_000_000
+_SEVEN_BITS: Final = np.uint64(0x7F)
 
 
 def write_hlog(path: str | Path, requests: Requests) -> None:
@@ -41,32 +40,23 @@ def write_hlog(path: str | Path, requests: Requests) -> None:
     """
     failed = len(requests) - int(requests.good.sum())
     started = requests.started.timestamp() if requests.started else 0.0
-    with Path(path).open("wb") as file:
+    with whole(Path(path)) as fresh, fresh.open("wb") as file:
         file.write(
             "#[Histogram log format version 1.3]\n"
             f"#[StartTime: {started:.3f} (seconds since epoch), {requests.started or 'unknown'}]\n"
             f"#[{failed} requests failed and are in no histogram; values are microseconds]\n"
             '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'.encode()
         )
-        for chosen in _parts(requests):
-            groups = requests.scheduled[chosen] // SECOND * len(requests.labels) + requests.step[chosen]
-            response = np.clip(requests.response[chosen], LOWEST, HIGHEST).astype(np.int64)
-            _write_intervals(file, requests.labels, groups, response)
-
-
-def _parts(requests: Requests) -> Iterator[Ints]:
-    """The rows of the requests answered as expected, whole seconds of them at a time: some million."""
-    seconds = int(requests.scheduled.max()) // SECOND + 1
-    number = len(requests) // _PART + 1
-    for edge in range(number):
-        first, stop = (SECOND * (seconds * at // number) for at in (edge, edge + 1))
-        chosen = np.flatnonzero(requests.good & (requests.scheduled >= first) & (requests.scheduled < stop))
-        if len(chosen):
-            yield chosen
+        for _, _, part in by_second(requests):
+            groups = part.scheduled // SECOND * len(part.labels) + part.step
+            response = np.clip(part.response, LOWEST, HIGHEST).astype(np.int64)
+            _write_intervals(file, part.labels, those(groups, part.good), those(response, part.good))
 
 
 def _write_intervals(file: BinaryIO, labels: tuple[int, ...], groups: Ints, response: Ints) -> None:
     """Write a line for each group (second x step) of values."""
+    if not len(response):
+        return
     keys = (groups << _INDEX_BITS) | counts_index(response)
     keys.sort()
     first = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -110,14 +100,20 @@ def _encoded(index: Ints, counts: Ints, begins: Ints) -> tuple[bytes, Ints]:
 
 def _leb128(numbers: Ints) -> tuple[bytes, Ints]:
     """Encode signed numbers as ZigZag LEB128; return the bytes and how many each one took."""
-    zigzag = ((numbers << 1) ^ (numbers >> 63)).astype(np.uint64)
-    shifts = np.arange(0, 35, 7, dtype=np.uint64)  # no count and no gap is above 2**34
-    parts = (zigzag[:, None] >> shifts) & np.uint64(0x7F)
-    lengths = 1 + np.sum((zigzag[:, None] >> shifts[1:]) > 0, axis=1)
-    used = np.arange(len(shifts)) < lengths[:, None]
-    more = np.arange(len(shifts)) < lengths[:, None] - 1
-    octets: npt.NDArray[np.uint8] = (parts | np.where(more, np.uint64(0x80), np.uint64(0))).astype(np.uint8)
-    return octets[used].tobytes(), lengths.astype(np.int64)
+    rest = ((numbers << 1) ^ (numbers >> 63)).astype(np.uint64)
+    lengths = np.ones(len(rest), np.int64)
+    longer = np.flatnonzero(rest > _SEVEN_BITS)
+    for octet in range(1, 5):  # no count and no gap is above 2**34
+        lengths[longer] += 1
+        longer = longer[rest[longer] >> np.uint64(7 * octet) > _SEVEN_BITS]
+    at = np.cumsum(lengths) - lengths
+    octets = np.zeros(int(lengths.sum()), np.uint8)
+    octets[at] = rest & _SEVEN_BITS
+    for octet in range(1, 5):
+        longer = np.flatnonzero(lengths > octet)
+        octets[at[longer] + octet - 1] |= 0x80
+        octets[at[longer] + octet] = rest[longer] >> np.uint64(7 * octet) & _SEVEN_BITS
+    return octets.tobytes(), lengths
 
 
 def _wrapped(counts: bytes) -> bytes:

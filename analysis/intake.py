@@ -5,10 +5,10 @@ order of the rows (that of completion). All tables and verdicts are computed fro
 requests fit in well under 1.5 GB, and a quantile is an observed value.
 """
 
-from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -20,29 +20,21 @@ import numpy.typing as npt
 import polars as pl
 
 from logreplay.analysis import sources
+from logreplay.analysis.compact import DROPPED, ERROR_WORDS, FIRST_ERROR, OUTCOMES, compact
 from logreplay.analysis.partition import NotApart, Stretch, stretches
-from logreplay.analysis.quantiles import FAILED, LONGEST, Ints
+from logreplay.analysis.quantiles import FAILED, Ints
 from logreplay.analysis.routes import Routes
 from logreplay.analysis.sources import Source
-from logreplay.parsers.record import ERRORS, LogreplayError
+from logreplay.parsers.record import LogreplayError
 
-OK: Final = 0
-HTTP_ERROR: Final = 1
-NET_ERROR: Final = 2
-DROPPED: Final = 3
-
-LONGEST_RUN_S: Final = 100 * 86_400
-"""Rows scheduled later than this are taken for damaged: a table has a row for every second."""
-
-FIRST_ERROR: Final = 1000
-ERROR_WORDS: Final = (*ERRORS, "no_status", "other")
-
-_OUTCOMES: Final = np.full(FIRST_ERROR + len(ERROR_WORDS), NET_ERROR, np.uint8)
-_OUTCOMES[1:400] = OK
-_OUTCOMES[400:FIRST_ERROR] = HTTP_ERROR
-_OUTCOMES[FIRST_ERROR + ERROR_WORDS.index("dropped")] = DROPPED
 WINDOW_S: Final = 10
 SLOWEST: Final = 20
+_ROOM: Final = 1 << 20
+"""Rows for which there is room at first."""
+
+_AHEAD: Final = 8
+"""Stretches read before their turn."""
+
 _SLOWEST_COLUMNS: Final = pl.Schema(
     {"url": pl.String, "op": pl.String, "rc": pl.Int64, "response": pl.UInt32, "scheduled": pl.Int64}
 )
@@ -107,6 +99,10 @@ class Requests:
     def __len__(self) -> int:
         return len(self.scheduled)
 
+    def take(self, rows: Ints | slice) -> "Requests":
+        """The requests at these places only."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _KEPT})
+
     @property
     def service(self) -> npt.NDArray[np.uint32]:
         """(n,) microseconds: connect + latency + xfertime."""
@@ -120,7 +116,7 @@ class Requests:
     @cached_property
     def outcome(self) -> npt.NDArray[np.uint8]:
         """(n,) `OK` (status below 400), `HTTP_ERROR`, `NET_ERROR` or `DROPPED` (never sent)."""
-        return _OUTCOMES[self.kind]
+        return OUTCOMES[self.kind]
 
     @property
     def kinds(self) -> Counter[str]:
@@ -132,26 +128,33 @@ class Requests:
         """(n,) whether the request was sent at all."""
         return np.asarray(self.outcome != DROPPED)
 
+    @cached_property
+    def last_end(self) -> int:
+        """Microseconds from the start of the run to the last end of a request."""
+        return max(int((self.scheduled[rows] + self.response[rows]).max()) for rows in self._blocks())
+
+    @cached_property
+    def sending(self) -> tuple[int, int, int]:
+        """Microseconds at which the first and the last request were sent, and the last one sent was over; 0 if none."""
+        found = [
+            (int(at.min()), int(at.max()), int(those(self.scheduled[rows] + self.response[rows], sent).max()))
+            for rows in self._blocks()
+            if (sent := self.sent[rows]).any()
+            for at in (those(self.scheduled[rows] + self.lag[rows], sent),)
+        ]
+        first, last, over = zip(*found, strict=True) if found else ((0,), (0,), (0,))
+        return min(first), max(last), max(over)
+
+    def _blocks(self) -> Iterator[slice]:
+        """Some rows at a time: what is computed of all takes as much room as they do."""
+        return (slice(first, first + _ROOM) for first in range(0, len(self), _ROOM))
+
     @property
     def ended(self) -> datetime | None:
         """Instant of the last end of a request, UTC."""
         if self.started is None:
             return None
-        return self.started + timedelta(microseconds=int((self.scheduled + self.response).max()))
-
-
-def _batches(source: Source, executor: Executor | None) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a source in order, as `compact` makes them; made by an executor where that can be."""
-    cut = stretches(sources.locate(source)) if executor and isinstance(source, str | Path) else []
-    if executor and cut:
-        yield from executor.map(_compacted, cut)
-    else:
-        for rows in sources.batches(source):
-            yield compact(rows.lazy()).collect()
-
-
-def _compacted(stretch: Stretch) -> pl.DataFrame:
-    return compact(stretch.rows()).collect()
+        return self.started + timedelta(microseconds=self.last_end)
 
 
 def read(source: Source, executor: Executor | None = None) -> Requests:
@@ -168,24 +171,56 @@ def read(source: Source, executor: Executor | None = None) -> Requests:
         LogreplayError: no such file, not a table of requests, or no row of it can be read.
         ValueError: a table without the columns of a result log.
     """
+    cut = stretches(sources.locate(source)) if isinstance(source, str | Path) else []
+    if cut:
+        with suppress(NotApart), _helpers(executor) as helpers:
+            return _gathered(source, _in_order(helpers, cut))
+    return _gathered(source, (compact(rows.lazy()).collect() for rows in sources.batches(source)))
+
+
+@contextmanager
+def _helpers(executor: Executor | None) -> Iterator[Executor]:
+    """The given helpers, or two threads of our own: Polars and NumPy let others run meanwhile."""
     if executor:
-        with suppress(NotApart):
-            return _read(source, executor)
-    return _read(source, None)
+        yield executor
+        return
+    with ThreadPoolExecutor(2) as threads:
+        yield threads
 
 
-def _read(source: Source, executor: Executor | None) -> Requests:
+def _in_order(helpers: Executor, cut: Iterable[Stretch]) -> Iterator[pl.DataFrame]:
+    """Yield the rows of stretches in order, while some of the next ones are read."""
+    coming: deque[Future[pl.DataFrame]] = deque()
+    for stretch in cut:
+        coming.append(helpers.submit(_compacted, stretch))
+        if len(coming) > _AHEAD:
+            yield coming.popleft().result()
+    while coming:
+        yield coming.popleft().result()
+
+
+def _compacted(stretch: Stretch) -> pl.DataFrame:
+    try:
+        return compact(stretch.rows().select(sources.COLUMNS)).collect()
+    except pl.exceptions.PolarsError as error:
+        raise NotApart from error
+
+
+def _gathered(source: Source, batches: Iterable[pl.DataFrame]) -> Requests:
+    """Put the batches of `compact` rows of a source together."""
     name = str(source) if isinstance(source, str | Path) else "results"
     columns, routes, rates = _Columns(), Routes(), dict[int, float]()
     slowest, unreadable = _SLOWEST_COLUMNS.to_frame(), 0
     try:
-        for batch in _batches(source, executor):
-            batch = batch.with_columns(route=pl.Series(routes.encode(batch["url"]), dtype=pl.UInt16))
-            readable = batch.filter(pl.col("scheduled").is_not_null(), pl.col("response").is_not_null())
-            unreadable += batch.height - readable.height
-            columns.append(readable)
-            rates |= dict(readable.group_by("step").agg(pl.col("offered").last()).iter_rows())
-            slowest = _slowest(slowest, readable)
+        for batch in batches:
+            numbers = routes.encode(batch["url"], batch["url_hash"].to_numpy())
+            if batch["scheduled"].null_count() or batch["response"].null_count():
+                readable = (batch["scheduled"].is_not_null() & batch["response"].is_not_null()).to_numpy()
+                unreadable += batch.height - int(readable.sum())
+                batch, numbers = batch.filter(readable), numbers[readable]
+            columns.append(batch, numbers)
+            rates |= _last_of_each(batch["step"].to_numpy(), batch["offered"].to_numpy())
+            slowest = _slowest(slowest, batch)
     except pl.exceptions.ComputeError as error:
         raise LogreplayError(f"{name}: cannot be read: {error}") from None
     if not len(columns):
@@ -206,27 +241,38 @@ def _read(source: Source, executor: Executor | None) -> Requests:
 
 
 class _Columns:
-    """Columns that grow in place: 20 million requests are never in memory twice."""
+    """Columns that grow to twice their length: what is not yet written to takes no memory."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, npt.NDArray[Any]] = {name: np.empty(0, dtype) for name, dtype in _KEPT.items()}
+        self._length = 0
 
     def __len__(self) -> int:
-        return len(self._arrays["scheduled"])
+        return self._length
 
-    def append(self, batch: pl.DataFrame) -> None:
+    def append(self, batch: pl.DataFrame, routes: npt.NDArray[np.uint16]) -> None:
         """Add the rows of a batch."""
+        first, stop = self._length, self._length + batch.height
         for name, array in self._arrays.items():
-            size = len(array)
-            array.resize(size + batch.height, refcheck=False)  # the system moves the pages, not their contents
-            array[size:] = batch[name].to_numpy()
+            if stop > len(array):
+                grown = np.empty(max(stop, 2 * len(array), _ROOM), array.dtype)  # in large pages, unlike a resize
+                grown[:first] = array[:first]
+                self._arrays[name] = array = grown
+            array[first:stop] = routes if name == "route" else batch[name].to_numpy()
+        self._length = stop
 
     def of_requests(self, labels: list[int]) -> dict[str, Any]:
         """Return the columns as `Requests` has them: ``step`` as the place of its label."""
-        step = self._arrays["step"]
+        columns = {name: array[: self._length] for name, array in self._arrays.items()}
         if labels != list(range(len(labels))):
-            step[:] = np.searchsorted(labels, step)
-        return self._arrays
+            columns["step"][:] = np.searchsorted(labels, columns["step"])
+        return columns
+
+
+def _last_of_each(labels: npt.NDArray[np.int32], values: npt.NDArray[np.float32]) -> dict[int, float]:
+    """Label → its last value."""
+    last = np.flatnonzero(np.diff(labels, append=labels[-1:] + 1))
+    return dict(zip(labels[last].tolist(), values[last].tolist(), strict=True))
 
 
 def _in_windows(requests: Requests) -> Requests:
@@ -262,69 +308,11 @@ def name_kinds(kinds: npt.NDArray[np.uint16]) -> Counter[str]:
     return Counter({kind_name(kind): count for count, kind in sorted(found, reverse=True)})
 
 
-def _micros(seconds: pl.Expr) -> pl.Expr:
-    return (seconds * 1e6).round()
-
-
-def _in_time() -> pl.Expr:
-    return pl.col("scheduled").is_between(0, LONGEST_RUN_S)
-
-
-def _compact(seconds: pl.Expr) -> pl.Expr:
-    """Seconds → microseconds in 32 bits; null where there is no such time."""
-    return pl.when(seconds.is_finite()).then(_micros(seconds).clip(0, LONGEST)).cast(pl.UInt32)
-
-
-def compact_rows(source: Source) -> pl.LazyFrame:
-    """Open a source as `compact` rows, lazily.
-
-    Raises:
-        LogreplayError: no such file, or not a table of requests.
-        ValueError: a table without the columns of a result log.
-    """
-    return compact(sources.rows(source))
-
-
-def compact(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Reduce rows of `sources.COLUMNS` to small types: whole microseconds, kinds, flags; keep ``row`` and ``seq``."""
-    names = rows.collect_schema().names()
-    error, rc = pl.col("error").fill_null(""), pl.col("rc").fill_null(0)
-    words = {word: FIRST_ERROR + index for index, word in enumerate(ERROR_WORDS)}
-    kind = (
-        pl.when(error != "")
-        .then(error.replace_strict(words, default=words["other"], return_dtype=pl.UInt16))
-        .when(rc.is_between(1, 999))
-        .then(rc.cast(pl.UInt16, strict=False))
-        .otherwise(words["no_status"])
-        .cast(pl.UInt16)
-    )
-    expected = pl.col("expected_rc").is_between(400, 499) & rc.is_between(400, 499)
-    service = pl.sum_horizontal(
-        pl.col("connect").fill_null(0.0), pl.col("latency"), pl.col("xfertime").fill_null(0.0), ignore_nulls=False
-    )
-    return rows.select(
-        *(name for name in ("row", "seq") if name in names),
-        scheduled=pl.when(_in_time()).then(_micros(pl.col("scheduled"))).cast(pl.Int64),
-        lag=_compact(pl.col("lag")).fill_null(0),
-        response=_compact(service + pl.max_horizontal(pl.col("lag").fill_nan(None).fill_null(0.0), 0.0)),
-        connect=_compact(pl.col("connect")).fill_null(0),
-        latency=_compact(pl.col("latency")).fill_null(0),
-        kind=kind,
-        good=(kind < 400) | ((kind < 500) & expected.fill_null(False)),
-        step=pl.col("step").fill_null(0).cast(pl.Int32, strict=False).fill_null(-1),
-        offered=pl.col("offered").cast(pl.Float32).fill_null(float("nan")),
-        bytes=pl.col("bytes").fill_null(0).clip(0, 2**32 - 1).cast(pl.UInt32),
-        url="url",
-        op="op",
-        rc=rc,
-    )
-
-
 def _slowest(before: pl.DataFrame, batch: pl.DataFrame) -> pl.DataFrame:
     """The slowest of these requests that were sent and have a time, slowest first."""
     enough = before["response"][-1] if before.height == SLOWEST else 0
-    sent = pl.col("kind") != FIRST_ERROR + ERROR_WORDS.index("dropped")
-    slow = batch.filter(sent, pl.col("response") >= enough).select(before.columns)
+    slow = batch[np.flatnonzero(batch["response"].to_numpy() >= enough)]
+    slow = slow.filter(pl.col("kind") != FIRST_ERROR + ERROR_WORDS.index("dropped")).select(before.columns)
     if slow.is_empty():
         return before
     found = pl.concat((before, slow)).sort("response", "scheduled", descending=[True, False]).head(SLOWEST)

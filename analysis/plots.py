@@ -88,16 +88,22 @@ def hockey_stick(
     top = _top(finite, slo, linear)
     bounded = {name: np.where(np.isinf(values), top, values) for name, values in curves.items()}
 
+    past = _past_stop(steps, order)
     answered = np.isfinite(median)
-    ax.scatter(offered[answered], median[answered], s=7, color=GREY, alpha=0.55, lw=0, rasterized=True, zorder=2,
-               label=f"one second ({middle})")  # fmt: skip
+    hollow = answered & np.isin(_step_of(seconds), column(steps, "step")[order][past])
+    ax.scatter(offered[answered & ~hollow], median[answered & ~hollow], s=7, color=GREY, alpha=0.55, lw=0,
+               rasterized=True, zorder=2, label=f"one second ({middle})")  # fmt: skip
+    if hollow.any():
+        ax.scatter(offered[hollow], median[hollow], s=7, facecolor="none", edgecolor=GREY, alpha=0.7, lw=0.5,
+                   rasterized=True, zorder=2, label="after two bad steps in a row")  # fmt: skip
     failed = np.isinf(median)
     if failed.any():
         ax.scatter(offered[failed], np.full(failed.sum(), 0.985), s=14, marker="x", color=RED, lw=0.8, zorder=3,
                    transform=ax.get_xaxis_transform(), label="one second (most failed)")  # fmt: skip
     ax.fill_between(rate, bounded[middle], bounded["p95"], color=BLUE, alpha=0.25, lw=0, label="p50–p95")
     ax.fill_between(rate, bounded["p95"], bounded["p99"], color=BLUE, alpha=0.12, lw=0, label="p95–p99")
-    ax.plot(rate, curves[middle], color=BLUE, marker="o", ms=4, lw=1.6, zorder=4, label=middle)
+    ax.plot(rate[~past], curves[middle][~past], color=BLUE, marker="o", ms=4, lw=1.6, zorder=4, label=middle)
+    ax.plot(rate[past], curves[middle][past], color=BLUE, marker="o", mfc="none", ms=4, lw=0.8, zorder=4)
     ax.plot(rate, curves["p99"], color=BLUE, lw=0.8, ls="--", zorder=4, label="p99")
     if saturation and saturation.get("found"):
         ax.axvspan(saturation["low"], saturation["high"], color=ORANGE, alpha=0.18, lw=0)
@@ -149,6 +155,21 @@ def _top(finite: Floats, slo: float | None, linear: bool) -> float:
         return max(highest, slo or 0.0) * 2.2
     floor = float(np.quantile(finite, 0.25))
     return min(highest, 5 * slo if slo else 30 * floor) * 1.05
+
+
+def _step_of(seconds: "Table") -> Floats:
+    """The step of each second, NaN where it is not known."""
+    return column(seconds, "step") if "step" in seconds.columns else np.full(len(seconds), np.nan)
+
+
+def _past_stop(steps: "Table", order: "np.ndarray[Any, Any]") -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """The steps above the first two in a row that were not carried: there the backlog of one is felt in the next."""
+    past = np.zeros(len(order), np.bool_)
+    if "verdict" in steps.columns:
+        bad = np.isin(np.asarray(steps["verdict"].to_numpy())[order], ("overloaded", "errors"))
+        pairs = np.flatnonzero(bad[:-1] & bad[1:])
+        past[pairs[0] + 2 if len(pairs) else len(order) :] = True
+    return past
 
 
 def _hatch_void(ax: "Axes", steps: "Table", order: "np.ndarray[Any, Any]", rate: Floats) -> None:

@@ -11,8 +11,8 @@ from matplotlib import colormaps
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from logreplay.analysis.buckets import SECOND
 from logreplay.analysis.intake import Requests
+from logreplay.analysis.parts import SECOND
 from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, column, logarithmic, plain_numbers
 from logreplay.analysis.quantiles import FAILED, Micros, quantile
 
@@ -63,7 +63,7 @@ def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
             ax.annotate(f"{rate[index]:g}", (good[index], median[index]), fontsize=7, color=GREY,
                         xytext=(3, -9), textcoords="offset points")  # fmt: skip
     logarithmic(ax)
-    ax.set_xlim(left=0)
+    ax.set_xlim(0, float(np.nanmax(good, initial=0.0)) * 1.1 or 1)
     plain_numbers(ax.yaxis)
     ax.set_xlabel("answered as expected, requests/s (small numbers: offered)")
     ax.set_ylabel("response time, s")
@@ -166,17 +166,19 @@ def heat_map(ax: "Axes", requests: Requests) -> "Axes":
 
 
 def timeline(ax: "Axes", seconds: "Table") -> "Axes":
-    """Draw four rows over time: rates, requests in flight, errors, our own lag.
+    """Draw over time: rates, requests in flight, errors, our own lag, and each figure that was watched elsewhere.
 
     Args:
-        ax: its place is taken by the four rows; the last of them is returned.
-        seconds: per-second table.
+        ax: its place is taken by a row for each; the last of them is returned.
+        seconds: per-second table; its columns ``watch_NAME`` are drawn as they are.
     """
     ax.set_axis_off()
-    rows = ax.get_subplotspec().subgridspec(4, 1, hspace=0.08)  # type: ignore[union-attr]
+    watched = [name for name in seconds.columns if name.startswith("watch_")]
+    number = 4 + len(watched)
+    rows = ax.get_subplotspec().subgridspec(number, 1, hspace=0.08)  # type: ignore[union-attr]
     made = ax.figure
     axes = [made.add_subplot(rows[0])]
-    axes += [made.add_subplot(rows[index], sharex=axes[0]) for index in (1, 2, 3)]
+    axes += [made.add_subplot(rows[index], sharex=axes[0]) for index in range(1, number)]
     at = column(seconds, "second")
     axes[0].step(at, column(seconds, "offered"), color=GREY, lw=1, where="post", label="offered")
     axes[0].step(at, column(seconds, "completed"), color=BLUE, lw=1, where="post", label="completed")
@@ -185,15 +187,19 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
     axes[2].fill_between(at, 0, column(seconds, "errors"), color=RED, alpha=0.6, lw=0, step="post")
     lag = column(seconds, "lag_max") * 1000
     axes[3].plot(at, lag, color=ORANGE, lw=1)
-    if np.nanmax(lag, initial=0.0) > 0:
-        axes[3].set_yscale("log")
-    plain_numbers(axes[3].yaxis)
-    for row, label in zip(axes, ("requests/s", "in flight", "errors/s", "lag, ms"), strict=True):
+    for row, name in zip(axes[4:], watched, strict=True):
+        values = column(seconds, name)
+        row.plot(at[np.isfinite(values)], values[np.isfinite(values)], color=GREEN, lw=1)
+    labels = ("requests/s", "in flight", "errors/s", "lag, ms", *(name.removeprefix("watch_") for name in watched))
+    for row, label in zip(axes, labels, strict=True):
         row.set_ylabel(label)
         row.grid(alpha=0.25, lw=0.5)
-        if row is not axes[3]:
-            row.tick_params(labelbottom=False)
-            row.set_ylim(bottom=0)
-    axes[3].set_xlabel("seconds since the start of the run")
-    axes[3].set_xlim(0, at[-1] + 1)
-    return axes[3]
+        row.set_ylim(bottom=0 if row not in axes[4:] else None)
+        row.tick_params(labelbottom=row is axes[-1])
+    if np.nanmax(lag, initial=0.0) > 0:
+        axes[3].set_ylim(auto=True)
+        axes[3].set_yscale("log")
+    plain_numbers(axes[3].yaxis)
+    axes[-1].set_xlabel("seconds since the start of the run")
+    axes[-1].set_xlim(0, at[-1] + 1)
+    return axes[-1]

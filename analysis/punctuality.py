@@ -54,11 +54,7 @@ def punctuality(scheduled: Ints, lag: npt.NDArray[np.integer]) -> Punctuality | 
     """
     if len(scheduled) < 2:
         return None
-    sent_second = (scheduled + lag.astype(np.int64)) // _SECOND
-    due_second = scheduled // _SECOND
-    first, length = int(due_second.min()), int(sent_second.max()) + 1
-    planned = np.bincount(due_second - first, minlength=length - first)
-    actual = np.bincount(sent_second - first, minlength=length - first)
+    planned, actual = _by_second(scheduled, lag)
     part = slice(0, _MOST_GAPS)
     order = np.argsort(scheduled[part], kind="stable")
     due, late = scheduled[part][order], lag[part][order].astype(np.int64)
@@ -72,3 +68,14 @@ def punctuality(scheduled: Ints, lag: npt.NDArray[np.integer]) -> Punctuality | 
         gap_distance=distance / mean_gap if mean_gap else 0.0,
         drift_s=float(np.median(late[-tenth:]) - np.median(late[:tenth])) / _SECOND,
     )
+
+
+def _by_second(scheduled: Ints, lag: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
+    """How many requests were due, and how many sent, in each second; some at a time, as memory is dear."""
+    parts = [slice(first, first + _MOST_GAPS) for first in range(0, len(scheduled), _MOST_GAPS)]
+    length = max(int((scheduled[part] + lag[part]).max()) for part in parts) // _SECOND + 1
+    planned, actual = np.zeros((2, length), np.int64)
+    for part in parts:
+        planned += np.bincount(scheduled[part] // _SECOND, minlength=length)
+        actual += np.bincount((scheduled[part] + lag[part]) // _SECOND, minlength=length)
+    return planned, actual

@@ -52,12 +52,12 @@ SERVERS: Final = (MM4, NOISY, WALL)
 
 
 def responses(server: Server, rate: float, seconds: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Offer a rate to the server, empty at first.
+    """Offer a rate to the server, empty at first: as many requests as it says, at instants by chance, as `find` does.
 
     Returns:
         (n,) when the requests arrived, seconds, increasing; (n,) their response times, seconds, without a time-out.
     """
-    arrived = np.sort(rng.uniform(0.0, seconds, rng.poisson(rate * seconds)))
+    arrived = np.sort(rng.uniform(0.0, seconds, round(rate * seconds)))
     service = service_times(server.queue, len(arrived), rng) * math.exp(rng.normal(0.0, server.variation))
     if not server.pauses:
         response = waits(arrived, service, server.queue.workers) + service

@@ -19,6 +19,8 @@ from matplotlib import rc_context
 
 from logreplay.analysis import buckets, pictures, plots, summary
 from logreplay.analysis.folder import Analysis
+from logreplay.analysis.whole import whole
+from logreplay.parsers.secrecy import masked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,8 +69,10 @@ _STYLE: Final[dict[Any, Any]] = {
 def write(folder: Path, analysis: Analysis) -> None:
     """Write ``hockeystick.png`` and ``report.html`` into a folder."""
     made = plots.figure(lambda ax: pictures.draw(ax, analysis, "hockeystick", title=True))
-    plots.save(made, folder / "hockeystick.png")
-    (folder / "report.html").write_text(html(analysis), encoding="utf-8")
+    with whole(folder / "hockeystick.png") as fresh:
+        plots.save(made, fresh)
+    with whole(folder / "report.html") as fresh:
+        fresh.write_text(html(analysis), encoding="utf-8")
 
 
 def html(analysis: Analysis) -> str:
@@ -78,7 +82,9 @@ def html(analysis: Analysis) -> str:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters["time"] = lambda seconds: summary.show(seconds, failed=seconds == np.inf)
+    environment.filters["between"] = summary.between
     environment.filters["count"] = lambda number: "–" if number is None else f"{number:,.0f}"
+    environment.filters["shown"] = shown
     environment.filters["rate"] = lambda number: "–" if number is None else f"{number:.4g}"
     requests = analysis.requests
     return environment.from_string(template).render(
@@ -93,6 +99,11 @@ def html(analysis: Analysis) -> str:
         slowest=requests.slowest.to_dicts() if requests else [],
         pictures=_pictures(analysis),
     )
+
+
+def shown(url: str) -> str:
+    """A url or route as it may stand in a page that is handed round: secrets masked, no control characters."""
+    return "".join(sign if sign.isprintable() else "?" for sign in masked(url))
 
 
 def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
@@ -136,7 +147,9 @@ def _pictures(analysis: Analysis) -> list[tuple[str, str, str, Markup]]:
     found = []
     for kind in pictures.kinds(analysis):
         name, what = _CAPTIONS[kind]
-        size = (5.4, 5.0) if kind in ("achieved", "throughput") else (6.6, 5.0 if kind == "timeline" else 4.3)
+        watched = sum(name.startswith("watch_") for name in analysis.seconds.columns)
+        height = 4.6 + watched if kind == "timeline" else 3.9
+        size = (5.2, 4.8) if kind in ("achieved", "throughput") else (5.6, height)
         found.append((kind, name, what, svg(partial(_draw, analysis=analysis, kind=kind), size, name)))
     return found
 

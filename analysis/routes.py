@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 Numbers = npt.NDArray[np.uint16]
+Hashes = npt.NDArray[np.uint64]
 
 MOST: Final = 1000
 """Routes told apart; what comes after them is counted together, so that hostile URLs cannot fill the memory."""
@@ -18,7 +19,9 @@ MOST: Final = 1000
 OTHER: Final = "(other)"
 
 _LONGEST: Final = 500
+_SEED: Final = 0
 _PLACES: Final = 1 << 20
+_NUMBER_BITS: Final = np.uint64(16)
 _VALUES: Final = (r"=[^&]*", "={}")
 _UUID: Final = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 _HASH: Final = r"(^|[^A-Za-z0-9])[0-9a-fA-F]{8,}($|[^A-Za-z0-9])"
@@ -33,6 +36,11 @@ def route(url: pl.Expr) -> pl.Expr:
     for pattern in (_HASH, _HASH, _NUMBER, _NUMBER):  # twice: neighbours share the sign between them
         fixed = fixed.str.replace_all(pattern, "${1}{}${2}")
     return fixed.str.replace_all(_TOKEN, "{}")
+
+
+def hashed(url: pl.Expr) -> pl.Expr:
+    """What `Routes.encode` remembers a URL by."""
+    return url.hash(_SEED)
 
 
 class Routes:
@@ -51,12 +59,13 @@ class Routes:
         self._whole = _Remembered()
         self._short = _Remembered()
 
-    def encode(self, urls: pl.Series) -> Numbers:
-        """Return the number of the route of each URL, (n,); 0 where there is none."""
-        return self._whole.look_up(urls.fill_null(""), self._encode_short)
+    def encode(self, urls: pl.Series, hashes: Hashes) -> Numbers:
+        """Return the number of the route of each URL, (n,), given their `hashed`; 0 where there is none."""
+        return self._whole.look_up(urls, hashes, self._encode_short)
 
     def _encode_short(self, urls: pl.Series) -> Numbers:
-        return self._short.look_up(urls.str.replace_all(*_VALUES), self._encode_new)
+        short = urls.fill_null("").str.replace_all(*_VALUES)
+        return self._short.look_up(short, short.hash(_SEED).to_numpy(), self._encode_new)
 
     def _encode_new(self, urls: pl.Series) -> Numbers:
         routes = urls.to_frame("url").select(route(pl.col("url"))).to_series()
@@ -71,21 +80,20 @@ class _Remembered:
     """Numbers of texts seen before: each has one place, by its hash; who comes later takes it."""
 
     def __init__(self) -> None:
-        self._hashes = np.zeros(_PLACES, np.uint64)
-        self._numbers = np.zeros(_PLACES, np.uint16)
+        self._places = np.zeros(_PLACES, np.uint64)
+        """Hash and number in one: the place says the lowest bits of the hash, so the number has room in them."""
 
-    def look_up(self, texts: pl.Series, otherwise: Callable[[pl.Series], Numbers]) -> Numbers:
-        """Return the numbers of texts; ask for those not remembered."""
-        hashes = texts.hash(seed=0).to_numpy()
+    def look_up(self, texts: pl.Series, hashes: Hashes, otherwise: Callable[[pl.Series], Numbers]) -> Numbers:
+        """Return the numbers of texts, given their hashes; ask for those not remembered."""
         place = hashes & np.uint64(_PLACES - 1)
-        found = self._numbers[place]
-        new = np.flatnonzero(self._hashes[place] != hashes)
+        remembered = self._places[place]
+        found = remembered.astype(np.uint16)
+        new = np.flatnonzero((remembered ^ hashes) >> _NUMBER_BITS)
         if len(new):
             _, first, back = np.unique(hashes[new], return_index=True, return_inverse=True)
             in_order = np.argsort(first)  # numbers must not depend on where the batches are cut
             numbers = np.empty(len(first), np.uint16)
             numbers[in_order] = otherwise(texts.gather(new[first[in_order]]))
             found[new] = numbers[back]
-            self._hashes[place[new]] = hashes[new]
-            self._numbers[place[new]] = found[new]
+            self._places[place[new]] = (hashes[new] >> _NUMBER_BITS << _NUMBER_BITS) | found[new]
         return np.asarray(found, dtype=np.uint16)

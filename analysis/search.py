@@ -5,8 +5,9 @@ drives it sends the requests (or simulates them).
 
 Theory of operation. 1. A trial at the lowest rate: is the bound kept at all? 2. Short trials, each 1.6 times faster,
 until one fails. 3. Bisection, on a logarithmic scale, with long trials, until the highest rate that passed and the
-lowest that failed are as close as asked. 4. Two fresh trials at the rate that passed; all requests ever judged at
-it decide together. If they fail it, the same for the next lower rate, and so on.
+lowest that failed are as close as asked. 4. Two fresh trials at the rate that passed, and up to two more while it is
+in doubt: all requests ever judged at it decide together, and the fresh ones by themselves too, since the trial before
+them was chosen for having passed. If they fail it, the same for the next lower rate, and so on.
 
 A trial may end early only as a failure. A short trial begins with empty queues and misses what is rare, so an early
 pass is exactly the answer that flatters. A trial in which the replaying machine was the bottleneck says nothing of
@@ -19,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from logreplay.analysis.bounds import Evidence, findings
+from logreplay.analysis.bounds import Evidence, Finding, findings
 from logreplay.analysis.quantiles import Ints
 from logreplay.analysis.trials import Answer, Goal, Judged, Outcome, Phase, Trial, Verdict, Why
 
@@ -27,6 +28,9 @@ __all__ = ["Answer", "Goal", "Judged", "Outcome", "Search", "Trial"]
 
 RAMP_FACTOR: Final = 1.6
 CONFIRMATIONS: Final = 2
+MOST_CONFIRMATIONS: Final = 4
+PATIENCE: Final = 11
+"""Trials after which a doubt is no reason for one more."""
 LEAST_EARLY_S: Final = 10
 """Judged seconds before the interval may end a trial: one pause of the target must not look like its habit."""
 GROWTH: Final = 0.05
@@ -129,10 +133,8 @@ class Search:
             if middle >= self.high:
                 break
             yield from self._place("bisect", middle)
-        fresh = CONFIRMATIONS
         while self.low is not None and not self._confirmed:
-            yield from self._confirm(self.low, fresh)
-            fresh = 1
+            yield from self._confirm(self.low)
 
     def _place(self, phase: Phase, rate: float) -> Generator[Trial, Outcome, None]:
         """Try a rate; move an end of the bracket to it."""
@@ -145,24 +147,45 @@ class Search:
         else:
             self.high, self._high_void = rate, verdict == "void"
 
-    def _confirm(self, rate: float, fresh: int) -> Generator[Trial, Outcome, None]:
+    def _confirm(self, rate: float) -> Generator[Trial, Outcome, None]:
         """Repeat the rate that passed; if it fails, go down one step."""
         verdict: Verdict = "pass"
-        for self._fresh in range(fresh, 0, -1):
+        fresh, made = CONFIRMATIONS if self.trials < PATIENCE else 1, 0
+        while made < fresh or self._another_would_tell(rate, made):
+            self._fresh = max(fresh - made, 1)
             verdict = yield from self._try("confirm", rate)
+            made += 1
             if verdict == "void" or (verdict == "fail" and self._surely_failed()):
                 break
         self._fresh = 0
-        if verdict == "pass":
+        if verdict == "pass" and all(finding.kept for finding in self._findings_at(rate, "confirm")):
             self._confirmed = True
             return
+        width = self.high / rate if self.high else math.inf
         self.high, self._high_void = rate, verdict == "void"
         self._descents += 1  # ever longer steps: it may be far down
-        lower = rate / (1 + self.goal.precision) ** self._descents
+        lower = rate / min(width, 1 + self.goal.precision) ** self._descents
         if self.goal.users:
             lower = min(lower, rate - 1)
         lower = self.goal.rounded(max(lower, self.goal.start))
         self.low = lower if lower < rate else None
+
+    def _another_would_tell(self, rate: float, made: int) -> bool:
+        """Whether it is in doubt that a rate keeps the bounds, and one more trial could settle it."""
+        if made >= MOST_CONFIRMATIONS or self.trials >= PATIENCE:
+            return False
+        found = self._findings_at(rate)
+        if all(each.surely_kept for each in found) or any(each.surely_missed for each in found):
+            return False
+        judged = sum(each.outcome.evidence.requests for each in self._full_trials(rate))
+        in_time = judged + rate * self.goal.full_s(rate)  # if none of its requests costs anything
+        return self.goal.users or all(each.cost * judged <= each.bound.allowance * in_time for each in found)
+
+    def _findings_at(self, rate: float, *phases: Phase) -> tuple[Finding, ...]:
+        """How the bounds stand by all full trials at a rate, or by those of some phases."""
+        trials = [each for each in self._full_trials(rate) if not phases or each.trial.phase in phases]
+        pool = sum((each.outcome.evidence for each in trials), Evidence.none(len(self.goal.bounds)))
+        return findings(self.goal.bounds, pool)
 
     def _try(self, phase: Phase, rate: float) -> Generator[Trial, Outcome, Verdict]:
         """Make a trial; once more if it was void."""

@@ -10,6 +10,8 @@ from logreplay.analysis.summary import show
 LEAST_TRIAL_S: Final = 30.0
 """Judged seconds under which a trial misses what a target does rarely."""
 
+_OURS: Final = "this machine was too slow or too busy"
+
 
 def answer_of(search: Search) -> Answer:
     """The answer of a search that has ended."""
@@ -23,7 +25,7 @@ def sentence(search: Search, tps: float | None = None) -> str:
     text = goal.text
     bounds = " and ".join(map(str, goal.bounds))
     if answer.why == "generator":
-        return f"this machine could not send even {text(answer.high)} on time: nothing is known of the target"
+        return f"no trial at {text(answer.high)} was valid, {_OURS}: nothing is known of the target"
     if answer.why == "not-met":
         return f"{bounds} does not hold even at {text(answer.high)}"
     if answer.low is None:
@@ -56,7 +58,7 @@ def _upper(answer: Answer, goal: Goal) -> str:
         limit = goal.highest is not None and answer.low == goal.rounded(goal.highest)
         return "no higher rate was allowed" if limit else "no higher rate was tried"
     if answer.high_void:
-        return f"this machine could not send {goal.text(answer.high)} on time"
+        return f"no trial at {goal.text(answer.high)} was valid, {_OURS}"
     return f"{goal.text(answer.high)} {'do' if goal.users else 'does'} not"
 
 

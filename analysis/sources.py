@@ -108,7 +108,10 @@ def started(source: Source) -> datetime | None:
     lag = pl.col("lag").fill_null(0.0) if "lag" in names else 0.0
     offset = ((pl.col("scheduled") + lag) * 1e6).round().cast(pl.Int64, strict=False)
     known = opened.head(100).filter(pl.col("scheduled").is_between(0, 1e9))
-    first = known.select(start_time() - pl.duration(microseconds=offset)).drop_nulls().head(1).collect()
+    try:
+        first = known.select(start_time() - pl.duration(microseconds=offset)).drop_nulls().head(1).collect()
+    except pl.exceptions.ComputeError:
+        return None  # quotes that do not add up; the rows themselves are read all the same
     return _utc(first.item()) if first.height else None
 
 

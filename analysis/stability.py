@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.buckets import SECOND, SETTLE, Flow, Windows, step_flow, step_windows, steps
+from logreplay.analysis.buckets import SETTLE, Flow, Windows, step_flow, step_windows, steps
 from logreplay.analysis.intake import WINDOW_S, Requests, name_kinds
+from logreplay.analysis.parts import SECOND
 from logreplay.analysis.quantiles import Floats, Grouped, Ints
 
 BLOCKS: Final = 10
@@ -23,16 +24,31 @@ TREND_Z: Final = 2.3
 DRIFT: Final = 0.25
 BACKLOG_S: Final = 1.0
 ERROR_SHARE: Final = 0.01
+TRIALS: Final = 3
+"""Steps of the same rate from which on their spread says more than an interval from within one."""
+
 _CHUNK: Final = 1 << 20
 _Z99: Final = 2.5758
 
 
 def judged_steps(requests: Requests) -> pl.DataFrame:
-    """Return the step table with the evidence of each step: the columns of `buckets.steps` and of `evidence`."""
+    """Return the step table with the evidence of each step: the columns of `buckets.steps` and of `evidence`.
+
+    ``p99_low`` and ``p99_high`` of a rate with `TRIALS` steps or more are the spread of their p99; a step that is not
+    stable has none.
+    """
     windows = step_windows(requests)
     flow = step_flow(requests, windows)
     table = steps(requests, windows, flow)
-    return table.join(evidence(requests, table, windows, flow), on="step", maintain_order="left")
+    table = table.join(evidence(requests, table, windows, flow), on="step", maintain_order="left")
+    return table.with_columns(_between("p99_low", pl.col("p99").min()), _between("p99_high", pl.col("p99").max()))
+
+
+def _between(name: str, of_trials: pl.Expr) -> pl.Expr:
+    """An end of an interval: the spread of three or more trials, if there are; none for a step out of balance."""
+    several = pl.len().over("rate") >= TRIALS
+    stable = pl.col("verdict") == "stable"
+    return pl.when(stable & several).then(of_trials.over("rate")).when(stable).then(name).alias(name)
 
 
 def evidence(requests: Requests, table: pl.DataFrame, windows: Windows, flow: Flow) -> pl.DataFrame:

@@ -9,17 +9,26 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from logreplay.analysis import familiar
+from logreplay.analysis import familiar, warmup
 from logreplay.analysis.bends import Verdict
-from logreplay.analysis.buckets import SECOND
-from logreplay.analysis.intake import DROPPED, FIRST_ERROR, HTTP_ERROR, NET_ERROR, OK, Requests, name_kinds, those
+from logreplay.analysis.buckets import step_windows
+from logreplay.analysis.compact import DROPPED, FIRST_ERROR, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.intake import Requests, name_kinds, those
+from logreplay.analysis.parts import SECOND
 from logreplay.analysis.punctuality import punctuality
-from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Ints, Micros, quantile
+from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Micros, average, quantile
+from logreplay.analysis.stability import TRIALS
+from logreplay.parsers.secrecy import masked
 
 SCHEMA: Final = "logreplay/1"
 LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+
+
+NARROW: Final = 0.7
+"""Share of saturation above which an interval from within one step is too narrow."""
 
 
 @dataclass(frozen=True)
@@ -63,32 +72,29 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
     assert counts["scheduled"] == counts["sent"] + counts["dropped"]
     assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
     answered = outcome <= HTTP_ERROR
-    response = requests.response
-    good = those(response, requests.good)
-    sent_at = those(requests.scheduled + requests.lag, requests.sent)
-    first = int(sent_at.min()) if len(sent_at) else 0
-    elapsed = max(int((requests.scheduled + response).max()) - first, 1) / SECOND
-    offered_s = max(_span(requests.scheduled), 1) / SECOND
+    first, last, _ = requests.sending
+    elapsed = max(requests.last_end - first, 1) / SECOND
+    offered_s = _span(int(requests.scheduled.min()), int(requests.scheduled.max()), counts["scheduled"])
     named = name_kinds(requests.kind)
     steps = len(requests.labels) > 1
     value: dict[str, Any] = {
         "schema": SCHEMA,
         "verdict": _word(verdict),
         "answer": verdict.sentence,
-        "findings": [dict(finding) for finding in about.findings] + _findings(requests),
+        "findings": [dict(finding) for finding in about.findings] + _findings(requests, verdict),
         "requests": counts,
         "rate": {
             "offered": counts["scheduled"] / offered_s,
-            "sent": counts["sent"] / (max(_span(sent_at), 1) / SECOND) if len(sent_at) else 0.0,
+            "sent": counts["sent"] / _span(first, last, counts["sent"]),
             "completed": int(answered.sum()) / elapsed,
             "goodput": int(requests.good.sum()) / elapsed,
         },
         "elapsed_s": elapsed,
         "siege": familiar.siege(requests),
         "ab": familiar.ab(requests),
-        "response_s": {**_times(requests.judged, those(response, answered)), "failed": counts["unexpected"]},
-        "ok_response_s": _times(good, good),
-        "service_s": _times(those(requests.service, requests.sent), those(requests.service, answered)),
+        "response_s": {**_times(requests.judged, requests.response, answered), "failed": counts["unexpected"]},
+        "ok_response_s": _times(those(requests.response, requests.good), requests.response, requests.good),
+        "service_s": _times(those(requests.service, requests.sent), requests.service, answered),
         "lag_s": _times(requests.lag, requests.lag),
         "punctuality": _punctuality(requests),
         "errors": {name: count for name, count in named.items() if not name.isdigit()},
@@ -99,7 +105,7 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
         "log": about.log,
         "target": about.target,
         "options": dict(about.options),
-        "slowest": requests.slowest.to_dicts(),
+        "slowest": [{**row, "url": masked(row["url"] or "")} for row in requests.slowest.to_dicts()],
     }
     if steps:
         value["steps"] = verdict.steps.to_dicts()
@@ -112,7 +118,9 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
 def _punctuality(requests: Requests) -> dict[str, float] | None:
     """How true the run was to its schedule; None where the file has none."""
     sent = requests.sent
-    found = punctuality(requests.scheduled[sent], requests.lag[sent]) if requests.has_schedule else None
+    if not requests.has_schedule:
+        return None
+    found = punctuality(those(requests.scheduled, sent), those(requests.lag, sent))
     return found.as_dict() if found else None
 
 
@@ -217,17 +225,30 @@ def _number(value: float | None) -> str:
 
 
 def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
-    """Return rows (rate, sent, goodput, errors, p50, p90, p95, p99, lag p95, verdict) as text."""
+    """Return rows (rate, sent, goodput, errors, p50, p90, p95, p99, its range, lag p95, verdict) as text."""
     return [
         (
             f"{row['rate']:.4g}",
             *("–" if row[name] is None else f"{row[name]:.1f}" for name in ("sent", "goodput")),
             str(row["errors"]),
-            *(show(row[name], failed=row[name] == math.inf) for name in ("p50", "p90", "p95", "p99", "lag_p95")),
+            *(show(row[name], failed=row[name] == math.inf) for name in ("p50", "p90", "p95", "p99")),
+            between(row),
+            show(row["lag_p95"]),
             str(row["verdict"]),
         )
         for row in steps.iter_rows(named=True)
     ]
+
+
+def between(step: Mapping[str, Any]) -> str:
+    """Write between what the p99 of a step lies, as far as that is known: ``35.1–38 ms``."""
+    low, high = step.get("p99_low"), step.get("p99_high")
+    if low is None or high is None:
+        return "–"
+    if math.isinf(high):
+        return f"above {show(low)}"
+    figure, unit = show(high).split()
+    return f"{low / {'s': 1, 'ms': 1e-3, 'µs': 1e-6}[unit]:.3g}–{figure} {unit}"
 
 
 def show(seconds: float | None, *, failed: bool = False) -> str:
@@ -240,30 +261,32 @@ def show(seconds: float | None, *, failed: bool = False) -> str:
     return f"{seconds * 1e6:.0f} µs" if seconds else "0"
 
 
-def _times(values: Micros, answered: Micros) -> dict[str, Any]:
-    """Quantiles of all of ``values``, mean, min and max of the answered ones; microseconds → seconds."""
+def _times(values: Micros, of: Micros, chosen: npt.NDArray[np.bool_] | None = None) -> dict[str, Any]:
+    """Quantiles of all of ``values``; mean, min and max ``of`` the chosen ones; microseconds → seconds."""
+    answered = of if chosen is None else those(of, chosen)
+    least, mean, most = (answered.min(), average(answered), answered.max()) if len(answered) else (None,) * 3
+    del answered  # one copy at a time: 20 million take 80 MB
     ordered: Micros = np.sort(values)  # type: ignore[assignment]  # the union of both kinds is sorted, too
     return {
         "count": len(ordered),
-        "min": int(answered.min()) / SECOND if len(answered) else None,
-        "mean": float(answered.mean()) / SECOND if len(answered) else None,
+        "min": None if least is None else int(least) / SECOND,
+        "mean": None if mean is None else mean / SECOND,
         **{
             name: quantile(ordered, p) if len(ordered) >= SMALLEST_SAMPLE.get(p, 1) or p < 0.99 else None
             for name, p in LADDER.items()
         },
-        "max": int(answered.max()) / SECOND if len(answered) else None,
+        "max": None if most is None else int(most) / SECOND,
     }
 
 
-def _span(instants: Ints) -> int:
-    """Microseconds covered by n instants, the gap after the last one included."""
-    if len(instants) < 2:
-        return SECOND
-    length = int(instants.max() - instants.min())
-    return length + length // (len(instants) - 1)
+def _span(first: int, last: int, count: int) -> float:
+    """Seconds covered by so many instants between two, in microseconds, the gap after the last one included."""
+    if count < 2:
+        return 1.0
+    return max(last - first + (last - first) // (count - 1), 1) / SECOND
 
 
-def _findings(requests: Requests) -> list[dict[str, str]]:
+def _findings(requests: Requests, verdict: Verdict) -> list[dict[str, str]]:
     found = []
     if requests.unreadable:
         text = f"{requests.unreadable} rows of the result log have no readable time and are left out"
@@ -274,4 +297,21 @@ def _findings(requests: Requests) -> list[dict[str, str]]:
     if not requests.has_schedule:
         text = "the log does not say when requests were due: lag is unknown, response time is service time"
         found.append({"code": "no_schedule", "severity": "warning", "text": text})
+    warm_up = warmup.of_first_step(requests, step_windows(requests))
+    if warm_up and (text := warm_up.sentence()):
+        found.append({"code": "warm_up", "severity": "warning", "text": text})
+    if narrow := _narrow(verdict):
+        text = f"at {narrow} the ranges of p99 are too narrow: requests that wait in one queue are late together, and "
+        text += f"only the spread of {TRIALS} trials or more says how sure it is (sweep --repeat {TRIALS})"
+        found.append({"code": "narrow_intervals", "severity": "note", "text": text})
     return found
+
+
+def _narrow(verdict: Verdict) -> str:
+    """The stable rates so close to saturation that an interval from within one step misleads."""
+    if not verdict.saturation.rate:
+        return ""
+    limit = NARROW * verdict.saturation.rate
+    close = (pl.col("rate") >= limit) & pl.col("p99_low").is_not_null() & (pl.len().over("rate") < TRIALS)
+    rates = verdict.steps.filter(close)["rate"].unique().sort().to_list()
+    return ", ".join(f"{rate:g}/s" for rate in rates)

@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.buckets import SECOND
-from logreplay.analysis.intake import HTTP_ERROR, Requests
+from logreplay.analysis.compact import HTTP_ERROR
+from logreplay.analysis.intake import Requests
+from logreplay.analysis.parts import SECOND
 from logreplay.analysis.quantiles import quantile
 
 PLATEAU: Final = 0.95

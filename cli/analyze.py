@@ -54,18 +54,16 @@ def analyze(
 
 def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
     """Print the tables of one run on stdout: steps if there are several, times, the figures of siege and ab."""
-    from logreplay.analysis.summary import ab_rows, latency_rows, siege_rows, step_rows
-    from logreplay.cli.tables import OpenTable
+    from logreplay.analysis.summary import ab_rows, siege_rows, step_rows
+    from logreplay.cli.tables import OpenTable, print_times
 
     if steps.height > 1:
-        table = OpenTable("rate/s", "sent/s", "good/s", "errors", "p50", "p90", "p95", "p99", "lag p95", "verdict")
+        heads = ("rate/s", "sent/s", "good/s", "errors", "p50", "p90", "p95", "p99", "p99 within", "lag p95", "verdict")
+        table = OpenTable(*heads, dispensable=("sent/s", "p90", "lag p95", "p95", "p99 within"))
         for row in step_rows(steps):
             table.add(*row)
         table.print()
-    table = OpenTable("", "response time", "service time", "our lag")
-    for cells in latency_rows(summary):
-        table.add(*cells)
-    table.print()
+    print_times(summary)
     if "siege" not in summary:
         return
     table = OpenTable("as siege counts", "", " ", words=(" ",))

@@ -16,6 +16,8 @@ from logreplay.cli.values import Duration
 if TYPE_CHECKING:
     from logreplay.replay.calibrate import Calibration, Trial
 
+SHORTEST_S = 0.05
+
 
 @click.command(short_help="What this machine can send.")
 @click.option("--trial", type=Duration(), default="1s", show_default=True, help="How long each rate is tried.")
@@ -31,6 +33,8 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
     Example:
       logreplay calibrate
     """
+    if trial < SHORTEST_S:
+        raise click.UsageError(f"--trial: {trial:g} s are too short to see anything; at least {SHORTEST_S:g} s")
     import uvloop
 
     from logreplay.replay.calibrate import calibrate as measure
@@ -41,13 +45,13 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
             say(f"{done.rate:9.0f}/s  lag p99 {done.lag_p99 * 1000:8.3f} ms  {word}", quiet=quiet)
 
     found = uvloop.run(measure(trial, show))
-    remembered_at().parent.mkdir(parents=True, exist_ok=True)
     figures = {"measured": datetime.now(UTC).isoformat(timespec="seconds"), **asdict(found)}
-    remembered_at().write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     if as_json:
         click.echo(json.dumps(figures, indent=2))
     elif not quiet:
         _print(found)
+    remembered_at().parent.mkdir(parents=True, exist_ok=True)
+    remembered_at().write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     say(f"remembered in {remembered_at()}", quiet=quiet)
     return Exit.OK if found.ceiling else Exit.INVALID
 

@@ -1,6 +1,7 @@
 """``logreplay convert``: access logs → normalized CSV."""
 
 import json
+import os
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     default="auto",
     show_default=True,
     metavar="FORMAT",
-    help="A name (see below), a log_format or LogFormat string, or nginx.conf#name.",
+    help="A name (see above), a log_format or LogFormat string, or nginx.conf#name.",
 )
 @click.option(
     "--to", type=click.Choice(["csv", "parquet", "pias"]), help="Kind of output, if its ending does not say it."
@@ -103,6 +104,8 @@ def convert(
       logreplay convert access.log -f /etc/nginx/nginx.conf#timed
       logreplay convert access.log -f '$remote_addr [$time_local] "$request" $status $request_time'
     """
+    # blocks are parsed side by side, each by one thread; more threads inside each would be in each other's way
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
     from logreplay.parsers.convert import ConvertOptions, output_for
     from logreplay.parsers.convert import convert as convert_logs
     from logreplay.parsers.filters import Filter

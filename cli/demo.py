@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.ending import report_sweep
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import BUNDLED, bundled_log, describe, new_folder, new_name, say
 from logreplay.cli.sending import Sending
 from logreplay.cli.stopping import stop_rule
-from logreplay.cli.sweep import report, sweep_into
+from logreplay.cli.sweeping import sweep_into
 
 RATES = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)
 STEP_SECONDS = 4.0
@@ -44,7 +45,7 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
         course = Course(RATES, STEP_SECONDS)
         manifest, requests = Manifest(folder, {}), Requests(csv)
         outcomes, _ = sweep_into(manifest, requests, url, course, Sending(), stop_rule(()), quiet=quiet)
-    valid = report(folder, About(BUNDLED, url, {"rates": list(RATES), "for": STEP_SECONDS}), quiet=quiet)
+    valid = report_sweep(folder, About(BUNDLED, url, {"rates": list(RATES), "for": STEP_SECONDS}), quiet=quiet)
     say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):
         return Exit.INTERRUPTED

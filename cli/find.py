@@ -8,27 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from logreplay.cli.ending import report
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import new_folder, new_name, normalized, on_terminal, say, target_or_builtin
-from logreplay.cli.live import LiveLine
+from logreplay.cli.growing import GrowingCurve, point_of
+from logreplay.cli.inputs import LogName, new_folder, new_name, replayable, say, target_or_builtin
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.searching import by_chance, drive, evenly, users
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import Shaping, report_left_out, shaping_options
 from logreplay.cli.sharing import replayer
 from logreplay.cli.stopping import stop_option, stop_rule, watched
+from logreplay.cli.telling import Audience, Telling, WithLive, telling_options
 from logreplay.cli.values import Duration, Percent, Rate
 
 if TYPE_CHECKING:
     from logreplay.analysis.search import Judged, Search, Trial
-    from logreplay.replay.engine import Progress
     from logreplay.replay.health import Finding
+    from logreplay.replay.outcome import Outcome as Ran
     from logreplay.replay.plan import Stream
     from logreplay.replay.schedule import Schedule
     from logreplay.replay.stop import Condition, StopRule
+    from logreplay.replay.storage import Stored
 
 _BOUNDS = ("p50", "p90", "p95", "p99", "p999", "mean", "max")
 _FULL_S = 60.0
+_STATES = {"pass": "carried", "fail": "overloaded", "void": "void"}
 
 
 def _bound_options(command: Any) -> Any:
@@ -37,8 +41,8 @@ def _bound_options(command: Any) -> Any:
     return command
 
 
-@click.command(short_help="The highest rate that keeps a bound.")
-@click.argument("log", required=False, type=click.Path(path_type=Path))
+@click.command(cls=WithLive, short_help="The highest rate that keeps a bound.")
+@click.argument("log", required=False, type=LogName())
 @click.argument("target", required=False)
 @_bound_options
 @click.option("--max-errors", type=Percent(), default="1%", show_default=True, help="Share of requests that may fail.")
@@ -66,10 +70,11 @@ def _bound_options(command: Any) -> Any:
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @stop_option
+@telling_options
 @shaping_options
 @sending_options
 def find(
-    log: Path | None,
+    log: "Path | Stored | None",
     target: str | None,
     max_errors: float,
     start: float,
@@ -88,6 +93,7 @@ def find(
     as_json: bool,
     quiet: bool,
     stop_at: "Sequence[Condition]",
+    telling: Telling,
     shaping: Shaping,
     sending: Sending,
     **limits: float | None,
@@ -107,7 +113,8 @@ def find(
     """
     from logreplay.analysis.bounds import Bound
     from logreplay.analysis.search import Goal, Search
-    from logreplay.analysis.search_report import sentence, weaknesses
+    from logreplay.analysis.search_report import sentence, slo, weaknesses
+    from logreplay.analysis.summary import About
 
     bounds = [Bound(name, limit) for name in _BOUNDS if (limit := limits[name]) is not None]
     if not bounds:
@@ -121,11 +128,11 @@ def find(
     search = Search(goal)
     folder = new_folder(output or new_name("find"), force=force)
     with ExitStack() as stack:
-        csv = stack.enter_context(normalized(log, quiet=quiet))
+        csv = stack.enter_context(replayable(log, quiet=quiet))
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         requests, rule = shaping.stream(csv, stack, methods=sending.methods, loop=True, quiet=quiet), stop_rule(stop_at)
         schedule_of = users(think or 0.0) if vusers else by_chance if arrivals == "poisson" else evenly
-        ended, findings = _search(search, folder, requests, url, sending, rule, schedule_of, quiet=quiet)
+        ended, findings = _search(search, folder, requests, url, sending, telling, rule, schedule_of, quiet=quiet)
     if not ended:
         why = f"stopped: {rule.hit};" if rule.hit else "interrupted"
         say(f"{why} after {len(search.judged)} trials\nresults: {folder}", quiet=quiet)
@@ -137,12 +144,15 @@ def find(
         "timeout": sending.timeout, "sender": sending.sender, **shaping.said(),
     }  # fmt: skip
     found = [finding.as_dict() for finding in findings] + weaknesses(search)
-    _write(search, folder, str(log) if log else None, url, options, found, tps, plots=not no_plots, as_json=as_json)
+    text, facts = sentence(search, tps), slo(search, tps)
+    about = About(str(log) if log else None, url, options, found, more={"answer": text, "slo": facts})
     report_left_out(requests, quiet=quiet)
-    for finding in found:
-        say(f"{finding['severity']}: {finding['text']}", quiet=quiet)
-    if not as_json:
-        click.echo(sentence(search, tps))
+    report(folder, about, lambda *_: click.echo(text), plots=not no_plots, as_json=as_json, quiet=quiet)
+    if not no_plots:
+        from logreplay.analysis.plots import figure, save
+        from logreplay.analysis.search_plot import trace
+
+        save(figure(lambda ax: trace(ax, facts)), folder / "search.png")
     say(f"results: {folder}", quiet=quiet)
     return _exit_code(search)
 
@@ -153,20 +163,22 @@ def _search(
     requests: "Stream",
     target: str,
     sending: Sending,
+    telling: Telling,
     rule: "StopRule",
     schedule_of: "Callable[[Trial], Schedule]",
     *,
     quiet: bool,
 ) -> "tuple[bool, list[Finding]]":
-    """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found before it."""
+    """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found besides."""
+    from logreplay.replay.neighbours import neighbours
     from logreplay.replay.responses import Responses
     from logreplay.replay.results import ResultLog
 
-    teller = _Teller(search, quiet=quiet)
+    path = folder / "results.csv"
 
     async def main(stop: asyncio.Event) -> "tuple[bool, list[Finding]]":
-        path = folder / "results.csv"
         sender, findings = await sending.ready(target, path, rate=search.goal.start, duration=_FULL_S)
+        here = await sending.is_here(target)
         responses = Responses(ResultLog(path, force=True))
         users = search.goal.users
         rate = search.goal.start if users else search.goal.highest or search.goal.start
@@ -174,78 +186,51 @@ def _search(
             replayer(sending, sender, responses, rate=rate, closed=users) as engine,
             stopped_by(stop, engine),
         ):
-            ended = await drive(
-                search,
-                engine,
-                responses,
-                requests,
-                timeout_s=sending.timeout,
-                schedule_of=schedule_of,
-                on_begin=teller.begin,
-                on_progress=watched(rule, engine, teller.progress),
-                on_end=teller.end,
-            )
-        return ended, findings
+            teller = _Teller(search, audience, quiet=quiet, drawn=telling.progress == "auto")
+            with audience.may_set(stop):
+                ended = await drive(
+                    search,
+                    engine,
+                    responses,
+                    requests,
+                    timeout_s=sending.timeout,
+                    schedule_of=schedule_of,
+                    neighbours=neighbours if here else None,
+                    on_begin=teller.begin,
+                    on_progress=watched(rule, engine, audience.see),
+                    on_end=teller.end,
+                )
+        return ended, findings + audience.findings
 
-    return run_in_loop(main)
+    with telling.audience("find", target, path, free=sending.free, quiet=quiet) as audience:
+        return run_in_loop(main)
 
 
 class _Teller:
-    """Tells on stderr how a search goes: a live line for the trial that runs, a line for each that ended."""
+    """Tells how a search goes: what runs, a line on stderr for each trial that ended, and the curve below them."""
 
-    def __init__(self, search: "Search", *, quiet: bool) -> None:
-        self._search, self._quiet = search, quiet
-        self._line: LiveLine | None = None
+    def __init__(self, search: "Search", audience: Audience, *, quiet: bool, drawn: bool) -> None:
+        self._search, self._audience = search, audience
+        bounds = [bound.limit for bound in search.goal.bounds if bound.statistic != "errors"]
+        unit = "users" if search.goal.users else "req/s"
+        self._curve = GrowingCurve(quiet=quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None))
 
     def begin(self, trial: "Trial") -> None:
-        if on_terminal() and not self._quiet:
-            self._line = LiveLine(
-                planned=trial.seconds, rate=trial.rate, prefix=f"trial {trial.number}, {trial.phase} · "
-            )
+        from logreplay.replay.snapshot import Stage
 
-    def progress(self, now: "Progress") -> None:
-        if self._line:
-            self._line.show(now)
+        users = self._search.goal.users
+        name, rate = f"trial {trial.number}, {trial.phase}", None if users else trial.rate
+        self._audience.begin(Stage(name, rate, trial.seconds, level=trial.rate, users=users))
 
-    def end(self, judged: "Judged") -> None:
+    def end(self, judged: "Judged", ran: "Ran") -> None:
         from logreplay.analysis.search_report import trial_line
 
-        if self._line:
-            self._line.clear()
+        note, verdict = trial_line(judged, self._search.goal), judged.verdict
+        self._audience.end(ran, state=_STATES[verdict], note=note)
         budget = self._search.goal.budget_s
         left = f"  {budget - self._search.elapsed:.0f} s left" if budget is not None else ""
-        say(f"{trial_line(judged, self._search.goal)}{left}", quiet=self._quiet)
-
-
-def _write(
-    search: "Search",
-    folder: Path,
-    log: str | None,
-    target: str,
-    options: dict[str, Any],
-    findings: list[dict[str, Any]],
-    tps: float | None,
-    *,
-    plots: bool,
-    as_json: bool,
-) -> None:
-    """Analyse the trials, and write the files of the folder."""
-    import json
-
-    from logreplay.analysis.folder import write_folder
-    from logreplay.analysis.search_report import sentence, slo
-    from logreplay.analysis.summary import About
-
-    more = {"answer": sentence(search, tps), "slo": slo(search, tps)}
-    about = About(log, target, options, findings, more=more)
-    summary, _ = write_folder(folder / "results.csv", folder, about, plots=plots)
-    if plots:
-        from logreplay.analysis.plots import figure, save
-        from logreplay.analysis.search_plot import trace
-
-        save(figure(lambda ax: trace(ax, summary["slo"])), folder / "search.png")
-    if as_json:
-        click.echo(json.dumps(summary, indent=2))
+        point = None if verdict == "void" else point_of(judged.trial.rate, ran, good=verdict == "pass")
+        self._curve.say(f"{note}{left}", point)
 
 
 def _exit_code(search: "Search") -> Exit:

@@ -1,13 +1,18 @@
 """What a command replays and where to: the given log and target, or the ones that come with the package."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from logreplay.replay.storage import Stored
 
 BUNDLED = "nginx_request_time.log"
 
@@ -34,6 +39,7 @@ def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
     Raises:
         LogreplayError: no such file, or no line of it can be read.
     """
+    from logreplay.parsers.record import LogreplayError
     from logreplay.replay.source import is_request_file
     from logreplay.replay.urls import is_url_list, read_url_list, to_normalized
 
@@ -53,19 +59,72 @@ def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
             return
         report = convert([log or sample], path, ConvertOptions())
         say(f"{log or BUNDLED}: {report.sentence()}", quiet=quiet)
+        try:
+            yield path
+        except LogreplayError as error:  # the user knows the log, not what was made of it
+            raise LogreplayError(str(error).replace(str(path), str(log or BUNDLED))) from error
+
+
+class LogName(click.ParamType["Path | Stored"]):
+    """A file, or an object of a store, ``s3://BUCKET/access.csv``."""
+
+    name = "log"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Path | Stored":
+        try:
+            return log_named(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def log_named(text: str) -> "Path | Stored":
+    """What a LOG on the command line names.
+
+    Raises:
+        ValueError: an address that no log can have.
+    """
+    if text.startswith(("http:/", "https:/", "unix:")):
+        raise ValueError(f"{text}: a target stands where LOG is expected; name both: LOG, then TARGET")
+    scheme, separator, _ = text.partition("://")
+    if not separator:
+        return Path(text)
+    from logreplay.replay.storage import SCHEMES, Stored
+
+    if scheme not in SCHEMES:
+        raise ValueError(f"{text!r} is no log: a log is a file, or an object of a store such as s3://BUCKET/access.csv")
+    return Stored(text)
+
+
+@contextmanager
+def replayable(log: "Path | Stored | None", *, quiet: bool = False) -> "Iterator[Path | Stored]":
+    """As `normalized`; what lies in a store must be normalized already, and stays there.
+
+    Raises:
+        LogreplayError: as `normalized`; or the store cannot be read.
+    """
+    from logreplay.replay.storage import Stored
+
+    if isinstance(log, Stored):
+        log.names()
+        yield log
+        return
+    with normalized(log, quiet=quiet) as path:
         yield path
 
 
 @contextmanager
-def target_or_builtin(target: str | None, log: Path, *, quiet: bool = False) -> Iterator[str]:
+def target_or_builtin(target: str | None, log: "Path | Stored", *, quiet: bool = False) -> Iterator[str]:
     """The base URL of the target; where none is given, of a built-in one that runs until the block ends.
 
     Raises:
         LogreplayError: the built-in target did not start.
+        UsageError: it cannot answer from a log in a store.
     """
     if target is not None:
         yield target
         return
+    if not isinstance(log, Path):
+        raise click.UsageError(f"{log}: the built-in target answers from files only; name a TARGET")
     from logreplay.replay.target import Capacity, spawned
 
     capacity = Capacity()
@@ -124,3 +183,12 @@ def new_folder(folder: Path, *, force: bool = False) -> Path:
 def on_terminal() -> bool:
     """Whether progress and colour have somebody to see them."""
     return sys.stderr.isatty()
+
+
+def terminal_size() -> tuple[int, int]:
+    """Columns and lines of the terminal on stderr; 80 x 24 where there is none."""
+    try:
+        columns, lines = os.get_terminal_size(sys.stderr.fileno())
+    except (OSError, ValueError):
+        return 80, 24
+    return columns or 80, lines or 24  # some know their size as 0 x 0

@@ -1,14 +1,11 @@
 """The line that a terminal shows while a run goes on."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from logreplay.cli.inputs import on_terminal
-
 if TYPE_CHECKING:
-    from logreplay.replay.engine import Progress
+    from logreplay.replay.snapshot import Snapshot
 
 
 class LiveLine:
@@ -18,52 +15,44 @@ class LiveLine:
     would measure its own display.
     """
 
-    def __init__(self, *, planned: float | None, rate: float, prefix: str = "") -> None:
-        self._planned, self._rate, self._prefix = planned, rate, prefix
-        self._last: Progress | None = None
+    def __init__(self) -> None:
+        self._shown = False
 
-    def show(self, progress: "Progress") -> None:
+    def show(self, now: "Snapshot") -> None:
         """Write the line."""
-        last, self._last = self._last, progress
-        sys.stderr.write(f"\r\x1b[K{self._prefix}{self._text(progress, last)}")
+        self._shown = True
+        width = get_terminal_size().columns
+        sys.stderr.write(f"\r\x1b[K{text(now)[: width - 1]}")
         sys.stderr.flush()
 
     def clear(self) -> None:
         """Leave no line behind."""
-        if self._last:
+        if self._shown:
+            self._shown = False
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
-    def _text(self, now: "Progress", last: "Progress | None") -> str:
-        seconds = now.elapsed - (last.elapsed if last else 0) or 1.0
-        sent = (now.sent - (last.sent if last else 0)) / seconds
-        completed = (now.completed - (last.completed if last else 0)) / seconds
-        failed = now.http_error + now.net_error
-        parts = [
-            f"{max(0.0, self._planned - now.elapsed):.0f} s left" if self._planned else f"{now.elapsed:.0f} s",
-            f"offered {self._rate:g}/s, sent {sent:.0f}, completed {completed:.0f}",
-            f"in flight {now.in_flight}",
-            f"p50 {_ms(now.recent.p50)} p99 {_ms(now.recent.p99)}",
-            f"lag p99 {_ms(now.recent.lag_p99)}",
-            f"errors {failed}" + (f", dropped {now.dropped}" if now.dropped else ""),
-        ]
-        return " · ".join(parts)
+
+def text(now: "Snapshot") -> str:
+    """A snapshot in one line."""
+    stage, rate, totals = now.stage, now.rate, now.totals
+    failed = totals.http_error + totals.net_error
+    verdict = "" if now.verdict in ("", "VALID") else now.verdict
+    parts = [
+        stage.name,
+        f"{max(0.0, stage.planned - now.elapsed):.0f} s left" if stage.planned else f"{now.elapsed:.0f} s",
+        f"offered {rate.offered:.4g}/s, sent {rate.sent:.0f}, completed {rate.completed:.0f}",
+        f"in flight {now.in_flight}",
+        f"p50 {_ms(now.response.p50)} p95 {_ms(now.response.p95)} p99 {_ms(now.response.p99)}",
+        f"lag p99 {_ms(now.lag.p99)}",
+        f"errors {failed}" + (f", dropped {totals.dropped}" if totals.dropped else ""),
+        *(f"{name} {'–' if value is None else f'{value:.4g}'}" for name, value in now.watch.items()),
+        verdict,
+    ]
+    return " · ".join(part for part in parts if part)
 
 
-def _ms(seconds: float) -> str:
-    if not seconds:
+def _ms(seconds: float | None) -> str:
+    if seconds is None:
         return "–"
     return f"{seconds * 1000:.3g} ms" if seconds < 10 else f"{seconds:.3g} s"
-
-
-@contextmanager
-def live_line(*, planned: float | None, rate: float, quiet: bool, prefix: str = "") -> "Iterator[LiveLine | None]":
-    """A live line while the block runs, if there is a terminal to show it."""
-    if quiet or not on_terminal():
-        yield None
-        return
-    line = LiveLine(planned=planned, rate=rate, prefix=prefix)
-    try:
-        yield line
-    finally:
-        line.clear()

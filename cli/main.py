@@ -1,7 +1,11 @@
 """The command line: one module per command. Only here are errors printed and exit codes set."""
 
+import errno
 import os
+import signal
 import sys
+from io import StringIO
+from pathlib import Path
 
 import click
 
@@ -9,14 +13,18 @@ from logreplay.cli.analyze import analyze
 from logreplay.cli.calibrate import calibrate
 from logreplay.cli.capacity import capacity
 from logreplay.cli.compare import compare
+from logreplay.cli.completion import completion
 from logreplay.cli.convert import convert
 from logreplay.cli.demo import demo
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.find import find
+from logreplay.cli.init import init
+from logreplay.cli.man import man
 from logreplay.cli.plot import plot
 from logreplay.cli.run import run as run_command
 from logreplay.cli.seconds import seconds
 from logreplay.cli.serve import serve
+from logreplay.cli.settings import FILE, prepare, read_settings, where_from
 from logreplay.cli.sweep import sweep
 from logreplay.cli.urls import urls
 
@@ -30,7 +38,8 @@ class InOrder(click.Group):
 
 @click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="logreplay", prog_name="logreplay")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Replay production access logs at rates you choose, and learn what rate your system will carry.
 
     \b
@@ -39,6 +48,8 @@ def cli() -> None:
       logreplay convert access.log
       logreplay sweep 50..400 access.csv http://127.0.0.1:8080
     """
+    if Path(FILE).is_file() and context.invoked_subcommand not in _WITHOUT_SETTINGS:
+        context.default_map = read_settings(cli, Path(FILE))
 
 
 COMMANDS = (
@@ -55,14 +66,35 @@ COMMANDS = (
     plot,
     serve,
     calibrate,
+    init,
+    completion,
+    man,
 )
+_WITHOUT_SETTINGS = ("init", "completion", "man")
 for command in COMMANDS:
     cli.add_command(command)
+    if command.name not in _WITHOUT_SETTINGS:
+        prepare(command)
 
 
 def main() -> None:
     """Run the command line, and say in one line what went wrong."""
+    _open_standard_streams()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, signal.default_int_handler)
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_standard_streams() -> None:
+    """Give those that the caller has closed somewhere to lead: else the first file opened would take their place."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  it is there until the end
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
 def run(arguments: list[str]) -> int:
@@ -74,26 +106,46 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as request:
         return request.exit_code
     except click.ClickException as error:
-        error.show()
+        if isinstance(error, click.BadParameter) and (source := where_from(error)):
+            error = click.BadParameter(error.message + source, error.ctx, error.param, error.param_hint)
+        said = StringIO()
+        error.show(said)
+        click.echo(_shown(said.getvalue(), arguments), err=True, nl=False)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
+        _forget_output()
         return Exit.FAILED
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        if error.errno == errno.ENOSPC and not error.filename:
+            _forget_output()
+            return _fail("standard output: the disk is full; free some space, or send it elsewhere", arguments)
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), arguments)
     except Exception as error:
         from logreplay.parsers.record import LogreplayError  # loads Polars: only when something went wrong
 
         if not isinstance(error, LogreplayError):
             raise
-        return _fail(str(error))
+        return _fail(str(error), arguments)
 
 
-def _fail(text: str) -> Exit:
-    click.echo(f"Error: {text}", err=True)
+def _forget_output() -> None:
+    """Lead standard output nowhere: the interpreter writes what is left at its end, and would fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(text: str, arguments: list[str]) -> Exit:
+    click.echo(f"Error: {_shown(text, arguments)}", err=True)
     return Exit.FAILED
+
+
+def _shown(text: str, arguments: list[str]) -> str:
+    """The text of an error as it may stand on a terminal and in the logs of a CI: values of strangers may be in it."""
+    from logreplay.parsers.secrecy import masked
+
+    clean = "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
+    return clean if "--show-secrets" in arguments else masked(clean)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,18 @@
 """The options of ``run`` that say when: a rate, the log's own times, a shape over time, or users who wait."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from logreplay.cli.bundles import bundle
 from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, base
 from logreplay.cli.values import Duration, Parsed, Rate, positive_rate
 
 if TYPE_CHECKING:
     from logreplay.replay.plan import Stream
     from logreplay.replay.schedule import Schedule
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _ramp(text: str) -> tuple[float, float]:
@@ -77,9 +75,10 @@ class Pacing:
             UsageError: in words.
         """
         modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers, self.follow or None]
-        if sum(mode is not None for mode in modes) != 1:
+        if (said := sum(mode is not None for mode in modes)) != 1:
             raise click.UsageError(
-                "say when to send: one of --tps R, --speed X, --ramp A..B, --steps, --vusers N or --follow"
+                ("say when to send: " if not said else "these do not go together: only ")
+                + "one of --tps R, --speed X, --ramp A..B, --steps, --vusers N or --follow"
             )
         if self.ramp and self.duration is None:
             raise click.UsageError("--ramp needs a duration: add --for 1m")
@@ -117,6 +116,11 @@ class Pacing:
         """The highest rate that was asked for; 0 where none was."""
         rates: list[float] = [self.tps or 0.0, *(self.ramp or ()), *(rate for rate, _ in self.steps or ())]
         return max(rates)
+
+    @property
+    def steady(self) -> float | None:
+        """The rate, if it is the same all the time."""
+        return None if self.arrivals == "log" else self.tps
 
     def said(self) -> dict[str, Any]:
         """What the user said, for the summary."""
@@ -227,14 +231,5 @@ _OPTIONS = (
 _NAMES = frozenset(Pacing.__dataclass_fields__)
 
 
-def pacing_options(command: Command) -> Command:
-    """Give a command the options of pacing; it receives them as one ``pacing``."""
-
-    @wraps(command)
-    def with_pacing(**options: Any) -> Any:
-        pacing = Pacing(**{name: options.pop(name) for name in _NAMES})
-        return command(pacing=pacing, **options)
-
-    for option in reversed(_OPTIONS):
-        with_pacing = option(with_pacing)
-    return with_pacing  # type: ignore[return-value]  # click's options keep what they decorate
+pacing_options = bundle("pacing", Pacing, _OPTIONS)
+"""Gives a command the options of pacing; it receives them as one ``pacing``."""

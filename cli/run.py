@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -12,26 +14,27 @@ import click
 
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.following import followed
-from logreplay.cli.inputs import new_name, normalized, say, target_or_builtin
-from logreplay.cli.live import live_line
+from logreplay.cli.inputs import LogName, new_name, replayable, say, target_or_builtin
 from logreplay.cli.pacing import Pacing, log_report, log_sentence, pacing_options
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import Shaping, base, report_left_out, shaping_options
 from logreplay.cli.sharing import replayer
 from logreplay.cli.stopping import stop_option, stop_rule, watched
+from logreplay.cli.telling import Telling, WithLive, telling_options
 
 if TYPE_CHECKING:
-    from logreplay.replay.engine import Outcome
     from logreplay.replay.health import Finding
+    from logreplay.replay.outcome import Outcome
     from logreplay.replay.plan import Plan
     from logreplay.replay.source import Source
     from logreplay.replay.stop import Condition, StopRule
+    from logreplay.replay.storage import Stored
     from logreplay.replay.watch import Watch
 
 
-@click.command(short_help="One replay.")
-@click.argument("log", required=False, type=click.Path(path_type=Path))
+@click.command(cls=WithLive, short_help="One replay.")
+@click.argument("log", required=False, type=LogName())
 @click.argument("target", required=False)
 @pacing_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Result log; default: named after the time.")
@@ -43,10 +46,11 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and when; send nothing.")
 @stop_option
+@telling_options
 @shaping_options
 @sending_options
 def run(
-    log: Path | None,
+    log: "Path | Stored | None",
     target: str | None,
     pacing: Pacing,
     output: Path | None,
@@ -58,6 +62,7 @@ def run(
     as_json: bool,
     dry_run: bool,
     stop_at: "Sequence[Condition]",
+    telling: Telling,
     shaping: Shaping,
     sending: Sending,
 ) -> int:
@@ -67,8 +72,7 @@ def run(
     target (response time) and shown beside what the target needed (service time) and how late we were (lag).
 
     LOG is an access log, a normalized CSV, a list of urls or one raw HTTP request, without it the bundled sample
-    log; TARGET is http://HOST:PORT,
-    unix:/PATH, or without it a built-in one.
+    log; TARGET is http://HOST:PORT, unix:/PATH, or without it a built-in one.
 
     \b
     Example:
@@ -87,12 +91,15 @@ def run(
         if not dry_run:
             check_new(path, force=force)
         source: Path | Source
+        csv: Path | Stored
         if pacing.follow:
             if log is None or target is None or dry_run:
-                raise click.UsageError("--follow needs LOG and TARGET, and nothing can be said of it before")
+                raise click.UsageError("--follow needs LOG and TARGET; there is nothing to preview, so no --dry-run")
+            if not isinstance(log, Path):
+                raise click.UsageError(f"--follow {log}: only a file can be followed")
             csv, source = log, followed(log, pacing.duration)
         else:
-            csv = source = stack.enter_context(normalized(log, quiet=quiet))
+            csv = source = stack.enter_context(replayable(log, quiet=quiet))
         stream = shaping.stream(
             source,
             stack,
@@ -105,12 +112,12 @@ def run(
         )
         plan = Plan(stream, pacing.schedule(shaping, stream))
         if dry_run:
-            return _preview(plan, pacing, as_json=as_json, quiet=quiet)
+            return _preview(plan, pacing, sending, as_json=as_json, quiet=quiet)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
-        watch = Watch(crash=crash, show=click.echo if verbose and not quiet else None)
+        watch = Watch(crash, _show if verbose and not quiet else None, sending.show_secrets)
         rule = stop_rule(stop_at)
         tell = partial(say, quiet=quiet) if debug else None
-        outcome, findings = _replay(plan, url, path, sending, watch, rule, tell, peak=pacing.peak, quiet=quiet)
+        outcome, findings = _replay(plan, url, path, pacing, sending, telling, watch, rule, tell, quiet=quiet)
     if not outcome.scheduled:
         say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"), quiet=quiet)
         return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
@@ -129,7 +136,7 @@ def run(
     report_left_out(stream, quiet=quiet)
     _say_findings(outcome, findings, quiet=quiet)
     if watch.culprit:
-        click.echo(f"stopped at the first failure:\n{describe(watch.culprit)}", err=True)
+        click.echo(f"stopped at the first failure:\n{describe(watch.culprit, secrets=sending.show_secrets)}", err=True)
     if rule.hit:
         say(f"stopped: {rule.hit}", quiet=quiet)
     say(f"results: {path}, {summary_beside(path)}", quiet=quiet)
@@ -144,21 +151,23 @@ def _replay(
     plan: "Plan",
     url: str,
     path: Path,
+    pacing: Pacing,
     sending: Sending,
+    telling: Telling,
     watch: "Watch",
     rule: "StopRule",
     tell: Callable[[str], object] | None,
     *,
-    peak: float,
     quiet: bool,
 ) -> "tuple[Outcome, list[Finding]]":
-    """Run the plan, with a live line on a terminal; what became of it, and what was found before it began."""
+    """Run the plan, and tell how it goes; what became of it, and what was found besides."""
     from logreplay.replay.closed import Users
     from logreplay.replay.engine import Engine
     from logreplay.replay.results import ResultLog
+    from logreplay.replay.snapshot import Stage
     from logreplay.replay.watch import describe_counts, describe_course
 
-    schedule = plan.schedule
+    schedule, peak = plan.schedule, pacing.peak
 
     async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
         sender, findings = await sending.ready(url, path, rate=peak, duration=schedule.duration)
@@ -168,16 +177,19 @@ def _replay(
             replayer(sending, sender, results, watch, rate=peak, closed=closed) as engine,
             stopped_by(stop, engine),
         ):
-            with live_line(planned=schedule.duration, rate=schedule.rate, quiet=quiet) as line:
-                outcome = await engine.run(plan, watched(rule, engine, line.show if line else None))
+            with audience.may_set(stop):
+                audience.begin(Stage(rate=pacing.steady, planned=schedule.duration))
+                outcome = await engine.run(plan, watched(rule, engine, audience.see))
+                audience.end(outcome)
         if tell:
             tell(f"target {url}; {sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}")
             tell(describe_course(outcome))
             if isinstance(engine, Engine):
                 tell(describe_counts(engine.counts))
-        return outcome, findings
+        return outcome, findings + audience.findings
 
-    return run_in_loop(main)
+    with telling.audience("run", url, path, free=sending.free, quiet=quiet) as audience:
+        return run_in_loop(main)
 
 
 def _summarise(
@@ -202,8 +214,9 @@ def _summarise(
     return write_beside(path, About(log, target, options, [finding.as_dict() for finding in findings], more))
 
 
-def _preview(plan: "Plan", pacing: Pacing, *, as_json: bool, quiet: bool) -> int:
+def _preview(plan: "Plan", pacing: Pacing, sending: Sending, *, as_json: bool, quiet: bool) -> int:
     """Print the head of a plan, its rate over time, and what would be left out."""
+    from logreplay.parsers.secrecy import masked
     from logreplay.replay.preview import preview
     from logreplay.replay.watch import printable
 
@@ -211,12 +224,13 @@ def _preview(plan: "Plan", pacing: Pacing, *, as_json: bool, quiet: bool) -> int
     if endless:
         raise click.UsageError("this plan has no end: add --for 1m or --requests 1000, or leave out --loop")
     seen = preview(plan)
+    requests = [(due, op, url if sending.show_secrets else masked(url)) for due, op, url in seen.head]
     if as_json:
         figures = {"requests": seen.requests, "seconds": seen.last, "per_second": seen.per_second}
-        head = [{"scheduled": due, "op": op, "url": url} for due, op, url in seen.head]
+        head = [{"scheduled": due, "op": op, "url": url} for due, op, url in requests]
         click.echo(json.dumps({**figures, "head": head, "left_out": dict(plan.requests.left_out)}, indent=2))
         return Exit.OK
-    for due, op, url in seen.head:
+    for due, op, url in requests:
         click.echo(f"{due:12.6f} s  {op} {printable(url.encode())}")
     click.echo(f"{seen.requests} requests" + ("" if pacing.vusers else f" in {seen.last:.3f} s"))
     if not pacing.vusers:
@@ -226,6 +240,14 @@ def _preview(plan: "Plan", pacing: Pacing, *, as_json: bool, quiet: bool) -> int
             click.echo(f"{first:6d}..{last + 1:<6d} s {rate:10.2f}/s {'#' * round(40 * rate / most)}")
     report_left_out(plan.requests, quiet=quiet)
     return Exit.OK
+
+
+def _show(text: str) -> None:
+    """Print an exchange. Whoever reads may have seen enough; the measurement goes on."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say_findings(outcome: "Outcome", findings: "list[Finding]", *, quiet: bool) -> None:
@@ -245,25 +267,14 @@ def _punctuality(summary: dict[str, Any]) -> str:
 
 
 def _print_summary(summary: dict[str, Any]) -> None:
-    """The figures of a run as a table on stdout."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from logreplay.analysis.summary import latency_rows
+    """The figures of a run on stdout."""
+    from logreplay.cli.tables import print_times
 
     counts, rate = summary["requests"], summary["rate"]
-    table = Table("", "response time", "service time", "our lag", box=None)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in latency_rows(summary):
-        table.add_row(*row)
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(
+    print_times(summary)
+    click.echo(
         f"scheduled {counts['scheduled']} = sent {counts['sent']} + dropped {counts['dropped']}; "
-        f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}",
+        f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}\n"
         f"offered {rate['offered']:.6g}/s, sent {rate['sent']:.6g}/s, completed {rate['completed']:.6g}/s, "
-        f"goodput {rate['goodput']:.6g}/s",
-        sep="\n",
-        soft_wrap=True,
+        f"goodput {rate['goodput']:.6g}/s"
     )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from logreplay.replay.engine import Replayer
 
 T = TypeVar("T")
+_FEWEST_FILES = 48
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -17,18 +18,40 @@ def run_in_loop(main: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> T:
     """Run ``main(stop)`` on uvloop; ``stop`` is set by Ctrl-C, SIGTERM or SIGHUP, and ``main`` then ends."""
     import uvloop
 
+    _check_descriptors()
+
     async def with_signals() -> T:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        for number in _SIGNALS:
+        ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
+        heard = _SIGNALS[:2] if ignored else _SIGNALS
+        for number in heard:
             loop.add_signal_handler(number, stop.set)
         try:
             return await main(stop)
         finally:
-            for number in _SIGNALS:
+            for number in heard:
                 loop.remove_signal_handler(number)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(with_signals())
+
+
+def _check_descriptors() -> None:
+    """Raise the limit where it is allowed; with too few nothing can begin, not even the loop.
+
+    Raises:
+        LogreplayError: too few are allowed.
+    """
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < _FEWEST_FILES <= hard or hard == resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, _FEWEST_FILES), hard))
+    elif soft < _FEWEST_FILES:
+        from logreplay.parsers.record import LogreplayError
+
+        text = f"only {hard} file descriptors are allowed (ulimit -Hn), and a run needs {_FEWEST_FILES} before it sends"
+        raise LogreplayError(f"{text}; raise the limit")
 
 
 @asynccontextmanager

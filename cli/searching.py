@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from logreplay.analysis.bounds import Evidence
     from logreplay.analysis.search import Judged, Search, Trial
-    from logreplay.replay.engine import Outcome as Ran
-    from logreplay.replay.engine import Progress, Replayer
+    from logreplay.replay.engine import Replayer
+    from logreplay.replay.outcome import Outcome as Ran
+    from logreplay.replay.outcome import Progress
     from logreplay.replay.plan import Stream
     from logreplay.replay.responses import Responses
     from logreplay.replay.schedule import Schedule
@@ -31,10 +32,11 @@ async def drive(
     *,
     timeout_s: float,
     schedule_of: "Callable[[Trial], Schedule]",
+    neighbours: "Callable[[], Awaitable[str]] | None" = None,
     threaded: bool = True,
     on_begin: "Callable[[Trial], None]",
     on_progress: "Callable[[Progress], None]",
-    on_end: "Callable[[Judged], None]",
+    on_end: "Callable[[Judged, Ran], None]",
 ) -> bool:
     """Make the trials that a search asks for, until it has its answer.
 
@@ -45,10 +47,12 @@ async def drive(
         requests: what to send in each trial.
         timeout_s: what a failed request counts as in a mean.
         schedule_of: when the requests of a trial are due; see `by_chance`, `evenly` and `users`.
+        neighbours: says after a trial that failed who else kept this machine busy, if that may be why; None: the
+            target is elsewhere.
         threaded: look at what was seen in another thread; False for runs in virtual time.
         on_begin: told before each trial.
         on_progress: told about once a second.
-        on_end: told after each trial.
+        on_end: told after each trial; nothing is in flight.
 
     Returns:
         Whether it came to its end; False if the engine was stopped.
@@ -75,19 +79,21 @@ async def drive(
         until = watch.cut_at or trial.seconds
         evidence = await off_loop(look.evidence, until, ran.scheduled)
         void = _void(ran) or await off_loop(look.ours, until, ran.scheduled, limited=ran.evidence.limited > 0)
+        if neighbours and not void and (watch.cut or not search.keeps(evidence)):
+            void = await neighbours()
         responses.forget()
         first = ran.next_seq
         search.tell(Outcome(evidence, clock() - began, void, watch.cut, _doubt(ran)))
-        on_end(search.judged[-1])
+        on_end(search.judged[-1], ran)
     return True
 
 
 def by_chance(trial: "Trial") -> "Schedule":
-    """Requests come as visitors do, differently in each trial."""
-    from logreplay.replay.arrivals import Poisson
+    """Requests come as visitors do, differently in each trial, but as many as its rate says."""
+    from logreplay.replay.arrivals import Scattered
     from logreplay.replay.schedule import Constant
 
-    return Poisson(Constant(trial.rate, trial.seconds), seed=trial.number)
+    return Scattered(Constant(trial.rate, trial.seconds), seed=trial.number)
 
 
 def evenly(trial: "Trial") -> "Schedule":

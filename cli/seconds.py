@@ -20,13 +20,14 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     \b
     Example: logreplay seconds results.csv -o seconds.csv
     """
-    from logreplay.analysis import intake
+    from logreplay.analysis import intake, sources
     from logreplay.analysis.buckets import seconds as per_second
+    from logreplay.analysis.watched import with_watched
     from logreplay.parsers.record import LogreplayError, to_csv
 
     if output is not None and output.exists() and not force:
         raise LogreplayError(f"{output}: exists already; choose another with -o, or replace it with --force")
-    table = per_second(intake.read(results))
+    table = with_watched(per_second(intake.read(results)), sources.locate(results))
     text = table.write_ndjson().encode() if as_json else to_csv(table, header=True)
     if output is None:
         click.echo(text, nl=False)

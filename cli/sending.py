@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
+from logreplay.cli.bundles import bundle
 from logreplay.cli.calibrate import ceiling
 from logreplay.cli.values import Duration, Late, Methods
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from logreplay.replay.engine import Limits
     from logreplay.replay.health import Finding
     from logreplay.replay.sender import Sender
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +37,7 @@ class Sending:
     cacert: Path | None = None
     workers: int | None = None
     cluster: str | None = None
+    show_secrets: bool = False
 
     @property
     def limits(self) -> "Limits":
@@ -45,6 +45,11 @@ class Sending:
         from logreplay.replay.engine import Limits
 
         return Limits(self.max_in_flight, self.late)
+
+    @property
+    def free(self) -> bool:
+        """Whether requests start when they are due, and wait for nothing of the target's."""
+        return self.max_in_flight is None and not self.by_client
 
     def processes(self, rate: float) -> int:
         """How many processes of this machine send, for the highest rate of a run, requests/s.
@@ -96,6 +101,16 @@ class Sending:
         endpoint = await resolve(parse_target(target))
         check_permission(endpoint, self.allow_target)
         return endpoint
+
+    async def is_here(self, target: str) -> bool:
+        """Whether a target runs on this machine, as far as its address tells, and the sender too.
+
+        Raises:
+            LogreplayError: as `endpoint`.
+        """
+        from logreplay.replay.endpoint import is_loopback
+
+        return not self.cluster and all(map(is_loopback, (await self.endpoint(target)).addresses))
 
     def sender_to(self, endpoint: "Endpoint") -> "Sender":
         """The sender that was asked for.
@@ -158,19 +173,9 @@ _OPTIONS = (
         metavar="ADDRESS",
         help="Send from a Dask cluster: tcp://SCHEDULER:8786, or local:N. A worker each, or --workers of them.",
     ),
+    click.option(
+        "--show-secrets", is_flag=True, help="Print tokens, passwords and cookies too, which are shown as *** else."
+    ),
 )
-_NAMES = frozenset(Sending.__dataclass_fields__)
-
-
-def sending_options(command: Command) -> Command:
-    """Give a command the options of sending; it receives them as one ``sending``."""
-    from functools import wraps
-
-    @wraps(command)
-    def with_sending(**options: Any) -> Any:
-        sending = Sending(**{name: options.pop(name) for name in _NAMES})
-        return command(sending=sending, **options)
-
-    for option in reversed(_OPTIONS):
-        with_sending = option(with_sending)
-    return with_sending  # type: ignore[return-value]  # click's options keep what they decorate
+sending_options = bundle("sending", Sending, _OPTIONS)
+"""Gives a command the options of sending; it receives them as one ``sending``."""

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from logreplay.cli.bundles import bundle
 from logreplay.cli.inputs import normalized, say
 from logreplay.cli.values import Parsed, Percentage
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from logreplay.replay.plan import Requests, Shape, Stream
     from logreplay.replay.schedule import Schedule
     from logreplay.replay.source import Source
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _rewriting(text: str) -> "Shape":
@@ -167,7 +166,7 @@ class Shaping:
             shapes=(*self._filters(), *self._changes()),
             keep=keep,
             skip_idle=skip_idle,
-            sorted_within=32_768 if in_time and isinstance(log, Path) and _by_completion(log) else 0,
+            sorted_within=32_768 if in_time and _by_completion(log) else 0,
         )
         stream: Stream = requests
         if self.shuffle:
@@ -184,10 +183,10 @@ class Shaping:
         return stream
 
     def said(self) -> dict[str, Any]:
-        """What the user said, for the summary: never the value of a header, which may be a secret."""
+        """What the user said, for the summary: never the value of a header or a parameter, which may be a secret."""
         given = {name: getattr(self, name) for name in sorted(_NAMES) if getattr(self, name) != getattr(_NONE, name)}
         return {
-            name: [shape.name for shape in value] if name == "header" else _plain(value)
+            name: [shape.name for shape in value] if name in ("header", "param") else _plain(value)
             for name, value in given.items()
         }
 
@@ -277,6 +276,7 @@ def base(stream: "Stream") -> "Requests":
 
 def report_left_out(stream: "Stream", *, quiet: bool = False) -> None:
     """Say what was not sent, and what a hook cost."""
+    from logreplay.parsers.secrecy import masked
     from logreplay.replay.hook import Hooked
 
     if stream.left_out:
@@ -285,7 +285,7 @@ def report_left_out(stream: "Stream", *, quiet: bool = False) -> None:
     if isinstance(stream, Hooked):
         say(f"hook: {stream.calls} calls, {stream.cost * 1e6:.1f} us each", quiet=quiet)
         if stream.first_error:
-            say(f"hook: the first that failed: {stream.first_error}", quiet=quiet)
+            say(f"hook: the first that failed: {masked(stream.first_error)}", quiet=quiet)
 
 
 def _source(log: "Path | Source") -> "Path | Source":
@@ -294,12 +294,15 @@ def _source(log: "Path | Source") -> "Path | Source":
     return RequestFile(log) if isinstance(log, Path) and is_request_file(log) else log
 
 
-def _by_completion(log: Path) -> bool:
+def _by_completion(log: "Path | Source") -> bool:
     """Whether a log is in order of completion: result logs are."""
     from logreplay.parsers.record import LogreplayError, scan
+    from logreplay.replay.storage import Stored
 
+    if isinstance(log, Stored):
+        return "scheduled" in log.names()
     try:
-        return "scheduled" in scan(log).collect_schema().names()
+        return isinstance(log, Path) and "scheduled" in scan(log).collect_schema().names()
     except LogreplayError:
         return False
 
@@ -328,14 +331,5 @@ _OPTIONS = (
 _NAMES = frozenset(Shaping.__dataclass_fields__)
 
 
-def shaping_options(command: Command) -> Command:
-    """Give a command the options of shaping; it receives them as one ``shaping``."""
-
-    @wraps(command)
-    def with_shaping(**options: Any) -> Any:
-        shaping = Shaping(**{name: options.pop(name) for name in _NAMES})
-        return command(shaping=shaping, **options)
-
-    for option in reversed(_OPTIONS):
-        with_shaping = option(with_shaping)
-    return with_shaping  # type: ignore[return-value]  # click's options keep what they decorate
+shaping_options = bundle("shaping", Shaping, _OPTIONS)
+"""Gives a command the options of shaping; it receives them as one ``shaping``."""

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from logreplay.replay.engine import Progress, Replayer
+    from logreplay.replay.engine import Replayer
+    from logreplay.replay.outcome import Progress
     from logreplay.replay.stop import Condition, StopRule
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -1,6 +1,5 @@
 """``logreplay sweep``: a step per rate, and the curve."""
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -9,31 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
+from click.core import ParameterSource
 
-from logreplay.cli.analyze import print_summary
+from logreplay.cli.ending import report_sweep
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import new_folder, new_name, normalized, on_terminal, say, target_or_builtin
-from logreplay.cli.live import LiveLine
-from logreplay.cli.running import run_in_loop, stopped_by
+from logreplay.cli.inputs import LogName, new_folder, new_name, replayable, say, target_or_builtin
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, report_left_out, shaping_options
-from logreplay.cli.sharing import replayer
-from logreplay.cli.stopping import stop_option, stop_rule, watched
-from logreplay.cli.values import Duration, Rates, Users
+from logreplay.cli.stopping import stop_option, stop_rule
+from logreplay.cli.sweeping import sweep_into
+from logreplay.cli.telling import Telling, WithLive, telling_options
+from logreplay.cli.values import Duration, Users, parse_rates
 
 if TYPE_CHECKING:
-    from logreplay.analysis.summary import About
-    from logreplay.replay.engine import Outcome, Progress
     from logreplay.replay.health import Finding
-    from logreplay.replay.manifest import Manifest
+    from logreplay.replay.outcome import Outcome
     from logreplay.replay.plan import Stream
-    from logreplay.replay.stop import Condition, StopRule
-    from logreplay.replay.sweep import At, Course, Order, Step
-
-_REFINED_STEPS = 4
+    from logreplay.replay.stop import Condition
+    from logreplay.replay.sweep import At, Order
 
 
-@click.command(short_help="A step per rate, and where the curve bends.")
+@click.command(cls=WithLive, short_help="A step per rate, and where the curve bends.")
 @click.argument("rates", required=False, metavar="RATES")
 @click.argument("log", required=False)
 @click.argument("target", required=False)
@@ -54,6 +49,7 @@ _REFINED_STEPS = 4
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @stop_option
+@telling_options
 @shaping_options
 @sending_options
 def sweep(
@@ -77,6 +73,7 @@ def sweep(
     as_json: bool,
     quiet: bool,
     stop_at: "Sequence[Condition]",
+    telling: Telling,
     shaping: Shaping,
     sending: Sending,
 ) -> int:
@@ -100,11 +97,11 @@ def sweep(
     from logreplay.replay.sweep import Course
 
     if vusers:
-        if target is not None:
-            raise click.UsageError("--vusers stands instead of RATES: give LOG and TARGET only")
-        rates, log, target = None, rates, log
+        rates, log, target = None, *_without_rates(rates, log, target)
     if resume and output:
         raise click.UsageError("--resume goes on in its own folder; leave -o out")
+    if refine and vusers:
+        raise click.UsageError("--refine needs RATES: of users, give more of them where it matters")
     if settle and (vusers or arrivals != "even"):
         raise click.UsageError("--settle needs rates that are sent evenly; a longer --for does without it")
     levels = _levels(rates, vusers)
@@ -118,7 +115,7 @@ def sweep(
     folder = resume or new_folder(output or new_name("sweep"), force=force)
     rule = stop_rule(stop_at)
     with ExitStack() as stack:
-        csv = stack.enter_context(normalized(Path(log) if log else None, quiet=quiet))
+        csv = stack.enter_context(replayable(LogName().convert(log, None, None) if log else None, quiet=quiet))
         what = {"log": fingerprint(csv), "target": target or "built-in", **options}
         if resume:
             manifest = Manifest.read(resume)
@@ -130,9 +127,8 @@ def sweep(
         in_time = arrivals == "log"
         stream = shaping.stream(csv, stack, methods=sending.methods, loop=True, in_time=in_time, quiet=quiet)
         at = _users(think) if vusers else arriving(arrivals, stream, shaping)
-        outcomes, findings = sweep_into(
-            manifest, stream, url, course, sending, rule, at=at, closed=bool(vusers), refine=refine, quiet=quiet
-        )
+        make = partial(sweep_into, manifest, stream, url, course, sending, rule, telling)
+        outcomes, findings = make(at=at, closed=bool(vusers), refine=refine, quiet=quiet)
     more: dict[str, Any] = {"left_out": dict(stream.left_out)}
     if vusers:
         users = {step.index: int(step.rate) for step in course.steps()}
@@ -145,7 +141,7 @@ def sweep(
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     if stopped:
         say(f"stopped: {stopped}; go on with --resume {folder}", quiet=quiet)
-    valid = report(folder, about, plots=not no_plots, as_json=as_json, quiet=quiet)
+    valid = report_sweep(folder, about, plots=not no_plots, as_json=as_json, quiet=quiet)
     if any(outcome.lost for outcome in outcomes):
         say(f"its step is to be made again: go on with --resume {folder}", quiet=quiet)
     if stopped:
@@ -164,13 +160,27 @@ def of_ourselves(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
                     yield replace(finding, text=f"at {outcome.offered:g}/s: {finding.text}")
 
 
+def _without_rates(*given: str | None) -> tuple[str | None, str | None]:
+    """LOG and TARGET where no RATES are given: what was typed moves up, what was not comes from the settings."""
+    source = click.get_current_context().get_parameter_source
+    names = ("rates", "log", "target")
+    typed = [value for name, value in zip(names, given, strict=True) if source(name) is ParameterSource.COMMANDLINE]
+    if len(typed) > 2:
+        raise click.UsageError("--vusers stands instead of RATES: give LOG and TARGET only")
+    log, target = [*typed, *given[1 + len(typed) :]]
+    return log, target
+
+
 def _levels(rates: str | None, vusers: Sequence[int] | None) -> Sequence[float]:
     """What the steps ask for: rates, or users."""
     if vusers:
         return vusers
     if rates is None:
         raise click.UsageError("at which rates? Give RATES, such as 50..400, or --vusers 1,10,50")
-    return Rates().convert(rates, None, None)
+    try:
+        return parse_rates(rates)
+    except ValueError as error:
+        raise click.UsageError(f"RATES: {error} or, for several, 50..400, 50..400:25 or 10,20,50") from None
 
 
 def _users(think: float) -> "At":
@@ -192,162 +202,4 @@ def _judge_users(folder: Path, users: Mapping[int, int], duration: float, think:
 def _rounds(outcomes: "Sequence[Outcome]", stream: "Stream") -> str:
     """How often the log was gone through."""
     rounds = ", ".join(f"{outcome.scheduled / max(1, stream.usable):.2f}" for outcome in outcomes)
-    return f"rounds through the log, step by step: {rounds}"
-
-
-def sweep_into(
-    manifest: "Manifest",
-    requests: "Stream",
-    target: str,
-    course: "Course",
-    sending: Sending,
-    rule: "StopRule",
-    *,
-    at: "At | None" = None,
-    closed: bool = False,
-    refine: bool = False,
-    quiet: bool = False,
-) -> "tuple[Sequence[Outcome], list[Finding]]":
-    """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes on stderr.
-
-    Returns:
-        What became of each step that was begun, and what was found before the first.
-    """
-    made = {each.step.index for each in manifest.done}
-    steps = [step for step in course.steps() if step.index not in made]
-    make = partial(_make, manifest, requests, target, course, sending, rule, at=at, closed=closed, quiet=quiet)
-    outcomes, findings = make(steps)
-    if refine and not any(outcome.stopped or outcome.lost for outcome in outcomes):
-        finer = [step for step in _finer(manifest, course, quiet=quiet) if step.index not in made]
-        more, _ = make(finer)
-        outcomes = (*outcomes, *more)
-    return outcomes, findings
-
-
-def _make(
-    manifest: "Manifest",
-    requests: "Stream",
-    target: str,
-    course: "Course",
-    sending: Sending,
-    rule: "StopRule",
-    steps: "Sequence[Step]",
-    *,
-    at: "At | None",
-    closed: bool,
-    quiet: bool,
-) -> "tuple[Sequence[Outcome], list[Finding]]":
-    """Make some steps of a sweep."""
-    from logreplay.replay.schedule import Constant
-    from logreplay.replay.step_log import JUDGED, StepLog
-    from logreplay.replay.sweep import Done, overloaded
-    from logreplay.replay.sweep import sweep as run_steps
-
-    if not steps:
-        return (), []
-    watcher = _Watcher(len(manifest.done) + len(steps), closed=closed, quiet=quiet)
-
-    async def main(stop: asyncio.Event) -> "tuple[Sequence[Outcome], list[Finding]]":
-        length = sum(step.seconds + course.settle for step in steps) + course.warm_up
-        rate = max(step.rate for step in steps)
-        sender, findings = await sending.ready(target, manifest.folder / JUDGED, rate=rate, duration=length)
-        results = StepLog(manifest.folder, manifest.mark)
-        manifest.write()
-
-        def end(step: "Step", outcome: "Outcome") -> None:
-            manifest.finish(Done(step, overloaded(outcome)), results.mark())
-            watcher.end(outcome)
-
-        async with (
-            replayer(sending, sender, results, rate=rate, closed=closed) as engine,
-            stopped_by(stop, engine),
-        ):
-            outcomes = await run_steps(
-                engine,
-                results,
-                requests,
-                course,
-                at=at or Constant,
-                steps=steps,
-                done=manifest.done,
-                on_begin=watcher.begin,
-                on_progress=watched(rule, engine, watcher.progress),
-                on_end=end,
-            )
-        return outcomes, findings
-
-    return run_in_loop(main)
-
-
-def _finer(manifest: "Manifest", course: "Course", *, quiet: bool) -> "list[Step]":
-    """Smaller steps within the range in which the target saturates."""
-    from logreplay.analysis.folder import analyse
-    from logreplay.replay.step_log import JUDGED
-    from logreplay.replay.sweep import Step
-
-    if not manifest.refined:
-        bend = analyse(manifest.folder / JUDGED).verdict.saturation
-        if not bend.found or bend.low is None or bend.high is None:
-            say(f"nothing to refine: {bend.why}", quiet=quiet)
-            return []
-        width = (bend.high - bend.low) / (_REFINED_STEPS + 1)
-        manifest.refined = [round(bend.low + width * (index + 1), 2) for index in range(_REFINED_STEPS)]
-        say(f"saturation between {bend.low:g} and {bend.high:g}/s: {_REFINED_STEPS} more steps in there", quiet=quiet)
-    first = len(course.steps())
-    return [Step(first + index, rate, course.seconds) for index, rate in enumerate(manifest.refined)]
-
-
-class _Watcher:
-    """Tells on stderr how a sweep goes: a live line for the step that runs, a line for each that ended."""
-
-    def __init__(self, count: int, *, closed: bool, quiet: bool) -> None:
-        self._count, self._closed, self._quiet = count, closed, quiet
-        self._asked = ""
-        self._line: LiveLine | None = None
-
-    def begin(self, step: "Step") -> None:
-        self._asked = f"{step.rate:g} users" if self._closed else f"{step.rate:g}/s"
-        if on_terminal() and not self._quiet:
-            prefix = f"step {step.index + 1} of {self._count} · "
-            self._line = LiveLine(planned=step.seconds, rate=0.0 if self._closed else step.rate, prefix=prefix)
-
-    def progress(self, now: "Progress") -> None:
-        if self._line:
-            self._line.show(now)
-
-    def end(self, outcome: "Outcome") -> None:
-        if self._line:
-            self._line.clear()
-        say(
-            f"{self._asked} for {outcome.seconds:.0f} s: sent {outcome.sent} = ok {outcome.ok} + "
-            f"http_error {outcome.http_error} + net_error {outcome.net_error}; {outcome.backlog} in flight at the end",
-            quiet=self._quiet,
-        )
-
-
-def report(
-    folder: Path,
-    about: "About",
-    *,
-    plots: bool = True,
-    as_json: bool = False,
-    quiet: bool = False,
-) -> bool:
-    """Analyse what a sweep left in a folder, print it, and say where it is.
-
-    Returns:
-        Whether the target was measured, and not this machine.
-    """
-    import json
-
-    from logreplay.analysis.folder import write_folder
-
-    summary, table = write_folder(folder / "results.csv", folder, about, plots=plots)
-    if as_json:
-        click.echo(json.dumps(summary, indent=2))
-    elif not quiet:
-        print_summary(summary, table)
-    for finding in summary["findings"]:
-        say(f"{finding['severity']}: {finding['text']}", quiet=quiet)
-    say(f"{summary['answer']}\nresults: {folder}", quiet=quiet)
-    return summary.get("generator_limit") is None
+    return f"each step went through the log so many times: {rounds}"

@@ -55,20 +55,6 @@ class Percent(click.ParamType[float]):
         return fraction
 
 
-class Rates(click.ParamType[Sequence[float]]):
-    """``50..400``, ``50..400:25`` or ``10,20,50`` → rates in requests per second, in the order given."""
-
-    name = "rates"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Sequence[float]:
-        if not isinstance(value, str):
-            return value  # type: ignore[return-value]  # click converts a default twice
-        try:
-            return parse_rates(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 class Percentage(click.ParamType[float]):
     """``5%`` or ``5`` → 5.0, above 0 and at most 100."""
 

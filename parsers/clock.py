@@ -4,7 +4,7 @@ Whole columns at a time: a stamp of whole seconds repeats from line to line, so 
 """
 
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,6 @@ Kind = Literal["clf", "iso", "epoch", "pattern", "any", "none"]
 SECOND: Final = 1_000_000
 """Microseconds."""
 
-_DAY: Final = 86_400 * SECOND
 _CLF: Final = (
     r"^\s*\[?([0-9]{1,2}/[A-Za-z]{3}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:\.([0-9]{1,9}))? ?(Z|[+-][0-9]{2}:?[0-9]{2})?\]?\s*$"
@@ -24,7 +23,10 @@ _ISO: Final = (
     r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt \t]([0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:[.,]([0-9]{1,9}))? ?(Z|z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?\s*$"
 )
-_TWO_DIGITS: Final = np.frombuffer("".join(f"{n:02}" for n in range(100)).encode(), np.uint8).reshape(100, 2)
+_THREE_DIGITS: Final = np.frombuffer("".join(f"{n:03}" for n in range(1000)).encode(), np.uint8).reshape(1000, 3)
+_FIRST_SECOND: Final = -62_135_596_800
+_LAST_SECOND: Final = 253_402_300_799
+"""The years 1 to 9999."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ def _in_zone(local: pl.Series, zone: str) -> tuple[pl.Series, pl.Series]:
 def _epoch(text: pl.Series, unit: int) -> pl.Series:
     """A double holds microseconds since 1970 exactly until the year 2255."""
     us = (text.cast(pl.Float64, strict=False) * unit).round()
-    return us.set(~us.is_between(-62_135_596_800 * SECOND, 253_402_300_799 * SECOND), None).cast(pl.Int64)
+    return us.set(~us.is_between(_FIRST_SECOND * SECOND, _LAST_SECOND * SECOND), None).cast(pl.Int64)
 
 
 def _any(text: pl.Series, zone: str) -> Instants:
@@ -189,30 +191,37 @@ def _by_pattern(text: pl.Series, pattern: str, zone: str) -> Instants:
 
 
 def columns(us: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Microseconds since 1970 → the columns ``date`` (``YYYY-MM-DD``) and ``time`` (``HH:MM:SS.ffffff``).
+    """Microseconds since 1970 → the columns ``date`` (``YYYY-MM-DD``) and ``time`` (``HH:MM:SS.ffffff``)."""
+    text = _letters(us.to_numpy())
+    return _fixed_width("date", text[:, :10]), _fixed_width("time", text[:, 11:])
 
-    Digits are put in place by table look-up: a strftime of every row would take as long as all the rest.
+
+def date_and_time(us: pl.Series) -> pl.Series:
+    """Microseconds since 1970 → both columns as a CSV has them: ``YYYY-MM-DD,HH:MM:SS.ffffff``."""
+    return _fixed_width("date,time", _letters(us.to_numpy()))
+
+
+def _letters(us: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A row of letters for each instant.
+
+    Digits are put in place by table look-up, down to the second once a run of equal seconds: a strftime of every row
+    would take as long as all the rest.
     """
-    values = us.to_numpy()
-    days = values // _DAY
-    one_day = len(days) and days.min() == days.max()
-    distinct, which = (days[:1], np.zeros(len(days), np.int64)) if one_day else np.unique(days, return_inverse=True)
-    names = pl.Series("date", distinct.astype("datetime64[D]").astype(str), pl.String)
-    rest = values - days * _DAY
-    whole = rest // SECOND
-    micros = (rest - whole * SECOND).astype(np.uint32)
-    seconds = whole.astype(np.uint32)
-    text = np.full((len(values), 15), ord(":"), np.uint8)
-    text[:, 8] = ord(".")
-    for place, number in (
-        (0, seconds // 3600),
-        (3, seconds // 60 % 60),
-        (6, seconds % 60),
-        (9, micros // 10_000),
-        (11, micros // 100 % 100),
-        (13, micros % 100),
-    ):
-        text[:, place : place + 2] = _TWO_DIGITS[number]
-    offsets = np.arange(0, 15 * (len(values) + 1), 15, dtype=np.int64)
-    array = pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(offsets), pa.py_buffer(text))
-    return names.gather(which), pl.Series("time", array)
+    us = us.clip(_FIRST_SECOND * SECOND, _LAST_SECOND * SECOND)
+    seconds = us // SECOND
+    micros = (us - seconds * SECOND).astype(np.uint32)
+    runs = np.flatnonzero(np.r_[True, seconds[1:] != seconds[:-1]])[: len(us)]
+    heads = np.datetime_as_string(seconds[runs].astype("datetime64[s]"), unit="s").astype("S19").view(np.uint8)
+    text = np.full((len(us), 26), ord("."), np.uint8)
+    text[:, :19] = np.repeat(heads.reshape(-1, 19), np.diff(np.r_[runs, len(us)]), axis=0)
+    text[:, 10] = ord(",")
+    text[:, 20:23] = _THREE_DIGITS[micros // 1000]
+    text[:, 23:] = _THREE_DIGITS[micros % 1000]
+    return text
+
+
+def _fixed_width(name: str, letters: np.ndarray[Any, np.dtype[np.uint8]]) -> pl.Series:
+    count, width = letters.shape
+    offsets = np.arange(0, width * (count + 1), width, dtype=np.int64)
+    data = pa.py_buffer(np.ascontiguousarray(letters))
+    return pl.Series(name, pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), data))

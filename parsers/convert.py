@@ -5,12 +5,14 @@ import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from tempfile import gettempdir
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Final, Literal
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -20,20 +22,12 @@ from logreplay.parsers.detect import Reading, detect
 from logreplay.parsers.filters import Filter
 from logreplay.parsers.intake import Intake, Limit, Progress, TooManyRejects
 from logreplay.parsers.layouts import Format
+from logreplay.parsers.notes import notes
 from logreplay.parsers.order import Sorter
-from logreplay.parsers.reader import Source
+from logreplay.parsers.reader import Source, split_lines
 from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
 from logreplay.parsers.redact import Redactor
 from logreplay.parsers.report import ConvertReport
-
-_BETTER_STAMPS = {
-    "nginx": "; log $msec for better ones",
-    "apache": "; log %{usec_frac}t for better ones",
-    "unknown": "; log $msec (nginx) or %{usec_frac}t (Apache) for better ones",
-}
-
-SCRAMBLED = 0.01
-"""Share of rows going back in time above which the user is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +108,7 @@ def convert(
             if isinstance(error, BrokenPipeError):
                 raise
             name = str(target) if str(where).endswith(".part") else where
-            raise LogreplayError(f"{name}: cannot be written: {error.strerror}") from None
+            raise LogreplayError(f"{name}: cannot be written: {error.strerror}; choose another place with -o") from None
         except TooManyRejects:
             job.keep_rejects()
             raise
@@ -175,7 +169,6 @@ class _Job:
             self._rejects_part = self._rejects_path.with_name(f".{self._rejects_path.name}.{mark}")
         self._rejects: BinaryIO | None = None
         self._sorter: Sorter | None = None
-        self._logged: tuple[str, ...] = ()
         self._bounds: tuple[int, int] | None = None
         self.report = ConvertReport(output=str(target or "-"))
 
@@ -187,20 +180,20 @@ class _Job:
         keep = options.filter.condition(options.timezone)
         redactor = Redactor() if options.redact else None
         columns = output_columns(reading.formats)
-        self._logged = tuple(name for name in columns if name not in ("date", "time", "thinktime"))
-        self._sorter = Sorter(self._sorted, (",".join(columns) + "\n").encode(), lambda rows: _encode(rows, columns))
-        intake = Intake(
-            self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress, executor
-        )
+        self._sorter = Sorter(self._sorted, (",".join(columns) + "\n").encode(), _encode)
+        pack = partial(_as_lines, columns=columns[2:])
+        intake = Intake(self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress)
+        intake.executor, intake.pack = executor, None if keep is not None or redactor else pack
         for rows in intake.rows():
             wanted = rows if keep is None else rows.filter(keep)
             report.filtered += rows.height - wanted.height
             report.converted -= rows.height - wanted.height
-            self._emit(redactor.rows(wanted) if redactor else wanted)
+            wanted = redactor.rows(wanted) if redactor else wanted
+            self._emit(wanted if intake.pack else pack(wanted))
         report.sentence()
         self._sorter.close()
         report.resolution_s = intake.fine
-        report.notes += notes(intake, self._sources, options)
+        report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
         if self._bounds:
             report.first, report.last = (_iso(us) for us in self._bounds)
         self.keep_rejects()
@@ -212,10 +205,11 @@ class _Job:
         if self._sorter is not None:
             self._sorter.discard()
         if self._rejects is not None:
-            self._rejects.close()
+            with suppress(OSError):  # a full disk refuses what is still to be written, too
+                self._rejects.close()
         for path in (self._rejects_part, self._delivery):
-            if not _is_stream(path):
-                path.unlink(missing_ok=True)
+            if path.exists() and not _is_stream(path):
+                path.unlink()
 
     def keep_rejects(self) -> None:
         """Give the reject file its name."""
@@ -238,7 +232,7 @@ class _Job:
         if not rows.height:
             return
         assert self._sorter is not None
-        self._sorter.add(rows.select("start", *self._logged))
+        self._sorter.add(rows.select("start", "rest"))
         low, high = int(rows["start"].min()), int(rows["start"].max())  # type: ignore[arg-type]
         self._bounds = (min(low, self._bounds[0]), max(high, self._bounds[1])) if self._bounds else (low, high)
 
@@ -263,40 +257,6 @@ def _is_stream(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def notes(intake: Intake, sources: Sequence[Source], options: ConvertOptions) -> list[str]:
-    """What the user should know about the times, units and sizes of a log that was read."""
-    found: list[str] = []
-    formats = intake.reading.formats
-    fields = {name for format in formats for name in format.layout.fields}
-    if not options.time_unit:
-        found += dict.fromkeys(format.note for format in formats if format.note)
-    if intake.report.converted and formats and "time" not in fields:
-        found.append("the log has no times: requests keep their order, all at the same instant")
-    elif intake.fine == 1.0 and intake.report.converted:
-        better = _BETTER_STAMPS.get(intake.reading.server, "")
-        found.append(f"start times are known to the second, and spread within it by file order{better}")
-    if formats and "total" not in fields and any(format.stamp.at == "end" for format in formats):
-        found.append("the log has no durations: the end of a request is taken for its start")
-    elif "total" in fields and "first" not in fields:
-        found.append("latency holds the whole response time: the log has no time to the first byte")
-    if intake.naive and not options.timezone:
-        found.append(f"{intake.naive:,} stamps carry no zone and are read as UTC; say it with --timezone")
-    if intake.backwards > SCRAMBLED * max(intake.report.converted, 1):
-        found.append(
-            f"of {intake.report.converted:,} requests {intake.backwards:,} are older than some line before them by "
-            "more than the longest request takes: scrambled times, or several logs in one file; good for what was "
-            "asked, not for when"
-        )
-    for source in sources:
-        if source.truncated:
-            found.append(
-                f"{source.name}: the {source.compression} data end too soon or are damaged; what was before is kept"
-            )
-        if grown := source.grown():
-            found.append(f"{source.name}: grew by {grown:,} bytes while it was read; what came late may be missing")
-    return found
-
-
 def output_columns(formats: Sequence[Format]) -> tuple[str, ...]:
     """The columns of the CSV: the core, then what these formats log."""
     if not formats:  # known only when the directives are read
@@ -313,11 +273,27 @@ def with_date_and_time(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(date, time, pl.lit(0.0).alias("thinktime"))
 
 
-def _encode(rows: pl.DataFrame, columns: Sequence[str]) -> bytes:
-    frame = with_date_and_time(rows)
-    zero = ["thinktime", *(["xfertime"] if (rows["xfertime"] == 0).all() else [])]
-    frame = frame.with_columns(pl.lit(0).alias(name) for name in zero)  # whole numbers are written faster
-    return to_csv(frame.select(columns), header=False)
+_TIMES: Final = ("us", "whole", "fold", "back", "start", "latency")
+
+
+def _as_lines(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Rows → what tells their time, and as ``rest`` the other fields of their lines in the CSV."""
+    frame = rows.with_columns(pl.lit(0).alias(name) for name in ("thinktime", *_zeros(rows)))
+    rest = split_lines(to_csv(frame.select(columns), header=False)) if rows.height else pl.Series([], dtype=pl.String)
+    return rows.select(name for name in _TIMES if name in rows.columns).with_columns(rest=rest)
+
+
+def _zeros(rows: pl.DataFrame) -> list[str]:
+    """Durations that are all 0: as whole numbers they are written faster."""
+    return ["xfertime"] if (rows["xfertime"] == 0).all() else []
+
+
+def _encode(rows: pl.DataFrame) -> bytes:
+    """``start`` and the other fields → lines of CSV."""
+    sink = BytesIO()
+    lines = pl.DataFrame([clock.date_and_time(rows["start"]), rows["rest"]])
+    lines.write_csv(sink, include_header=False, quote_style="never")
+    return sink.getvalue()
 
 
 def _rejects_beside(target: Path | None) -> Path:

@@ -55,10 +55,9 @@ def defined(text: str) -> Format | None:
     if mark and "$" not in text and "%" not in text:
         return from_configuration(Path(path), name)
     if match := _NGINX_DIRECTIVE.match(text):
-        words = shlex.split(match[2])
-        return nginx_definition(match[1], words)
+        return nginx_definition(match[1], _words(match[2]))
     if match := _APACHE_DIRECTIVE.match(text):
-        return apache_definition("LogFormat", shlex.split(match[1])[0])
+        return apache_definition("LogFormat", _words(match[1])[0])
     if "$" in text:
         return nginx_definition("log_format", [text])
     if "%" in text:
@@ -68,6 +67,23 @@ def defined(text: str) -> Format | None:
         f"format {text!r}: no such name, and no log_format or LogFormat either; known names: {known}; "
         "a format of your own can be given as text or as nginx.conf#name"
     )
+
+
+def _words(text: str) -> list[str]:
+    """The arguments of a directive.
+
+    Raises:
+        LogreplayError: there are none, or a quote is not closed.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise LogreplayError(
+            f"format {text!r}: {str(error).lower()}; give the directive as it stands in a file"
+        ) from None
+    if not words:
+        raise LogreplayError(f"format {text!r}: it says nothing; write it as in a configuration")
+    return words
 
 
 def from_configuration(path: Path, name: str) -> Format:

@@ -12,7 +12,7 @@ from logreplay.parsers.definitions import defined
 from logreplay.parsers.formats import FORMATS
 from logreplay.parsers.layouts import Format
 from logreplay.parsers.prefixes import PREFIXES, Prefix
-from logreplay.parsers.reader import Block, text_lines
+from logreplay.parsers.reader import Block, count_lines, text_lines
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
 from logreplay.parsers.rows import Parsed, parse
 from logreplay.parsers.units import UNITS
@@ -90,8 +90,8 @@ class Reading:
             line = block.first
             for begin, end, format in stretches(block.data, header):
                 data = block.data[begin:end]
-                yield Block(data, line, block.read), (format,) if format else ()
-                line += data.count(b"\n")
+                yield replace(block, data=data, first=line), (format,) if format else ()
+                line += count_lines(data)
 
 
 def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading:

@@ -17,7 +17,7 @@ _METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PROTOCOL: Final = re.compile(r" +(HTTP/[0-9](?:\.[0-9])?|HTTP)$")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _UNSAFE: Final = re.compile(r"[^!#-~]")
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ADDRESS: Final = re.compile(r"[0-9A-Fa-f:.]*[:.][0-9A-Fa-f:.]*")
 _SPELLED: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _WITH_UNIT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|\xc2\xb5s|ms|s|m|h)")
@@ -134,15 +134,15 @@ def free_text(text: str) -> str:
 
 def address(text: str) -> str:
     """The client's address: the first of an X-Forwarded-For list, without quotes, brackets and port."""
-    words = [word for word in re.split(r'[\s,"]+', text) if word not in ("", "-", "unknown")]
+    words = [word for word in re.split(r'[\s,"]+', free_text(text)) if word not in ("", "-", "unknown")]
     if not words:
         return ""
     first = next((word for word in words if _ADDRESS.fullmatch(word.strip("[]"))), words[0])
     if first.startswith("["):
-        return first[1:].partition("]")[0]
-    if first.count(":") == 1:
-        return first.partition(":")[0]
-    return first
+        first = first[1:].partition("]")[0]
+    elif first.count(":") == 1:
+        first = first.partition(":")[0]
+    return free_text(first)
 
 
 def seconds(text: str, unit: float | None) -> float | None:

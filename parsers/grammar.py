@@ -38,6 +38,7 @@ class Field:
         unit: of a duration, in seconds.
         stamp: of a time.
         shape: for kind ``shape``: the pattern of its values.
+        strict: of these, the clean ones, which need no decoding; empty: all are.
     """
 
     slot: str = ""
@@ -46,6 +47,7 @@ class Field:
     unit: float = 1.0
     stamp: Stamp | None = None
     shape: str = ""
+    strict: str = ""
 
 
 _LIST: Final = r"(?:[-0-9.]+(?:(?:, | : |,|:)[-0-9.]+)*)?"
@@ -359,7 +361,7 @@ def _patterns(
 ) -> tuple[str, str, str]:
     """Strict, wide and widest pattern of a value in its place."""
     if field.kind == "shape":
-        return field.shape, field.shape, field.shape
+        return field.strict or field.shape, field.shape, field.shape
     if field.kind in _SHAPES:
         strict, wide = _SHAPES[field.kind]
         return strict, wide, wide

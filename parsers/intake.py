@@ -4,10 +4,11 @@ Several files are read side by side where they overlap in time: always on from t
 is opened for good only when its time has come, so any number of rotated files needs the memory of a few.
 """
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -16,14 +17,17 @@ import polars as pl
 from logreplay.parsers.clock import SECOND
 from logreplay.parsers.detect import Reading
 from logreplay.parsers.layouts import Format
-from logreplay.parsers.reader import Block, Source, text_lines
+from logreplay.parsers.reader import LONGEST, Block, Source, text_lines
 from logreplay.parsers.record import LogreplayError
 from logreplay.parsers.report import ConvertReport
-from logreplay.parsers.rows import Parsed
+from logreplay.parsers.rows import ROW_SCHEMA, Parsed, Refusal
 from logreplay.parsers.spread import Spreader
 
 Progress = Callable[[int, int, int], None]
 """Told bytes read, bytes in all (0: not known) and lines read."""
+
+Pack = Callable[[pl.DataFrame], pl.DataFrame]
+"""Brings rows of `rows.ROW_SCHEMA` to another form, but for the columns that tell their time."""
 
 Keep = Callable[[str, int, str, bytes], None]
 """Told file, line number, reason and the bytes of a line that became no row."""
@@ -72,6 +76,7 @@ class Intake:
         limit: on rejected lines.
         progress: told after each block.
         executor: parses the blocks; None: threads of this process.
+        pack: applied to rows where they are parsed.
         fine: finest resolution of the stamps seen, seconds.
         naive: stamps that carried no zone.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
@@ -85,6 +90,7 @@ class Intake:
     limit: Limit = field(default_factory=Limit)
     progress: Progress | None = None
     executor: Executor | None = None
+    pack: Pack | None = None
     fine: float = 1.0
     naive: int = 0
     backwards: int = 0
@@ -96,7 +102,7 @@ class Intake:
             TooManyRejects: more lines were rejected than `limit` allows.
         """
         total = sum(source.size for source in self.sources)
-        with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
+        with ThreadPoolExecutor(_CORES) as threads:
             pool = self.executor or threads
             try:
                 waiting = deque(
@@ -166,10 +172,17 @@ class Intake:
 _AHEAD: Final = 64
 """Blocks given to an executor before the first one is back."""
 
+_CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-def _parse(reading: Reading, block: Block, formats: Sequence[Format], zone: str) -> Parsed:
+
+def _parse(reading: Reading, block: Block, formats: Sequence[Format], zone: str, pack: Pack | None) -> Parsed:
     """Parse a block, wherever that is done."""
-    return reading.parse(block.lines(), formats, zone)
+    if block.length:
+        reason = f"{block.length:,} bytes long, more than {LONGEST:,}; only its beginning is kept"
+        parsed = Parsed(pl.DataFrame(schema=ROW_SCHEMA), [Refusal(0, "rejected", reason)], 0, 0)
+    else:
+        parsed = reading.parse(block.lines(), formats, zone)
+    return replace(parsed, rows=pack(parsed.rows)) if pack else parsed
 
 
 class _Stream:
@@ -198,11 +211,12 @@ class _Stream:
 
     def advance(self) -> pl.DataFrame | None:
         """Read on; None when the log is at its end."""
-        ahead = _AHEAD if self._intake.executor else pl.thread_pool_size()
+        ahead = _AHEAD if self._intake.executor else _CORES
         while len(self._ahead) <= ahead and (piece := next(self._pieces, None)):
             block, formats = piece
             intake = self._intake
-            self._ahead.append((block, self._pool.submit(_parse, intake.reading, block, formats, intake.zone)))
+            task = self._pool.submit(_parse, intake.reading, block, formats, intake.zone, intake.pack)
+            self._ahead.append((block, task))
         if self._ahead:
             block, future = self._ahead.popleft()
             parsed = future.result()

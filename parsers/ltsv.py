@@ -3,6 +3,7 @@
 Source: http://ltsv.org/
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ from typing import Final
 
 import polars as pl
 
+from logreplay.parsers.aliases import choose, meaning
 from logreplay.parsers.fields import CLEAN
-from logreplay.parsers.json_lines import choose, meaning
 from logreplay.parsers.layouts import Format
 
 _LABEL: Final = r"[0-9A-Za-z_.-]+"
@@ -80,7 +81,8 @@ def from_sample(lines: Sequence[str]) -> Format | None:
     slots = choose(Counter(label for record in records for label in record))
     if not slots:
         return None
-    order = Counter(tuple(record) for record in records).most_common(1)[0][0]
+    asked = slots.get("request") or slots["url"]
+    order = Counter(tuple(record) for record in records if asked in record).most_common(1)[0][0]
     slot_of = {label: slot for slot, label in slots.items() if label in order}
     fast = "\t".join(_item(label, slot_of.get(label, "")) for label in order)
     layout = LtsvLayout(tuple(slots.items()), f"^{fast}$")
@@ -90,4 +92,4 @@ def from_sample(lines: Sequence[str]) -> Format | None:
 
 def _item(label: str, slot: str) -> str:
     text = _SHAPES.get(slot) or (rf"(?P<{slot}>[ -~--[\\]]*)" if slot else r"[^\t]*")
-    return "".join("\\" + c if c in ".-" else c for c in label) + ":" + text
+    return re.escape(label) + ":" + text

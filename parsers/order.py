@@ -1,8 +1,9 @@
 """Rows in almost any order in, one file in order of start out, in bounded memory.
 
 Theory of operation. Rows are kept in a buffer; when it is full, it is sorted and its older part goes to the main run,
-a CSV file. A row older than the last one written comes too late for that run: it goes to a spill of further runs,
-each sorted in itself. A log is nearly in order, so mostly the main run is the result; else the runs are merged.
+a CSV file, written by a thread of its own. A row older than the last one given to it comes too late for that run: it
+goes to a spill of further runs, each sorted in itself. A log is nearly in order, so mostly the main run is the result;
+else the runs are merged.
 
 A run is plain CSV text. Every record is one line that begins with date and time at fixed width, so the first 26 bytes
 of a line are its sort key. Equal keys keep the order in which the rows were added.
@@ -10,6 +11,8 @@ of a line are its sort key. Equal keys keep the order in which the rows were add
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -17,7 +20,7 @@ import polars as pl
 
 from logreplay.parsers.reader import split_lines
 
-BUFFER: Final = 60_000
+BUFFER: Final = 120_000
 """Rows held in memory."""
 
 MERGE: Final = 64 << 20
@@ -47,6 +50,8 @@ class Sorter:
         self._runs: list[tuple[int, int]] = []
         self._waiting, self._late = _Frames(), _Frames()
         self._written: int | None = None
+        self._writer = ThreadPoolExecutor(1)
+        self._writing: Future[None] | None = None
 
     def add(self, rows: pl.DataFrame) -> None:
         """Add rows with a column ``start``: microseconds since 1970, UTC."""
@@ -58,6 +63,8 @@ class Sorter:
         """Write the rest, and merge the runs if there are several."""
         self._flush(self._waiting.height)
         self._write_late()
+        self._settle()
+        self._writer.shutdown()
         self._main.close()
         if self._spill is not None:
             self._spill.close()
@@ -65,9 +72,11 @@ class Sorter:
 
     def discard(self) -> None:
         """Remove whatever was written."""
-        self._main.close()
-        if self._spill is not None:
-            self._spill.close()
+        self._writer.shutdown()
+        for file in (self._main, self._spill):
+            with suppress(OSError):  # a full disk refuses what is still to be written, too
+                if file is not None:
+                    file.close()
         for path in (self._path, self._spill_path, self._merged_path):
             path.unlink(missing_ok=True)
 
@@ -81,10 +90,19 @@ class Sorter:
                 self._write_late()
         ready, rest = rows.head(count), rows.slice(count)
         if ready.height:
-            self._main.write(self._encode(ready))
+            self._settle()
+            self._writing = self._writer.submit(self._write, ready)
             self._written = ready["start"][-1]
         if rest.height:
             self._waiting.append(rest)
+
+    def _write(self, rows: pl.DataFrame) -> None:
+        self._main.write(self._encode(rows))
+
+    def _settle(self) -> None:
+        """Wait until what was given to the writer is written."""
+        if self._writing is not None:
+            self._writing.result()
 
     def _write_late(self) -> None:
         if not self._late.height:

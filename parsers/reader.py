@@ -1,7 +1,5 @@
 """Files → blocks of whole lines: compression by content, any line length, flat memory."""
 
-import bz2
-import gzip
 import io
 import lzma
 import os
@@ -10,17 +8,25 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Final
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import zstandard
 
+from logreplay.parsers.compression import compression_of, decompressed
 from logreplay.parsers.record import LogreplayError
 
 BLOCK: Final = 4 << 20
 """Bytes read at a time; a block is a little longer or shorter, as its last line ends."""
+
+LONGEST: Final = 128 << 20
+"""Bytes of a line that are held in memory. What is longer is no log line but damage or an attack, as a few megabytes
+of gzip can unpack to any length; it is rejected, and only its beginning kept."""
+
+KEPT: Final = 1 << 20
+"""Bytes kept of a line longer than that."""
 
 _SAMPLES: Final = (24 << 10, 256 << 10)
 """Bytes looked at in each of three places; the larger if the smaller holds too few lines."""
@@ -32,8 +38,6 @@ _HEAD: Final = 1 << 14
 
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 
-_MAGIC: Final = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
-
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -43,11 +47,13 @@ class Block:
         data: the bytes, each line with its line end but perhaps the last of the file.
         first: number of the first line in the file, from 1.
         read: bytes of the file (compressed, if it is) consumed so far, for progress.
+        length: 0, or the data are the beginning of one line of so many bytes, more than `LONGEST`.
     """
 
     data: bytes
     first: int
     read: int
+    length: int = 0
 
     def lines(self) -> pl.Series:
         """The lines, see `text_lines`."""
@@ -68,6 +74,11 @@ def text_lines(data: bytes) -> pl.Series:
     if b"\0" in data:  # a log cut by copying and truncating begins with NULs where its old lines were
         lines = lines.str.strip_chars_start("\0")
     return lines.str.strip_suffix("\r") if b"\r" in data else lines
+
+
+def count_lines(data: bytes) -> int:
+    """Count newlines; `bytes.count` takes several times as long."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == 10))
 
 
 def split_lines(data: bytes) -> pl.Series:
@@ -115,10 +126,10 @@ class Source:
         head = self._raw.read(6)
         if head.startswith(_UTF8_MARK):
             head = head[3:]
-        self.compression = next((name for magic, name in _MAGIC if head.startswith(magic)), "")
+        self.compression = compression_of(head)
         self._counted = _Counted(self._raw, head)
         packed = io.BufferedReader(self._counted, 1 << 16)
-        self._stream = _decompressed(packed, self.compression) if self.compression else None
+        self._stream = decompressed(packed, self.compression) if self.compression else None
         self._pushed = b""
         self.truncated = False
         self.read = 0
@@ -141,6 +152,10 @@ class Source:
         """Return whole lines from all over the log, or from the beginning of a compressed log or a pipe."""
         if self.compression or not self.size:
             self._pushed = self._read(_SAMPLES[-1])
+            while self._pushed and self._pushed == bytes(
+                len(self._pushed)
+            ):  # see `text_lines`; a file of gigabytes may be all NUL
+                self._pushed = self._read(_SAMPLES[-1])
             return self._pushed[: self._pushed.rfind(b"\n") + 1] or self._pushed
         for size in _SAMPLES:
             places = (0,) if self.size <= size else (0, self.size // 2, self.size - size)
@@ -165,19 +180,25 @@ class Source:
 
         A compressed file that ends too soon, or is damaged, gives what could be read; `truncated` says so.
         """
-        first, pieces = 1, list[bytes]()
+        first, line = 1, _Line()
         while data := self._pushed or self._read(size):
             self._pushed = b""
             cut = data.rfind(b"\n") + 1
             if not cut:
-                pieces.append(data)
+                line.add(data)
                 continue
-            block = Block(b"".join((*pieces, memoryview(data)[:cut])), first, self._counted.count)
-            pieces = [data[cut:]]
-            yield block
-            first += block.data.count(b"\n")
-        if last := b"".join(pieces):
-            yield Block(last, first, self._counted.count)
+            if line.length > LONGEST:  # the rest of a line of which only the beginning was kept
+                end = data.index(b"\n") + 1
+                yield Block(line.taken() + b"\n", first, self._counted.count, line.length + end - 1)
+                first, line, data, cut = first + 1, _Line(), data[end:], cut - end
+            if cut:
+                block = Block(line.taken(memoryview(data)[:cut]), first, self._counted.count)
+                line = _Line()
+                yield block
+                first += count_lines(block.data)
+            line.add(data[cut:])
+        if last := line.taken():
+            yield Block(last, first, self._counted.count, line.length if line.length > LONGEST else 0)
 
     def _read(self, size: int) -> bytes:
         if self._stream is None:
@@ -194,6 +215,28 @@ class Source:
         except (EOFError, OSError, lzma.LZMAError, zstandard.ZstdError, zlib.error, ValueError):
             self.truncated = True
         return b"".join(pieces)
+
+
+class _Line:
+    """The beginning of a line whose end is not read yet."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self.length = 0
+
+    def add(self, data: bytes) -> None:
+        """Add what follows; beyond `LONGEST` it is only counted, as are NULs before the line (see `text_lines`)."""
+        if not self.length:
+            data = data.lstrip(b"\0") if data.startswith(b"\0") and len(data) > KEPT else data
+        self.length += len(data)
+        if self.length <= LONGEST:
+            self._pieces.append(data)
+        elif len(self._pieces) != 1 or len(self._pieces[0]) > KEPT:
+            self._pieces = [b"".join(self._pieces)[:KEPT]]
+
+    def taken(self, *rest: "memoryview[int]") -> bytes:
+        """All that is kept, and the rest."""
+        return b"".join((*self._pieces, *rest))
 
 
 class _Counted(io.RawIOBase):
@@ -219,44 +262,3 @@ class _Counted(io.RawIOBase):
         buffer[: len(data)] = data
         self.count += len(data)
         return len(data)
-
-
-class _Zstd:
-    """Frames of zstd one after the other; unlike the library's own reader it notices a frame that ends too soon."""
-
-    def __init__(self, stream: "io.BufferedReader[_Counted]") -> None:
-        self._stream = stream
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._inside = True
-        self._rest = b""
-
-    def read1(self, size: int) -> bytes:
-        """Return some bytes, `size` or somewhat more or less; none at the end."""
-        while packed := self._rest or self._stream.read1(1 << 14):
-            if not self._inside:
-                self._frame, self._inside = zstandard.ZstdDecompressor().decompressobj(), True
-            data = self._frame.decompress(packed)
-            self._rest = b""
-            if self._frame.eof:
-                self._rest, self._inside = self._frame.unused_data, False
-            if data:
-                return data
-        if self._inside:
-            raise EOFError
-        return b""
-
-
-class _Stream(Protocol):
-    def read1(self, size: int, /) -> bytes: ...
-
-
-def _decompressed(stream: "io.BufferedReader[_Counted]", compression: str) -> _Stream:
-    match compression:
-        case "gzip":
-            return gzip.GzipFile(fileobj=stream)  # reads several members
-        case "bzip2":
-            return bz2.BZ2File(stream)
-        case "xz":
-            return lzma.LZMAFile(stream)
-        case _:
-            return _Zstd(stream)

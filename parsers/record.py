@@ -6,9 +6,12 @@ in and out of the files that hold them. Readers go by column name; unknown colum
 A result log is a normalized CSV with more columns, so it can be replayed in its turn.
 """
 
+import csv
 import gzip
+import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -81,6 +84,7 @@ _CSV: Final[dict[str, Any]] = {"infer_schema": False, "truncate_ragged_lines": T
 _TYPED: Final[dict[str, Any]] = {**_CSV, "schema_overrides": SCHEMA, "ignore_errors": True}  # twice as fast as a cast
 _ROW_BYTES: Final = 256
 _LONGEST_ROW: Final = 1 << 26
+_OPEN_QUOTE: Final = re.compile(rb'[,\n]"\s*\Z')
 
 
 class LogreplayError(Exception):
@@ -110,11 +114,10 @@ def scan(path: str | Path) -> pl.LazyFrame:
         raise LogreplayError(f"{path}: empty file: a normalized CSV begins with a header line") from None
     except (OSError, pl.exceptions.PolarsError) as error:
         raise LogreplayError(f"{path}: cannot be read: {error}") from None
-    missing = [name for name in CORE_COLUMNS if name not in names]
-    if missing:
-        raise LogreplayError(
-            f"{path}: not a normalized CSV: no column {', '.join(missing)}; make one with: logreplay convert {path}"
-        )
+    try:
+        _known(names)
+    except LogreplayError as error:
+        raise LogreplayError(f"{path}: {error} {path}") from None
     return frame.with_columns(pl.col(name).cast(SCHEMA[name], strict=False) for name in names if name in SCHEMA)
 
 
@@ -131,68 +134,133 @@ def read_batches(path: str | Path, columns: Sequence[str], rows: int = 8192) -> 
     """
     path = Path(path)
     frame = scan(path)
-    names = frame.collect_schema().names()
-    wanted = [
-        pl.col(name).cast(SCHEMA.get(name, pl.String), strict=False)
-        if name in names
-        else pl.lit(None, SCHEMA.get(name, pl.String)).alias(name)
-        for name in columns
-    ]
     if path.suffix == ".parquet":
-        yield from frame.select(wanted).collect_batches(chunk_size=rows, maintain_order=True)
+        wanted = _wanted(columns, frame.collect_schema().names())
+        yield from frame.with_columns(wanted).select(columns).collect_batches(chunk_size=rows, maintain_order=True)
         return
-    present = [name for name in columns if name in names]
     try:
-        for block in _csv_blocks(path, rows * _ROW_BYTES):
-            # one column at least: a missing one still needs a row for each of the file's
-            yield _parsed(block, present or names[:1]).with_columns(wanted).select(columns)
+        with path.open("rb") as file:
+            yield from read_csv(file, columns, rows)
     except (OSError, EOFError, zlib.error, zstandard.ZstdError, pl.exceptions.PolarsError) as error:
         raise LogreplayError(f"{path}: cannot be read to its end: {error}") from None
 
 
+def read_csv(file: BinaryIO, columns: Sequence[str], rows: int = 8192) -> Iterator[pl.DataFrame]:
+    """`read_batches` of an open file that holds a normalized CSV, plain or compressed.
+
+    Raises:
+        LogreplayError: it holds none.
+        OSError, EOFError, zlib.error, zstandard.ZstdError, polars.exceptions.PolarsError: it breaks off, or cannot be
+            read.
+    """
+    names: list[str] = []
+    for block in _csv_blocks(_decompressed(file), rows * _ROW_BYTES):
+        names = names or _header_names(block[: block.find(b"\n") + 1])
+        # one column at least: a missing one still needs a row for each of the file's
+        present = [name for name in columns if name in names] or names[:1]
+        yield _parsed(block, present).with_columns(_wanted(columns, names)).select(columns)
+
+
+def read_parquet(file: BinaryIO, columns: Sequence[str], rows: int = 8192) -> Iterator[pl.DataFrame]:
+    """`read_batches` of an open file that holds a Parquet of ours.
+
+    Raises:
+        LogreplayError: it holds another table.
+        ValueError: it is no Parquet.
+    """
+    from pyarrow.parquet import ParquetFile
+
+    table = ParquetFile(file)
+    names = _known(table.schema_arrow.names)
+    present = [name for name in columns if name in names] or names[:1]
+    for batch in table.iter_batches(rows, columns=present):
+        yield cast(pl.DataFrame, pl.from_arrow(batch)).with_columns(_wanted(columns, names)).select(columns)
+
+
+def column_names(file: BinaryIO, *, parquet: bool) -> list[str]:
+    """The columns of an open file of ours.
+
+    Raises:
+        LogreplayError: it is none of ours.
+        ValueError: it is no Parquet, though it should be.
+    """
+    if parquet:
+        from pyarrow.parquet import ParquetFile
+
+        return _known(ParquetFile(file).schema_arrow.names)
+    return _header_names(_header(_decompressed(file)))
+
+
+def _header_names(line: bytes) -> list[str]:
+    try:
+        return _known(next(csv.reader([line.decode("utf-8-sig", "replace")]), []))
+    except csv.Error as error:
+        raise LogreplayError(f"its header line cannot be read: {error}") from None
+
+
+def _known(names: list[str]) -> list[str]:
+    missing = [name for name in CORE_COLUMNS if name not in names]
+    if missing:
+        raise LogreplayError(f"not a normalized CSV: no column {', '.join(missing)}; make one with: logreplay convert")
+    return names
+
+
+def _wanted(columns: Sequence[str], names: Collection[str]) -> list[pl.Expr]:
+    """The wanted columns, typed, of a table that has some of them."""
+    return [
+        (pl.col(name) if name in names else pl.lit(None)).cast(SCHEMA.get(name, pl.String), strict=False).alias(name)
+        for name in columns
+    ]
+
+
 def _parsed(block: bytes, columns: Sequence[str]) -> pl.DataFrame:
     """Parse a text with a header line; where its quotes do not add up, as if they were letters."""
-    try:
-        return pl.read_csv(block, columns=list(columns), **_TYPED)
-    except pl.exceptions.ComputeError:
-        return pl.read_csv(block, columns=list(columns), quote_char=None, **_TYPED)
+    if not (block.count(b'"') % 2 and _OPEN_QUOTE.search(block)):  # on such an end Polars 2.1 panics
+        with suppress(pl.exceptions.ComputeError, pl.exceptions.PanicException):
+            return pl.read_csv(block, columns=list(columns), **_TYPED)
+    return pl.read_csv(block, columns=list(columns), quote_char=None, **_TYPED)
 
 
-def _csv_blocks(path: Path, size: int) -> Iterator[bytes]:
+def _csv_blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
     """Cut a CSV into texts of about ``size`` bytes, each with the header line and whole rows.
 
     Polars' own readers of long files keep hundreds of megabytes in flight. A line end ends a row where the quotes
     before it are even in number (RFC 4180); a file whose quotes do not add up is cut at a line end anyway.
     """
-    with _decompressed(path) as file:
-        header = file.readline()
-        while header and not header.strip():
-            header = file.readline()
-        rest = b""
-        while data := file.read(size):
-            data = rest + data
-            cut = data.rfind(b"\n") + 1
-            whole = cut
-            while cut and data.count(b'"', 0, cut) % 2:
-                cut = data.rfind(b"\n", 0, cut - 1) + 1
-            if not cut and len(data) > _LONGEST_ROW:
-                cut = whole or len(data)
-            if cut:
-                yield header + data[:cut]
-            rest = data[cut:]
-        if rest:
-            yield header + rest
+    header = _header(file)
+    rest = b""
+    while data := file.read(size):
+        data = rest + data
+        cut = data.rfind(b"\n") + 1
+        whole = cut
+        while cut and data.count(b'"', 0, cut) % 2:
+            cut = data.rfind(b"\n", 0, cut - 1) + 1
+        if not cut and len(data) > _LONGEST_ROW:
+            cut = whole or len(data)
+        if cut:
+            yield header + data[:cut]
+        rest = data[cut:]
+    if rest:
+        yield header + rest
 
 
-def _decompressed(path: Path) -> BinaryIO:
-    """Open a file for reading, decompressed: told by content, as Polars does."""
-    with path.open("rb") as file:
-        magic = file.read(4)
+def _header(file: BinaryIO) -> bytes:
+    """The first line that is not blank, as Polars takes it."""
+    line = file.readline()
+    while line and not line.strip():
+        line = file.readline()
+    return line
+
+
+def _decompressed(file: BinaryIO) -> BinaryIO:
+    """What an open file holds, decompressed: told by content, as Polars does."""
+    magic = file.read(4)
+    file.seek(0)
     if magic[:2] == b"\x1f\x8b":
-        return cast(BinaryIO, gzip.open(path, "rb"))
+        return cast(BinaryIO, gzip.open(file, "rb"))
     if magic == b"\x28\xb5\x2f\xfd":
-        return BufferedReader(cast(Any, zstandard.open(path, "rb")))
-    return path.open("rb")
+        return BufferedReader(cast(Any, zstandard.open(file, "rb")))
+    return file
 
 
 def start_time() -> pl.Expr:

@@ -36,6 +36,10 @@ has no digits below a second; ``fold``: see `clock.Instants`; ``back``: what lie
 request, microseconds. The others are those of the normalized record."""
 
 
+_DUMMY: Final = "(internal dummy connection)"
+_DUMMY_REASON: Final = "Apache's own dummy connection"
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A line that became no row: its index in the block, ``unreplayable`` or ``rejected``, and why."""
@@ -71,6 +75,11 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
     for format in formats:
         raw = format.layout.split(frame["text"])
         fits = _fits(raw)
+        if format.server != "nginx" and "agent" in raw.columns:
+            dummy = raw["agent"].str.ends_with(_DUMMY).fill_null(False)
+            if dummy.any():
+                refusals += [Refusal(line, "unreplayable", _DUMMY_REASON) for line in frame["line"].filter(dummy)]
+                raw, fits, frame = raw.filter(~dummy), fits.filter(~dummy), frame.filter(~dummy)
         if fits.any():
             rows, bad, without_zone = _with_time(
                 _typed(raw, format).with_columns(frame["line"]).filter(fits), format, zone
@@ -137,7 +146,8 @@ def _typed(raw: pl.DataFrame, format: Format) -> pl.DataFrame:
     def text(name: str) -> pl.Expr:
         if name not in have:
             return pl.lit(None, pl.String).alias(name)
-        return pl.when(pl.col(name) != "-").then(pl.col(name)).alias(name)
+        value = pl.col(name).str.strip_chars(" ")  # as servers do with a header's value
+        return pl.when(value != "-").then(value).alias(name)
 
     url = pl.col("url")
     if "query" in have:
@@ -200,8 +210,8 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
         op = text("op") if "op" in row else "GET"
         request = fields.parts(op, text("url") + query, text("protocol"), rooted=format.rooted)
     agent = fields.free_text(text("agent"))
-    if agent.endswith("(internal dummy connection)"):
-        raise fields.Unreplayable("Apache's own dummy connection")
+    if agent.endswith(_DUMMY):
+        raise fields.Unreplayable(_DUMMY_REASON)
     return {
         "line": row["line"],
         "time": row.get("time") or "",
@@ -216,7 +226,7 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
         "user": fields.free_text(text("user")) or None,
         "referer": fields.free_text(text("referer")) or None,
         "agent": agent or None,
-        "protocol": request.protocol or None,
+        "protocol": fields.free_text(request.protocol) or None,
         "body": fields.free_text(text("body")) or None,
         "request_bytes": sizes[1] if "request_bytes" in row else None,
     }

@@ -21,7 +21,7 @@ class Spreader:
     """
 
     def __init__(self) -> None:
-        self._held = pl.DataFrame(schema=ROW_SCHEMA)
+        self._held = pl.DataFrame()
         self._second_pass = False
         self._newest = 0
 
@@ -30,7 +30,7 @@ class Spreader:
         rows = self._settle_clock_change(rows)
         if self._held.height:
             rows = pl.concat([self._held, rows])
-        newest = rows.filter("whole")["us"].max()
+        newest = rows["us"].max() if rows["whole"].all() else rows.filter("whole")["us"].max()
         if not isinstance(newest, int):
             self._held = rows.clear()
             return start_times(rows)
@@ -41,7 +41,7 @@ class Spreader:
     def close(self) -> pl.DataFrame:
         """Return the rows held back."""
         rows, self._held = self._held, self._held.clear()
-        return start_times(rows)
+        return start_times(rows) if rows.width else start_times(pl.DataFrame(schema=ROW_SCHEMA))
 
     def _settle_clock_change(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Tell the two passes of an hour that a clock ran through twice: file order shows where the second begins."""

@@ -21,6 +21,8 @@ _CORE: Final = re.compile(
 )
 _WORD: Final = re.compile(r'(?P<name>[A-Za-z_]+[=:])?(?P<value>"(?:[^"\\]|\\.)*"|\[[^\]]*\]|[^ "]+)')
 _LIST_GAP: Final = re.compile(r"(?<=[0-9-])(?:, | : )(?=[0-9-])")
+_MSEC: Final = re.compile(r"[12][0-9]{9}\.[0-9]{3}")
+"""nginx's $msec, from 2001 to 2065: no request took that many seconds."""
 _NAMES: Final = {
     "rt": "request_time",
     "request_time": "request_time",
@@ -107,6 +109,8 @@ def _field(number: int, quoted: bool, values: Sequence[str], name: str, leading:
         slot = {0: "referer", 1: "agent"}.get(number, "")
         return Field(slot)
     numbers = [value for value in values if value != "-"]
+    if numbers and all(_MSEC.fullmatch(value) for value in numbers):
+        return Field("time", "epoch", 3, stamp=Stamp("epoch", "end"))
     if numbers and all(re.fullmatch(r"[0-9]+\.[0-9]{3}(?:,(?:-|[0-9]+\.[0-9]{3}))*", value) for value in numbers):
         return Field("total", "list", 1)
     if numbers and all(re.fullmatch(r"[0-9]+", value) for value in numbers):

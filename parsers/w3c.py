@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from logreplay.parsers.clock import Stamp
+from logreplay.parsers.fields import CLEAN
 from logreplay.parsers.grammar import MILLISECOND, Field, compile_tokens
 from logreplay.parsers.layouts import Format
 
@@ -95,7 +96,7 @@ def w3c_format(fields: Sequence[str], separator: str, name: str) -> Format:
         else:
             field = _FIELDS.get(names[place], Field("", "w3c"))
             if field.kind in ("text", "w3c"):
-                field = replace(field, kind="shape", shape=_VALUE)
+                field = replace(field, kind="shape", shape=_VALUE, strict=f"{CLEAN}*" if field.slot else "")
         tokens += [field, separator]
         place += width
     format = compile_tokens(tokens[:-1], name, "w3c", escaped=False, text=" ".join(fields))

@@ -12,13 +12,15 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from itertools import cycle
-from typing import Any, Final
+from typing import Any, Final, Literal, cast
 
 import aiohttp
 import polars as pl
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
+from aiohttp.helpers import set_exception
+from aiohttp.http_exceptions import HttpProcessingError, PayloadEncodingError
 from yarl import URL
 
 from logreplay.replay.endpoint import Endpoint
@@ -26,10 +28,9 @@ from logreplay.replay.faults import connect_fault, local_fault, loss_fault
 from logreplay.replay.heads import PAYLOAD, default_headers, header_rows
 from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.ticker import Clock
+from logreplay.replay.wire import IDEMPOTENT, MAX_HEAD
 
 _SKIP: Final = ("Accept-Encoding", "Content-Type", "User-Agent", "Accept")
-_MAX_HEADERS: Final = 1 << 20
-
 
 _Request = tuple[str, str, list[tuple[str, str]], bytes | None]
 """Method, request target, headers, body."""
@@ -38,12 +39,13 @@ _Request = tuple[str, str, list[tuple[str, str]], bytes | None]
 class _Points:
     """Clock points of one exchange."""
 
-    __slots__ = ("connect", "connected", "first", "last", "lost", "sends")
+    __slots__ = ("connect", "connected", "first", "handler", "last", "lost", "sends")
 
     def __init__(self) -> None:
         self.connect = self.connected = self.first = self.last = self.sends = 0
-        self.lost: BaseException | bool = False
+        self.lost: BaseException | Literal[True] | None = None
         """Whether, and by what error, the connection ended."""
+        self.handler: _TimedHandler | None = None
 
 
 _points: ContextVar[_Points] = ContextVar("points")
@@ -95,9 +97,11 @@ class AiohttpSender:
             skip_auto_headers=_SKIP,
             timeout=aiohttp.ClientTimeout(total=self._timeout, ceil_threshold=1e9),
             request_class=_RawTargetRequest,
-            max_line_size=_MAX_HEADERS,
-            max_field_size=_MAX_HEADERS,
+            max_line_size=MAX_HEAD,
+            max_field_size=MAX_HEAD,
+            max_headers=MAX_HEAD,
         )
+        self._session._retry_connection = False  # it would send again what a new connection did not carry
 
     def send(self, seq: int, request: _Request, start: int) -> None:
         task = self._loop.create_task(self._exchange(seq, request, start))
@@ -121,14 +125,15 @@ class AiohttpSender:
         error, detail = "", ""
         reason, headers = b"", list[tuple[bytes, bytes]]()
         try:
-            async with self._session.request(op, self._url, headers=sent, data=body, allow_redirects=False) as response:
+            async with await self._answered(request, points) as response:
                 status = response.status
-                if status == 101:
-                    raise aiohttp.ClientPayloadError("an upgrade nobody asked for")
+                if status < 200:
+                    what = "an upgrade nobody asked for" if status == 101 else f"an answer with the status {status}"
+                    raise aiohttp.ClientPayloadError(what)
                 reason, headers = (response.reason or "").encode("latin-1", "replace"), [*response.raw_headers]
                 while data := await response.content.readany():
                     size += len(data)
-            end = points.last
+            end = points.last or self._clock()  # an answer may have come before the request was sent
         except asyncio.CancelledError:
             error, end = "cancelled", self._clock()
         except Exception as raised:
@@ -138,9 +143,10 @@ class AiohttpSender:
             if local := local_fault(raised):
                 self.counts.local[local] += 1
             self.counts.details.setdefault(error, detail)
+        if points.handler is not None:
+            points.handler.rest(usable=not error)
         if end - start > self._timeout * 1e9 or error in ("timeout", "connect_timeout"):
             error, end = error or "timeout", start + int(self._timeout * 1e9)
-        self.counts.retried += points.sends > 1
         self.counts.connections += points.connect > 0
         self.counts.reused += bool(points.sends and not points.connect)
         connect, latency, xfertime = _split(points, start, end)
@@ -151,6 +157,17 @@ class AiohttpSender:
             self._trace(
                 Exchange(seq, head.encode() + (body or b""), status, reason, headers, size, *times, error, detail)
             )
+
+    async def _answered(self, request: _Request, points: _Points) -> aiohttp.ClientResponse:
+        """Send a request; once more if an idle connection turns out to be closed, as `WireSender` does."""
+        op, _, sent, body = request
+        try:
+            return await self._session.request(op, self._url, headers=sent, data=body, allow_redirects=False)
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
+            if not points.sends or points.connect or points.first or op.encode() not in IDEMPOTENT:
+                raise
+        self.counts.retried += 1
+        return await self._session.request(op, self._url, headers=sent, data=body, allow_redirects=False)
 
 
 def _split(points: _Points, start: int, end: int) -> tuple[int, int, int]:
@@ -174,9 +191,10 @@ def _word(error: Exception, points: _Points) -> str:
         case aiohttp.ServerDisconnectedError():
             return "closed"
         case aiohttp.ClientPayloadError():
-            if not points.lost:
+            cut = isinstance(error.__cause__, PayloadEncodingError) or error.__cause__ is points.lost
+            if not points.lost or not cut:
                 return "protocol"
-            return "reset" if isinstance(points.lost, ConnectionResetError) else "short_body"
+            return loss_fault(None if points.lost is True else points.lost, in_body=True)
         case aiohttp.ClientResponseError():
             return "protocol"
         case OSError():
@@ -189,20 +207,67 @@ class _TimedHandler(ResponseHandler):
 
     def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self.points: _Points | None = None
-        self._now = clock
+        self._points: _Points | None = None
+        self._now, self._rests = clock, False
+        self._heads = self._idling = 0
+        self._line: asyncio.Transport | None = None
+
+    def serve(self, points: _Points) -> None:
+        """Note the times of an exchange."""
+        self._points, self._rests, self._idling = points, False, 0
+        points.handler = self
+
+    def rest(self, *, usable: bool) -> None:
+        """The exchange is over: what comes now, nobody asked for, and aiohttp would take it for the next answer."""
+        self._points, self._rests = None, True
+        if not usable and self._line is not None:  # aiohttp would wait for the other side to close TLS in order
+            self._line.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._line = cast(asyncio.Transport, transport)
+        super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        if self.points is not None:
-            self.points.lost = exc or True
+        if self._points is not None:
+            self._points.lost = exc or True
+        if exc is not None and self._payload is not None and not self._payload.is_eof():  # aiohttp ends it in order
+            set_exception(self._payload, aiohttp.ClientPayloadError(str(exc)), exc)
         super().connection_lost(exc)
+        self._line = None
 
     def data_received(self, data: bytes) -> None:
-        points = self.points
+        if self._rests:
+            self.abort()
+            return
+        points = self._points
         if points is not None:
             points.last = self._now()
             points.first = points.first or points.last
+        before = self._progress()
         super().data_received(data)
+        self._idling = self._idling + len(data) if self._progress() == before else 0
+        if self._idling > MAX_HEAD:  # aiohttp would keep all of an endless head, or of what follows the last chunk
+            self.set_exception(HttpProcessingError(message=f"a head or trailer is longer than {MAX_HEAD} bytes"))
+            self.close()
+
+    def _progress(self) -> tuple[int, int]:
+        """Heads and bytes of the body so far."""
+        return self._heads, self._payload.total_bytes if self._payload is not None else 0
+
+    def feed_data(self, item: Any, size: int = 0) -> None:
+        """Take a head: the first byte that counts is that of the answer, not of an interim one before it."""
+        self._heads += 1
+        if (points := self._points) is not None:
+            interim = 100 <= item[0].code < 200
+            points.first = 0 if interim else points.first or points.last
+        super().feed_data(item, size)
+
+    def set_exception(self, exc: Any, *cause: BaseException) -> None:
+        """Tell the reader of a body too that the rest of it cannot be read; aiohttp lets it wait."""
+        payload = self._payload
+        super().set_exception(exc, *cause)
+        if isinstance(exc, HttpProcessingError) and payload is not None and payload.exception() is None:
+            set_exception(payload, aiohttp.ClientPayloadError(exc.message), exc)
 
 
 class _RawTargetRequest(aiohttp.ClientRequest):
@@ -214,7 +279,7 @@ class _RawTargetRequest(aiohttp.ClientRequest):
         points.first = 0
         points.connected = points.connected if points.connect else 0
         assert isinstance(conn.protocol, _TimedHandler)
-        conn.protocol.points = points
+        conn.protocol.serve(points)
         self.url = _RequestTarget(_target.get())  # type: ignore[assignment]
         return await super().send(conn)
 

@@ -22,8 +22,8 @@ from uuid import uuid4
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.clockoffset import ClockOffset, boot_id, measure, settled
+from logreplay.replay.messages import Alive, Line
 from logreplay.replay.places import Place
-from logreplay.replay.shard import Alive, Line
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from logreplay.parsers.record import LogreplayError
 
 _PORTS: Final = {"http": 80, "https": 443}
+_AUTHORITY: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_.-]+)?\])(?::[0-9]*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +79,10 @@ def parse_target(text: str) -> Target:
     scheme, host = parts.scheme.lower(), parts.hostname or ""
     if scheme not in _PORTS:
         raise LogreplayError(f"target {text!r}: the scheme must be http or https; write http://HOST:PORT")
-    if not host or not re.fullmatch(r"[A-Za-z0-9_.:%-]+", host):
-        raise LogreplayError(f"target {text!r}: no valid host name; write http://HOST:PORT")
     if parts.username is not None or parts.password is not None:
         raise LogreplayError(f"target {parts.hostname!r}: user and password do not belong into a target")
+    if not host or not _AUTHORITY.fullmatch(parts.netloc):
+        raise LogreplayError(f"target {text!r}: no valid host name; write http://HOST:PORT")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         raise LogreplayError(
             f"target {text!r}: only a host, the paths come from the log; write {scheme}://{parts.netloc}"
@@ -108,8 +109,8 @@ async def resolve(target: Target) -> Endpoint:
 def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
     """Refuse a target that is not ours to load.
 
-    Loopback addresses and unix sockets need no permission; any other host must have been named. A name of which one
-    address is not loopback counts as not loopback.
+    Loopback addresses and unix sockets need no permission; any other must have been named: the host as it stands in
+    the target, or each address of it that is not loopback.
 
     Args:
         endpoint: resolved.
@@ -119,9 +120,10 @@ def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
         LogreplayError: no permission.
     """
     target = endpoint.target
-    if target.path or target.host.lower() in {host.lower().strip("[]") for host in allowed}:
+    named = {host.lower().strip("[]") for host in allowed}
+    if target.path or target.host.lower() in named:
         return
-    foreign = [address for address in endpoint.addresses if not is_loopback(address)]
+    foreign = [address for address in endpoint.addresses if not is_loopback(address) and address not in named]
     if foreign:
         where = target.host if target.host in foreign else f"{target.host} ({', '.join(foreign)})"
         raise LogreplayError(
@@ -149,7 +151,8 @@ def tls_context(*, cacert: Path | None = None, verify: bool = True) -> ssl.SSLCo
     try:
         context = ssl.create_default_context(cafile=cacert)
     except (OSError, ssl.SSLError) as error:
-        raise LogreplayError(f"{cacert}: no certificates can be read: {error}; give a PEM file") from None
+        reason = error.strerror or error
+        raise LogreplayError(f"{cacert}: no certificates can be read: {reason}; give a PEM file") from None
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -16,26 +16,28 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol, Self
 
 from logreplay.replay.closed import ClosedPump, Users
 from logreplay.replay.dealing import Share
-from logreplay.replay.health import Evidence, Health, judge
+from logreplay.replay.health import Evidence, judge
+from logreplay.replay.outcome import Outcome, Progress
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
 from logreplay.replay.reader import Reader
 from logreplay.replay.recorder import Recorder
 from logreplay.replay.results import Results, utc
 from logreplay.replay.sender import Exchange, Sender, SenderCounts, Trace
-from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.tally import Tally
 from logreplay.replay.threads import quick_switching
 from logreplay.replay.ticker import Clock, monotonic
 from logreplay.replay.vitals import Pulse, Vitals
 
-_FLUSH_S: Final = 0.25
+__all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "Start", "replay"]
+
+_FLUSH_S: Final = 0.5
 _SECOND: Final = 1_000_000_000
 _REST_S: Final = 0.002
 _COUNTED_S: Final = 0.03
@@ -72,84 +74,6 @@ class Start:
 
     at: int
     wall: int
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How a run stands.
-
-    Attributes:
-        elapsed: seconds since the start of this plan.
-        scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
-        sent: started.
-        completed: ended with a response, whatever its status.
-        ok, http_error, net_error, new_errors, dropped: as in `logreplay.replay.tally.Tally`.
-        in_flight: under way now.
-        recent: figures of the last exchanges.
-    """
-
-    elapsed: float
-    scheduled: int
-    sent: int
-    completed: int
-    ok: int
-    http_error: int
-    net_error: int
-    new_errors: int
-    dropped: int
-    in_flight: int
-    recent: Recent
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one plan, once nothing of it is in flight.
-
-    Attributes:
-        step: its index.
-        offered: requests/s asked for.
-        first_seq: of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``, but for gaps where
-            shards were stopped at different requests.
-        next_seq: of the next plan's first request.
-        scheduled, sent, dropped, ok, http_error, net_error, unexpected_rc, new_errors, bytes: counts;
-            ``scheduled = sent + dropped`` and ``sent = ok + http_error + net_error``.
-        errors: requests by error word; status: responses by status.
-        started, ended: UTC; the end is that of the last exchange.
-        began: seconds from the start of the run to the start of this plan.
-        seconds: from the start of this plan until the last request was taken up (at least the schedule's duration,
-            if it was not stopped).
-        backlog: requests in flight when the last one was taken up.
-        health: whether it is a measurement; evidence: what that rests on.
-        stopped: why it ended before its plan did; empty if it did not.
-        left_out: rows of the log that were not sent, by reason.
-        lost: shards that were lost in it, by name.
-    """
-
-    step: int
-    offered: float
-    first_seq: int
-    next_seq: int
-    scheduled: int
-    sent: int
-    dropped: int
-    ok: int
-    http_error: int
-    net_error: int
-    unexpected_rc: int
-    new_errors: int
-    bytes: int
-    errors: dict[str, int]
-    status: dict[int, int]
-    started: datetime
-    ended: datetime
-    began: float
-    seconds: float
-    health: Health
-    evidence: Evidence
-    backlog: int = 0
-    stopped: str = ""
-    left_out: dict[str, int] = field(default_factory=dict)
-    lost: tuple[str, ...] = ()
 
 
 class Replayer(Protocol):
@@ -352,24 +276,17 @@ class Engine:
             if self._recorder.failure:
                 self.stop(str(self._recorder.failure))
             beat += 1
-            if on_progress and not beat % 4:
+            if on_progress and not beat % 2:
                 await asyncio.sleep(_COUNTED_S)
                 on_progress(self.progress())
 
     def progress(self) -> Progress:
         """How the plan that runs now stands; all zeros before the first."""
-        tally, pump = self._recorder.tally, self._pump
-        taken_up = pump.seq - self._seq if pump else 0
-        return Progress(
+        tally, pump = self._recorder.tally.copy(), self._pump
+        return Progress.of(
+            tally,
             elapsed=0.0 if pump is None or pump.base is None else (self._clock() - pump.base) / 1e9,
-            scheduled=taken_up,
-            sent=taken_up - tally.dropped,
-            completed=tally.ok + tally.http_error,
-            ok=tally.ok,
-            http_error=tally.http_error,
-            net_error=tally.net_error,
-            new_errors=tally.new_errors,
-            dropped=tally.dropped,
+            taken_up=pump.seq - self._seq if pump else 0,
             in_flight=self.in_flight,
             recent=tally.recent,
         )
@@ -391,56 +308,33 @@ class Engine:
     ) -> Outcome:
         pump = self._pump
         assert pump
-        scheduled = pump.seq - first
-        assert scheduled == tally.sent + tally.dropped, "scheduled = sent + dropped"
-        assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
         base = self._clock() if pump.base is None else pump.base
         queued, self._queued = self._sender.counts.queued - self._queued, self._sender.counts.queued
         local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
-        evidence = Evidence(
+        evidence = Evidence.of(
+            tally,
             offered=plan.schedule.rate,
-            scheduled=scheduled,
-            sent=tally.sent,
-            dropped=tally.dropped,
-            net_error=tally.net_error,
-            new_errors=tally.new_errors,
-            errors=dict(tally.errors),
-            response_p50=tally.response.quantile(0.5),
-            lag_p50=tally.lag.quantile(0.5) or 0.0,
-            lag_p95=tally.lag.quantile(0.95) or 0.0,
-            lag_p99=tally.lag.quantile(0.99) or 0.0,
+            scheduled=pump.seq - first,
             duration=None if pump.stopped else plan.schedule.duration,
             seconds=(taken_up - base) / 1e9,
             limited=pump.limited,
+            queued=queued,
             local=local,
             vitals=vitals,
-            queued=queued,
         )
-        return Outcome(
-            step=plan.step,
-            offered=plan.schedule.rate,
+        return Outcome.of(
+            plan,
+            tally,
+            evidence,
+            judge(evidence),
             first_seq=first,
             next_seq=pump.seq,
-            scheduled=scheduled,
-            sent=tally.sent,
-            dropped=tally.dropped,
-            ok=tally.ok,
-            http_error=tally.http_error,
-            net_error=tally.net_error,
-            unexpected_rc=tally.unexpected_rc,
-            new_errors=tally.new_errors,
-            bytes=tally.bytes,
-            errors=dict(tally.errors),
-            status=dict(sorted(tally.status.items())),
             started=utc(base - self._origin + self._wall),
             ended=utc(self._clock() - self._origin + self._wall),
             began=(base - self._origin) / 1e9,
-            seconds=max((taken_up - base) / 1e9, 0 if pump.stopped else plan.schedule.duration or 0),
-            health=judge(evidence),
-            evidence=evidence,
+            seconds=max(evidence.seconds, 0 if pump.stopped else plan.schedule.duration or 0),
             backlog=backlog,
             stopped=self._stopped,
-            left_out=dict(plan.requests.left_out.most_common()),
         )
 
     def _note_expected(self, first: int, statuses: list[int]) -> None:

@@ -21,7 +21,7 @@ def connect_fault(error: BaseException) -> str:
     if isinstance(error, TimeoutError) or getattr(error, "errno", None) == errno.ETIMEDOUT:
         return "connect_timeout"
     if isinstance(error, ConnectionResetError):
-        return "reset"
+        return "reset" if error.errno else "tls"  # without a number asyncio says so of a handshake that was cut short
     return "refused"
 
 

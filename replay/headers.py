@@ -44,7 +44,8 @@ class Header:
         """
         name, colon, value = text.partition(":")
         if not colon:
-            raise ValueError(f"{text!r} is no header; write 'Name: value'")
+            # the rest may be a secret, such as a token without its name
+            raise ValueError(f"{text.split(' ')[0][:40]!r}… is no header; write 'Name: value'")
         return cls(name.strip(), value.strip())
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import polars as pl
 
+from logreplay.parsers.secrecy import masked
 from logreplay.replay.sender import USER_AGENT
 
 PAYLOAD: Final = "payload"
@@ -62,7 +63,7 @@ def check_header(name: str, value: str) -> None:
     if name.lower() in HEADER.reserved:
         raise ValueError(f"{name!r} is written by the sender alone; it cannot be set")
     if re.search(_CONTROLS, value):
-        raise ValueError(f"the value of header {name!r} holds a control byte: {value!r}")
+        raise ValueError(f"the value of header {name!r} holds a control byte: {masked(f'{name}: {value}')!r}")
 
 
 def header_column(name: str, columns: Collection[str]) -> str:

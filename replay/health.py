@@ -7,8 +7,9 @@ a run from ``p95 > max(50 ms, 20 % of it)`` on, or when less than 98 % of the sc
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Self
 
+from logreplay.replay.tally import Tally
 from logreplay.replay.vitals import Vitals
 
 SENT_ENOUGH: Final = 0.98
@@ -62,7 +63,7 @@ class Evidence:
         offered: requests/s asked for.
         scheduled, sent, dropped, net_error, new_errors: counts, as in `logreplay.replay.tally.Tally`.
         errors: requests by error word.
-        response_p50: median response time; None if nothing was answered.
+        response_p50, response_p99: response times; None if nothing was sent.
         lag_p50, lag_p95, lag_p99: how late requests were started.
         duration: of the schedule; None if the log decided.
         seconds: until the last request was taken up.
@@ -89,6 +90,43 @@ class Evidence:
     local: Mapping[str, int]
     vitals: Vitals
     queued: int = 0
+    response_p99: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        tally: Tally,
+        *,
+        offered: float,
+        scheduled: int,
+        duration: float | None,
+        seconds: float,
+        limited: int,
+        queued: int,
+        local: Mapping[str, int],
+        vitals: Vitals,
+    ) -> Self:
+        """What a tally says, and what it does not know."""
+        return cls(
+            offered=offered,
+            scheduled=scheduled,
+            sent=tally.sent,
+            dropped=tally.dropped,
+            net_error=tally.net_error,
+            new_errors=tally.new_errors,
+            errors=dict(tally.errors),
+            response_p50=tally.response.quantile(0.5),
+            response_p99=tally.response.quantile(0.99),
+            lag_p50=tally.lag.quantile(0.5) or 0.0,
+            lag_p95=tally.lag.quantile(0.95) or 0.0,
+            lag_p99=tally.lag.quantile(0.99) or 0.0,
+            duration=duration,
+            seconds=seconds,
+            limited=limited,
+            local=local,
+            vitals=vitals,
+            queued=queued,
+        )
 
     @property
     def achieved(self) -> float:

@@ -1,10 +1,14 @@
 """Counts by size, for figures that are wanted while a run goes on, in flat memory; true to a hundredth."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 _PER_OCTAVE = 64
 _OCTAVES = 42  # of microseconds: some 50 days
+_MIDDLES = (2 ** ((np.arange(_PER_OCTAVE * _OCTAVES) + 0.5) / _PER_OCTAVE) - 1) / 1e6
+"""Of the buckets, seconds."""
 
 
 class Histogram:
@@ -26,6 +30,21 @@ class Histogram:
         """What was counted since this was as another is."""
         return self._with(self._counts - earlier._counts)
 
+    @property
+    def total(self) -> int:
+        """How many were counted."""
+        return int(self._counts.sum())
+
+    @property
+    def seconds(self) -> float:
+        """The sum of all."""
+        return float(self._counts @ _MIDDLES)
+
+    def up_to(self, bounds: Sequence[float]) -> list[int]:
+        """How many were no longer than each of these bounds, in seconds."""
+        below = np.searchsorted(_MIDDLES, bounds, side="right")
+        return np.concatenate(([0], np.cumsum(self._counts)))[below].tolist()  # type: ignore[no-any-return]
+
     @staticmethod
     def _with(counts: NDArray[np.int64]) -> "Histogram":
         histogram = Histogram()
@@ -34,8 +53,8 @@ class Histogram:
 
     def quantile(self, share: float) -> float | None:
         """The duration, in seconds, that this share of all does not exceed; None if there are none."""
-        total = int(self._counts.sum())
+        total = self.total
         if not total:
             return None
         index = int(np.searchsorted(np.cumsum(self._counts), max(1, np.ceil(share * total - 1e-9))))
-        return float(2 ** ((index + 0.5) / _PER_OCTAVE) - 1) / 1e6
+        return float(_MIDDLES[index])

@@ -14,8 +14,7 @@ import polars as pl
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.heads import HEADER, PAYLOAD, header_column, header_name, is_sent
-from logreplay.replay.plan import CHUNK_ROWS, SAFE_METHODS, Stream
-from logreplay.replay.survey import LogFigures
+from logreplay.replay.plan import CHUNK_ROWS, SAFE_METHODS, Made, Stream
 
 _ROWS: Final = 64
 """Requests handed to a hook ahead of time are few, so that a signature is not old when it is sent."""
@@ -50,7 +49,7 @@ Hook = Callable[[Planned], Planned | None]
 
 
 @dataclass(slots=True)
-class Hooked:
+class Hooked(Made):
     """A stream, each request of which a hook has seen.
 
     Attributes:
@@ -86,14 +85,6 @@ class Hooked:
     @property
     def left_out(self) -> Counter[str]:
         return self.requests.left_out + self._left_out
-
-    @property
-    def usable(self) -> int:
-        return self.requests.usable
-
-    @property
-    def figures(self) -> LogFigures:
-        return self.requests.figures
 
     @property
     def cost(self) -> float:

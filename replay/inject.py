@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from logreplay.replay.plan import CHUNK_ROWS, Stream
-from logreplay.replay.survey import LogFigures
+from logreplay.replay.plan import CHUNK_ROWS, Made, Stream
 
 
 @dataclass(slots=True)
-class Mixed:
+class Mixed(Made):
     """A stream with another one mixed in.
 
     Of the first ``n`` requests ``floor(n * share)`` are injected. At a rate they take the place of others; on the
@@ -51,14 +50,6 @@ class Mixed:
     @property
     def left_out(self) -> Counter[str]:
         return self.requests.left_out + Counter({f"injected: {why}": n for why, n in self.injected.left_out.items()})
-
-    @property
-    def usable(self) -> int:
-        return self.requests.usable
-
-    @property
-    def figures(self) -> LogFigures:
-        return self.requests.figures
 
 
 def _pattern(at: int, rows: int, share: float) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":

@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.step_log import Mark
+from logreplay.replay.storage import Stored
 from logreplay.replay.sweep import Done, Step
 
 NAME: Final = "manifest.json"
@@ -106,7 +107,9 @@ class Manifest:
                 )
 
 
-def fingerprint(path: Path) -> str:
-    """What tells a file from another one: a hash of its content."""
-    with path.open("rb") as file:
+def fingerprint(log: Path | Stored) -> str:
+    """What tells a log from another one: a hash of a file's content, or what its store has of the kind."""
+    if isinstance(log, Stored):
+        return log.fingerprint()
+    with log.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

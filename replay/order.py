@@ -1,6 +1,5 @@
 """Another order than the log's. The requests lose their times with it: a schedule must give them new ones."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +9,11 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from logreplay.replay.plan import CHUNK_ROWS, Requests
-from logreplay.replay.survey import LogFigures
+from logreplay.replay.plan import CHUNK_ROWS, Made, Requests
 
 
 @dataclass(slots=True)
-class Shuffled:
+class Shuffled(Made):
     """Every request once in an order by chance; again and in another order, if the log is looped.
 
     Attributes:
@@ -37,21 +35,9 @@ class Shuffled:
                 if not self.requests.loop:
                     return
 
-    @property
-    def left_out(self) -> Counter[str]:
-        return self.requests.left_out
-
-    @property
-    def usable(self) -> int:
-        return self.requests.usable
-
-    @property
-    def figures(self) -> LogFigures:
-        return self.requests.figures
-
 
 @dataclass(slots=True)
-class Drawn:
+class Drawn(Made):
     """Each request is any of the log's, by chance and with replacement: the mix of the log without its sequence.
 
     Attributes:
@@ -70,18 +56,6 @@ class Drawn:
                 count = rows if self.requests.loop else min(rows, left)
                 yield deck[random.integers(0, deck.height, count)]
                 left -= 0 if self.requests.loop else count
-
-    @property
-    def left_out(self) -> Counter[str]:
-        return self.requests.left_out
-
-    @property
-    def usable(self) -> int:
-        return self.requests.usable
-
-    @property
-    def figures(self) -> LogFigures:
-        return self.requests.figures
 
 
 def _gathered(requests: Requests) -> Iterator[pl.DataFrame]:

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Protocol
 
 from logreplay.replay.clockoffset import SAME, ClockOffset
-from logreplay.replay.shard import Line
+from logreplay.replay.messages import Line
 
 
 class Place(Protocol):

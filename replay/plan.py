@@ -88,6 +88,25 @@ class Stream(Protocol):
         """What the first pass said of the log."""
 
 
+class Made:
+    """Part of a stream that is made of another one: it says of the log what that one says."""
+
+    __slots__ = ()
+    requests: Stream
+
+    @property
+    def left_out(self) -> Counter[str]:
+        return self.requests.left_out
+
+    @property
+    def usable(self) -> int:
+        return self.requests.usable
+
+    @property
+    def figures(self) -> LogFigures:
+        return self.requests.figures
+
+
 @dataclass(slots=True)
 class Requests:
     """The requests of a log that may be sent, in its order.

@@ -116,7 +116,7 @@ def _ports(demand: Demand) -> Finding | None:
         Severity.WARNING,
         f"without keep-alive {demand.rate:g}/s may use up the {high - low + 1} local ports (EADDRNOTAVAIL), each of "
         f"which rests for {_TIME_WAIT_S} s; widen them with sysctl net.ipv4.ip_local_port_range='1024 65535', or "
-        f"lower the rate under {(high - low + 1) / _TIME_WAIT_S:.0f}/s",
+        f"lower the rate under {(high - low + 1) / _TIME_WAIT_S:.3g}/s",
     )
 
 

@@ -14,6 +14,8 @@ from logreplay.replay.ticker import Clock, ticker
 
 _NEVER: Final = 10**15
 """Eleven days."""
+_GRAIN_NS: Final = 100_000
+"""Where requests come thick, those due within this of each other share one waking: a timer's costs as much as one."""
 _BURST: Final = 64
 """Requests sent in one go when late, before the answers that came meanwhile are read."""
 _NOT_READY_NS: Final = 200_000
@@ -97,7 +99,7 @@ class Pump:
         clock, send, recorder = self._clock, self._sender.send, self._recorder
         due, requests, at, seq = self._due, self._requests, self._at, self.seq
         cap, patience = self._cap, self._patience
-        burst = _BURST
+        burst, together = _BURST, -1
         while not self.stopped:
             if at == len(due):
                 self._at = at
@@ -107,12 +109,15 @@ class Pump:
             when = due[at]
             now = clock()
             if now < when:
-                self._ticker.arm(when)
+                thick = at + 1 < len(due) and due[at + 1] <= together
+                self._ticker.arm(together if thick else when)
                 break
             if not burst:
                 self._ticker.arm(now)
                 break
             burst -= 1
+            if together < 0:
+                together = when + _GRAIN_NS
             if now - when > patience:
                 self.seq = seq = seq + 1
                 at += 1

@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -67,11 +67,13 @@ class Reader:
         return item
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop reading, and let go of the log."""
         self._closed = True
         self._room.release()
         if self._thread:
             self._thread.join()
+        if isinstance(self._chunks, Generator):  # now, not when the collector comes by: it has a file open
+            self._chunks.close()
 
     def _next(self) -> Ready | Ended:
         while not self._closed:

@@ -140,6 +140,7 @@ class Recorder:
     def _write(self, records: NDArray[np.void]) -> None:
         rows, due = self._join(records)
         self.tally.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
+        self.tally.sample(records, rows)
         if self.failure is None:
             try:
                 self._results.write(result_rows(records, rows, due, self._origin, self._wall))

@@ -119,6 +119,8 @@ class ResultLog:
         block = self._compress(lines)
         rest, whole = memoryview(block), self._file.tell()
         try:
+            if not os.fstat(self._file.fileno()).st_nlink:
+                raise FileNotFoundError(errno.ENOENT, "it was removed; write elsewhere with -o, and let it be")
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:

@@ -24,13 +24,9 @@ from logreplay.parsers.record import LogreplayError
 from logreplay.replay.clockoffset import SAME, ClockOffset
 from logreplay.replay.closed import Users
 from logreplay.replay.dealing import Share, shared_out
-from logreplay.replay.engine import Limits, Outcome, Progress
+from logreplay.replay.engine import Limits
 from logreplay.replay.merging import Arrived, Estate, MergedLog
-from logreplay.replay.places import Place
-from logreplay.replay.plan import Plan
-from logreplay.replay.results import Results, utc
-from logreplay.replay.sender import Sender
-from logreplay.replay.shard import (
+from logreplay.replay.messages import (
     ALIVE_S,
     LISTEN_S,
     Alive,
@@ -46,8 +42,13 @@ from logreplay.replay.shard import (
     Seen,
     Stop,
     Welcome,
-    run_shard,
 )
+from logreplay.replay.outcome import Outcome, Progress
+from logreplay.replay.places import Place
+from logreplay.replay.plan import Plan
+from logreplay.replay.results import Results, utc
+from logreplay.replay.sender import Sender
+from logreplay.replay.shard import run_shard
 from logreplay.replay.tally import Recent, Tally
 from logreplay.replay.ticker import monotonic
 from logreplay.replay.together import Lost, Shared, adopt
@@ -228,16 +229,10 @@ class Shards:
         tally = self._total()
         elapsed = max(0.0, (self._clock.common(monotonic()) - self._at) / 1e9) if self._at else 0.0
         taken_up = sum(member.taken_up for member in self._members)
-        return Progress(
+        return Progress.of(
+            tally,
             elapsed=elapsed,
-            scheduled=taken_up,
-            sent=taken_up - tally.dropped,
-            completed=tally.ok + tally.http_error,
-            ok=tally.ok,
-            http_error=tally.http_error,
-            net_error=tally.net_error,
-            new_errors=tally.new_errors,
-            dropped=tally.dropped,
+            taken_up=taken_up,
             in_flight=taken_up - tally.sent - tally.dropped,
             recent=self._recent(tally),
         )

@@ -11,6 +11,7 @@ from typing import Final
 
 import polars as pl
 
+from logreplay.parsers.record import LogreplayError
 from logreplay.replay.results import ResultLog
 
 JUDGED: Final = "results.csv"
@@ -44,9 +45,11 @@ class StepLog:
         """Begin the files anew, or go on where they were when marked.
 
         Raises:
-            LogreplayError: they cannot be written.
+            LogreplayError: they cannot be written, or were packed or taken away meanwhile.
         """
         self._folder, self._from = folder, mark or Mark()
+        if self._from.judged and not (folder / JUDGED).exists():
+            raise LogreplayError(_gone(folder))
         self._judged = ResultLog(folder / JUDGED, force=True, keep=self._from.judged)
         self._aside: ResultLog | None = None
         self.next_seq = self._from.next_seq
@@ -85,3 +88,14 @@ class StepLog:
         self._judged.close()
         if self._aside:
             self._aside.close()
+
+
+def _gone(folder: Path) -> str:
+    """What to say where the judged rows are not in their file."""
+    path = folder / JUDGED
+    for packed in (path.with_name(f"{JUDGED}{ending}") for ending in (".gz", ".zst")):
+        if packed.exists():
+            return f"{path}: was packed into {packed.name}, and nothing can be added to that; unpack it, then go on"
+    if path.with_suffix(".parquet").exists():
+        return f"{path}: is a Parquet file now, and nothing can be added to that; begin anew with -o"
+    return f"{path}: is gone, and the steps that were made with it; begin anew with -o"

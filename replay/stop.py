@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from logreplay.replay.engine import Progress
+from logreplay.replay.outcome import Progress
 
 FIGURES: Final = ("errors", "p50", "p99", "in_flight")
 _CONDITION: Final = re.compile(r"(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%|us|ms|s|m|)\s*(?:/\s*(\d+(?:\.\d+)?)\s*(ms|s|m|))?")

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from logreplay.replay.engine import Outcome, Progress, Replayer
+from logreplay.replay.engine import Replayer
+from logreplay.replay.outcome import Outcome, Progress
 from logreplay.replay.plan import Plan, Stream
 from logreplay.replay.schedule import Constant, Schedule
 from logreplay.replay.step_log import StepLog

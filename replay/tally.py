@@ -1,10 +1,11 @@
 """Counts of a run, and figures of its last seconds: what can be known at any time without reading the log."""
 
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS
@@ -14,6 +15,7 @@ from logreplay.replay.sender import ERROR_CODES
 _DROPPED: Final = ERROR_CODES["dropped"]
 _WORDS: Final = ("", *ERRORS)
 _RECENT: Final = 4096
+_SAMPLE_LENGTH: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class Tally:
         errors: requests by error word.
         status: responses by status.
         bytes: of bodies received.
+        samples: for each error and each status of 400 and above the first request, as method and url.
         recent: figures of the last exchanges.
         lag: of all requests, the dropped ones too.
         response: response times of those that were sent.
@@ -55,6 +58,7 @@ class Tally:
     errors: Counter[str] = field(default_factory=Counter)
     status: Counter[int] = field(default_factory=Counter)
     bytes: int = 0
+    samples: dict[str, str] = field(default_factory=dict)
     recent: Recent = Recent()
     lag: Histogram = field(default_factory=Histogram)
     response: Histogram = field(default_factory=Histogram)
@@ -89,10 +93,31 @@ class Tally:
         if len(response):
             self.recent = _recent(response[-_RECENT:], lag[sent][-_RECENT:])
 
+    def copy(self) -> "Tally":
+        """As it is now, though another thread may be counting."""
+        whole = replace(self, errors=self.errors.copy(), status=self.status.copy(), samples=self.samples.copy())
+        whole.lag, whole.response = self.lag + Histogram(), self.response + Histogram()
+        return whole
+
+    def sample(self, records: NDArray[np.void], rows: pl.DataFrame) -> None:
+        """Remember the first request of each kind of failure.
+
+        Args:
+            records: as in `add`.
+            rows: ``(n,)`` of the plan, with ``op`` and ``url``.
+        """
+        error, status = records["error"], records["status"]
+        failed = ((error != 0) & (error != _DROPPED)) | ((error == 0) & (status >= 400))
+        kinds = np.where(error != 0, error, status + len(_WORDS))
+        for at in np.flatnonzero(failed)[np.unique(kinds[failed], return_index=True)[1]].tolist():
+            word = _WORDS[error[at]] or f"status {status[at]}"
+            self.samples.setdefault(word, f"{rows['op'][at]} {rows['url'][at]}"[:_SAMPLE_LENGTH])
+
     def __add__(self, other: "Tally") -> "Tally":
         """Both together; the recent figures are not."""
         return Tally(
-            **{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[:-3]},
+            **{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[:-4]},
+            samples={**other.samples, **self.samples},
             lag=self.lag + other.lag,
             response=self.response + other.response,
         )

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Final
 
 from logreplay.replay.clockoffset import SAME, ClockOffset
-from logreplay.replay.engine import Outcome
 from logreplay.replay.health import Evidence, Finding, Health, Severity, Verdict
+from logreplay.replay.messages import BEAT_S, Ended
+from logreplay.replay.outcome import Outcome
 from logreplay.replay.plan import Plan, Stream
-from logreplay.replay.shard import BEAT_S, Ended
 from logreplay.replay.tally import Tally
 from logreplay.replay.vitals import Vitals
 
@@ -66,35 +66,22 @@ class Shared:
 
     def outcome(self, *, first: int, next_: int, began: float, started: datetime, stopped: str) -> Outcome:
         """One outcome of all; see there for the arguments."""
-        tally, outcomes = self.tally, self.outcomes
+        outcomes = self.outcomes
         if not self.lost:
-            assert self.scheduled == sum(outcome.scheduled for outcome in outcomes), "scheduled = sent + dropped"
-        assert tally.sent == tally.ok + tally.http_error + tally.net_error, "sent = ok + http_error + net_error"
-        return Outcome(
-            step=self.plan.step,
-            offered=self.plan.schedule.rate,
+            assert self.scheduled == sum(outcome.scheduled for outcome in outcomes), "what one counted, another did not"
+        return Outcome.of(
+            self.plan,
+            self.tally,
+            self.evidence,
+            self.health,
             first_seq=first,
             next_seq=next_,
-            scheduled=self.scheduled,
-            sent=tally.sent,
-            dropped=tally.dropped,
-            ok=tally.ok,
-            http_error=tally.http_error,
-            net_error=tally.net_error,
-            unexpected_rc=tally.unexpected_rc,
-            new_errors=tally.new_errors,
-            bytes=tally.bytes,
-            errors=dict(tally.errors),
-            status=dict(sorted(tally.status.items())),
             started=started,
             ended=max((outcome.ended for outcome in outcomes), default=started),
             began=began,
             seconds=max((outcome.seconds for outcome in outcomes), default=0.0),
-            health=self.health,
-            evidence=self.evidence,
             backlog=sum(outcome.backlog for outcome in outcomes),
             stopped=stopped,
-            left_out=dict(self.plan.requests.left_out.most_common()),
             lost=tuple(lost.name for lost in self.lost),
         )
 
@@ -102,22 +89,14 @@ class Shared:
     def evidence(self) -> Evidence:
         """What is known of all shards together; of their vitals those of the busiest."""
         seen = [outcome.evidence for outcome in self.outcomes]
-        tally, schedule = self.tally, self.plan.schedule
-        return Evidence(
-            offered=schedule.rate,
+        return Evidence.of(
+            self.tally,
+            offered=self.plan.schedule.rate,
             scheduled=self.scheduled,
-            sent=tally.sent,
-            dropped=tally.dropped,
-            net_error=tally.net_error,
-            new_errors=tally.new_errors,
-            errors=dict(tally.errors),
-            response_p50=tally.response.quantile(0.5),
-            lag_p50=tally.lag.quantile(0.5) or 0.0,
-            lag_p95=tally.lag.quantile(0.95) or 0.0,
-            lag_p99=tally.lag.quantile(0.99) or 0.0,
-            duration=None if self.early else schedule.duration,
+            duration=None if self.early else self.plan.schedule.duration,
             seconds=max((part.seconds for part in seen), default=0.0),
             limited=sum(part.limited for part in seen),
+            queued=sum(part.queued for part in seen),
             local=sum((Counter(part.local) for part in seen), Counter()),
             vitals=max((part.vitals for part in seen), key=lambda vitals: vitals.loop_share, default=Vitals()),
         )

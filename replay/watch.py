@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from logreplay.replay.engine import Outcome
+from logreplay.parsers.secrecy import masked
+from logreplay.replay.outcome import Outcome
 from logreplay.replay.sender import Exchange, SenderCounts
 
 
@@ -30,12 +31,14 @@ class Watch:
     Attributes:
         crash: stop at the first exchange that failed or was answered unexpectedly.
         show: is given the text of each exchange.
+        secrets: show what is secret, too.
         stop: called when the run is to stop.
         culprit: the exchange that stopped the run.
     """
 
     crash: bool = False
     show: Callable[[str], object] | None = None
+    secrets: bool = False
     stop: Callable[[str], object] | None = None
     culprit: Exchange | None = None
 
@@ -47,7 +50,7 @@ class Watch:
     def see(self, exchange: Exchange) -> None:
         """Look at one exchange."""
         if self.show:
-            self.show(describe(exchange))
+            self.show(describe(exchange, secrets=self.secrets))
         if self.crash and not self.culprit and (exchange.error or unexpected(exchange.status, exchange.expected_rc)):
             if exchange.error == "cancelled":
                 return
@@ -56,14 +59,21 @@ class Watch:
                 self.stop("crash")
 
 
-def describe(exchange: Exchange) -> str:
-    """An exchange as text, a line each for what was sent, got, and measured; control bytes are shown as escapes."""
-    lines = [f"> {printable(line)}" for line in exchange.request.removesuffix(b"\r\n\r\n").split(b"\r\n")]
+def describe(exchange: Exchange, *, secrets: bool = False) -> str:
+    """An exchange as text, a line each for what was sent, got, and measured.
+
+    Control bytes are shown as escapes, and secrets (`logreplay.parsers.secrecy`) as ``***`` unless asked for.
+    """
+
+    def shown(data: bytes) -> str:
+        return printable(data if secrets else masked(data.decode("latin-1")).encode("latin-1"))
+
+    lines = [f"> {shown(line)}" for line in exchange.request.removesuffix(b"\r\n\r\n").split(b"\r\n")]
     if exchange.status:
-        lines.append(f"< {exchange.status} {printable(exchange.reason)}".rstrip())
-        lines += [f"< {printable(name)}: {printable(value)}" for name, value in exchange.headers]
+        lines.append(f"< {exchange.status} {shown(exchange.reason)}".rstrip())
+        lines += [f"< {shown(name + b': ' + value)}" for name, value in exchange.headers]
     if exchange.error:
-        lines.append(f"! {exchange.error}" + (f": {printable(exchange.detail.encode())}" if exchange.detail else ""))
+        lines.append(f"! {exchange.error}" + (f": {shown(exchange.detail.encode())}" if exchange.detail else ""))
     elif unexpected(exchange.status, exchange.expected_rc):
         lines.append(f"! status {exchange.status}; the log had {exchange.expected_rc or 'none'}")
     times = ", ".join(
@@ -92,9 +102,9 @@ def describe_course(outcome: Outcome) -> str:
 
 
 def describe_counts(counts: SenderCounts) -> str:
-    """What a sender did, as text; the first cause of each error in full, control bytes shown as escapes."""
+    """What a sender did, as text; the first cause of each error, secrets masked, control bytes shown as escapes."""
     first = f"connections: {counts.connections} opened, {counts.reused} times reused, {counts.retried} retries"
-    causes = [f"first {word}: {printable(text.encode())}" for word, text in counts.details.items()]
+    causes = [f"first {word}: {printable(masked(text).encode())}" for word, text in counts.details.items()]
     local = [f"{name}: {count} connections could not be opened here" for name, count in counts.local.items()]
     return "\n".join([first, *causes, *local])
 

@@ -15,7 +15,7 @@ import os
 import re
 import ssl
 from collections.abc import Coroutine, Sequence
-from itertools import cycle
+from itertools import cycle, takewhile
 from typing import Any, Final, cast
 
 import httptools
@@ -31,6 +31,8 @@ IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"
 MAX_HEAD: Final = 1 << 20
 """Bytes of a response's head; more is a protocol error."""
 
+_UNNEEDED_NS: Final = 30_000_000_000
+"""A connection that was idle for this long is closed: what a stall made necessary is not kept for ever."""
 _OK: Final = 0
 _H: Final = ord("H")
 _INTERIM: Final = re.compile(rb"(?:HTTP/1\.\d 1\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+")
@@ -52,7 +54,7 @@ class WireSender:
         self.counts = SenderCounts()
         self.endpoint, self.keep_alive = endpoint, keep_alive
         self.timeout_ns = int(timeout * 1e9)
-        self.idle: dict[Connection, None] = {}
+        self.idle: dict[Connection, int] = {}
         self.busy: dict[int, Connection] = {}
         self._tls = tls
         self._addresses = cycle(endpoint.addresses or ("",))
@@ -108,7 +110,7 @@ class WireSender:
         )
 
     def _sweep(self) -> None:
-        """End the exchanges that ran out of time: they are at the front."""
+        """End the exchanges that ran out of time, and the connections that nobody needed: they are at the front."""
         now = self.clock()
         expired = []
         for connection in self.busy.values():
@@ -117,6 +119,8 @@ class WireSender:
             expired.append(connection)
         for connection in expired:
             self._give_up(connection, "timeout")
+        for connection in [*takewhile(lambda one: now - self.idle[one] > _UNNEEDED_NS, self.idle)]:
+            connection.drop()
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 
     def cancel(self) -> None:
@@ -228,7 +232,6 @@ class Connection(asyncio.Protocol):
         try:
             self._feed(data)
         except httptools.HttpParserUpgrade:
-            self._complete = False
             self.fail("protocol", "an upgrade nobody asked for")
             return
         except httptools.HttpParserError as error:
@@ -245,10 +248,10 @@ class Connection(asyncio.Protocol):
     def _collect_head(self, data: bytes) -> None:
         """Keep the head of an answer that comes in pieces: its end may have to be judged without the parser."""
         self._head += data
-        if self._head.startswith(b"HTTP/1.1 1"):
-            self._head = _INTERIM.sub(b"", self._head, count=1)
         if b"\r\n\r\n" in self._head[-len(data) - 3 :]:
-            self._in_body = True
+            if self._head.startswith(b"HTTP/1.1 1"):
+                self._head = _INTERIM.sub(b"", self._head, count=1)
+            self._in_body = b"\r\n\r\n" in self._head
         elif len(self._head) > MAX_HEAD:
             self.fail("protocol", f"the head of the response is longer than {MAX_HEAD} bytes")
 
@@ -271,6 +274,7 @@ class Connection(asyncio.Protocol):
             sender.dial(seq, self._request, self.start)
             sender.busy[seq]._retried = True
         elif exc is None and self._in_body and _ends_with_connection(self._head):
+            self._lasting = False
             self._finish(self._clock())
         else:
             self.fail(loss_fault(exc, in_body=self._in_body), "" if exc is None else str(exc))
@@ -285,7 +289,7 @@ class Connection(asyncio.Protocol):
             self._body += len(data)
 
     def on_message_complete(self) -> None:
-        if self._parser.get_status_code() < 200 and not self._parser.should_upgrade():
+        if 100 <= self._parser.get_status_code() < 200 and not self._parser.should_upgrade():
             self._begun = self._first = 0  # an interim answer
         else:
             self._complete = True
@@ -296,16 +300,19 @@ class Connection(asyncio.Protocol):
     def _finish(self, now: int) -> None:
         """The answer is whole."""
         sender, start = self._sender, self.start
-        parser = self._parser
         if now - start > sender.timeout_ns:
             self.fail("timeout")
             return
+        status = self._parser.get_status_code()
+        if status < 200:
+            self.fail("protocol", f"an answer with the status {status}")
+            return
         seq, self.seq = self.seq, -1
         del sender.busy[seq]
-        first = self._first or now
-        connected = start + self.connect
-        sender.done(seq, start, self.connect, first - connected, now - first, self._body, parser.get_status_code(), _OK)
-        self._traced(seq, now, parser.get_status_code(), "", "")
+        first, connect = self._first or now, self.connect
+        sender.done(seq, start, connect, first - start - connect, now - first, self._body, status, _OK)
+        if sender.trace:
+            self._traced(seq, now, status, "", "")
         if self._lasting and self._begun == 1 and sender.keep_alive:
             if self._request[0] == _H:
                 self._new_parser()
@@ -314,7 +321,7 @@ class Connection(asyncio.Protocol):
             self._first = self._body = self._begun = 0
             self._complete = self._in_body = False
             self._head = b""
-            sender.idle[self] = None
+            sender.idle[self] = now
         else:
             self.drop()
 
@@ -347,7 +354,7 @@ class Connection(asyncio.Protocol):
         """The status as far as it came: 0 if no status line did."""
         if self._begun and (self._in_body or self._complete):
             return int(self._parser.get_status_code())
-        line = re.match(rb"HTTP/\d\.\d (\d{3})[ \r\n]", self._head)
+        line = re.match(rb"HTTP/\d\.\d ([2-9]\d\d|101)[ \r\n]", self._head)
         return int(line[1]) if line else 0
 
     def _traced(self, seq: int, end: int, status: int, word: str, detail: str) -> None:
@@ -407,5 +414,5 @@ class TracedConnection(Connection):
 def _ends_with_connection(head: bytes) -> bool:
     """Whether a body ends where the connection does: no length was announced."""
     block = head[: head.index(b"\r\n\r\n") + 2].lower()
-    chunked = re.search(rb"\r\ntransfer-encoding:[^\r]*chunked[ \t]*\r", block)
+    chunked = re.search(rb"\r\ntransfer-encoding:(?:[^\r]*[, \t])?chunked[ \t]*\r", block)
     return not chunked and not re.search(rb"\r\ncontent-length:", block)

@@ -20,7 +20,7 @@ events {{ worker_connections 4096; }}
 http {{
     client_body_temp_path {folder}; proxy_temp_path {folder};
     fastcgi_temp_path {folder}; uwsgi_temp_path {folder}; scgi_temp_path {folder};
-    log_format measured '{log_format}';
+    log_format measured escape={escape} '{log_format}';
     access_log {folder}/access.log measured;
     keepalive_requests 1000000;
     server {{ listen 127.0.0.1:{port} backlog=4096; {server} }}
@@ -91,10 +91,15 @@ def nginx(tmp_path: Path) -> Iterator[ServerFactory]:
         pytest.skip("nginx is not installed")
     with ExitStack() as stack:
 
-        def start(server: str = 'location / { return 200 "hello"; }', log_format: str = NGINX_COMBINED) -> WebServer:
+        def start(
+            server: str = 'location / { return 200 "hello"; }',
+            log_format: str = NGINX_COMBINED,
+            escape: str = "default",
+        ) -> WebServer:
             folder, port = tmp_path / "nginx", free_port()
             (folder / "files").mkdir(parents=True)
-            conf = NGINX_CONF.format(folder=folder, port=port, server=server, log_format=log_format)
+            how = {"server": server, "log_format": log_format, "escape": escape}
+            conf = NGINX_CONF.format(folder=folder, port=port, **how)
             (folder / "nginx.conf").write_text(conf)
             command: list[str | Path] = [NGINX, "-c", folder / "nginx.conf", "-p", folder, "-e", folder / "error.log"]
             return stack.enter_context(running(command, folder, port))

@@ -5,7 +5,7 @@ import socket
 import ssl
 import struct
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 Answer = Callable[["Exchange"], Awaitable[bool]]
@@ -24,11 +24,20 @@ class Exchange:
             await self._writer.drain()
             await asyncio.sleep(0.002 if len(parts) > 1 else 0)
 
+    def half_close(self) -> None:
+        """Say that nothing more will come, and go on listening."""
+        self._writer.write_eof()
+
     def reset(self) -> None:
         """Let the connection end in a reset."""
-        sock = self._writer.get_extra_info("socket")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self._writer.transport.abort()
+        reset_transport(self._writer)
+
+
+def reset_transport(writer: asyncio.StreamWriter) -> None:
+    """Let a connection end in a reset."""
+    sock = writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
 
 
 def whole(body: bytes = b"hello", status: str = "200 OK", *headers: str) -> bytes:
@@ -37,13 +46,16 @@ def whole(body: bytes = b"hello", status: str = "200 OK", *headers: str) -> byte
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-async def _ok(exchange: Exchange) -> bool:
+async def ok(exchange: Exchange) -> bool:
+    """As it should be."""
     body = b"" if exchange.head.startswith(b"HEAD ") else b"hello"
     await exchange.send(whole(b"hello")[:-5] + body)
     return True
 
 
-def _sends(*parts: bytes, keep: bool = False) -> Answer:
+def sends(*parts: bytes, keep: bool = False) -> Answer:
+    """Answer with these parts; go on listening if ``keep``, else close."""
+
     async def answer(exchange: Exchange) -> bool:
         await exchange.send(*parts)
         return keep
@@ -51,26 +63,21 @@ def _sends(*parts: bytes, keep: bool = False) -> Answer:
     return answer
 
 
-async def _reset(exchange: Exchange) -> bool:
+async def reset(exchange: Exchange) -> bool:
+    """Not at all."""
     exchange.reset()
     return False
 
 
-async def _reset_in_body(exchange: Exchange) -> bool:
-    await exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nab")
-    await asyncio.sleep(0.01)  # or the reset overtakes what was sent
-    exchange.reset()
-    return False
-
-
-async def _stall(exchange: Exchange) -> bool:
+async def stall(exchange: Exchange) -> bool:
+    """Never."""
     await asyncio.sleep(3600)
     return False
 
 
 async def _stall_in_body(exchange: Exchange) -> bool:
     await exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nab")
-    return await _stall(exchange)
+    return await stall(exchange)
 
 
 async def _endless(exchange: Exchange) -> bool:
@@ -80,79 +87,43 @@ async def _endless(exchange: Exchange) -> bool:
         await asyncio.sleep(0.005)
 
 
-async def _endless_head(exchange: Exchange) -> bool:
-    await exchange.send(b"HTTP/1.1 200 OK\r\n")
-    while True:
-        await exchange.send(b"X-More: " + b"x" * 65000 + b"\r\n")
-        await asyncio.sleep(0)
-
-
-async def _byte_by_byte(exchange: Exchange) -> bool:
-    for byte in whole(b"hello"):
-        await exchange.send(bytes([byte]))
-        await asyncio.sleep(0.001)
-    return True
-
-
 async def _closed_when_reused(exchange: Exchange) -> bool:
     """As a server whose keep-alive ran out just now: the second request on a connection is never answered."""
     if exchange.number > 1:
         return False
-    return await _ok(exchange)
+    return await ok(exchange)
 
 
-HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 ANSWERS: dict[str, Answer] = {
-    "/ok": _ok,
-    "/404": _sends(whole(b"no", "404 Not Found"), keep=True),
-    "/500": _sends(whole(b"", "500 Internal Server Error"), keep=True),
-    "/204": _sends(b"HTTP/1.1 204 No Content\r\n\r\n", keep=True),
-    "/304": _sends(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", keep=True),
-    "/chunked": _sends(CHUNKED + b"3\r\nabc\r\n", b"4;x=y\r\ndefg\r\n", b"0\r\n\r\n", keep=True),
-    "/until-close": _sends(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nabc", b"def"),
-    "/http10": _sends(b"HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc"),
-    "/says-close": _sends(whole(b"abc", "200 OK", "Connection: close")),
-    "/interim": _sends(
-        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n" + whole(), keep=True
-    ),
-    "/interim-only": _sends(HINTS),
-    "/interim-and-half": _sends(HINTS + b"HTTP/1.1 200 OK\r\nX-A"),
-    "/interim-until-close": _sends(HINTS + b"HTTP/1.1 200 OK\r\n\r\nabc", b"def"),
-    "/byte-by-byte": _byte_by_byte,
-    "/redirect": _sends(whole(b"", "302 Found", "Location: http://127.0.0.1:1/elsewhere"), keep=True),
-    "/cookie": _sends(whole(b"hello", "200 OK", "Set-Cookie: a=b"), keep=True),
-    "/gzip": _sends(whole(b"\x1f\x8bno gzip at all", "200 OK", "Content-Encoding: gzip"), keep=True),
-    "/escape": _sends(whole(b"hello", "200 OK", "X-Evil: \x9b31mred"), keep=True),
-    "/two": _sends(whole(b"one") + whole(b"stray answer"), keep=True),
+    "/ok": ok,
+    "/404": sends(whole(b"no", "404 Not Found"), keep=True),
+    "/chunked": sends(CHUNKED + b"3\r\nabc\r\n", b"4;x=y\r\ndefg\r\n", b"0\r\n\r\n", keep=True),
+    "/until-close": sends(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nabc", b"def"),
+    "/cookie": sends(whole(b"hello", "200 OK", "Set-Cookie: a=b"), keep=True),
+    "/escape": sends(whole(b"hello", "200 OK", "X-Evil: \x9b31mred"), keep=True),
     "/reused": _closed_when_reused,
-    "/reset": _reset,
-    "/reset-in-body": _reset_in_body,
-    "/stall": _stall,
+    "/reset": reset,
+    "/stall": stall,
     "/stall-in-body": _stall_in_body,
     "/endless": _endless,
-    "/endless-head": _endless_head,
-    "/close": _sends(),
-    "/close-in-status": _sends(b"HTTP/1.1 20"),
-    "/close-in-head": _sends(b"HTTP/1.1 200 OK\r\nContent-Le"),
-    "/short": _sends(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"),
-    "/short-chunked": _sends(CHUNKED + b"ff\r\nabc"),
-    "/garbage": _sends(b"\x00\x01\x02 what is this\r\n\r\n"),
-    "/bad-chunk": _sends(CHUNKED + b"zz\r\nabc\r\n0\r\n\r\n"),
-    "/negative": _sends(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nabc"),
-    "/huge": _sends(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\nabc"),
-    "/two-lengths": _sends(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
-    "/both-lengths": _sends(CHUNKED[:-2] + b"Content-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
-    "/upgrade": _sends(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
-    "/http09": _sends(b"<html>hello</html>"),
+    "/close": sends(),
+    "/short": sends(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"),
+    "/garbage": sends(b"\x00\x01\x02 what is this\r\n\r\n"),
 }
 
 
 class RawServer:
-    """The server; what it got is in `heads` (whole requests) and `counts` (by path)."""
+    """The server; what it got is in `heads` (whole requests) and `counts` (by path).
 
-    def __init__(self) -> None:
+    Args:
+        answers: by path; all others are answered as they should be.
+        greeting: what the first connection is told before it has asked; it is closed then, unless told to go on.
+    """
+
+    def __init__(self, answers: Mapping[str, Answer], greeting: Answer | None = None) -> None:
+        self._answers, self._greeting = answers, greeting
         self.heads: list[bytes] = []
         self.counts: Counter[str] = Counter()
         self.connections = 0
@@ -170,16 +141,21 @@ class RawServer:
         self.tasks.add(task)
         number = 0
         try:
+            if self._greeting and self.connections == 1 and not await self._greeting(Exchange(b"", 0, writer)):
+                return
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 number += 1
                 self.heads.append(head)
                 path = head.split(b" ", 2)[1].decode().partition("?")[0]
                 self.counts[path] += 1
-                if not await ANSWERS.get(path, _ok)(Exchange(head, number, writer)):
+                if not await self._answers.get(path, ok)(Exchange(head, number, writer)):
                     break
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
+        except RuntimeError as error:
+            if "closed" not in str(error):  # so uvloop says that the client has gone
+                raise
         finally:
             writer.close()
             self.tasks.discard(task)
@@ -187,10 +163,15 @@ class RawServer:
 
 @asynccontextmanager
 async def raw_server(
-    host: str = "127.0.0.1", *, tls: ssl.SSLContext | None = None, socket_path: str = ""
+    host: str = "127.0.0.1",
+    *,
+    tls: ssl.SSLContext | None = None,
+    socket_path: str = "",
+    answers: Mapping[str, Answer] = ANSWERS,
+    greeting: Answer | None = None,
 ) -> AsyncIterator[RawServer]:
     """Serve on a free port, or a unix socket, while the block runs."""
-    handler = RawServer()
+    handler = RawServer(answers, greeting)
     if socket_path:
         server: asyncio.Server = await asyncio.start_unix_server(handler, socket_path, limit=1 << 20)
         handler.url = f"unix:{socket_path}"

@@ -2,9 +2,10 @@
 
 import asyncio
 import re
+import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 
@@ -42,7 +43,7 @@ class Received:
 
 @dataclass
 class RecordingServer:
-    """Answers every request with 200 and five bytes."""
+    """Answers every request with 200 and five bytes, and with these header lines."""
 
     url: str = ""
     port: int = 0
@@ -50,6 +51,7 @@ class RecordingServer:
     connections: int = 0
     service: float = 0.0
     """Seconds until it answers."""
+    headers: bytes = b""
 
 
 class _Connection(asyncio.Protocol):
@@ -78,13 +80,14 @@ class _Connection(asyncio.Protocol):
 
     def _answer(self, headless: bool) -> None:
         if not self._transport.is_closing():
-            self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n" + (b"" if headless else b"hello"))
+            head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n" + self._server.headers + b"\r\n"
+            self._transport.write(head + (b"" if headless else b"hello"))
 
 
 @asynccontextmanager
-async def recording(service: float = 0.0) -> AsyncIterator[RecordingServer]:
+async def recording(service: float = 0.0, headers: bytes = b"") -> AsyncIterator[RecordingServer]:
     """Serve in the running loop."""
-    kept = RecordingServer(service=service)
+    kept = RecordingServer(service=service, headers=headers)
     server = await asyncio.get_running_loop().create_server(lambda: _Connection(kept), "127.0.0.1", 0)
     kept.port = server.sockets[0].getsockname()[1]
     kept.url = f"http://127.0.0.1:{kept.port}"
@@ -92,3 +95,27 @@ async def recording(service: float = 0.0) -> AsyncIterator[RecordingServer]:
         yield kept
     finally:
         server.close()
+
+
+@contextmanager
+def recording_beside(headers: bytes = b"") -> Iterator[RecordingServer]:
+    """Serve in a thread, for tests that start processes."""
+    ready: list[RecordingServer] = []
+    started, ended = threading.Event(), asyncio.Event()
+    loop = asyncio.new_event_loop()
+
+    async def serve() -> None:
+        async with recording(headers=headers) as kept:
+            ready.append(kept)
+            started.set()
+            await ended.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    started.wait()
+    try:
+        yield ready[0]
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()

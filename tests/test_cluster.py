@@ -27,7 +27,7 @@ from logreplay.replay.target import Capacity, spawned
 
 pytest.importorskip("distributed", reason="needs the extra logreplay[cluster]")
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "sample_logs" / "nginx_request_time.log"
@@ -183,7 +183,6 @@ def test_what_arrives_at_the_target_is_the_schedule(
     pytest.skip(f"this machine is too busy to be on time: {worst:.4f} s")
 
 
-@pytest.mark.slow
 def test_a_killed_worker_is_named_and_nothing_is_sent_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its nanny starts it anew at the same address, and the scheduler begins its task once more: in vain."""
     log = distinct_urls(tmp_path / "log.csv", 1600)
@@ -219,7 +218,6 @@ def test_a_killed_worker_is_named_and_nothing_is_sent_twice(tmp_path: Path, caps
     assert len(came) - len(told) < 100, "of what was sent after the last report"
 
 
-@pytest.mark.slow
 def test_a_sweep_on_a_local_cluster(sample: Path, tmp_path: Path) -> None:
     with spawned(sample, Capacity(64, 0.001)) as url:
         arguments = (
@@ -241,7 +239,6 @@ def test_a_sweep_on_a_local_cluster(sample: Path, tmp_path: Path) -> None:
     assert (rows.filter(pl.col("step") == 1)["scheduled"] > 1).all()
 
 
-@pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_named(
     sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 from logreplay.analysis.folder import write_folder
+from logreplay.analysis.intake import read
 from logreplay.analysis.partition import stretches
-from logreplay.analysis.routes import Routes
+from logreplay.analysis.routes import Routes, hashed
 from logreplay.cli.main import run
 from logreplay.parsers.convert import ConvertOptions, convert
-from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA, to_csv
+from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA, scan, to_csv
 
 SAMPLES = sorted((Path(__file__).parent.parent / "sample_logs").glob("*.log"))
 
@@ -131,7 +132,7 @@ def test_a_log_that_is_not_ours_or_breaks_its_lines_is_read_as_a_whole(tmp_path:
     lines = log.read_text().splitlines(keepends=True)
     lines[100] = lines[100].replace("10.0.0.1", '"10.0\n\n\n.0.1"')
     log.write_text("".join(lines))
-    write_folder(log, tmp_path / "alone", plots=False)
+    write_folder(scan(log), tmp_path / "alone", plots=False)
     for size in (50, 5000):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("logreplay.analysis.intake.stretches", lambda path, size=size: stretches(path, size))
@@ -139,12 +140,49 @@ def test_a_log_that_is_not_ours_or_breaks_its_lines_is_read_as_a_whole(tmp_path:
         assert same_files(tmp_path / "alone", tmp_path / f"helped{size}")
 
 
+def test_damaged_rows_are_understood_alike_in_stretches_and_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = result_log(tmp_path / "results.csv", 400)
+    lines = log.read_bytes().splitlines()
+    lines[20] = lines[20].rsplit(b",", 9)[0]  # cut short
+    lines[40] += b",1,2,3"
+    lines[60] = lines[60].replace(b",GET,", b",GET,x").replace(b"200", b"9" * 30)
+    lines[80] = lines[80].replace(b"/item/", b"/\xff\x00\xc3(/")
+    lines[100] = b""
+    lines[120] = lines[120].replace(b",GET,", b',"GET",')
+    lines[140] = lines[140].replace(b"0.0", b"nan").replace(b"2000", b"inf")
+    lines[160] += b"\r"
+    log.write_bytes(b"\n".join(lines)[:-30])  # killed while it wrote
+    whole = read(scan(log))
+    for size in (100, 3000):
+        monkeypatch.setattr("logreplay.analysis.intake.stretches", lambda path, size=size: stretches(path, size))
+        cut = read(log)
+        assert cut.unreadable == whole.unreadable
+        assert cut.routes == whole.routes
+        assert cut.slowest.equals(whole.slowest)
+        for name in ("scheduled", "lag", "response", "connect", "latency", "kind", "good", "step", "bytes", "route"):
+            assert np.array_equal(getattr(cut, name), getattr(whole, name)), name
+
+
+def test_a_log_whose_quotes_do_not_add_up_is_read_all_the_same(tmp_path: Path) -> None:
+    log = result_log(tmp_path / "results.csv", 50)
+    lines = log.read_text().splitlines(keepends=True)
+    lines[10] = lines[10].replace("/item/", '"/item/')
+    log.write_text("".join(lines))
+    assert len(read(log)) >= 49
+
+
 def test_numbers_of_routes_do_not_depend_on_where_batches_are_cut() -> None:
     urls = pl.Series([f"/{chr(97 + k % 23)}{'x' * (k % 50)}" for k in range(3000)] + ["/(other)", None])
     whole, apart = Routes(), Routes()
-    numbers = whole.encode(urls)
-    parts = [apart.encode(part) for part in (urls[:1000], urls[1000:2500], urls[2500:])]
-    assert np.concatenate(parts).tolist() == numbers.tolist()
+
+    def encode(routes: Routes, part: pl.Series) -> list[int]:
+        return list(routes.encode(part, part.to_frame().select(hashed(pl.first())).to_series().to_numpy()))
+
+    numbers = encode(whole, urls)
+    parts = [number for part in (urls[:1000], urls[1000:2500], urls[2500:]) for number in encode(apart, part)]
+    assert parts == numbers
     assert apart.names == whole.names
 
 

@@ -1,28 +1,91 @@
-"""What the README says is so."""
+"""What the README and the documentation say is so: each command block in them is run as it stands.
 
+A block that cannot be run on one machine without harm is marked ``<!-- not run: the reason -->``. Two things differ
+from what a user sees: the address of the target, and patience (`IMPATIENT`): minutes become a second.
+"""
+
+import importlib.util
+import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import urlopen
 
 import click
 import pytest
 
+from conftest import ServerFactory
 from logreplay.cli.main import cli
-from logreplay.parsers.record import CORE_COLUMNS
+from logreplay.cli.main import run as logreplay
+from logreplay.parsers.record import CORE_COLUMNS, scan
+from logreplay.replay.target import Capacity, spawned
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"(?:^<!-- not run: (?P<why>[^\n]+) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.DOTALL)
+
+FAST = Capacity(workers=100, service_s=0.002)
+ADDRESS = "http://127.0.0.1:8080"
+IMPATIENT = """\
+import re
+import sys
+from logreplay.cli.main import run
+
+SHORTER = {"--for": "300ms", "--warmup": "100ms", "--settle": "100ms", "--repeat": "1", "--cluster": "local:2"}
 
 
-@pytest.mark.parametrize("name", sorted(cli.commands))
-def test_each_command_is_in_the_readme_and_has_help_with_an_example(name: str) -> None:
-    command = cli.commands[name]
-    text = command.get_help(click.Context(command, info_name=name))
-    assert f"logreplay {name}" in README
+def shortened(command, *options):
+    options = [SHORTER.get(before, option) for before, option in zip(("", *options), options)]
+    options = [re.sub(r"^\\d{5,}$", "1000", option) for option in options]
+    if command in ("run", "sweep") and not {"--for", "--steps", "--requests", "--dry-run"} & set(options):
+        options += ["--for", "300ms"]
+    if command == "sweep":
+        options = [re.sub(r"^(\\d+)\\.\\.(\\d+)(:\\d+)?$", r"\\1,\\2", option) for option in options]
+    if command == "find":
+        options += ["--trial", "1s", "--trials", "1"]
+    if command in ("sweep", "find"):
+        options += ["--no-plots"]
+    return [command, *options]
+
+
+if __name__ == "__main__":
+    code = run(shortened(*sys.argv[1:]))
+    sys.exit(0 if code == 3 else code)  # 3: no valid measurement, and none was made in so little time
+"""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    kind: str
+    text: str
+    why_not: str | None
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [Block(found["kind"], found["text"], found["why"]) for found in BLOCK.finditer(text)]
+
+
+def runnable(page: Path) -> list[Block]:
+    return [block for block in blocks(page) if block.kind in ("sh", "python") and not block.why_not]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("command", sorted(cli.commands))
+def test_each_command_is_in_the_readme_and_has_help_with_an_example(command: str) -> None:
+    text = cli.commands[command].get_help(click.Context(cli.commands[command], info_name=command))
+    assert f"logreplay {command}" in README
     assert "Example" in text
 
 
@@ -31,7 +94,8 @@ def test_the_readme_names_the_core_columns() -> None:
 
 
 def test_the_two_commands_are_one_line_each() -> None:
-    setup = [line for block in BLOCKS for line in block.splitlines() if line.startswith("python3")]
+    lines = [line for block in blocks(ROOT / "README.md") for line in block.text.splitlines()]
+    setup = [line for line in lines if line.startswith("python3")]
     assert [line.split("&&")[0].strip() for line in setup] == ["python3 -m venv .venv"] * 2
     assert setup[0].endswith(".venv/bin/logreplay demo")
     assert setup[1].endswith(".venv/bin/tox")
@@ -41,21 +105,172 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert "grep -m1 -E '^python3 .*/tox' README.md" in (ROOT / ".ci" / "run").read_text()
 
 
+def test_the_reference_of_commands_has_each_command_with_all_its_options() -> None:
+    spec = importlib.util.spec_from_file_location("commands_page", ROOT / "docs" / "commands_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(page)
+    text = page.on_page_markdown((ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8"))
+    for command in cli.commands.values():
+        section = text.partition(f"## logreplay {command.name}\n")[2].partition("\n## ")[0]
+        options = [option for part in command.params if isinstance(part, click.Option) for option in part.opts]
+        assert [option for option in options if option not in section] == []
+
+
+def test_each_page_is_in_the_navigation_once() -> None:
+    listed = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]}
+    assert pages <= set(listed)
+    assert len(listed) == len(set(listed))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_command_of_a_page_escapes_being_run(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not re.findall(r"^```(?:console|bash|shell|py)$", text, re.M), "write sh or python"
+    assert not re.findall(r"^(?: {4}|\t)\$? ?logreplay [a-z].*", BLOCK.sub("", text), re.M), "fence it as sh"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_command_that_is_run_reaches_beyond_this_machine(page: Path) -> None:
+    for block in runnable(page):
+        if block.kind == "sh":
+            assert set(re.findall(r"https?://[^\s/'\"]+", block.text)) <= {ADDRESS}
+            assert not re.search(r"--allow-target|\b(?:pip|curl|ssh|docker|sudo)\b", block.text), block.text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in link:
+            assert (page.parent / link).exists(), link
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What the pages presume: a log, its CSV, and ``logreplay`` itself."""
+
+    folder: Path
+
+    def furnish(self, scratch: Path, text: str) -> None:
+        """Put what a block presumes into its folder, unless the page has made it."""
+        if "access.csv" in text and "convert access.log\n" not in text and not (scratch / "access.csv").exists():
+            shutil.copy(self.folder / "access.csv", scratch)
+        if '"sweep"' in text and not (scratch / "sweep").exists():
+            sweep(self.folder / "access.csv", scratch / "sweep")
+
+    def run(self, block: Block, scratch: Path, url: str) -> "subprocess.CompletedProcess[str]":
+        self.furnish(scratch, block.text)
+        env = {
+            **os.environ,
+            "PATH": f"{self.folder}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(scratch),
+            "XDG_CACHE_HOME": str(scratch),
+            "MPLBACKEND": "Agg",
+        }
+        shell, text = ["bash", "-euo", "pipefail", "-c"], block.text.replace(ADDRESS, url)
+        command = [*shell, text] if block.kind == "sh" else [sys.executable, "-c", text]
+        return subprocess.run(command, cwd=scratch, env=env, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    folder = tmp_path_factory.mktemp("workshop")
+    log, csv = folder / "access.log", folder / "access.csv"
+    shutil.copy(ROOT / "sample_logs" / "nginx_request_time.log", log)
+    assert logreplay(["convert", "-q", str(log), "-o", str(csv)]) == 0
+    (folder / "impatient.py").write_text(IMPATIENT)
+    command = folder / "logreplay"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} {folder / "impatient.py"} "$@"\n')
+    command.chmod(0o755)
+    return Workshop(folder)
+
+
+@pytest.fixture
+def url(workshop: Workshop) -> Iterator[str]:
+    """A target of its own for each page: it answers a url as the log did, one answer after the other."""
+    with spawned(workshop.folder / "access.csv", FAST) as url:
+        yield url
+
+
+def sweep(csv: Path, folder: Path) -> Path:
+    """What the notebook page presumes."""
+    with spawned(csv, FAST) as url:
+        options = ["--for", "1s", "--no-plots", "-q", "-o", str(folder)]
+        assert logreplay(["sweep", "100..500:100", str(csv), url, *options]) in (0, 3)
+    return folder
+
+
 @pytest.mark.slow
-def test_the_commands_of_the_readme_run_as_they_stand(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "sample_logs" / "nginx_request_time.log", tmp_path / "access.log")
-    lines = [line.partition("#")[0] for block in BLOCKS for line in block.splitlines() if line.startswith("logreplay")]
-    assert lines
-    serve = [sys.executable, "-m", "logreplay.cli.main", "serve", "access.log", "--port", "0"]
-    with subprocess.Popen(serve, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as target:
-        assert target.stderr is not None
-        url = next(match[0] for line in target.stderr if (match := re.search(r"http://127.0.0.1:\d+", line)))
-        try:
-            for line in lines:
-                words = shlex.split(line.replace("http://127.0.0.1:8080", url))
-                command = [sys.executable, "-m", "logreplay.cli.main", *words[1:]]
-                done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-                # 3: this machine was too busy to measure; the command did what it should
-                assert done.returncode in (0, 3), f"{line}\n{done.stdout}\n{done.stderr}"
-        finally:
-            target.terminate()
+@pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=name)
+def test_the_commands_of_a_page_run_as_they_stand(page: Path, workshop: Workshop, url: str, tmp_path: Path) -> None:
+    shutil.copy(workshop.folder / "access.log", tmp_path)
+    for block in runnable(page):
+        done = workshop.run(block, tmp_path, url)
+        assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
+
+
+def test_each_fault_that_is_said_to_be_survived_has_its_test() -> None:
+    """docs/faults.md names a test in each row, and each of them is there."""
+    rows = [row for row in (ROOT / "docs" / "faults.md").read_text().splitlines() if row.startswith("| ")]
+    faults = [row for row in rows if not row.startswith("| fault |")]
+    named = [re.findall(r"`(test_\w+)`", row.rsplit("|", 2)[1]) for row in faults]
+    written = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        written |= set(re.findall(r"^def (test_\w+)\(", path.read_text(), re.M))
+    assert len(faults) > 40
+    assert all(named)
+    assert {name for names in named for name in names} <= written
+
+
+def log_format(page: str, kind: str) -> str:
+    """The format that the configuration on a page sets, its parts joined."""
+    text = next(block.text for block in blocks(ROOT / "docs" / page) if block.kind == kind and "ormat" in block.text)
+    if kind == "apache":
+        return re.search(r'LogFormat "(.+)" \w+', text)[1]  # type: ignore[index]
+    return "".join(re.findall(r"'([^']*)'", text.partition(";\n")[0]))
+
+
+def written(log: Path, lines: int) -> str:
+    """The log, once it has so many lines: a server writes them after it has answered."""
+    deadline = time.monotonic() + 20
+    while log.read_bytes().count(b"\n") < lines:
+        assert time.monotonic() < deadline, f"{log} has not {lines} lines"
+        time.sleep(0.01)
+    return str(log)
+
+
+@pytest.mark.slow
+def test_the_log_format_for_nginx_is_understood_by_sight(nginx: ServerFactory, tmp_path: Path) -> None:
+    server = nginx(log_format=log_format("howto/logs.md", "nginx"))
+    for n in range(5):
+        urlopen(f"{server.url}/{n}").close()
+    assert logreplay(["convert", "-q", written(server.log, 5), "-o", str(tmp_path / "a.csv")]) == 0
+    rows = scan(tmp_path / "a.csv").collect()
+    assert rows["url"].to_list() == [f"/{n}" for n in range(5)]
+    assert rows["latency"].max() < 1  # type: ignore[operator]
+    assert any(not stamp.endswith("000000") for stamp in rows["time"])
+
+
+@pytest.mark.slow
+def test_the_log_format_with_bodies_is_understood_by_sight(nginx: ServerFactory, tmp_path: Path) -> None:
+    echo = "location / { proxy_pass $scheme://$http_host/done; } location /done { access_log off; return 200 x; }"
+    server = nginx(server=echo, log_format=log_format("howto/post.md", "nginx"), escape="json")
+    urlopen(f"{server.url}/login", data=b'user="a"&b=1').close()
+    assert logreplay(["convert", "-q", written(server.log, 1), "-o", str(tmp_path / "a.csv")]) == 0
+    row = scan(tmp_path / "a.csv").collect().row(0, named=True)
+    assert (row["op"], row["url"], row["body"]) == ("POST", "/login", 'user="a"&b=1')
+    assert row["request_bytes"] > 100
+
+
+@pytest.mark.slow
+def test_the_log_format_for_apache_is_understood_by_sight(apache: ServerFactory, tmp_path: Path) -> None:
+    server = apache(log_format=log_format("howto/logs.md", "apache"))
+    for n in range(5):
+        (server.files / str(n)).write_text("hello")
+        urlopen(f"{server.url}/{n}").close()
+    assert logreplay(["convert", "-q", written(server.log, 5), "-o", str(tmp_path / "a.csv")]) == 0
+    rows = scan(tmp_path / "a.csv").collect()
+    assert sorted(rows["url"]) == [f"/{n}" for n in range(5)]  # Apache stamps whole seconds
+    assert 0 < rows["latency"].max() < 1  # type: ignore[operator]

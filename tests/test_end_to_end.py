@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 from conftest import ServerFactory, WebServer
+from logreplay.parsers.convert import convert
 from logreplay.parsers.record import scan
+from real_servers import SERVERS
 
 ROOT = Path(__file__).parent.parent
 ANSWERS = {
@@ -64,6 +66,26 @@ def test_a_servers_own_log_of_a_replay_says_what_was_sent(kind: str, request: py
     assert got.select(same).equals(sent.select(same))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "sender"), [*((kind, "wire") for kind in SERVERS), ("nginx-tls", "aiohttp")])
+def test_so_do_the_logs_of_other_servers(kind: str, sender: str, tmp_path: Path) -> None:
+    (tmp_path / "server").mkdir()
+    log = convert([SAMPLE_LOGS[0]], tmp_path / "access.csv")
+    assert log.converted > 1000
+    with SERVERS[kind](tmp_path / "server") as server:
+        trust = ("--cacert", tmp_path / "server" / "cert.pem") if kind == "nginx-tls" else ()
+        when = ("--tps", "800", "--requests", "1000", "--sender", sender)
+        run = ("run", "access.csv", server.url, *when, *trust, "-o", "results.csv")
+        logreplay(*run, cwd=tmp_path, codes=VALID_OR_NOT)
+    convert([server.log], tmp_path / "back.csv")
+    sent = scan(tmp_path / "results.csv").select("op", "url", "rc").collect()
+    got = scan(tmp_path / "back.csv").select("op", "url", "rc").collect()
+    assert sent.height == 1000
+    assert (sent["rc"] > 0).all()
+    assert got.row(0)[:2] == ("HEAD", "/")  # whether the target is there
+    assert got.slice(1).sort(got.columns).equals(sent.sort(got.columns))
+
+
 def test_every_line_of_the_sample_logs_is_accounted_for(tmp_path: Path) -> None:
     for log in SAMPLE_LOGS:
         done = logreplay("convert", log, "--json", "-q", "-o", tmp_path / f"{log.stem}.csv", cwd=tmp_path)
@@ -77,7 +99,7 @@ def test_every_line_of_the_sample_logs_is_accounted_for(tmp_path: Path) -> None:
         assert scan(tmp_path / f"{log.stem}.csv").select(pl.len()).collect().item() == account["converted"]
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_the_demo_finds_the_wall_of_its_target(tmp_path: Path) -> None:
     done = undisturbed("demo", "-o", "demo", "--force", cwd=tmp_path)
     summary = json.loads((tmp_path / "demo" / "summary.json").read_text())
@@ -87,7 +109,7 @@ def test_the_demo_finds_the_wall_of_its_target(tmp_path: Path) -> None:
     assert "demo" in done.stderr.splitlines()[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_run_and_sweep_work_as_typed(tmp_path: Path) -> None:
     done = logreplay("run", "--tps", "100", "--crash", "--for", "3s", "-o", "run.csv", cwd=tmp_path, codes=VALID_OR_NOT)
     assert "no LOG given" in done.stderr

@@ -125,3 +125,14 @@ def test_a_limited_replay_machine_is_named_and_nothing_is_said_of_the_target() -
         assert said.generator_limit == pytest.approx(240, abs=30)
         assert said.sentence.startswith("replay machine limited at 2")
         assert not said.saturation.found
+
+
+@pytest.mark.parametrize(
+    ("rates", "answer"),
+    [((300, 350), "saturated already at the lowest rate, 300/s: sweep lower"), ((50, 300), "not enough data")],
+)
+def test_a_sweep_that_began_too_high_is_told_from_one_that_was_too_short(rates: tuple[int, ...], answer: str) -> None:
+    rng = np.random.default_rng(0)
+    rows = simulate.serve(simulate.sweep(rates, 10, rng), Queue(4, 0.016), rng)
+    verdict = bends.judge(stability.judged_steps(intake.read(rows)))
+    assert verdict.sentence.startswith(answer)

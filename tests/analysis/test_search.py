@@ -117,15 +117,42 @@ def test_a_confirmation_is_judged_on_all_requests_at_that_rate() -> None:
 
 def test_a_rate_that_is_not_confirmed_becomes_the_upper_end_and_the_next_lower_one_is_tried() -> None:
     search = against_until_confirmation()
-    trial = search.next
+    trial, width = search.next, (search.high or 0) / (search.low or 1)
     assert isinstance(trial, Trial)
     search.tell(told(trial, 0.2))
     lower = search.next
     assert isinstance(lower, Trial)
-    assert lower.rate == pytest.approx(trial.rate / 1.05, rel=1e-3)
-    search.tell(told(lower, 0.0))
+    assert lower.rate == pytest.approx(trial.rate / width, rel=1e-3)
+    for _ in range(2):
+        again = search.next
+        assert isinstance(again, Trial)
+        assert again.rate == lower.rate
+        search.tell(told(lower, 0.0))
     found = answer(search)
-    assert (found.low, found.high, found.confirmations) == (lower.rate, trial.rate, 1)
+    assert (found.low, found.high, found.confirmations) == (lower.rate, trial.rate, 2)
+
+
+@pytest.mark.parametrize(("start", "confirmations"), [(150, 4), (50, 2)])
+def test_in_doubt_a_rate_is_tried_up_to_four_times_unless_patience_is_at_an_end(
+    start: float, confirmations: int
+) -> None:
+    search = Search(Goal((P99,), start=start))
+    while isinstance(search.next, Trial):
+        search.tell(told(search.next, 0.0095 if search.next.rate <= 225 else 0.5))
+    assert answer(search).confirmations == confirmations
+    assert search.trials <= 11
+
+
+def test_the_trial_that_brought_a_rate_up_for_confirmation_cannot_outvote_the_fresh_ones() -> None:
+    search = against_until_confirmation()
+    trial = search.next
+    assert isinstance(trial, Trial)
+    for late in (0.014, 0.011, 0.011):  # with the 0 % before them: 0.9 %
+        if isinstance(search.next, Trial) and search.next.rate == trial.rate:
+            search.tell(told(search.next, late))
+    assert search.high == trial.rate
+    assert search.low is not None
+    assert search.low < trial.rate
 
 
 def against_until_confirmation() -> Search:
@@ -185,14 +212,14 @@ def test_with_little_time_it_confirms_a_wide_bracket_rather_than_narrow_one_that
     [
         (Goal((P99,), start=50), 40, 1e9, "p99 <= 300 ms does not hold even at 50/s"),
         (Goal((P99,), start=50), 400, 30,
-         "this machine could not send even 50/s on time: nothing is known of the target"),
+         "no trial at 50/s was valid, this machine was too slow or too busy: nothing is known of the target"),
         (Goal((P99,), start=50, highest=100), 400, 1e9,
          "at least 100/s keeps p99 <= 300 ms: confirmed by 2 fresh trials (12,000 requests, 0 % over 300 ms); "
          "no higher rate was allowed. Plan with 97.09/s: 200/s need 3 such machines"),
         (Goal((P99,), start=50, trials=3), 400, 1e9, "not finished: 128/s passed and was not confirmed; "
          "no higher rate was tried"),
         (Goal((Bound("p999", 0.3),), start=50, trial_s=8), 60, 1e9,
-         "not proven: p99.9 <= 300 ms needs 3,688 requests, and only 1,440 were judged at 59.63/s; use longer trials"),
+         "not proven: p99.9 <= 300 ms needs 3,688 requests, and only 2,400 were judged at 59.63/s; use longer trials"),
     ],
 )  # fmt: skip
 def test_it_says_why_there_is_no_answer_or_only_half_of_one(goal: Goal, wall: float, limited: float, text: str) -> None:
@@ -202,7 +229,7 @@ def test_it_says_why_there_is_no_answer_or_only_half_of_one(goal: Goal, wall: fl
 def test_it_says_where_this_machine_was_the_limit() -> None:
     text = sentence(against(1e9, Goal((P99,), start=50), limited=300))
     assert text.startswith("at least 299.8/s keeps")
-    assert "this machine could not send 308.8/s on time. Plan with" in text
+    assert "no trial at 308.8/s was valid, this machine was too slow or too busy. Plan with" in text
 
 
 def test_a_highest_rate_of_many_digits_is_tried_once() -> None:
@@ -225,14 +252,21 @@ def test_short_trials_and_loose_bounds_are_named_as_weak() -> None:
     assert {each["code"] for each in weaknesses(search)} == {"short_trials", "loose_bound"}
 
 
-def test_a_target_that_slows_down_meanwhile_is_noticed() -> None:
-    rng = np.random.default_rng(0)
+def test_a_target_that_slows_down_meanwhile_is_noticed_or_judged_by_what_it_carries_now() -> None:
+    """It is noticed if a rate had surely been kept before; else the rate is confirmed that the slower target keeps."""
     slower = replace(MM4, queue=replace(MM4.queue, service_s=0.016 / 0.7))
-    search = Search(Goal((MM4.bound,), start=50))
-    while isinstance(search.next, Trial):
-        search.tell(make(MM4 if search.next.phase != "confirm" else slower, search, rng))
-    assert answer(search).why == "drifted"
-    assert sentence(search).startswith("no answer: the target changed during the search: ")
+    said = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        search = Search(Goal((MM4.bound,), start=50))
+        while isinstance(search.next, Trial):
+            search.tell(make(MM4 if search.next.phase != "confirm" else slower, search, rng))
+        said.append(answer(search).why)
+        if said[-1] == "drifted":
+            assert sentence(search).startswith("no answer: the target changed during the search: ")
+        else:
+            assert (answer(search).low or 0) < 0.7 * MM4.truth
+    assert said.count("drifted") >= 5
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, math.inf, math.nan])

@@ -13,7 +13,8 @@ import uvloop
 
 from logreplay.replay.aiohttp_sender import AiohttpSender
 from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Limits, Outcome, replay
+from logreplay.replay.engine import Limits, replay
+from logreplay.replay.outcome import Outcome
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import ResultLog
 from logreplay.replay.schedule import Constant

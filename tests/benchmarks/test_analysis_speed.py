@@ -76,4 +76,5 @@ def test_rows_a_second_and_memory_beside_plain_pandas(results: Path, tmp_path: P
     for name, (seconds, megabytes) in {"logreplay": ours, "plain pandas": theirs}.items():
         print(f"{name:13} {seconds:6.2f} s  {rows / seconds / 1e6:5.2f} million rows/s  {megabytes:6.0f} MB at most")
     print(f"{theirs[0] / ours[0]:.1f} times as fast, with more tables: histograms, evidence, siege, ab, slowest")
+    assert ours[0] < theirs[0]
     assert ours[1] < theirs[1]

@@ -1,7 +1,7 @@
 """find: a search over the engine, in virtual time and against a real target."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,12 @@ MD1_KEEPS = 125.6
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.000000,0.01,0,0,10,/a,200,GET\n"
 
 
-def searched(log: Path, goal: Goal, schedule_of: Callable[[Trial], Schedule] = by_chance) -> Search:
+def searched(
+    log: Path,
+    goal: Goal,
+    schedule_of: Callable[[Trial], Schedule] = by_chance,
+    neighbours: Callable[[], Awaitable[str]] | None = None,
+) -> Search:
     """Search one server of 200 requests/s in virtual time, the engine between it and the search."""
     loop, search = VirtualTimeLoop(), Search(goal)
     results = Responses(MemoryResults())
@@ -42,10 +47,11 @@ def searched(log: Path, goal: Goal, schedule_of: Callable[[Trial], Schedule] = b
                 Requests(log),
                 timeout_s=30,
                 schedule_of=schedule_of,
+                neighbours=neighbours,
                 threaded=False,
                 on_begin=lambda _: None,
                 on_progress=lambda _: None,
-                on_end=lambda _: None,
+                on_end=lambda *_: None,
             )
 
     assert run(main(), loop)
@@ -65,7 +71,7 @@ def test_the_truth_of_the_simulated_queue_is_where_it_is_said_to_be() -> None:
     assert np.mean(arrived[0] > 0.03) < 0.01 < np.mean(arrived[1] > 0.03)
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("trial_s", [10, 60])
 def test_the_bracket_holds_the_rate_that_a_queue_is_known_to_keep(log: Path, trial_s: float) -> None:
     search = searched(log, Goal((Bound("p99", 0.03),), start=30, trial_s=trial_s))
@@ -78,7 +84,7 @@ def test_the_bracket_holds_the_rate_that_a_queue_is_known_to_keep(log: Path, tri
     assert search.trials <= 14
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_the_most_users_that_one_server_keeps_in_time_are_found_exactly(log: Path) -> None:
     """Each of N users waits for N answers of 5 ms: 20 wait 100 ms, 21 wait 105 ms."""
     goal = Goal((Bound("p99", 0.102),), start=3, trial_s=5, users=True)
@@ -98,6 +104,20 @@ def test_a_hopeless_trial_is_cut_and_the_next_one_begins_after_its_answers_are_i
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+def test_a_trial_that_failed_while_others_kept_the_machine_busy_counts_for_nothing(log: Path) -> None:
+    async def busy() -> str:
+        return "others used 90% of this machine's processors"
+
+    goal = Goal((Bound("p99", 0.03),), start=100, trial_s=4, trials=4, highest=500)
+    search = searched(log, goal, neighbours=busy)
+    verdicts = {judged.trial.rate: judged.verdict for judged in search.judged}
+    assert verdicts.pop(160.0) == "void"
+    assert set(verdicts.values()) == {"pass"}
+    assert {judged.outcome.void for judged in search.judged if judged.verdict == "void"} == {
+        "others used 90% of this machine's processors"
+    }
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -113,7 +133,7 @@ def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -
     assert text in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_find_writes_a_folder_with_the_answer_and_all_trials(tmp_path: Path) -> None:
     arguments = ["--p99", "400ms", "--start", "80", "--max-tps", "120", "--trial", "2s", "--tps", "1000"]
     for attempt in range(4):

@@ -12,7 +12,7 @@ from logreplay.cli.inputs import normalized
 from logreplay.cli.main import cli
 from logreplay.replay.target import Capacity, spawned
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 TRIES = 3
 

@@ -196,7 +196,7 @@ def test_the_log_s_own_times(server: RecordingServer, log: Path, capsys: pytest.
     assert "20 times its mean" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_arrivals_at_a_rate(server: RecordingServer, log: Path) -> None:
     for arrivals in ("poisson", "log"):
         seen = received(server, log, "--tps", 100, "--arrivals", arrivals, "--requests", 50)
@@ -247,7 +247,7 @@ def test_a_dry_run_sends_nothing(
     ("options", "text"),
     [
         ((), "say when to send: one of --tps R, --speed X, --ramp A..B, --steps, --vusers N or --follow"),
-        (("--tps", 1, "--speed", 1), "say when to send"),
+        (("--tps", 1, "--speed", 1), "these do not go together: only one of --tps R"),
         (("--ramp", "1..5"), "--ramp needs a duration"),
         (("--ramp", "5"), "is no ramp"),
         (("--steps", "5"), "is no step"),
@@ -269,7 +269,7 @@ def test_a_dry_run_sends_nothing(
         (("--tps", 1, "--shuffle", "--random"), "choose one"),
         (("--speed", 1, "--shuffle"), "take the log's times away"),
         (("--tps", 1, "--loop", "--dry-run"), "this plan has no end"),
-        (("--follow", "--tps", 1), "say when to send"),
+        (("--follow", "--tps", 1), "these do not go together"),
         (("--tps", 1, "--by-client", "--sender", "aiohttp"), "--by-client needs --sender wire"),
     ],
 )
@@ -280,7 +280,25 @@ def test_options_that_do_not_go_together_say_so(
     assert text in " ".join(capsys.readouterr().err.split())
 
 
-@pytest.mark.slow
+def test_what_is_wrong_with_a_log_names_the_log_and_not_what_was_made_of_it(
+    log: Path, server: RecordingServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = log.with_name("access.log")
+    raw.write_text('127.0.0.1 - - [21/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 5\n')
+    assert logreplay("run", raw, server.url, "--tps", 1, "--match", "nowhere", "-o", log.with_name("r.csv")) == 1
+    assert f"Error: {raw}: nothing to replay" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [("run", "--tps", 1), ("sweep", "5"), ("find", "--p99", "1s")])
+def test_a_target_without_a_log_is_not_taken_for_one(
+    command: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert logreplay(*command, "http://127.0.0.1:8080") == 2
+    assert "a target stands where LOG is expected; name both: LOG, then TARGET" in capsys.readouterr().err
+
+
+@pytest.mark.alone
 def test_a_sweep_of_users_says_where_the_plateau_begins(log: Path, tmp_path: Path) -> None:
     from logreplay.replay.target import Capacity, spawned
 
@@ -297,7 +315,7 @@ def test_a_sweep_of_users_says_where_the_plateau_begins(log: Path, tmp_path: Pat
     assert summary["answer"].startswith("throughput stops growing at")
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_a_sweep_and_its_steps_are_shaped(log: Path, server: RecordingServer, tmp_path: Path) -> None:
     arguments = ["sweep", "50,100", log, server.url, "--for", "1s", "--match", "/old/1", "--arrivals", "log"]
     assert logreplay(*arguments, "-o", tmp_path / "sweep", "--no-plots") in (0, 3)

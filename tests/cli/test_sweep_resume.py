@@ -1,6 +1,7 @@
 """A sweep that is killed goes on; one that fails ends itself. Real processes, a real target."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -10,7 +11,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.parsers.record import scan
+from logreplay.parsers.record import LogreplayError, scan
+from logreplay.replay.step_log import Mark, StepLog
 from logreplay.replay.target import Capacity, spawned
 
 pytestmark = pytest.mark.slow
@@ -86,6 +88,47 @@ def test_another_sweep_does_not_go_on_in_its_folder(log: Path, target: str, tmp_
         f"Error: {folder}: was another sweep: rates was [20.0], is now [30.0]; give the same log, target and options, "
         "or begin anew with -o\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("now", "text"),
+    [
+        ("results.csv.gz", "was packed into results.csv.gz, and nothing can be added to that; unpack it, then go on"),
+        ("results.csv.zst", "was packed into results.csv.zst, and nothing can be added to that; unpack it, then go on"),
+        ("results.parquet", "is a Parquet file now, and nothing can be added to that; begin anew with -o"),
+        ("elsewhere.csv", "is gone, and the steps that were made with it; begin anew with -o"),
+    ],
+)
+def test_a_sweep_whose_results_were_packed_does_not_go_on_and_says_why(now: str, text: str, tmp_path: Path) -> None:
+    log = StepLog(tmp_path)
+    log.close()
+    (tmp_path / now).touch()
+    with pytest.raises(LogreplayError, match=f"^{re.escape(f'{tmp_path}/results.csv: {text}')}$"):
+        StepLog(tmp_path, Mark(judged=1000))
+
+
+def test_a_sweep_is_refined_where_the_target_saturates_and_goes_on_there_if_killed(log: Path, tmp_path: Path) -> None:
+    folder, rates = tmp_path / "refined", "60,100,140,180,260,320"
+    with spawned(log, Capacity(workers=4, service_s=0.02)) as target:
+        first = sweep(log, target, "-o", folder, "--refine", "--for", "2s", rates=rates)
+        while finished_steps(folder) < 7:
+            if first.poll() is not None:
+                pytest.skip(f"this machine is too busy to see where the target saturates: {first.communicate()[1]}")
+            time.sleep(0.02)
+        first.kill()
+        first.communicate()
+        refined = json.loads((folder / "manifest.json").read_text())["refined"]
+        assert len(refined) == 4
+        assert refined == sorted(refined)
+        assert refined[0] > 140
+        assert refined[-1] < 320
+        said_by(sweep(log, target, "--resume", folder, "--refine", "--for", "2s", rates=rates), *VALID_OR_NOT)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["refined"] == refined
+    made = [step["rate"] for step in manifest["done"]]
+    assert set(refined) & set(made) == {rate for rate in made if rate not in (60, 100, 140, 180, 260, 320)}
+    assert table(folder)["rate"].n_unique() == len(made) > 6
+    assert scan(folder / "results.csv").select(pl.col("seq").is_duplicated().sum()).collect().item() == 0
 
 
 def test_a_condition_ends_a_sweep_and_keeps_what_was_measured(log: Path, target: str, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.convert import ConvertOptions, convert, output_for
+from logreplay.parsers.filters import Filter
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, scan, start_time
 from logreplay.parsers.report import ConvertReport
 
@@ -231,3 +232,22 @@ def test_a_pipe_is_written_to_and_never_replaced(tmp_path: Path) -> None:
     assert got[rows].startswith(",".join(CORE_COLUMNS).encode())
     assert got[rows].count(b"\n") == 2
     assert b"nonsense" in got[rejects]
+
+
+@pytest.mark.parametrize("request_line", ["OPTIONS * HTTP/1.0", "GET / HTTP/1.0"])
+def test_apaches_requests_to_itself_are_not_replayed(request_line: str, tmp_path: Path) -> None:
+    line = LINE.removesuffix(" 0.250")
+    dummy = line.replace("GET /a?b=c HTTP/1.1", request_line).replace(
+        "curl/8.5.0", "Apache (internal dummy connection)"
+    )
+    (tmp_path / "access.log").write_text(f"{line}\n{dummy}\n")
+    report = convert([tmp_path / "access.log"], tmp_path / "access.csv")
+    assert account(report) == (2, 1, 1, 0, 0)
+    assert dict(report.reasons) == {"unreplayable: Apache's own dummy connection": 1}
+
+
+def test_filtered_and_unfiltered_conversions_write_the_same_lines(tmp_path: Path) -> None:
+    log = SAMPLES / sorted(path.name for path in SAMPLES.glob("*.log"))[0]
+    convert([log], tmp_path / "all.csv")
+    convert([log], tmp_path / "filtered.csv", ConvertOptions(filter=Filter(match="/")))
+    assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "filtered.csv").read_bytes()

@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from logreplay.parsers import fields
@@ -58,6 +58,13 @@ def logged(draw: st.DrawFn) -> tuple[str, str, dict[str, str]]:
 
 
 @given(logged())
+@example(
+    (
+        '"$request" # "$http_referer" # $time_local',
+        '"GET / HTTP/1.1" # " " # 20/Nov/2026:18:58:56 +0100',
+        {"request": "GET / HTTP/1.1", "http_referer": " ", "time_local": "20/Nov/2026:18:58:56 +0100"},
+    )
+)
 def test_what_nginx_writes_by_a_random_log_format_is_read_back(case: tuple[str, str, dict[str, str]]) -> None:
     form, line, values = case
     parsed = parse(pl.Series([line]), [nginx_format(form)])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from logreplay.cli.main import run
 from logreplay.parsers import json_lines, ltsv
 from logreplay.parsers.convert import convert
 from logreplay.parsers.detect import detect
@@ -139,3 +140,45 @@ def test_one_bad_line_in_a_hundred_is_counted_exactly(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_one_bad_line_in_a_hundred_of_a_million_is_counted_exactly(tmp_path: Path) -> None:
     check_garbage(tmp_path, 1_000_000)
+
+
+ESCAPES = b"\x1b]0;owned\x07\x1b[31m\x9b2J\r\x08\0"
+
+HOSTILE_LINES = {
+    "target": b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /%s HTTP/1.1" 200 17 "-" "x" 0.010',
+    "agent": b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET / HTTP/1.1" 200 17 "-" "%s" 0.010',
+    "user": b'10.0.0.7 - %s [20/Nov/2026:18:58:56 +0100] "GET / HTTP/1.1" 200 17 "-" "x" 0.010',
+    "client": b'%s - - [20/Nov/2026:18:58:56 +0100] "GET / HTTP/1.1" 200 17 "-" "x" 0.010',
+    "method": b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "%s / HTTP/1.1" 200 17 "-" "x" 0.010',
+    "time": b'10.0.0.7 - - [20/Nov/2026:18:58:5%s +0100] "GET / HTTP/1.1" 200 17 "-" "x" 0.010',
+    "size": b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET / HTTP/1.1" 200 %s "-" "x" 0.010',
+    "name of a JSON value": b'{"time":"2026-11-20T18:58:56","request":"GET / HTTP/1.1","status":200,"%s":1}',
+    "JSON": b'{"time":"2026-11-20T18:58:56","request":"GET /%s HTTP/1.1","status":200,"duration":1}',
+    "LTSV": b"time:2026-11-20T18:58:56\treq:GET /%s HTTP/1.1\tstatus:200\treqtime:%s",
+    "no log": b"%s",
+}
+
+
+@pytest.mark.parametrize("place", HOSTILE_LINES)
+def test_neither_the_terminal_nor_the_csv_sees_a_control_character_of_the_log(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = HOSTILE_LINES[place]
+    good = line.replace(b"%s", b"1") + b"\r\n"
+    log, out = tmp_path / "access.log", tmp_path / "out.csv"
+    bad = (line.replace(b"%s", ESCAPES) + b"\n", line.replace(b"%s", b"\n" + ESCAPES) + b"\r\n")
+    log.write_bytes(b"".join((good, good, good, *bad, good)))
+    code = run(["convert", str(log), "-o", str(out)])
+    said = "".join(capsys.readouterr())
+    assert code == (1 if place == "no log" else 0), said
+    assert said.replace("\n", "").isprintable()
+    if out.exists():
+        assert out.read_text().replace("\n", "").isprintable()
+
+
+def test_lines_of_windows_keep_no_carriage_return(tmp_path: Path) -> None:
+    log, out = tmp_path / "access.log", tmp_path / "out.csv"
+    log.write_bytes(b"\r\n".join([HOSTILE_LINES["target"] % b"a"] * 3) + b"\r\n")
+    report = convert([log], out)
+    assert (report.lines, report.converted, report.reasons) == (3, 3, Counter())
+    assert b"\r" not in out.read_bytes()

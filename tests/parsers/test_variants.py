@@ -214,3 +214,12 @@ def test_a_data_frame_says_what_the_csv_says(tmp_path: Path) -> None:
     csv = scan(tmp_path / "out.csv").select("url", "rc", start_time().dt.replace_time_zone("UTC")).collect()
     frame = pl.from_pandas(read_log(SAMPLES / "apache_combined.log")[["url", "rc", "start"]])
     assert frame.equals(csv)
+
+
+def test_the_time_in_milliseconds_behind_combined_is_no_duration(tmp_path: Path) -> None:
+    tails = [f" {1795263625 + n}.714 0.0{n + 10} -" for n in range(5)]
+    text = [line + tail for line, tail in zip(lines(), tails, strict=True)]
+    convert([log(tmp_path, *text)], tmp_path / "out.csv")
+    rows = scan(tmp_path / "out.csv").collect()
+    assert rows["latency"].to_list() == [0.010, 0.011, 0.012, 0.013, 0.014]
+    assert rows["time"].to_list()[0] == "12:20:25.704000"  # the end less the duration

@@ -1,6 +1,7 @@
 """When requests arrive at a real server: in the shape of the schedule, without drift."""
 
 import asyncio
+import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from logreplay.analysis.punctuality import Punctuality, punctuality
-from logreplay.replay.arrivals import LogTimes, Poisson, survey
+from logreplay.replay.arrivals import LogTimes, Poisson, Scattered, survey
 from logreplay.replay.endpoint import parse_target, resolve
 from logreplay.replay.engine import replay
 from logreplay.replay.plan import Plan, Requests, instants
@@ -118,7 +121,7 @@ def schedules(log: Path) -> Sequence[tuple[str, Schedule]]:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("name", ["even", "poisson", "ramp", "log", "log x 3", "log at 400/s"])
 def test_arrivals_match_the_schedule(bursty: Path, name: str) -> None:
     schedule = dict(schedules(bursty))[name]
@@ -206,3 +209,27 @@ def test_punctuality_sees_a_stall_and_a_drift() -> None:
     drifting = punctuality(scheduled, scheduled // 100)
     assert drifting is not None
     assert drifting.drift_s == pytest.approx(0.09, rel=0.01)
+
+
+@given(rate=st.floats(0.5, 5000), seconds=st.floats(0.1, 30), seed=st.integers(0, 99), block=st.integers(1, 5000))
+def test_scattered_requests_are_as_many_as_even_ones_in_order_and_in_time(
+    rate: float, seconds: float, seed: int, block: int
+) -> None:
+    even = Constant(rate, seconds)
+    pace, parts = Scattered(even, seed).pacer(), list[NDArray[np.int64]]()
+    while len(part := pace(np.zeros(block, np.int64))):
+        parts.append(part)
+    due = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    assert len(due) == even.requests
+    assert (np.diff(due) >= 0).all()
+    assert ((due >= 0) & (due < seconds * 1e9)).all()
+    whole = Scattered(even, seed).pacer()(np.zeros(len(due) + 1, np.int64))
+    assert np.abs(due - whole).max(initial=0) <= 1  # ns: sums are rounded as they are blocked
+
+
+def test_scattered_requests_are_spread_as_uniform_draws_are() -> None:
+    due = Scattered(Constant(1000, 100), seed=7).pacer()(np.zeros(200_000, np.int64)) / 1e9
+    ranks = (np.arange(len(due)) + 0.5) / len(due)
+    assert np.abs(due / 100 - ranks).max() < 1.63 / math.sqrt(len(due))  # Kolmogorov and Smirnov, 1 %
+    gaps = np.diff(due)
+    assert np.std(gaps) == pytest.approx(np.mean(gaps), rel=0.02)

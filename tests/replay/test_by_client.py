@@ -12,7 +12,8 @@ import pytest
 from logreplay.replay import by_client
 from logreplay.replay.by_client import ByClientSender
 from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Engine, Outcome
+from logreplay.replay.engine import Engine
+from logreplay.replay.outcome import Outcome
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
 from logreplay.replay.schedule import Constant, Limited

@@ -1,5 +1,6 @@
 """Calibration: its figures are of this machine, so only what must hold anywhere is asserted."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import uvloop
 from logreplay.cli.calibrate import ceiling, remembered_at
 from logreplay.cli.main import run
 from logreplay.replay.calibrate import Trial, calibrate, timer_lateness
+from logreplay.replay.ticker import monotonic, ticker
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_the_ceiling_is_the_highest_rate_that_was_on_time() -> None:
     trials: list[Trial] = []
     found = uvloop.run(calibrate(0.2, trials.append))
@@ -28,7 +30,23 @@ def test_a_ticker_is_never_early() -> None:
     assert lateness.min() >= 0
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("ahead", [-1, 0, 1_000_000])
+def test_a_ticker_calls_back_once_for_each_time_it_is_armed(ahead: int) -> None:
+    async def calls() -> list[int]:
+        called: list[int] = []
+        loop = asyncio.get_running_loop()
+        timer = ticker(loop, monotonic, lambda: called.append(monotonic()))
+        at = monotonic() + ahead
+        timer.arm(at)
+        await asyncio.sleep(0.03)
+        timer.close()
+        assert called[0] >= at
+        return called
+
+    assert len(uvloop.run(calls())) == 1
+
+
+@pytest.mark.alone
 def test_the_ceiling_is_remembered_for_the_runs_that_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

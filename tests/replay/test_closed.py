@@ -9,7 +9,8 @@ import pytest
 
 from logreplay.replay.closed import Users
 from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Engine, Outcome
+from logreplay.replay.engine import Engine
+from logreplay.replay.outcome import Outcome
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
 from logreplay.replay.sender import Done, SenderCounts, Trace
@@ -127,7 +128,7 @@ def test_impossible_users_say_why(users: tuple[int, ...], text: str) -> None:
         Users(*users)
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_a_real_target_serves_so_many_users_as_it_has_workers(log: Path) -> None:
     """4 workers of 20 ms: 100/s for 2 users, 200/s for 4 and for 12."""
     capacity = Capacity(4, 0.02)

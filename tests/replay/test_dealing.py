@@ -1,5 +1,6 @@
 """Which requests belong to which shard, and how the parts become one result log again."""
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
@@ -41,6 +42,13 @@ def test_every_request_is_dealt_to_one_shard_in_turn(log: Path, count: int, requ
 def test_a_share_comes_in_chunks_of_a_good_size_however_many_shards_there_are(log: Path) -> None:
     share = Share(Plan(Requests(log), Constant(1000, count=100_000)), 3, 50)
     assert next(len(chunk.due) for chunk in share) > 1000
+
+
+def test_a_plan_of_a_billion_requests_is_a_description_of_it(log: Path) -> None:
+    share = Share(Plan(Requests(log), Constant(1_000_000, count=10**9)), 3, 8)
+    assert len(pickle.dumps(share)) < 4096
+    chunk = next(iter(share))
+    assert chunk.due[:2].tolist() == [3_500, 11_500]  # ns: in the middle of its microsecond, each
 
 
 @given(total=st.integers(0, 10**6), count=st.integers(1, 100))

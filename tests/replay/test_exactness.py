@@ -13,13 +13,15 @@ import polars as pl
 import pytest
 import uvloop
 
+from logreplay.replay import wire
 from logreplay.replay.aiohttp_sender import AiohttpSender
 from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Engine, Limits, Outcome
+from logreplay.replay.engine import Engine, Limits
+from logreplay.replay.outcome import Outcome
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.responder import responding
 from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant
+from logreplay.replay.schedule import Constant, Limited
 from logreplay.replay.wire import WireSender
 from raw_server import raw_server
 
@@ -92,10 +94,8 @@ def stopped(pid: int, at: float, seconds: float) -> Callable[[Engine], Awaitable
     return stop
 
 
-@pytest.mark.parametrize(
-    ("rate", "seconds", "freeze"),
-    [(500, 2.0, 0.5), pytest.param(2000, 10.0, 1.4, marks=pytest.mark.slow)],
-)
+@pytest.mark.alone
+@pytest.mark.parametrize(("rate", "seconds", "freeze"), [(500, 2.0, 0.5), (2000, 10.0, 1.4)])
 def test_a_frozen_target_is_charged_to_all_who_waited(
     nginx: Any, log: Path, rate: int, seconds: float, freeze: float
 ) -> None:
@@ -117,6 +117,7 @@ def test_a_frozen_target_is_charged_to_all_who_waited(
     hold(measure, holds)
 
 
+@pytest.mark.alone
 @SENDERS
 @pytest.mark.parametrize("delay", [0.005, 0.02, 0.1])
 def test_an_injected_delay_is_measured_to_a_third_of_a_millisecond(
@@ -133,6 +134,7 @@ def test_an_injected_delay_is_measured_to_a_third_of_a_millisecond(
         hold(measure, lambda rows: float(np.median(rows["service"])) - delay <= 0.0003)
 
 
+@pytest.mark.alone
 def test_sends_are_never_early_and_do_not_drift(log: Path) -> None:
     with responding() as url:
 
@@ -200,7 +202,7 @@ def test_late_requests_are_dropped_when_asked_and_never_forgotten(log: Path) -> 
     assert rows.filter(pl.col("error").is_null())["lag"].max() <= 0.1  # type: ignore[operator]
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_steps_go_on_in_one_result_log(log: Path) -> None:
     results = MemoryResults()
 
@@ -245,3 +247,21 @@ def test_stopping_ends_what_is_in_flight_as_cancelled(tmp_path: Path) -> None:
     assert outcome.stopped == "enough"
     assert outcome.errors == {"cancelled": outcome.sent}
     assert results.frame.height == outcome.sent >= 10
+
+
+def test_connections_that_nobody_needs_any_more_are_closed(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty at once need twenty connections; then one after the other needs one."""
+    monkeypatch.setattr(wire, "_UNNEEDED_NS", 200_000_000)
+
+    async def main(url: str) -> tuple[int, int]:
+        sender = WireSender(await resolve(parse_target(url)), timeout=5)
+        async with Engine(sender, MemoryResults()) as engine:
+            await engine.run(Plan(Requests(log), Limited(Constant(20_000), requests=20)))
+            most = len(sender.idle)
+            await engine.run(Plan(Requests(log), Constant(50, 0.8)))
+            return most, len(sender.idle)
+
+    with responding(0.03) as url:
+        most, left = uvloop.run(main(url))
+    assert most == 20
+    assert left < 10

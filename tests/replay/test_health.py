@@ -96,7 +96,7 @@ def wait_for_rows(output: Path, process: "subprocess.Popen[str]") -> None:
         asyncio.run(asyncio.sleep(0.01))
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_a_replayer_that_was_stopped_is_no_measurement(log: Path, tmp_path: Path) -> None:
     output = tmp_path / "r.csv"
     with (
@@ -116,7 +116,7 @@ def test_a_replayer_that_was_stopped_is_no_measurement(log: Path, tmp_path: Path
     assert "the replayer stood still for 2 s" in seen["stood_still"]
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_a_replayer_without_a_processor_is_no_measurement(log: Path, tmp_path: Path) -> None:
     """Six busy processes on its core leave it a seventh: too little for 20,000 requests a second."""
     output = tmp_path / "r.csv"
@@ -137,7 +137,7 @@ def test_a_replayer_without_a_processor_is_no_measurement(log: Path, tmp_path: P
     assert "for a CPU that others used" in seen["lag"]
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_a_target_that_goes_away_is_no_measurement(log: Path, tmp_path: Path) -> None:
     output = tmp_path / "r.csv"
     with (
@@ -160,7 +160,7 @@ def test_a_target_that_goes_away_is_no_measurement(log: Path, tmp_path: Path) ->
     assert seen["verdict"] == "TARGET_FAILING"
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_too_few_descriptors_are_named(log: Path, tmp_path: Path) -> None:
     """A target that holds every answer for a second, and fifty descriptors for 200 connections."""
     output = tmp_path / "r.csv"

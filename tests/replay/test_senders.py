@@ -14,7 +14,8 @@ import uvloop
 
 from logreplay.replay.aiohttp_sender import AiohttpSender
 from logreplay.replay.endpoint import Endpoint, parse_target, resolve, tls_context
-from logreplay.replay.engine import Limits, Outcome, replay
+from logreplay.replay.engine import Limits, replay
+from logreplay.replay.outcome import Outcome
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
 from logreplay.replay.schedule import Constant
@@ -62,65 +63,6 @@ def send(
     return outcome, results.frame.sort("seq"), server, made
 
 
-@SENDERS
-@pytest.mark.parametrize(
-    ("url", "rc", "size", "error"),
-    [
-        ("/ok", 200, 5, None),
-        ("/404", 404, 2, None),
-        ("/500", 500, 0, None),
-        ("/204", 204, 0, None),
-        ("/304", 304, 0, None),
-        ("/chunked", 200, 7, None),
-        ("/until-close", 200, 6, None),
-        ("/http10", 200, 3, None),
-        ("/says-close", 200, 3, None),
-        ("/interim", 200, 5, None),
-        ("/interim-only", 0, 0, "closed"),
-        ("/interim-and-half", None, 0, "closed"),
-        ("/interim-until-close", 200, 6, None),
-        ("/byte-by-byte", 200, 5, None),
-        ("/redirect", 302, 0, None),
-        ("/cookie", 200, 5, None),
-        ("/gzip", 200, 16, None),
-        ("/reused", 200, 5, None),
-        ("/reset", 0, 0, "reset"),
-        ("/reset-in-body", 200, 2, "reset"),
-        ("/stall", 0, 0, "timeout"),
-        ("/stall-in-body", 200, 2, "timeout"),
-        ("/close", 0, 0, "closed"),
-        ("/close-in-status", 0, 0, "closed"),
-        ("/short", 200, 3, "short_body"),
-        ("/short-chunked", 200, 3, "short_body"),
-        ("/garbage", 0, 0, "protocol"),
-        ("/negative", None, 0, "protocol"),
-        ("/huge", None, 0, "protocol"),
-        ("/upgrade", None, 0, "protocol"),
-        ("/bad-chunk", None, 0, "protocol"),
-        ("/http09", 0, 0, "protocol"),
-    ],
-)
-def test_each_way_of_answering_has_its_word(
-    tmp_path: Path, sender: type[WireSender], url: str, rc: int | None, size: int, error: str | None
-) -> None:
-    """Two of it, one after the other and with a good request after each, which must come through unharmed."""
-    log = write_log(tmp_path, [url, "/ok", url, "/ok"])
-    outcome, rows, server, _ = send(sender, log, rate=20)
-    assert rows["error"].to_list() == [error, None, error, None]
-    assert rows["bytes"].to_list() == [size, 5, size, 5]
-    if rc is not None:
-        assert rows["rc"].to_list() == [rc, 200, rc, 200]
-    assert server.counts["/ok"] == 2 + 2 * (url == "/ok")
-    assert outcome.sent == outcome.ok + outcome.http_error + outcome.net_error == 4
-
-
-@pytest.mark.parametrize("url", ["/endless-head", "/two-lengths", "/both-lengths"])
-def test_the_wire_sender_is_strict(tmp_path: Path, url: str) -> None:
-    _, rows, _, _ = send(WireSender, write_log(tmp_path, [url, "/ok"]), rate=20)
-    assert rows["error"].to_list() == ["protocol", None]
-    assert rows["rc"].to_list() == [200, 200]
-
-
 def test_a_connection_that_never_comes_about_is_given_up_with_its_exchange(tmp_path: Path) -> None:
     """A server that takes connections and does not speak TLS: nothing of it is left after the time-out."""
     log = write_log(tmp_path, ["/ok"] * 5)
@@ -149,7 +91,7 @@ def test_a_connection_that_never_comes_about_is_given_up_with_its_exchange(tmp_p
 @SENDERS
 def test_everything_at_once_is_accounted_for(tmp_path: Path, sender: type[WireSender]) -> None:
     paths = ["/ok", "/404", "/chunked", "/reset", "/stall", "/garbage", "/close", "/short", "/endless", "/until-close"]
-    outcome, rows, server, made = send(sender, write_log(tmp_path, paths * 40), rate=1000)
+    outcome, rows, server, made = send(sender, write_log(tmp_path, paths * 40), rate=400)
     assert outcome.scheduled == outcome.sent == 400
     assert outcome.errors == {
         "reset": 40, "timeout": 80, "protocol": 40, "closed": 40, "short_body": 40,
@@ -171,7 +113,7 @@ def test_a_timed_out_row_adds_up_to_the_timeout(tmp_path: Path, sender: type[Wir
 
 @SENDERS
 def test_heads_have_no_body_and_keep_their_connection(tmp_path: Path, sender: type[WireSender]) -> None:
-    _, rows, server, _ = send(sender, write_log(tmp_path, ["/ok"] * 10, op="HEAD"), rate=50)
+    _, rows, server, _ = send(sender, write_log(tmp_path, ["/ok"] * 10, op="HEAD"), rate=20)
     assert rows["bytes"].sum() == 0
     assert rows["error"].null_count() == 10
     assert server.connections == 1
@@ -199,13 +141,6 @@ def test_without_keep_alive_each_request_has_a_connection_of_its_own(tmp_path: P
     assert server.connections == 10
     assert (rows["connect"] > 0).all()
     assert all(b"\r\nConnection: close\r\n" in head for head in server.heads)
-
-
-@SENDERS
-def test_the_answer_to_another_question_is_not_taken(tmp_path: Path, sender: type[WireSender]) -> None:
-    """Two answers to one request: the second must not become the answer to the next."""
-    _, rows, _, _ = send(sender, write_log(tmp_path, ["/two", "/ok", "/two", "/ok"]), rate=20)
-    assert rows["bytes"].to_list() == [3, 5, 3, 5]
 
 
 @SENDERS
@@ -282,7 +217,7 @@ def test_insecure_does_not_look_at_the_certificate(
     tmp_path: Path, sender: type[WireSender], certificate: tuple[ssl.SSLContext, Path]
 ) -> None:
     log = write_log(tmp_path, ["/ok"] * 4)
-    outcome, rows, server, _ = send(sender, log, rate=50, certificate=certificate[0], tls=tls_context(verify=False))
+    outcome, rows, server, _ = send(sender, log, rate=5, certificate=certificate[0], tls=tls_context(verify=False))
     assert outcome.ok == 4
     assert server.connections == 1
     assert (rows["connect"] > 0).to_list() == [True, False, False, False]

@@ -15,12 +15,13 @@ from logreplay.parsers.record import LogreplayError
 from logreplay.replay.aiohttp_sender import AiohttpSender
 from logreplay.replay.bodies import BodyFrom, LoggedBody, SizedBody
 from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Limits, Outcome, replay
+from logreplay.replay.engine import Limits, replay
 from logreplay.replay.headers import NO_CACHE, Header, LoggedHeader, LoggedHost
 from logreplay.replay.heads import default_headers, render
 from logreplay.replay.hook import Hooked, Planned, load
 from logreplay.replay.inject import Mixed
 from logreplay.replay.order import Drawn, Shuffled
+from logreplay.replay.outcome import Outcome
 from logreplay.replay.plan import SAFE_METHODS, Plan, Requests, Shape, Stream
 from logreplay.replay.results import MemoryResults
 from logreplay.replay.schedule import Constant, Limited, Schedule

@@ -21,7 +21,8 @@ from logreplay.parsers.convert import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, scan
 from logreplay.replay.closed import Users
 from logreplay.replay.endpoint import Endpoint, parse_target
-from logreplay.replay.engine import Limits, Outcome, Progress, replay
+from logreplay.replay.engine import Limits, replay
+from logreplay.replay.outcome import Outcome, Progress
 from logreplay.replay.places import processes
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
@@ -32,7 +33,7 @@ from logreplay.replay.sweep import Course, Step, sweep
 from logreplay.replay.target import Capacity, spawned
 from logreplay.replay.wire import WireSender
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 SAMPLE = Path(__file__).parents[2] / "sample_logs" / "nginx_request_time.log"
 TIMES = ("date", "time", "latency", "xfertime", "lag", "connect")
@@ -117,7 +118,6 @@ def test_a_killed_shard_is_named_and_its_requests_count_as_not_sent(sample: Path
     assert "killed" in outcome.health.findings[0].text
 
 
-@pytest.mark.slow
 def test_a_sweep_begins_each_step_at_one_instant_in_all_shards_and_ends_when_one_is_lost(
     sample: Path, target: str, tmp_path: Path
 ) -> None:

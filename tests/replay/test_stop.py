@@ -2,7 +2,7 @@
 
 import pytest
 
-from logreplay.replay.engine import Progress
+from logreplay.replay.outcome import Progress
 from logreplay.replay.stop import Condition, StopRule, parse
 from logreplay.replay.tally import Recent
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.replay.engine import Engine, Outcome
+from logreplay.replay.engine import Engine
 from logreplay.replay.manifest import Manifest
+from logreplay.replay.outcome import Outcome
 from logreplay.replay.plan import Requests
 from logreplay.replay.step_log import ASIDE, JUDGED, Mark, StepLog
 from logreplay.replay.sweep import WARM_UP, Course, Done, Step, overloaded, pointless, sweep

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import polars as pl
 
-from logreplay.replay.engine import Engine, Outcome
+from logreplay.replay.engine import Engine
+from logreplay.replay.outcome import Outcome
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
 from logreplay.replay.schedule import Constant

@@ -1,0 +1,70 @@
+"""How sure the percentiles of a step are: requests that wait in one queue do not tell as much as independent ones.
+
+Source: the design effect of Kish, Survey sampling: the variance of a share over what it would be if each request were
+independent, from batches of one second that may depend on their neighbours.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from logreplay.analysis.intake import Requests
+from logreplay.analysis.parts import SECOND, slices
+from logreplay.analysis.quantiles import FAILED, Floats, Ints
+
+FEWEST_SECONDS: Final = 8
+"""Whole seconds a step must have for the spread between them to say anything."""
+
+
+def design_effects(requests: Requests, start: Ints, stop: Ints, bounds: Floats) -> Floats:
+    """Return how many requests of each step say as much about a percentile as one independent request would.
+
+    Args:
+        requests: the run.
+        start: (steps,) microseconds at which each step begins.
+        stop: (steps,) likewise, its end.
+        bounds: (steps,) the percentile in seconds: the share of the requests above it is looked at.
+
+    Returns:
+        (steps,) 1 or more; NaN where the step is shorter than `FEWEST_SECONDS`, or no request is above.
+    """
+    counts, above = _by_second(requests, bounds)
+    effects = np.full(len(bounds), np.nan)
+    for step, (first, last) in enumerate(zip(-(-start // SECOND), stop // SECOND, strict=True)):
+        seen, slow = counts[first:last], above[first:last]
+        share = slow.sum() / max(seen.sum(), 1)
+        if len(seen) >= FEWEST_SECONDS and 0 < share < 1:
+            independent = share * (1 - share) / seen.sum()
+            effects[step] = max(1.0, batch_variance(seen, slow.astype(np.float64)) / independent)
+    return effects
+
+
+def _by_second(requests: Requests, bounds: Floats) -> tuple[Ints, Ints]:
+    """How many requests were scheduled in each second, and how many of them took longer than their step's bound."""
+    number = int(requests.scheduled.max()) // SECOND + 1
+    known = np.isfinite(bounds)
+    limits = np.where(known, np.where(known, bounds, 0) * SECOND + 0.5, FAILED).astype(np.int64)
+    counts, above = np.zeros((2, number), np.int64)
+    for rows in slices(len(requests)):
+        second = requests.scheduled[rows] // SECOND
+        longer = (requests.response[rows] > limits[requests.step[rows]]) | ~requests.good[rows]
+        counts += np.bincount(second, minlength=number)
+        above += np.bincount(second[longer], minlength=number)
+    return counts, above
+
+
+def batch_variance(counts: Ints, costs: Floats) -> float:
+    """Return the variance of the mean cost, from batches of one second that may depend on their neighbours.
+
+    Requests that waited in the same queue are late together: counted as independent, they would make an interval
+    several times too narrow.
+
+    Args:
+        counts: (s,) requests in each batch, at least one in all.
+        costs: (s,) their summed costs.
+
+    Source: ratio estimator over batches, with the covariance of adjacent ones.
+    """
+    residuals = costs - counts * (costs.sum() / counts.sum())
+    total = residuals @ residuals + 2 * (residuals[:-1] @ residuals[1:])
+    return max(float(total), 0.0) / int(counts.sum()) ** 2

@@ -1,0 +1,93 @@
+"""Rows of text and seconds → what is kept of each request: whole microseconds, kinds and flags, in small types."""
+
+from functools import cache
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis import sources
+from logreplay.analysis.quantiles import LONGEST
+from logreplay.analysis.routes import hashed
+from logreplay.analysis.sources import Source
+from logreplay.parsers.record import ERRORS
+
+OK: Final = 0
+HTTP_ERROR: Final = 1
+NET_ERROR: Final = 2
+DROPPED: Final = 3
+
+LONGEST_RUN_S: Final = 100 * 86_400
+"""Rows scheduled later than this are taken for damaged: a table has a row for every second."""
+
+FIRST_ERROR: Final = 1000
+ERROR_WORDS: Final = (*ERRORS, "no_status", "other")
+
+OUTCOMES: Final = np.full(FIRST_ERROR + len(ERROR_WORDS), NET_ERROR, np.uint8)
+OUTCOMES[1:400] = OK
+OUTCOMES[400:FIRST_ERROR] = HTTP_ERROR
+OUTCOMES[FIRST_ERROR + ERROR_WORDS.index("dropped")] = DROPPED
+
+
+def _micros(seconds: pl.Expr) -> pl.Expr:
+    return (seconds * 1e6).round()
+
+
+def _in_time() -> pl.Expr:
+    return pl.col("scheduled").is_between(0, LONGEST_RUN_S)
+
+
+def _compact(seconds: pl.Expr) -> pl.Expr:
+    """Seconds → microseconds in 32 bits; null where there is no such time."""
+    return pl.when(seconds.is_finite()).then(_micros(seconds).clip(0, LONGEST)).cast(pl.UInt32)
+
+
+def compact_rows(source: Source) -> pl.LazyFrame:
+    """Open a source as `compact` rows, lazily.
+
+    Raises:
+        LogreplayError: no such file, or not a table of requests.
+        ValueError: a table without the columns of a result log.
+    """
+    return compact(sources.rows(source))
+
+
+def compact(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Reduce rows of `sources.COLUMNS` to small types: whole microseconds, kinds, flags; keep ``row`` and ``seq``."""
+    names = rows.collect_schema().names()
+    return rows.select(*(name for name in ("row", "seq") if name in names), **_reduced())
+
+
+@cache
+def _reduced() -> dict[str, pl.Expr]:
+    """The columns that are kept, by name; a run is read in hundreds of stretches, so they are made once."""
+    error, rc = pl.col("error"), pl.col("rc").fill_null(0)
+    known = error.cast(pl.Enum(ERROR_WORDS), strict=False).to_physical().cast(pl.UInt16)
+    kind = (
+        pl.when(error.is_not_null() & (error != ""))
+        .then(FIRST_ERROR + known.fill_null(ERROR_WORDS.index("other")))
+        .when(rc.is_between(1, 999))
+        .then(rc.cast(pl.UInt16, strict=False))
+        .otherwise(FIRST_ERROR + ERROR_WORDS.index("no_status"))
+        .cast(pl.UInt16)
+    )
+    expected = pl.col("expected_rc").is_between(400, 499) & rc.is_between(400, 499)
+    service = pl.sum_horizontal(
+        pl.col("connect").fill_null(0.0), pl.col("latency"), pl.col("xfertime").fill_null(0.0), ignore_nulls=False
+    )
+    return {
+        "scheduled": pl.when(_in_time()).then(_micros(pl.col("scheduled"))).cast(pl.Int64),
+        "lag": _compact(pl.col("lag")).fill_null(0),
+        "response": _compact(service + pl.max_horizontal(pl.col("lag").fill_nan(None).fill_null(0.0), 0.0)),
+        "connect": _compact(pl.col("connect")).fill_null(0),
+        "latency": _compact(pl.col("latency")).fill_null(0),
+        "kind": kind,
+        "good": (kind < 400) | ((kind < 500) & expected.fill_null(False)),
+        "step": pl.col("step").fill_null(0).cast(pl.Int32, strict=False).fill_null(-1),
+        "offered": pl.col("offered").cast(pl.Float32).fill_null(float("nan")),
+        "bytes": pl.col("bytes").fill_null(0).clip(0, 2**32 - 1).cast(pl.UInt32),
+        "url": pl.col("url"),
+        "url_hash": hashed(pl.col("url")),
+        "op": pl.col("op"),
+        "rc": rc,
+    }

@@ -1,0 +1,53 @@
+"""The requests of a run a part at a time: whole seconds of them, few enough to stay in the cache of a processor."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from logreplay.analysis.intake import Requests
+from logreplay.analysis.quantiles import Ints
+
+SECOND: Final = 1_000_000
+PART: Final = 1 << 19
+"""Requests in a part, about; a second that has more is not divided."""
+
+_BLOCK: Final = 1 << 16
+
+
+def slices(count: int) -> Iterator[slice]:
+    """Yield slices of up to `PART` rows that cover ``count`` of them."""
+    for first in range(0, count, PART):
+        yield slice(first, min(first + PART, count))
+
+
+def by_second(requests: Requests) -> Iterator[tuple[int, int, Requests]]:
+    """Yield the requests scheduled from one second on (first item) up to another (second item), in order of time.
+
+    Together these are all requests; of equal seconds in the order of the rows. Rows are nearly in the order of the
+    schedule, so each part is looked for only where it can be.
+    """
+    scheduled = requests.scheduled
+    edges = _edges(requests)
+    starts = np.arange(0, len(scheduled), _BLOCK)
+    lowest, highest = np.minimum.reduceat(scheduled, starts), np.maximum.reduceat(scheduled, starts)
+    for first, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        begin, end = first * SECOND, stop * SECOND
+        touched = np.flatnonzero((highest >= begin) & (lowest < end))
+        if len(touched):
+            offset = int(touched[0]) * _BLOCK
+            near = scheduled[offset : (int(touched[-1]) + 1) * _BLOCK]
+            rows = np.flatnonzero((near >= begin) & (near < end))
+            yield first, stop, requests.take(rows + offset)
+
+
+def _edges(requests: Requests) -> Ints:
+    """The seconds between which the parts lie, increasing, from 0 to the one after the last."""
+    number = int(requests.scheduled.max()) // SECOND + 1
+    counts = np.zeros(number, np.int64)
+    for rows in slices(len(requests)):
+        counts += np.bincount(requests.scheduled[rows] // SECOND, minlength=number)
+    upto = np.cumsum(counts)
+    wanted = np.arange(PART, int(upto[-1]), PART)
+    result: Ints = np.unique(np.concatenate(([0], np.searchsorted(upto, wanted) + 1, [number])))
+    return result

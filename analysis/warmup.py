@@ -1,0 +1,75 @@
+"""Was the target warm when the measurement began? Its first step is asked, by MSER-5.
+
+Source: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69 (1997): cut
+off what makes the mean of the rest least certain. On steady load it cuts nothing in most runs, and some seconds in one
+of ten, so only a cut that changes the mean is worth a word.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from logreplay.analysis.buckets import Windows
+from logreplay.analysis.intake import Requests
+from logreplay.analysis.parts import SECOND
+from logreplay.analysis.quantiles import Floats
+
+MEANS_S: Final = 0.2
+BATCH: Final = 5
+BIAS: Final = 0.1
+"""Share by which the mean of a whole step must differ from that of its settled part to be named."""
+
+_FEWEST: Final = 10
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """How long the first step took to settle.
+
+    Attributes:
+        cut_s: seconds from its start.
+        bias: mean response time of all of it over that of the rest, less 1.
+        settled: whether it did before the middle of the step; else it never was stationary.
+    """
+
+    cut_s: float
+    bias: float
+    settled: bool
+
+    def sentence(self) -> str:
+        """What it means, and what to do; empty if nothing is wrong."""
+        if abs(self.bias) <= BIAS:
+            return ""
+        if not self.settled:
+            return "the first step never settled (MSER-5): make steps longer, or send a --warmup first"
+        return (
+            f"the first {self.cut_s:.0f} s of the first step are a warm-up (MSER-5): they shift its mean response "
+            f"time by {100 * self.bias:+.0f} %; send a --warmup of that length first"
+        )
+
+
+def of_first_step(requests: Requests, windows: Windows) -> WarmUp | None:
+    """Judge the step that was made first; None if it is too short, or too sparse, to say."""
+    step = int(np.argmin(windows.start))
+    start, length = int(windows.start[step]), int(windows.length[step])
+    chosen = np.flatnonzero((requests.step == step) & requests.good)
+    number = int(length / SECOND / MEANS_S) // BATCH * BATCH
+    width = int(MEANS_S * SECOND)
+    at = (requests.scheduled[chosen] - start) // width
+    inside = at < number
+    at, response = at[inside], requests.response[chosen[inside]]
+    counts = np.bincount(at, minlength=number)
+    if number < _FEWEST * BATCH or not counts.all():
+        return None
+    return judged(np.bincount(at, response, number) / counts)
+
+
+def judged(means: Floats) -> WarmUp:
+    """Apply MSER-5 to the means (n,) of successive intervals of `MEANS_S`, n a multiple of `BATCH`."""
+    batches = means.reshape(-1, BATCH).mean(axis=1)
+    number = len(batches)
+    uncertain = [batches[cut:].var() / (number - cut) for cut in range(number // 2 + 1)]
+    cut = int(np.argmin(uncertain))
+    bias = float(batches.mean() / max(batches[cut:].mean(), 1e-9) - 1)
+    return WarmUp(cut * BATCH * MEANS_S, bias, cut < number // 2)

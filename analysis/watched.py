@@ -1,0 +1,48 @@
+"""Figures from elsewhere that were read during a run (``X.watch.csv`` beside ``X.csv``), as columns of its seconds."""
+
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from logreplay.parsers.record import LogreplayError
+
+PREFIX: Final = "watch_"
+_SCHEMA: Final = {"second": pl.Int64, "name": pl.String, "value": pl.Float64}
+
+
+def watch_beside(results: Path) -> Path:
+    """Where the readings of a result log lie."""
+    name = stem(results)
+    return name.with_name(f"{name.name}.watch.csv")
+
+
+def stem(results: Path) -> Path:
+    """The name of a result log without its endings."""
+    while results.suffix in (".gz", ".zst", ".csv", ".parquet"):
+        results = results.with_suffix("")
+    return results
+
+
+def with_watched(seconds: pl.DataFrame, results: Path | None) -> pl.DataFrame:
+    """Add a column ``watch_NAME`` for each figure that was watched; empty where no reading worked.
+
+    Args:
+        seconds: per-second table.
+        results: the result log; None, or no readings beside it: the table stays as it is.
+
+    Raises:
+        LogreplayError: the readings cannot be read.
+    """
+    if results is None or not (path := watch_beside(results)).exists():
+        return seconds
+    try:
+        readings = pl.read_csv(path, schema=_SCHEMA)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise LogreplayError(f"{path}: no readings (second,name,value): {str(error).splitlines()[0]}") from None
+    for name in sorted(readings["name"].drop_nulls().unique()):
+        read = (
+            readings.filter(pl.col("name") == name).group_by("second").agg(pl.col("value").mean().alias(PREFIX + name))
+        )
+        seconds = seconds.join(read, on="second", how="left", maintain_order="left")
+    return seconds

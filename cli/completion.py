@@ -1,0 +1,22 @@
+"""``logreplay completion``: what a shell needs to complete commands and options."""
+
+import click
+
+
+@click.command(short_help="Completion for bash, zsh or fish.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a script for SHELL that completes commands, options and their values.
+
+    \b
+    Example:
+      logreplay completion bash > ~/.local/share/bash-completion/completions/logreplay
+      logreplay completion zsh > ~/.zfunc/_logreplay        # with fpath+=~/.zfunc before compinit in ~/.zshrc
+      logreplay completion fish > ~/.config/fish/completions/logreplay.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind
+    root = click.get_current_context().find_root().command
+    click.echo(kind(root, {}, "logreplay", "_LOGREPLAY_COMPLETE").source())

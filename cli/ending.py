@@ -1,0 +1,69 @@
+"""How a sweep and a search end: the files of their folder, the results, what was found, and where things are."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from logreplay.cli.inputs import say
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from logreplay.analysis.summary import About
+
+
+def report(
+    folder: Path,
+    about: "About",
+    show: "Callable[[dict[str, Any], pl.DataFrame], None]",
+    *,
+    plots: bool = True,
+    as_json: bool = False,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Analyse the ``results.csv`` of a folder, write what shows it, print it, and say what was found.
+
+    Args:
+        folder: of the results.
+        about: what only the caller knows of them.
+        show: prints the results for people; given the summary and the step table.
+        plots: draw the pictures too.
+        as_json: print the summary instead.
+        quiet: say nothing on stderr.
+
+    Returns:
+        The contents of ``summary.json``.
+    """
+    import json
+
+    from logreplay.analysis.folder import write_folder
+
+    summary, table = write_folder(folder / "results.csv", folder, about, plots=plots)
+    if as_json:
+        click.echo(json.dumps(summary, indent=2))
+    else:
+        show(summary, table)
+    for finding in summary["findings"]:
+        say(f"{finding['severity']}: {finding['text']}", quiet=quiet)
+    return summary
+
+
+def report_sweep(
+    folder: Path, about: "About", *, plots: bool = True, as_json: bool = False, quiet: bool = False
+) -> bool:
+    """Report a sweep: its tables on stdout, its answer on stderr.
+
+    Returns:
+        Whether the target was measured, and not this machine.
+    """
+    from logreplay.cli.analyze import print_summary
+
+    def show(summary: dict[str, Any], table: "pl.DataFrame") -> None:
+        if not quiet:
+            print_summary(summary, table)
+
+    summary = report(folder, about, show, plots=plots, as_json=as_json, quiet=quiet)
+    say(f"{summary['answer']}\nresults: {folder}", quiet=quiet)
+    return summary.get("generator_limit") is None

@@ -1,0 +1,62 @@
+"""A curve that grows on the terminal below what is said of each step."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+from logreplay.cli.curve import Point, draw
+from logreplay.cli.inputs import on_terminal, say, terminal_size
+
+if TYPE_CHECKING:
+    from logreplay.replay.outcome import Outcome
+
+_HIGHEST: Final = 18
+_ROOM: Final = 6
+"""Lines of the terminal left to what was said before, and to the live line."""
+
+
+class GrowingCurve:
+    """Says on stderr what became of each step, and draws the curve of all of them below that, in place.
+
+    To be used between the steps only, when nothing is in flight: drawing takes milliseconds. The last curve stays.
+    """
+
+    def __init__(self, *, quiet: bool, drawn: bool = True, unit: str = "req/s", bound: float | None = None) -> None:
+        """Begin without points.
+
+        Args:
+            quiet: say and draw nothing.
+            drawn: draw, if there is a terminal.
+            unit: of the rates, in at most 8 signs.
+            bound: of the response time, seconds; drawn with the curve.
+        """
+        self._quiet, self._unit, self._bound = quiet, unit, bound
+        self._draws = drawn and not quiet and on_terminal() and sys.stderr.encoding.lower() == "utf-8"
+        self._points: list[Point] = []
+        self._height = 0
+
+    def say(self, text: str, point: Point | None = None) -> None:
+        """Say something, of a step with its point; None: there is none, or it says nothing of the target."""
+        if point:
+            self._points.append(point)
+        if self._height:
+            sys.stderr.write(f"\x1b[{self._height}A\x1b[J")
+        say(text, quiet=self._quiet)
+        if not self._draws:
+            return
+        columns, lines = terminal_size()
+        colour, height = "NO_COLOR" not in os.environ, min(_HIGHEST, lines - _ROOM)
+        curve = draw(self._points, width=columns - 1, height=height, unit=self._unit, bound=self._bound, colour=colour)
+        sys.stderr.writelines(f"{line}\n" for line in curve)
+        sys.stderr.flush()
+        self._height = len(curve)
+
+
+def point_of(rate: float, outcome: "Outcome", *, good: bool) -> Point | None:
+    """The point of a step on the curve; None where nothing was answered, or this machine was the limit."""
+    from logreplay.replay.health import Verdict
+
+    seen = outcome.evidence
+    if seen.response_p50 is None or seen.response_p99 is None or outcome.health.verdict is Verdict.GENERATOR_BOUND:
+        return None
+    return Point(rate, seen.response_p50, seen.response_p99, good)

@@ -1,0 +1,123 @@
+"""``logreplay init``: a settings file to begin with."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from logreplay.cli.inputs import normalized, say
+from logreplay.cli.sending import Sending
+from logreplay.cli.settings import FILE, REFUSED, key_of, shared
+from logreplay.cli.values import Duration, Percent, Percentage, Rate
+
+_COMMANDS = ("run", "sweep", "find", "convert")
+_EXAMPLES = {Duration: "10s", Rate: 100, Percent: "5%", Percentage: "5%", click.IntRange: 1, click.Path: "FILE"}
+_ALWAYS_TYPED = ("help", "force", "output", "resume", "quiet", "json", "dry-run", "verbose", "debug", *REFUSED)
+
+
+@click.command(short_help="Write a settings file.")
+@click.option("--log", help="Access log or normalized CSV; asked for on a terminal.")
+@click.option("--target", help="http://HOST:PORT; asked for on a terminal.")
+@click.option("--check/--no-check", default=True, show_default=True, help="Read the log and ask the target.")
+@click.option("--allow-target", multiple=True, metavar="HOST", help="As in run: a host that is yours to load.")
+@click.option("--force", is_flag=True, help=f"Overwrite an existing {FILE}.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+def init(
+    log: str | None, target: str | None, check: bool, allow_target: tuple[str, ...], force: bool, quiet: bool
+) -> None:
+    """Write logreplay.toml into the current folder: LOG, TARGET, and every other option, commented out.
+
+    \b
+    Example:
+      logreplay init
+      logreplay init --log access.log --target http://127.0.0.1:8080
+    """
+    from logreplay.parsers.record import LogreplayError
+
+    path = Path(FILE)
+    if path.exists() and not force:
+        raise LogreplayError(f"{path}: exists already; overwrite it with --force")
+    asking = sys.stdin.isatty() and sys.stderr.isatty()
+    if log is None and asking:
+        log = click.prompt("access log (empty: the bundled sample)", default="", show_default=False, err=True)
+    if target is None and asking:
+        target = click.prompt("target (empty: a built-in one)", default="", show_default=False, err=True)
+    if check and log:
+        with normalized(Path(log), quiet=quiet):
+            pass
+    if check and target:
+        _ask(target, allow_target, quiet=quiet)
+    root = click.get_current_context().find_root().command
+    assert isinstance(root, click.Group)
+    path.write_text(settings_text(root, log or "", target or ""), encoding="utf-8")
+    say(f"{path}: what you type wins over it; now: logreplay run --tps 10 --for 10s\n{path}", quiet=quiet)
+
+
+def _ask(target: str, allow_target: tuple[str, ...], *, quiet: bool) -> None:
+    """See whether the target answers, as a run would before its first request."""
+    from logreplay.replay import preflight
+
+    async def ask() -> None:
+        sending = Sending(allow_target=allow_target)
+        endpoint, findings = await preflight.reachable(await sending.endpoint(target))
+        findings += await preflight.answers(sending.sender_to(endpoint), endpoint)
+        for finding in findings:
+            say(f"{finding.severity}: {finding.text}", quiet=quiet)
+
+    asyncio.run(ask())
+    say(f"{target} answers", quiet=quiet)
+
+
+def settings_text(group: click.Group, log: str, target: str) -> str:
+    """The text of a settings file: every option that may stand there, commented out, by command."""
+    params = {name: [p for p in group.commands[name].params if _settable(p)] for name in _COMMANDS}
+    several = shared(group).keys() & {key_of(p) for p in params["sweep"]}
+    common = [p for p in params["run"] if key_of(p) in several and isinstance(p, click.Option)]
+    names = {key_of(parameter) for parameter in common}
+    lines = [
+        "# Settings of logreplay in this folder: each name is that of an option. What is typed wins over variables",
+        "# (LOGREPLAY_RUN_TPS), they over this file. To set a line, take away the # before it; values are examples.",
+        "",
+        *_line("log", log, "access log or normalized CSV; without it the bundled sample"),
+        *_line("target", target, "http://HOST:PORT; without it a built-in one"),
+        "",
+        "# --- for every command that has them",
+        *_options(common),
+    ]
+    for name in _COMMANDS:
+        own = [p for p in params[name] if key_of(p) not in names | {"log", "target", "logs"}]
+        lines += ["", f"# --- logreplay {name}: {group.commands[name].short_help}", f"[{name}]", *_options(own)]
+    return "\n".join(lines) + "\n"
+
+
+def _settable(parameter: click.Parameter) -> bool:
+    return not getattr(parameter, "hidden", False) and key_of(parameter) not in _ALWAYS_TYPED
+
+
+def _line(key: str, value: str, text: str) -> Iterator[str]:
+    yield f"# {text}"
+    yield f"{key} = {json.dumps(value)}" if value else f'# {key} = ""'
+
+
+def _options(parameters: Sequence[click.Parameter]) -> Iterator[str]:
+    for parameter in parameters:
+        text = getattr(parameter, "help", None) or ""
+        yield f"# {key_of(parameter)} = {_example(parameter)}".ljust(36) + (f"  # {text}" if text else "")
+
+
+def _example(parameter: click.Parameter) -> str:
+    """The default, or what kind of value there may be."""
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return "true"
+    default = parameter.to_info_dict().get("default")
+    if isinstance(default, str | int | float) and not isinstance(default, bool):
+        return json.dumps(str(default)) if isinstance(default, str) else json.dumps(default)
+    if (example := _EXAMPLES.get(type(parameter.type))) is not None:
+        return json.dumps(example)
+    shown = (parameter.metavar or parameter.type.name or "").replace("\\", "")
+    if not shown.startswith("s|"):
+        shown = shown.partition("|")[0]
+    return json.dumps([shown] if getattr(parameter, "multiple", False) else shown, ensure_ascii=False)

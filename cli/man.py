@@ -1,0 +1,83 @@
+"""``logreplay man``: the help of each command as a manual page."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from logreplay.cli.inputs import say
+
+
+@click.command(short_help="Manual pages.")
+@click.argument("command", required=False)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the pages of all commands there.")
+def man(command: str | None, output: Path | None) -> None:
+    """Print the manual page of COMMAND (without it, of logreplay), or write all of them.
+
+    \b
+    Example:
+      logreplay man sweep | man -l -
+      logreplay man -o ~/.local/share/man/man1
+    """
+    root = click.get_current_context().find_root().command
+    assert isinstance(root, click.Group)
+    if command is not None and command not in root.commands:
+        raise click.UsageError(f"there is no command {command!r}; there are {', '.join(root.commands)}")
+    if output is None:
+        click.echo(page(root, command or ""), nl=False)
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    for name in ("", *root.commands):
+        (output / f"{_title(name)}.1").write_text(page(root, name), encoding="utf-8")
+    say(str(output))
+
+
+def page(root: click.Group, name: str) -> str:
+    """A manual page in roff; the empty name is the program itself."""
+    command = root.commands[name] if name else root
+    with click.Context(root, info_name="logreplay") as parent:
+        context = click.Context(command, parent if name else None, info_name=name or "logreplay")
+        return "\n".join(_lines(root, command, context, name)) + "\n"
+
+
+def _title(name: str) -> str:
+    return f"logreplay-{name}" if name else "logreplay"
+
+
+def _lines(root: click.Group, command: click.Command, context: click.Context, name: str) -> Iterator[str]:
+    about, _, examples = inspect.cleandoc(command.help or "").partition("\b\n")
+    yield f'.TH "{_title(name).upper()}" "1" "" "logreplay" "logreplay"'
+    yield from (".SH NAME", rf"{_text(_title(name))} \- {_text(command.get_short_help_str(200))}")
+    pieces = " ".join(command.collect_usage_pieces(context))
+    yield from (".SH SYNOPSIS", rf"\fBlogreplay{' ' + name if name else ''}\fR {_text(pieces)}")
+    yield ".SH DESCRIPTION"
+    for paragraph in about.strip().split("\n\n"):
+        yield from (".PP", _text(" ".join(paragraph.split())))
+    options = [
+        record for param in command.get_params(context) if (record := param.get_help_record(context)) and any(record)
+    ]
+    if options:
+        yield ".SH OPTIONS"
+    for names, text in options:
+        yield from (".TP", rf"\fB{_text(names)}\fR", _text(" ".join(text.split())) or r"\&")
+    if not name:
+        yield ".SH COMMANDS"
+        for other, child in root.commands.items():
+            yield from (".TP", rf"\fB{_text(other)}\fR", _text(child.get_short_help_str(200)))
+    if examples:
+        body = re.sub(r"^Examples?:\s*", "", examples.strip())
+        yield from (".SH EXAMPLES", ".nf", *(_text(line.strip()) for line in body.splitlines()), ".fi")
+    if command.epilog:
+        yield from (".SH SETTINGS", _text(command.epilog))
+    others = [_title(other) for other in ("", *root.commands) if other != name]
+    yield from (".SH SEE ALSO", ", ".join(rf"\fB{_text(other)}\fR(1)" for other in others))
+
+
+def _text(text: str) -> str:
+    """Text that roff shows as it stands."""
+    text = text.replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq").replace("`", r"\(ga")
+    text = text.replace("^", r"\(ha").replace("~", r"\(ti")
+    text = "".join(char if char.isascii() else f"\\[u{ord(char):04X}]" for char in text)
+    return rf"\&{text}" if text.startswith(".") else text

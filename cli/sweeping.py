@@ -1,0 +1,146 @@
+"""Making the steps of a sweep over the engine, into a folder that an interrupted one can go on in."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from logreplay.cli.growing import GrowingCurve, point_of
+from logreplay.cli.running import run_in_loop, stopped_by
+from logreplay.cli.sending import Sending
+from logreplay.cli.sharing import replayer
+from logreplay.cli.stopping import watched
+from logreplay.cli.telling import Audience, Telling
+
+if TYPE_CHECKING:
+    from logreplay.replay.health import Finding
+    from logreplay.replay.manifest import Manifest
+    from logreplay.replay.outcome import Outcome
+    from logreplay.replay.plan import Stream
+    from logreplay.replay.step_log import StepLog
+    from logreplay.replay.stop import StopRule
+    from logreplay.replay.sweep import At, Course, Step
+
+_REFINED_STEPS = 4
+
+
+def sweep_into(
+    manifest: "Manifest",
+    requests: "Stream",
+    target: str,
+    course: "Course",
+    sending: Sending,
+    rule: "StopRule",
+    telling: Telling | None = None,
+    *,
+    at: "At | None" = None,
+    closed: bool = False,
+    refine: bool = False,
+    quiet: bool = False,
+) -> "tuple[Sequence[Outcome], list[Finding]]":
+    """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes.
+
+    Returns:
+        What became of each step that was begun, and what was found besides.
+    """
+    from logreplay.replay.schedule import Constant
+    from logreplay.replay.step_log import JUDGED
+
+    made = {each.step.index for each in manifest.done}
+    first, path, telling = manifest.mark.next_s, manifest.folder / JUDGED, telling or Telling()
+    curve = GrowingCurve(quiet=quiet, drawn=telling.progress == "auto", unit="users" if closed else "req/s")
+    with telling.audience("sweep", target, path, first=first, free=sending.free, quiet=quiet) as audience:
+        sweep = _Sweep(manifest, requests, target, course, sending, rule, at or Constant, closed, audience, curve)
+        outcomes, findings = sweep.make([step for step in course.steps() if step.index not in made])
+        if refine and not any(outcome.stopped or outcome.lost for outcome in outcomes):
+            more, _ = sweep.make([step for step in sweep.finer() if step.index not in made])
+            outcomes = (*outcomes, *more)
+        return outcomes, findings + audience.findings
+
+
+@dataclass(frozen=True, slots=True)
+class _Sweep:
+    """A sweep under way."""
+
+    manifest: "Manifest"
+    requests: "Stream"
+    target: str
+    course: "Course"
+    sending: Sending
+    rule: "StopRule"
+    at: "At"
+    closed: bool
+    audience: Audience
+    curve: GrowingCurve
+
+    def make(self, steps: "Sequence[Step]") -> "tuple[Sequence[Outcome], list[Finding]]":
+        """Make some of its steps."""
+        from logreplay.replay.step_log import JUDGED, StepLog
+        from logreplay.replay.sweep import sweep
+
+        if not steps:
+            return (), []
+        folder, count = self.manifest.folder, len(self.manifest.done) + len(steps)
+
+        async def main(stop: asyncio.Event) -> "tuple[Sequence[Outcome], list[Finding]]":
+            length = sum(step.seconds + self.course.settle for step in steps) + self.course.warm_up
+            rate = max(step.rate for step in steps)
+            sender, findings = await self.sending.ready(self.target, folder / JUDGED, rate=rate, duration=length)
+            results = StepLog(folder, self.manifest.mark)
+            self.manifest.write()
+            async with (
+                replayer(self.sending, sender, results, rate=rate, closed=self.closed) as engine,
+                stopped_by(stop, engine),
+            ):
+                with self.audience.may_set(stop):
+                    outcomes = await sweep(
+                        engine,
+                        results,
+                        self.requests,
+                        self.course,
+                        at=self.at,
+                        steps=steps,
+                        done=self.manifest.done,
+                        on_begin=lambda step: self._begin(step, count),
+                        on_progress=watched(self.rule, engine, self.audience.see),
+                        on_end=lambda step, outcome: self._end(step, outcome, results),
+                    )
+            return outcomes, findings
+
+        return run_in_loop(main)
+
+    def finer(self) -> "list[Step]":
+        """Smaller steps within the range in which the target saturates."""
+        from logreplay.analysis.folder import analyse
+        from logreplay.replay.step_log import JUDGED
+        from logreplay.replay.sweep import Step
+
+        if not self.manifest.refined:
+            bend = analyse(self.manifest.folder / JUDGED).verdict.saturation
+            if not bend.found or bend.low is None or bend.high is None:
+                self.curve.say(f"nothing to refine: {bend.why}")
+                return []
+            width = (bend.high - bend.low) / (_REFINED_STEPS + 1)
+            self.manifest.refined = [round(bend.low + width * (index + 1), 2) for index in range(_REFINED_STEPS)]
+            self.curve.say(f"saturation between {bend.low:g} and {bend.high:g}/s: {_REFINED_STEPS} more steps in there")
+        first = len(self.course.steps())
+        return [Step(first + index, rate, self.course.seconds) for index, rate in enumerate(self.manifest.refined)]
+
+    def _begin(self, step: "Step", count: int) -> None:
+        from logreplay.replay.snapshot import Stage
+
+        rate, name = None if self.closed else step.rate, f"step {step.index + 1} of {count}"
+        self.audience.begin(Stage(name, rate, step.seconds, level=step.rate, users=self.closed))
+
+    def _end(self, step: "Step", outcome: "Outcome", results: "StepLog") -> None:
+        from logreplay.replay.sweep import Done, overloaded
+
+        done = Done(step, overloaded(outcome))
+        self.manifest.finish(done, results.mark())
+        note = (
+            f"{step.rate:g}{' users' if self.closed else '/s'} for {outcome.seconds:.0f} s: "
+            f"sent {outcome.sent} = ok {outcome.ok} + http_error {outcome.http_error} + net_error {outcome.net_error}; "
+            f"{outcome.backlog} in flight at the end"
+        )
+        self.audience.end(outcome, state="overloaded" if done.overloaded else "", note=note)
+        self.curve.say(note, point_of(step.rate, outcome, good=not done.overloaded))

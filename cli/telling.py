@@ -1,0 +1,264 @@
+"""Who is told how a run goes: the terminal, a live page, Prometheus, a program that reads JSON lines."""
+
+import asyncio
+import json
+import queue
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socket import gethostname
+from typing import TYPE_CHECKING
+
+import click
+
+from logreplay.cli.bundles import bundle
+from logreplay.cli.inputs import on_terminal, say
+from logreplay.cli.live import LiveLine
+from logreplay.cli.values import Parsed
+
+if TYPE_CHECKING:
+    from logreplay.replay.admission import Address
+    from logreplay.replay.companion import Companion
+    from logreplay.replay.errand import StopAsked
+    from logreplay.replay.health import Finding
+    from logreplay.replay.outcome import Outcome, Progress
+    from logreplay.replay.probe_log import ProbeLog
+    from logreplay.replay.probes import Probe, Reading
+    from logreplay.replay.scribe import Scribe
+    from logreplay.replay.snapshot import Snapshot, Stage
+
+_ADDRESS = re.compile(r"(\S+:)?\d+")
+
+
+class Audience:
+    """All who are told of one run. `begin`, `see`, `end` belong to the loop that sends, and take a fraction of a ms.
+
+    Args:
+        scribe: makes the snapshots.
+        readings: figures from elsewhere; None if none were asked for.
+    """
+
+    def __init__(self, scribe: "Scribe", readings: "ProbeLog | None" = None) -> None:
+        self._scribe, self._readings = scribe, readings
+        self._listeners: list[Callable[[Snapshot], object]] = []
+        self._line: LiveLine | None = None
+        self._on_stop: Callable[[], object] | None = None
+        self._asked = False
+
+    @property
+    def findings(self) -> "list[Finding]":
+        """What went wrong beside the run."""
+        return self._readings.findings() if self._readings else []
+
+    def add(self, listener: "Callable[[Snapshot], object]") -> None:
+        """Tell another one, who must not take long."""
+        self._listeners.append(listener)
+
+    def show_line(self, line: LiveLine) -> None:
+        """Show a line on the terminal."""
+        self._line = line
+
+    def begin(self, stage: "Stage") -> None:
+        """Say what runs from now on."""
+        self._scribe.begin(stage)
+
+    def see(self, now: "Progress") -> None:
+        """Tell how it goes."""
+        if self._readings:
+            self._readings.begin(time.monotonic() - now.elapsed)
+        snapshot = self._scribe.see(now, time.time(), dict(self._readings.latest) if self._readings else None)
+        if self._line:
+            self._line.show(snapshot)
+        self._tell(snapshot)
+
+    def end(self, outcome: "Outcome", *, state: str = "", note: str = "") -> None:
+        """Tell what became of a stage; see `logreplay.replay.scribe.Scribe.end`."""
+        if self._line:
+            self._line.clear()
+        self._tell(self._scribe.end(outcome, time.time(), state=state, note=note))
+
+    def close(self) -> None:
+        """Tell that it is over."""
+        if self._line:
+            self._line.clear()
+        self._tell(self._scribe.close(time.time()))
+
+    @contextmanager
+    def may_set(self, stop: asyncio.Event) -> Iterator[None]:
+        """Within the block, who presses the button of the page sets this; it belongs to the running loop."""
+        loop = asyncio.get_running_loop()
+        self._on_stop = lambda: loop.call_soon_threadsafe(stop.set)
+        if self._asked:
+            stop.set()
+        try:
+            yield
+        finally:
+            self._on_stop = None
+
+    def stop(self) -> None:
+        """The button was pressed. From any thread."""
+        self._asked = True
+        if self._on_stop:
+            self._on_stop()
+
+    def _tell(self, snapshot: "Snapshot") -> None:
+        for listener in self._listeners:
+            listener(snapshot)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """Whom to tell, as the user asked for it."""
+
+    live: "Address | None" = None
+    metrics: "Address | None" = None
+    progress: str = "auto"
+    watch: "tuple[Probe, ...]" = ()
+
+    @contextmanager
+    def audience(
+        self, command: str, target: str, results: Path, *, first: int = 0, free: bool = True, quiet: bool = False
+    ) -> Iterator[Audience]:
+        """All who asked to be told, until the block ends.
+
+        Args:
+            command, target: what runs.
+            results: the result log.
+            first: the second of the run at which it begins; above 0 if it goes on.
+            free: as in `logreplay.replay.scribe.Scribe`.
+            quiet: only what was asked for by itself is told.
+
+        Raises:
+            LogreplayError: the page or the metrics cannot be served where they should.
+        """
+        from logreplay.analysis.watched import watch_beside
+        from logreplay.replay.scribe import Scribe
+
+        with ExitStack() as stack:
+            readings = self._readings(watch_beside(results), first, stack)
+            audience = Audience(Scribe(command, target, free=free), readings)
+            if self.progress == "auto" and on_terminal() and not quiet:
+                audience.show_line(LiveLine())
+            if self.progress == "json":
+                audience.add(stack.enter_context(_json_lines()))
+            if companion := self._companion(audience, readings, quiet=quiet):
+                stack.callback(companion.close)
+                audience.add(companion.show)
+            stack.callback(audience.close)
+            yield audience
+
+    def _readings(self, path: Path, first: int, stack: ExitStack) -> "ProbeLog | None":
+        from logreplay.replay.probe_log import ProbeLog
+
+        if not self.watch:
+            if not first:
+                path.unlink(missing_ok=True)  # of a result that is overwritten
+            return None
+        readings = ProbeLog(path, first)
+        stack.callback(readings.close)
+        return readings
+
+    def _companion(self, audience: Audience, readings: "ProbeLog | None", *, quiet: bool) -> "Companion | None":
+        from logreplay.replay.companion import Companion
+        from logreplay.replay.errand import Errand, StopAsked
+
+        errand = Errand.new(self.live, self.metrics, self.watch)
+        if not errand:
+            return None
+
+        def hear(message: "Reading | StopAsked") -> None:
+            if isinstance(message, StopAsked):
+                click.echo(f"stopped from the live page, by {message.who}", err=True)
+                audience.stop()
+            elif readings:
+                readings.hear(message)
+
+        companion = Companion(errand, hear)
+        if self.live:
+            url = re.sub(r"//(0\.0\.0\.0|\[::\])(?=:)", f"//{gethostname()}", companion.opened.live)
+            click.echo(f"live page: {url}/#{errand.token}", err=True)
+        if self.metrics:
+            say(f"metrics: {companion.opened.metrics}/metrics", quiet=quiet)
+        return companion
+
+
+@contextmanager
+def _json_lines() -> "Iterator[Callable[[Snapshot], object]]":
+    """Writes snapshots on stderr, from a thread of its own: a pipe that nobody empties must not hold up the run."""
+    waiting: queue.SimpleQueue[Snapshot | None] = queue.SimpleQueue()
+
+    def write() -> None:
+        while snapshot := waiting.get():
+            sys.stderr.write(json.dumps(snapshot.as_dict()) + "\n")
+            sys.stderr.flush()
+
+    thread = threading.Thread(target=write, name="json lines", daemon=True)
+    thread.start()
+    try:
+        yield waiting.put
+    finally:
+        waiting.put(None)
+        thread.join()
+
+
+class WithLive(click.Command):
+    """A command on which ``--live`` may stand before an argument: only an address is its value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for index, word in enumerate(args[:-1]):
+            if word == "--":
+                break
+            if word == "--live" and not _ADDRESS.fullmatch(args[index + 1]):
+                args = [*args[:index], "--live=0", *args[index + 1 :]]
+        return super().parse_args(ctx, args)
+
+
+def _address(text: str) -> "Address":
+    from logreplay.replay.admission import parse_address
+
+    return parse_address(text)
+
+
+def _probe(text: str) -> "Probe":
+    from logreplay.replay.probes import parse_probe
+
+    return parse_probe(text)
+
+
+_OPTIONS = (
+    click.option(
+        "--live",
+        type=Parsed(_address),
+        is_flag=False,
+        flag_value="0",
+        metavar="[[HOST:]PORT]",
+        help="Serve a page that shows how it goes, on this machine only unless HOST says more. Default: any free port.",
+    ),
+    click.option(
+        "--metrics",
+        type=Parsed(_address),
+        metavar="[HOST:]PORT",
+        help="Serve the same figures at /metrics for Prometheus.",
+    ),
+    click.option(
+        "--progress",
+        type=click.Choice(["auto", "json", "none"]),
+        default="auto",
+        show_default=True,
+        help="On stderr: a line on a terminal, a JSON object a second, or nothing.",
+    ),
+    click.option(
+        "--watch",
+        type=Parsed(_probe),
+        multiple=True,
+        metavar="NAME=URL|NAME=!COMMAND",
+        help="Read this figure each second, from a url, a Prometheus query or a command, into seconds.csv. Repeatable.",
+    ),
+)
+telling_options = bundle("telling", Telling, _OPTIONS)
+"""Gives a command the options of telling; it receives them as one ``telling``."""

@@ -1,0 +1,55 @@
+"""Writes the reference of commands from the commands themselves, whenever the site is built."""
+
+import inspect
+import re
+from typing import Any
+
+import click
+
+from logreplay.cli.main import cli
+
+HERE = "<!-- commands -->"
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put the reference in its place; called by MkDocs for each page."""
+    return markdown.replace(HERE, reference()) if HERE in markdown else markdown
+
+
+def reference() -> str:
+    """All commands in the order in which they are used, as Markdown."""
+    context = click.Context(cli, info_name="logreplay", **cli.context_settings)
+    return "\n".join(_section(name, command, context) for name, command in cli.commands.items())
+
+
+def _section(name: str, command: click.Command, parent: click.Context) -> str:
+    context = click.Context(command, info_name=name, parent=parent)
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    lines = [f"## logreplay {name}", "", *_fenced([usage]), "", *map(_paragraph, paragraphs)]
+    options = [part for part in command.get_params(context) if isinstance(part, click.Option)]
+    records = [record for option in options if (record := option.get_help_record(context))]
+    rows = [f"| `{_cell(names)}` | {_cell(_plain(text))} |" for names, text in records]
+    return "\n".join([*lines, "| option | |", "|---|---|", *rows, ""])
+
+
+def _paragraph(text: str) -> str:
+    title, _, example = text.replace("\b\n", "").partition("\n") if text.startswith("\b") else ("", "", "")
+    if not title:
+        found = re.fullmatch(r"(Example): (logreplay .*)", text)
+        title, example = (f"{found[1]}:", found[2]) if found else ("", "")
+    if title:
+        return "\n".join([title, "", *_fenced(inspect.cleandoc(example).splitlines()), ""])
+    return _plain(text) + "\n"
+
+
+def _fenced(lines: list[str]) -> list[str]:
+    return ["```text", *lines, "```"]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"([*_<>$\[\]])", r"\\\1", text)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "&#124;" if "\\" in text else "\\|")

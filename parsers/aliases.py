@@ -1,0 +1,90 @@
+"""Logs that name their values: which name is which raw field, and what times and durations mean by their names."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from logreplay.parsers.clock import Stamp
+from logreplay.parsers.units import unit_of
+
+_ALIASES: Final[dict[str, tuple[str, ...]]] = {
+    "time": (
+        "msec",
+        "time_msec",
+        "StartUTC",
+        "start_time",
+        "@timestamp",
+        "timestamp",
+        "time_iso8601",
+        "time",
+        "ts",
+        "time_local",
+        "datetime",
+        "date",
+    ),
+    "request": ("request", "request_line", "req"),
+    "op": ("method", "request_method", "RequestMethod", "verb", "http_method"),
+    "url": ("uri", "request_uri", "url", "path", "RequestPath", "target"),
+    "args": ("args", "query_string", "query"),
+    "protocol": ("protocol", "server_protocol", "proto", "http_version", "RequestProtocol"),
+    "rc": ("status", "status_code", "code", "response_code", "rc"),
+    "bytes": ("body_bytes_sent", "bytes", "body_bytes", "size", "bytes_sent", "response_size", "body_size"),
+    "total": (
+        "request_time",
+        "reqtime",
+        "response_time",
+        "duration_us",
+        "duration_ms",
+        "duration_ns",
+        "elapsed_ms",
+        "rt",
+        "duration",
+        "elapsed",
+        "latency",
+        "upstream_response_time",
+        "apptime",
+        "urt",
+    ),
+    "first": ("upstream_header_time", "uht", "ttfb"),
+    "client": ("remote_addr", "client", "client_ip", "remote_ip", "ip", "clientip", "x_forwarded_for", "host_ip"),
+    "host": ("host", "http_host", "vhost", "server_name", "domain"),
+    "user": ("remote_user", "user"),
+    "referer": ("referer", "http_referer", "referrer"),
+    "agent": ("ua", "http_user_agent", "user_agent", "agent", "useragent"),
+    "request_bytes": ("request_length", "bytes_received", "request_size"),
+    "body": ("request_body",),
+}
+"""Names that logs give to a value, the better ones first. Those of LTSV: http://ltsv.org/"""
+
+
+def choose(names: Mapping[str, int]) -> dict[str, str]:
+    """Choose which name fills which slot; empty if no request is among them."""
+    lower = {name.lower(): name for name in names}
+    slots = {
+        slot: lower[found]
+        for slot, aliases in _ALIASES.items()
+        if (found := next((alias.lower() for alias in aliases if alias.lower() in lower), None)) is not None
+    }
+    if "request" in slots:
+        for slot in ("op", "url", "args", "protocol"):
+            slots.pop(slot, None)
+    elif "url" not in slots:
+        return {}
+    return slots
+
+
+def meaning(slots: Mapping[str, str], durations: Sequence[str]) -> dict[str, Any]:
+    """Say what times and durations mean, by the names of the fields and, where these say nothing, by their values.
+
+    Returns:
+        Those attributes of a `Format` that depend on it.
+    """
+    time, total = slots.get("time", ""), slots.get("total", "")
+    unit, note = unit_of(total, durations)
+    by_nginx = total in ("request_time", "reqtime") or time == "msec" or (total and unit == 1.0)
+    return {
+        "stamp": Stamp("any", "end" if by_nginx else "start") if time else Stamp("none"),
+        "total_unit": unit,
+        "first_unit": unit,
+        "server": "nginx" if by_nginx else "unknown",
+        "note": note,
+    }

@@ -1,0 +1,49 @@
+"""What the user should know about a log that was read."""
+
+from collections.abc import Sequence
+
+from logreplay.parsers.intake import Intake
+from logreplay.parsers.reader import Source
+
+_BETTER_STAMPS = {
+    "nginx": "; log $msec for better ones",
+    "apache": "; log %{usec_frac}t for better ones",
+    "unknown": "; log $msec (nginx) or %{usec_frac}t (Apache) for better ones",
+}
+
+SCRAMBLED = 0.01
+"""Share of rows going back in time above which the user is told."""
+
+
+def notes(intake: Intake, sources: Sequence[Source], time_unit: str, timezone: str) -> list[str]:
+    """What the user should know about the times, units and sizes of a log that was read."""
+    found: list[str] = []
+    formats = intake.reading.formats
+    fields = {name for format in formats for name in format.layout.fields}
+    if not time_unit:
+        found += dict.fromkeys(format.note for format in formats if format.note)
+    if intake.report.converted and formats and "time" not in fields:
+        found.append("the log has no times: requests keep their order, all at the same instant")
+    elif intake.fine == 1.0 and intake.report.converted:
+        better = _BETTER_STAMPS.get(intake.reading.server, "")
+        found.append(f"start times are known to the second, and spread within it by file order{better}")
+    if formats and "total" not in fields and any(format.stamp.at == "end" for format in formats):
+        found.append("the log has no durations: the end of a request is taken for its start")
+    elif "total" in fields and "first" not in fields:
+        found.append("latency holds the whole response time: the log has no time to the first byte")
+    if intake.naive and not timezone:
+        found.append(f"{intake.naive:,} stamps carry no zone and are read as UTC; say it with --timezone")
+    if intake.backwards > SCRAMBLED * max(intake.report.converted, 1):
+        found.append(
+            f"of {intake.report.converted:,} requests {intake.backwards:,} are older than some line before them by "
+            "more than the longest request takes: scrambled times, or several logs in one file; good for what was "
+            "asked, not for when"
+        )
+    for source in sources:
+        if source.truncated:
+            found.append(
+                f"{source.name}: the {source.compression} data end too soon or are damaged; what was before is kept"
+            )
+        if grown := source.grown():
+            found.append(f"{source.name}: grew by {grown:,} bytes while it was read; what came late may be missing")
+    return found

@@ -1,0 +1,58 @@
+"""What of a request is secret, and how it is shown to people: names stay, values become ``***``.
+
+For what is printed, drawn or reported. Result logs and converted CSVs are data and keep what they hold, since they are
+to be replayed (``convert --redact`` makes a log that can leave the house). A guess by names and by looks, on the side
+of hiding too much; a secret in a place that nobody would call one is not found.
+"""
+
+import re
+from typing import Final
+from urllib.parse import unquote
+
+MASK: Final = "***"
+
+_HEADERS: Final = frozenset({"cookie", "set-cookie", "set-cookie2", "www-authenticate", "authentication-info"})
+
+_NAME: Final = re.compile(
+    r"token|passw|pwd|secret|sess|signature|credential|auth(?!or(?!i))|jwt|saml|assertion|nonce|csrf|xsrf|api_?-?key"
+    r"|(?<![a-z])(?:key|sig|sid|pass|otp|pin|code|ticket|hmac|mac)(?![a-z])"
+)
+"""Found in the name of a field, in lower case and with camelCase cut into words: its value is a secret."""
+
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+# Texts come from strangers: each pattern begins only where a name can begin, so that its time is linear in the text.
+_PAIR: Final = re.compile(
+    r"(?<![^\s?&;,=/#\"'<>{}()])(?P<name>[^\s?&;,=/#\"'<>{}()]++)=(?P<value>\"[^\"]*\"|[^\s&;#,\"'<>]+)"
+)
+_NESTED: Final = re.compile(
+    r"(?P<before>%(?:25)*(?:3F|26|3B))(?P<name>[\w.-]++)(?P<equals>%(?:25)*3D)(?:(?!%(?:25)*(?:26|23|3B))[^\s&;#\"'])+",
+    re.IGNORECASE,
+)
+_JSON_PAIR: Final = re.compile(r'"(?P<name>[^"]{1,100})"(?P<colon>\s*:\s*)(?:"(?:[^"\\]|\\.)*"|[^\s,}\]"]+)')
+_USERINFO: Final = re.compile(r"(?<=://)[^/?#\s@\"']+(?=@)")
+_SCHEME: Final = re.compile(
+    r"\b(bearer|basic|digest|negotiate|ntlm|token)(\s+)(?=\S*[\w+/=.~-]{6})[^\s,\"']+", re.IGNORECASE
+)
+_LOOKS: Final = re.compile(
+    r"(?<![\w-])eyJ[\w-]{6,}+\.[\w-]+(?:\.[\w-]*)?"  # a JSON Web Token (RFC 7519)
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[oprsu]_\w{20,}|\bxox[abprs]-[\w-]{10,}|\bsk_live_\w{10,}"
+)
+_HEADER_LINE: Final = re.compile(r"^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(:[ \t]*)(.+)$", re.MULTILINE)
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value of a field of this name (of a query, a form, a header, a JSON object) is to be hidden."""
+    decoded = unquote(name)
+    return decoded.lower() in _HEADERS or bool(_NAME.search(_CAMEL.sub("_", decoded).lower()))
+
+
+def masked(text: str) -> str:
+    """Hide what is secret in any text: urls, query and form fields, JSON, header lines, error texts."""
+    text = _HEADER_LINE.sub(lambda m: m[1] + m[2] + MASK if is_secret(m[1]) else m[0], text)
+    text = _USERINFO.sub(MASK, text)
+    text = _LOOKS.sub(MASK, text)
+    text = _SCHEME.sub(rf"\1\2{MASK}", text)
+    text = _PAIR.sub(lambda m: f"{m['name']}={MASK}" if is_secret(m["name"]) else m[0], text)
+    text = _NESTED.sub(lambda m: m["before"] + m["name"] + m["equals"] + MASK if is_secret(m["name"]) else m[0], text)
+    return _JSON_PAIR.sub(lambda m: f'"{m["name"]}"{m["colon"]}"{MASK}"' if is_secret(m["name"]) else m[0], text)

@@ -1,0 +1,54 @@
+"""Where a run listens while it goes on, and whom it answers. Pure decisions."""
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+LOOPBACK: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen; port 0: any that is free."""
+
+    host: str = LOOPBACK
+    port: int = 0
+
+
+def parse_address(text: str) -> Address:
+    """Read ``PORT``, ``HOST:PORT`` or ``[IPV6]:PORT``; without a host it is this machine's loopback.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    match = re.fullmatch(r"(?:(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):)?(?P<port>\d{1,5})", text)
+    if not match or int(match["port"]) > 65535:
+        raise ValueError(f"{text!r} is no address to serve at; write a port, such as 8089, or HOST:PORT")
+    return Address((match["host"] or LOOPBACK).strip("[]"), int(match["port"]))
+
+
+def ours(host: str | None, names: frozenset[str]) -> bool:
+    """Whether a Host header names this machine: by an address, or by a name of its own.
+
+    Args:
+        host: the header; with or without a port.
+        names: of this machine, in lower case.
+    """
+    name = re.sub(r":\d*$", "", host or "").lower()
+    try:
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return name in names
+    return True
+
+
+def may_stop(headers: Mapping[str, str], token: str) -> bool:
+    """Whether a request may stop the run: it has the token, and comes from our page or from no page at all."""
+    origin, host = headers.get("Origin"), headers.get("Host")
+    if origin is not None and re.sub(r"^https?://", "", origin) != host:
+        return False
+    given = headers.get("Authorization", "").removeprefix("Bearer ")
+    return hmac.compare_digest(given.encode(), token.encode())

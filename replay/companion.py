@@ -1,0 +1,105 @@
+"""A process beside the replay that serves the live page and the metrics, and reads figures from elsewhere.
+
+Nothing of it is done in the process that sends: a page, a scrape or a slow source must not hold up a request. Between
+the two lie pipes. Down go snapshots, once a second, written by a thread of their own; up come readings, and the wish
+to stop. It ends when the pipe is closed, so also when the replay is killed. If it dies, or does not keep up, the run
+goes on without it.
+"""
+
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, Final
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.errand import Errand, Failed, Opened, StopAsked
+from logreplay.replay.probes import Reading
+from logreplay.replay.snapshot import Snapshot
+
+_BACKLOG: Final = 120
+_END_S: Final = 3.0
+
+
+class Companion:
+    """The replay's end of the pipes.
+
+    Args:
+        errand: what it is to do.
+        hear: is given each `Reading` and `StopAsked`, in a thread of its own.
+
+    Raises:
+        LogreplayError: it cannot serve where it was told to.
+    """
+
+    def __init__(self, errand: Errand, hear: Callable[[Reading | StopAsked], object]) -> None:
+        self._hear = hear
+        self._down: queue.Queue[Snapshot | None] = queue.Queue(_BACKLOG)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "logreplay.replay.companion_main"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C is for the replay
+        )
+        assert self._process.stdin
+        assert self._process.stdout
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        with suppress(BrokenPipeError):
+            _put(self._stdin, errand)
+        first = _take(self._stdout)
+        if not isinstance(first, Opened):
+            self._end()
+            raise LogreplayError(first.why if isinstance(first, Failed) else "the process of the live page died")
+        self.opened = first
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._write, self._listen)]
+        for thread in self._threads:
+            thread.start()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show this from now on. Does not wait: what a companion cannot take in is not shown."""
+        with suppress(queue.Full):
+            self._down.put_nowait(snapshot)
+
+    def close(self) -> None:
+        """Let it show what it was given, and end it."""
+        with suppress(queue.Full):
+            self._down.put(None, timeout=_END_S)
+        self._threads[0].join(_END_S)
+        self._end()
+        self._threads[1].join(_END_S)
+
+    def _write(self) -> None:
+        with suppress(OSError, ValueError):
+            while snapshot := self._down.get():
+                _put(self._stdin, snapshot)
+            self._stdin.close()
+
+    def _listen(self) -> None:
+        while isinstance(message := _take(self._stdout), Reading | StopAsked):
+            self._hear(message)
+
+    def _end(self) -> None:
+        with suppress(OSError):
+            self._stdin.close()
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._stdout.close()
+
+
+def _put(pipe: IO[bytes], message: object) -> None:
+    pickle.dump(message, pipe)
+    pipe.flush()
+
+
+def _take(pipe: IO[bytes]) -> object:
+    """The next message; None when there will be none."""
+    try:
+        return pickle.load(pipe)
+    except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+        return None

@@ -1,0 +1,190 @@
+"""The live page and the metrics of a run, over HTTP; one page, server-sent events, one button.
+
+Who may do what. Whoever reaches the port may look; only who has the token, which is printed with the address, may
+stop the run. A browser of ours may be on a hostile page at the same time: a request must name us by an address or a
+name of this machine (so no foreign name that was rebound to our address is served), a POST must come from our own
+page, and needs the token in a header, which no form can send. All figures and texts go to the page as JSON, and into
+it as text; its content security policy admits no script but its own.
+"""
+
+import asyncio
+import base64
+import hashlib
+import json
+import re
+import socket
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.resources import files
+from typing import Final
+
+from aiohttp import web
+
+from logreplay.replay.admission import Address, may_stop, ours
+from logreplay.replay.exposition import CONTENT_TYPE, exposition
+from logreplay.replay.snapshot import Snapshot
+
+_TRACED: Final = 600
+_GUESTS: Final = 50
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+_Row = list[float | None]
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def content_policy(page: str) -> str:
+    """The content security policy of a page: its own script and style, by their hashes, and nothing else."""
+
+    def digest(tag: str) -> str:
+        inside = re.search(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        assert inside
+        return base64.b64encode(hashlib.sha256(inside[1].encode()).digest()).decode()
+
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest('script')}'; style-src 'sha256-{digest('style')}'; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+class TooMany(Exception):
+    """Nobody more is served."""
+
+
+class Stand:
+    """What is served: the newest snapshot, and a trace of those before it."""
+
+    def __init__(self) -> None:
+        self.now = Snapshot()
+        self._trace: deque[_Row] = deque(maxlen=_TRACED)
+        self._guests: set[asyncio.Queue[tuple[Snapshot, _Row | None]]] = set()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Serve this from now on. A guest who is slow misses what came between."""
+        before, self.now = self.now, snapshot
+        row = None  # what only says that something has ended has no new figures
+        if (snapshot.stage, snapshot.elapsed) != (before.stage, before.elapsed):
+            row = _traced(snapshot)
+            self._trace.append(row)
+        for guest in self._guests:
+            if guest.full():
+                guest.get_nowait()
+            guest.put_nowait((snapshot, row))
+
+    async def events(self) -> AsyncIterator[str]:
+        """Server-sent events: the trace so far, then each snapshot as it comes, until the run is over.
+
+        Raises:
+            TooMany: are looking on already.
+        """
+        if len(self._guests) >= _GUESTS:
+            raise TooMany(f"{_GUESTS} are looking on already")
+        guest: asyncio.Queue[tuple[Snapshot, _Row | None]] = asyncio.Queue(8)
+        self._guests.add(guest)
+        try:
+            yield _event("trace", list(self._trace))
+            snapshot, row = self.now, None
+            while True:
+                yield _event("now", {**snapshot.as_dict(), "traced": row})
+                if snapshot.over:
+                    break
+                snapshot, row = await guest.get()
+        finally:
+            self._guests.discard(guest)
+
+
+def _traced(now: Snapshot) -> _Row:
+    """What the charts over time need."""
+    rate, times = now.rate, now.response
+    return [now.second, rate.offered, rate.sent, rate.completed, times.p50, times.p99, now.in_flight, now.lag.p99]
+
+
+def _event(name: str, value: object) -> str:
+    return f"event: {name}\ndata: {json.dumps(value)}\n\n"
+
+
+def page_app(stand: Stand, token: str, stop: Callable[[str], object]) -> web.Application:
+    """The page, its events, and its button."""
+    page = files("logreplay.replay").joinpath("live_page.html").read_text(encoding="utf-8")
+    headers = {"Content-Security-Policy": content_policy(page)}
+
+    async def show_page(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=page, content_type="text/html", headers=headers)
+
+    async def show_events(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_HEADERS})
+        try:
+            async for event in stand.events():
+                if not response.prepared:
+                    await response.prepare(request)
+                await response.write(event.encode())
+        except TooMany as error:
+            raise web.HTTPServiceUnavailable(text=str(error)) from None
+        except ConnectionResetError:
+            pass  # the guest has left
+        return response
+
+    async def show_snapshot(_: web.Request) -> web.StreamResponse:
+        return web.json_response(stand.now.as_dict())
+
+    async def stop_run(request: web.Request) -> web.StreamResponse:
+        if not may_stop(request.headers, token):
+            raise web.HTTPForbidden(text="stopping needs the token, from the address that was printed")
+        stop(request.remote or "")
+        return web.Response(text="stopping")
+
+    app = _guarded()
+    app.router.add_get("/", show_page)
+    app.router.add_get("/events", show_events)
+    app.router.add_get("/snapshot.json", show_snapshot)
+    app.router.add_post("/stop", stop_run)
+    return app
+
+
+def metrics_app(stand: Stand) -> web.Application:
+    """The newest snapshot for Prometheus."""
+
+    async def show(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=exposition(stand.now).encode(), headers={"Content-Type": CONTENT_TYPE})
+
+    app = _guarded()
+    app.router.add_get("/metrics", show)
+    return app
+
+
+def _guarded() -> web.Application:
+    """An application that answers only who names this machine."""
+    names = frozenset({"localhost", socket.gethostname().lower(), socket.getfqdn().lower()})
+
+    @web.middleware
+    async def guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        if not ours(request.headers.get("Host"), names):
+            raise web.HTTPForbidden(text="this server answers to an address or a name of this machine only")
+        response = await handler(request)
+        if not response.prepared:
+            response.headers.update(_HEADERS)
+        return response
+
+    return web.Application(middlewares=[guard], client_max_size=1024)
+
+
+@asynccontextmanager
+async def serving(app: web.Application, at: Address) -> AsyncIterator[str]:
+    """Serve in the running loop; the value is the base url.
+
+    Raises:
+        OSError: the port is taken, or the address is not this machine's.
+    """
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    async with AsyncExitStack() as stack:
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        await web.TCPSite(runner, at.host, at.port).start()
+        host = f"[{at.host}]" if ":" in at.host else at.host
+        yield f"http://{host}:{runner.addresses[0][1]}"

@@ -1,0 +1,169 @@
+"""What a shard and its director say to each other, and the line on which they say it.
+
+All instants on the line are those of one clock that all shards share (`logreplay.replay.clockoffset`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import polars as pl
+
+from logreplay.replay.clockoffset import ClockOffset
+from logreplay.replay.dealing import Share
+from logreplay.replay.engine import Limits
+from logreplay.replay.outcome import Outcome
+from logreplay.replay.plan import Stream
+from logreplay.replay.sender import Exchange, Sender
+from logreplay.replay.tally import Tally
+
+BEAT_S: Final = 0.25
+ALIVE_S: Final = 2.0
+"""How often a director says that it is there."""
+LISTEN_S: Final = 5.0
+"""How long to listen at a time; something is said more often than this."""
+FORSAKEN_S: Final = 20.0
+"""Silence after which a shard takes its director for dead."""
+
+
+class Line(Protocol):
+    """One end of the way between a shard and its director. Both ends may be used from several threads."""
+
+    def send(self, message: object) -> None:
+        """Tell the other side something.
+
+        Raises:
+            OSError: there is no other side any more.
+        """
+
+    def receive(self, timeout_s: float) -> object | None:
+        """The next thing that the other side said; None if it said nothing in this time.
+
+        Raises:
+            OSError, EOFError: there is no other side any more.
+        """
+
+    def clock_offset(self) -> ClockOffset:
+        """How far this machine's clock is from the one that all go by."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What a shard is told once.
+
+    Attributes:
+        sender: makes the sender; is sent to where the shard runs.
+        limits: its part of the whole run's.
+        closed: plans are closed loops.
+        failures: stop and tell of the first exchange that failed or was answered unexpectedly.
+        exchanges: tell of every exchange.
+    """
+
+    sender: Callable[[], Sender]
+    limits: Limits
+    closed: bool = False
+    failures: bool = False
+    exchanges: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Up: I am there. A scheduler may start a lost shard anew; its word tells the two apart."""
+
+    word: str
+    where: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """Down: you are the shard that is meant. All others leave."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Down: get this ready; ``first`` is the seq of the plan's first request."""
+
+    share: Share
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Up: the first requests are ready; and how far my clock is off."""
+
+    offset: ClockOffset
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Down: begin at this instant of the common clock; ``wall`` is the same, nanoseconds since 1970."""
+
+    at: int
+    wall: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Up: what has ended since the last one.
+
+    Attributes:
+        rows: of the result log, with the whole run's seq; None if there are none.
+        until: all that ended before this instant of the common clock is told.
+        taken_up: requests of the plan that were sent or dropped by then.
+        tally: counts of the plan, of exactly the rows told so far.
+    """
+
+    rows: pl.DataFrame | None
+    until: int
+    taken_up: int
+    tally: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Up: nothing of the plan is in flight any more; all is reported.
+
+    Attributes:
+        outcome: of the share.
+        requests: of the plan, with what their reading has shown.
+        offset: of the clock, measured once more.
+    """
+
+    outcome: Outcome
+    requests: Stream
+    offset: ClockOffset
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Up: an exchange in full."""
+
+    exchange: Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """Both ways: I am there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Down: send nothing more."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Down: send nothing more of this plan, wait for what is in flight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Down: it is over."""

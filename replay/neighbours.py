@@ -1,0 +1,58 @@
+"""Who else uses this machine's processors? A target that runs here as well is slower for it, and not by its own fault.
+
+Looked at while nothing is sent: what is busy then is neither the target nor what works for it.
+"""
+
+import asyncio
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+_STAT: Final = Path("/proc/stat")
+TOO_BUSY: Final = 0.25
+"""Share of all processors from which on a local target is not what was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Processors:
+    """Seconds of all processors together, since the machine began.
+
+    Attributes:
+        busy: at work, or taken by the machine's host (steal).
+        total: busy or not.
+    """
+
+    busy: float
+    total: float
+
+    @classmethod
+    def of(cls, stat: str, ticks: int) -> Self:
+        """Read the first line of ``/proc/stat``, in ticks a second.
+
+        Source: proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; guests are counted as user.
+        """
+        user, nice, system, idle, iowait, irq, softirq, steal = (int(word) for word in stat.split()[1:9])
+        busy = user + nice + system + irq + softirq + steal
+        return cls(busy / ticks, (busy + idle + iowait) / ticks)
+
+
+def share_of_others(before: Processors, after: Processors, own: float) -> float:
+    """Share of all processor time that others than this process used; ``own`` is what it used, seconds."""
+    return max(0.0, after.busy - before.busy - own) / max(after.total - before.total, 1e-9)
+
+
+async def neighbours(seconds: float = 1.0) -> str:
+    """Look for so long, while nothing is sent; say who was too busy. Empty if nobody was, or it cannot be known."""
+    try:
+        ticks = os.sysconf("SC_CLK_TCK")
+        before, own = Processors.of(_STAT.read_text(), ticks), time.process_time()
+        await asyncio.sleep(seconds)
+        share = share_of_others(before, Processors.of(_STAT.read_text(), ticks), time.process_time() - own)
+    except (OSError, ValueError):
+        return ""
+    if share <= TOO_BUSY:
+        return ""
+    seen = f"others used {share:.0%} of this machine's processors while nothing was sent"
+    return f"{seen}: they slow a target that runs here"

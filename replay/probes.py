@@ -1,0 +1,188 @@
+"""Figures from elsewhere, read once a second while a run goes on: what the servers did meanwhile.
+
+A source is a url that answers with a number or with the JSON of a Prometheus query, or a command that prints a
+number. Reading never stops a run: what fails leaves a gap, and its reason. Runs beside the replay, in another
+process than the one that sends.
+"""
+
+import asyncio
+import json
+import math
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+TIMEOUT_S: Final = 5.0
+_LARGEST: Final = 1 << 20
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class _Readable(Protocol):
+    async def read(self, n: int = -1, /) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A figure to read.
+
+    Attributes:
+        name: letters, digits and ``_``; the column is ``watch_NAME``.
+        source: http(s) url; or a command for the shell.
+        command: the source is a command.
+    """
+
+    name: str
+    source: str
+    command: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One reading.
+
+    Attributes:
+        name: of the probe.
+        at: when it was asked for, seconds of the monotonic clock, which all processes of a machine share.
+        value: None if it failed; problem: why, in words.
+    """
+
+    name: str
+    at: float
+    value: float | None
+    problem: str = ""
+
+
+def parse_probe(text: str) -> Probe:
+    """Read ``NAME=URL`` or ``NAME=!COMMAND``.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    name, equals, source = text.partition("=")
+    if not equals or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"{text!r} is nothing to watch; write NAME=URL or NAME=!COMMAND, NAME of letters, digits and _"
+        )
+    if source.startswith("!") and source[1:].strip():
+        return Probe(name, source[1:].strip(), command=True)
+    if not re.match(r"https?://[^/\s]", source):
+        raise ValueError(f"{text!r}: {source!r} is neither a url (http://…) nor a command (!cat /proc/loadavg)")
+    return Probe(name, source)
+
+
+def number_in(text: str) -> float:
+    """The figure in an answer: its first word, or the one sample of a Prometheus query.
+
+    Raises:
+        ValueError: there is none, or there are several.
+    """
+    text = text.strip()
+    if text.startswith("{"):
+        return _finite(_sample(text))
+    word = text.split(maxsplit=1)[0] if text else ""
+    try:
+        return _finite(float(word))
+    except ValueError:
+        raise ValueError(f"no number, but {word[:40]!r}") from None
+
+
+def _sample(text: str) -> float:
+    """Source: https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries."""
+    try:
+        answer = json.loads(text)
+        if answer["status"] != "success":
+            raise ValueError(f"the query failed: {str(answer.get('error'))[:200]}")
+        kind, result = answer["data"]["resultType"], answer["data"]["result"]
+        if kind == "vector":
+            if len(result) != 1:
+                raise ValueError(f"the query has {len(result)} results, not 1: sum(…) or choose one")
+            result = result[0]["value"]
+        return float(result[1])
+    except (KeyError, TypeError, IndexError, json.JSONDecodeError, RecursionError):
+        raise ValueError(f"JSON, but not of a Prometheus query: {text[:40]!r}") from None
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is no figure")
+    return value
+
+
+async def keep_reading(probes: Sequence[Probe], tell: Callable[[Reading], object]) -> None:
+    """Read every probe once a second, until cancelled; the first time at once.
+
+    A source that is slower than a second is asked again when it has answered, at the next second.
+    """
+    from aiohttp import ClientSession, ClientTimeout
+
+    async with ClientSession(timeout=ClientTimeout(TIMEOUT_S)) as session, asyncio.TaskGroup() as group:
+        for probe in probes:
+            group.create_task(_keep_reading(probe, session, tell))
+
+
+async def _keep_reading(probe: Probe, session: "ClientSession", tell: Callable[[Reading], object]) -> None:
+    first = time.monotonic()
+    while True:
+        at = time.monotonic()
+        try:
+            text = await (_printed(probe.source) if probe.command else _fetched(probe.source, session))
+            tell(Reading(probe.name, at, number_in(text)))
+        except TimeoutError:
+            tell(Reading(probe.name, at, None, f"no answer within {TIMEOUT_S:g} s"))
+        except Exception as error:  # whatever a library finds wrong with a foreign source
+            tell(Reading(probe.name, at, None, _plain(str(error)) or type(error).__name__))
+        now = time.monotonic()
+        await asyncio.sleep(first + math.floor(now - first) + 1 - now)
+
+
+def _plain(text: str) -> str:
+    """What a stranger wrote, without what could steer a terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+async def _fetched(url: str, session: "ClientSession") -> str:
+    async with session.get(url, allow_redirects=False) as response:
+        if response.status != 200:
+            raise ValueError(f"status {response.status}")
+        return await _text(response.content)
+
+
+async def _printed(command: str) -> str:
+    process = await asyncio.create_subprocess_shell(
+        command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdout
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            text = await _text(process.stdout)
+            await process.wait()
+    finally:
+        if process.returncode is None:  # it, and what it has started
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    if process.returncode:
+        raise ValueError(f"exit code {process.returncode}: {text.strip()[:200]}")
+    return text
+
+
+async def _text(stream: "_Readable") -> str:
+    """All of an answer, but no more than a figure and its surroundings can need."""
+    data = b""
+    while part := await stream.read(_LARGEST):
+        data += part
+        if len(data) > _LARGEST:
+            raise ValueError(f"more than {_LARGEST} bytes")
+    return data.decode(errors="replace")

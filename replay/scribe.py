@@ -1,0 +1,165 @@
+"""From the progress of an engine to snapshots. Pure: no clock, no socket."""
+
+from dataclasses import replace
+from typing import Final
+
+from logreplay.replay.health import Evidence, Severity, Verdict, judge
+from logreplay.replay.histogram import Histogram
+from logreplay.replay.outcome import Outcome, Progress
+from logreplay.replay.snapshot import BOUNDS, Point, Rates, Snapshot, Stage, Times, Totals
+from logreplay.replay.tally import Tally
+from logreplay.replay.vitals import Vitals
+
+_NOTES: Final = 30
+
+
+class Scribe:
+    """Makes the snapshots of one run.
+
+    Args:
+        command: that runs.
+        target: where to.
+        free: requests start when they are due, and wait neither for a limit in flight nor for their own client;
+            only then is a lag ours.
+    """
+
+    def __init__(self, command: str, target: str = "", *, free: bool = True) -> None:
+        self.last = Snapshot(command, target)
+        self._free = free
+        self._past, self._past_scheduled, self._past_sent = Tally(), 0, 0
+        self._began: float | None = None
+        self._seen: Progress | None = None
+        self._curve: tuple[Point, ...] = ()
+
+    def begin(self, stage: Stage) -> None:
+        """Another stage begins."""
+        if self._seen:  # nobody said how the one before has ended: a warm-up
+            self._fold(self._seen.tally, self._seen.scheduled, self._seen.sent)
+        self.last = replace(self.last, stage=stage, elapsed=0.0)
+
+    def see(self, now: Progress, at: float, watch: dict[str, float | None] | None = None) -> Snapshot:
+        """How the run stands now; called about once a second.
+
+        Args:
+            now: the progress of the stage.
+            at: seconds since 1970.
+            watch: figures from elsewhere.
+        """
+        before = self._seen if self._seen and self._seen.elapsed < now.elapsed else None
+        past = before.tally if before else Tally()
+        seconds = now.elapsed - (before.elapsed if before else 0.0) or 1.0
+        stage, tally, self._seen = self.last.stage, now.tally, now
+        if self._began is None:
+            self._began = at - now.elapsed
+        taken_up = (now.scheduled - (before.scheduled if before else 0)) / seconds
+        verdict, findings = self._judge(now)
+        so_far = _times(tally.response)
+        self.last = replace(
+            self.last,
+            at=at,
+            second=round(at - self._began, 3),
+            elapsed=round(now.elapsed, 3),
+            rate=Rates(
+                round(taken_up if stage.rate is None else stage.rate, 3),
+                round((now.sent - (before.sent if before else 0)) / seconds, 3),
+                round((now.completed - (before.completed if before else 0)) / seconds, 3),
+            ),
+            response=_times(tally.response - past.response),
+            lag=_times(tally.lag - past.lag),
+            so_far=so_far,
+            in_flight=now.in_flight,
+            totals=self._totals(tally, now.scheduled, now.sent),
+            verdict=verdict,
+            findings=findings,
+            curve=(*self._curve, *self._point(so_far, "runs")),
+            watch=watch or {},
+        )
+        return self.last
+
+    def end(self, outcome: Outcome, at: float, *, state: str = "", note: str = "") -> Snapshot:
+        """A stage has ended.
+
+        Args:
+            outcome: what became of it.
+            at: seconds since 1970.
+            state: of its point on the curve; empty: as the outcome says.
+            note: what was said of it.
+        """
+        so_far = _times(outcome.tally.response)
+        state = state or ("void" if outcome.health.verdict is Verdict.GENERATOR_BOUND else "carried")
+        if outcome.sent:
+            self._curve += self._point(so_far, state)
+        self.last = replace(
+            self.last,
+            at=at,
+            second=self.last.second if self._began is None else round(at - self._began, 3),
+            so_far=so_far,
+            in_flight=0,
+            totals=self._totals(outcome.tally, outcome.scheduled, outcome.sent),
+            verdict=str(outcome.health.verdict),
+            findings=tuple(finding.text for finding in outcome.health.findings),
+            curve=self._curve,
+            notes=(*self.last.notes, *([note] if note else []))[-_NOTES:],
+        )
+        self._fold(outcome.tally, outcome.scheduled, outcome.sent)
+        return self.last
+
+    def close(self, at: float) -> Snapshot:
+        """The run has ended."""
+        self.last = replace(self.last, at=at, over=True, rate=Rates(), in_flight=0)
+        return self.last
+
+    def _fold(self, tally: Tally, scheduled: int, sent: int) -> None:
+        """What a stage has added to the totals."""
+        self._past = self._past + tally
+        self._past_scheduled += scheduled
+        self._past_sent += sent
+        self._seen = None
+
+    def _totals(self, tally: Tally, scheduled: int, sent: int) -> Totals:
+        whole = self._past + tally
+        return Totals(
+            scheduled=self._past_scheduled + scheduled,
+            sent=self._past_sent + sent,
+            dropped=whole.dropped,
+            ok=whole.ok,
+            http_error=whole.http_error,
+            net_error=whole.net_error,
+            new_errors=whole.new_errors,
+            bytes=whole.bytes,
+            errors=dict(whole.errors.most_common()),
+            status=dict(sorted(whole.status.items())),
+            samples=whole.samples,
+            buckets=tuple(whole.response.up_to(BOUNDS)),
+            seconds=round(whole.response.seconds, 3),
+        )
+
+    def _point(self, so_far: Times, state: str) -> tuple[Point, ...]:
+        level = self.last.stage.level
+        return () if level is None else (Point(level, so_far.p50, so_far.p99, state),)
+
+    def _judge(self, now: Progress) -> tuple[str, tuple[str, ...]]:
+        """The verdict on what has ended by now."""
+        tally = now.tally
+        evidence = Evidence.of(
+            tally if self._free else replace(tally, lag=Histogram()),
+            offered=self.last.stage.rate or 0.0,
+            scheduled=now.scheduled,
+            duration=None,
+            seconds=now.elapsed,
+            limited=0,
+            queued=0,
+            local={},
+            vitals=Vitals(),
+        )
+        health = judge(replace(evidence, sent=now.sent))  # with what is in flight
+        told = (finding.text for finding in health.findings if finding.severity is not Severity.INFO)
+        return str(health.verdict), tuple(told)
+
+
+def _times(counted: Histogram) -> Times:
+    return Times(*(_rounded(counted.quantile(share)) for share in (0.5, 0.9, 0.95, 0.99, 1.0)))
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else float(f"{seconds:.4g}")

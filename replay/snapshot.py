@@ -1,0 +1,137 @@
+"""How a run stands, once a second, as one value: for the terminal, the live page, the metrics and the JSON lines.
+
+Values only; `logreplay.replay.scribe` makes them. No heavy library: another process serves them.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+BOUNDS: Final = (
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+)  # fmt: skip
+"""Upper bounds of the buckets in `Totals`, seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What runs: a run, a step of a sweep, a trial of a search.
+
+    Attributes:
+        name: for people, such as ``step 3 of 8``.
+        rate: requests/s asked for all the time; None: they change, or users wait for their answers.
+        planned: seconds; None: unknown.
+        level: its place on the curve: the rate, or how many users; None: it is no part of a curve.
+        users: the level is a number of users.
+    """
+
+    name: str = ""
+    rate: float | None = None
+    planned: float | None = None
+    level: float | None = None
+    users: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Requests/s: asked for, started, answered."""
+
+    offered: float = 0.0
+    sent: float = 0.0
+    completed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Quantiles, seconds; None where nothing ended."""
+
+    p50: float | None = None
+    p90: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    max: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Of the whole run, all its stages.
+
+    Attributes:
+        scheduled, sent, dropped, ok, http_error, net_error, new_errors, bytes: as in `logreplay.replay.tally.Tally`.
+        errors: requests by error word; status: responses by status; samples: a request of each.
+        buckets: requests with a response time up to each of `BOUNDS`; seconds: the sum of all response times.
+    """
+
+    scheduled: int = 0
+    sent: int = 0
+    dropped: int = 0
+    ok: int = 0
+    http_error: int = 0
+    net_error: int = 0
+    new_errors: int = 0
+    bytes: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+    status: dict[int, int] = field(default_factory=dict)
+    samples: dict[str, str] = field(default_factory=dict)
+    buckets: tuple[int, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One stage on the curve.
+
+    Attributes:
+        level: rate or users.
+        p50, p99: of its response times, seconds.
+        state: ``runs``, ``carried``, ``overloaded``, or ``void``: no measurement of the target.
+    """
+
+    level: float
+    p50: float | None
+    p99: float | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """How a run stands.
+
+    Attributes:
+        command, target: what was asked for.
+        at: seconds since 1970.
+        second: seconds since the run began; elapsed: since its stage did.
+        stage: what runs now.
+        rate, response, lag: of the last second.
+        so_far: response times of the stage.
+        in_flight: requests under way.
+        totals: of the whole run.
+        verdict: of the stage, so far.
+        findings: what speaks against it, in words.
+        curve: the stages that ended, and the one that runs, in their order.
+        notes: what was said of stages that ended, the last ones.
+        watch: figures from elsewhere, by name; None where the last reading failed.
+        over: the run has ended.
+    """
+
+    command: str = ""
+    target: str = ""
+    at: float = 0.0
+    second: float = 0.0
+    elapsed: float = 0.0
+    stage: Stage = Stage()
+    rate: Rates = Rates()
+    response: Times = Times()
+    lag: Times = Times()
+    so_far: Times = Times()
+    in_flight: int = 0
+    totals: Totals = field(default_factory=Totals)
+    verdict: str = ""
+    findings: tuple[str, ...] = ()
+    curve: tuple[Point, ...] = ()
+    notes: tuple[str, ...] = ()
+    watch: dict[str, float | None] = field(default_factory=dict)
+    over: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)

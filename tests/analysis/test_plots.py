@@ -1,0 +1,63 @@
+"""What is drawn where: by the data that a picture holds, not by its pixels."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from logreplay.analysis import pictures, plots, plots_run, simulate
+from logreplay.analysis.folder import Analysis, analyse
+from logreplay.analysis.simulate import Queue
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Analysis:
+    """A sweep that goes on far beyond what the target carries."""
+    rng = np.random.default_rng(3)
+    arrivals = simulate.sweep(range(50, 401, 50), 10, rng)
+    return analyse(simulate.serve(arrivals, Queue(4, 0.016), rng, timeout_s=30))
+
+
+def axes() -> Axes:
+    return Figure().add_subplot()
+
+
+def test_steps_after_two_that_were_not_carried_are_hollow(sweep: Analysis) -> None:
+    ax = pictures.draw(axes(), sweep, "hockeystick")
+    ordered = sweep.steps.sort("rate")
+    bad = ordered.filter(pl.col("verdict") != "stable")["rate"].to_list()
+    filled, hollow = (next(line for line in ax.get_lines() if (line.get_markerfacecolor() == "none") is open)
+                      for open in (False, True))  # fmt: skip
+    assert len(bad) >= 3
+    assert np.asarray(hollow.get_xdata()).tolist() == bad[2:]
+    assert np.asarray(filled.get_xdata()).tolist() == ordered["rate"].to_list()[: -len(bad[2:])]
+
+
+def test_a_run_that_stopped_in_time_has_no_hollow_point() -> None:
+    rng = np.random.default_rng(3)
+    run = analyse(simulate.serve(simulate.sweep(range(50, 301, 50), 10, rng), Queue(4, 0.016), rng, timeout_s=30))
+    ax = pictures.draw(axes(), run, "hockeystick")
+    hollow = [line for line in ax.get_lines() if line.get_markerfacecolor() == "none" and len(line.get_xdata())]  # type: ignore[arg-type]
+    assert not hollow
+
+
+def test_figures_that_were_watched_have_a_row_each(sweep: Analysis) -> None:
+    seconds = sweep.seconds.with_columns(watch_cpu=pl.lit(50.0), watch_queue=pl.lit(None, pl.Float64))
+    made = Figure()
+    plots_run.timeline(made.add_subplot(), seconds)
+    labels = [ax.get_ylabel() for ax in made.axes if ax.get_ylabel()]
+    assert labels == ["requests/s", "in flight", "errors/s", "lag, ms", "cpu", "queue"]
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_a_picture_is_the_same_twice(sweep: Analysis, tmp_path: Path, ending: str) -> None:
+    first, second = (
+        plots.save(
+            plots.figure(lambda ax: pictures.draw(ax, sweep, "hockeystick")), tmp_path / f"{turn}.{ending}"
+        ).read_bytes()
+        for turn in (1, 2)
+    )
+    assert first == second

@@ -1,0 +1,53 @@
+"""A cold start is seen and named; steady load is not accused."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from logreplay.analysis import buckets, intake, simulate, warmup
+from logreplay.analysis.simulate import Queue
+
+SECONDS = 30
+
+
+def found(rate: float, slower: float, seed: int) -> warmup.WarmUp:
+    """Judge a step on a server that is ``slower`` times as slow at its start, and warms up in about 5 s."""
+    rng = np.random.default_rng(seed)
+    arrivals = simulate.sweep([rate], SECONDS, rng)
+    service = rng.exponential(0.016, len(arrivals.scheduled)) * (1 + (slower - 1) * np.exp(-arrivals.scheduled / 5))
+    requests = intake.read(simulate.results(arrivals, simulate.waits(arrivals.scheduled, service, 16) + service))
+    judged = warmup.of_first_step(requests, buckets.step_windows(requests))
+    assert judged is not None
+    return judged
+
+
+def test_a_server_three_times_as_slow_at_its_start_is_named() -> None:
+    judged = [found(100, 3.0, seed) for seed in range(10)]
+    assert all(each.sentence() for each in judged)
+    assert sum("are a warm-up" in each.sentence() for each in judged) >= 8  # others seem not to settle at all
+    assert all(3 <= each.cut_s <= 15 for each in judged)
+
+
+def test_steady_load_is_not_accused() -> None:
+    assert [each.sentence() for each in (found(100, 1.0, seed) for seed in range(20))] == [""] * 20
+
+
+def test_what_is_not_stationary_is_said_to_be_so() -> None:
+    rising: npt.NDArray[np.float64] = np.linspace(1.0, 3.0, 150)
+    judged = warmup.judged(rising)
+    assert not judged.settled
+    assert "never settled" in judged.sentence()
+
+
+def test_of_a_short_or_sparse_step_nothing_is_said() -> None:
+    rng = np.random.default_rng(1)
+    for rate, seconds in ((100, 5), (1, 60)):
+        requests = intake.read(simulate.serve(simulate.sweep([rate], seconds, rng), Queue(4, 0.016), rng))
+        assert warmup.of_first_step(requests, buckets.step_windows(requests)) is None
+
+
+def test_the_cut_makes_the_mean_true() -> None:
+    means = np.concatenate([np.full(25, 3.0), np.full(125, 1.0)])
+    judged = warmup.judged(means)
+    assert judged.cut_s == 5.0
+    assert judged.bias == pytest.approx((25 * 3 + 125) / 150 - 1)

@@ -1,0 +1,104 @@
+"""A sender, asked one request at a time by a test, without an engine."""
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import polars as pl
+import pytest
+
+from hostile import Seen
+from logreplay.parsers.record import ERRORS
+from logreplay.replay.aiohttp_sender import AiohttpSender
+from logreplay.replay.endpoint import parse_target, resolve
+from logreplay.replay.ticker import monotonic
+from logreplay.replay.wire import WireSender
+
+SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
+Kind = type[WireSender] | type[AiohttpSender]
+TIMEOUT: Final = 0.25
+PATIENCE: Final = 20.0
+EARLY: Final = 2_000_000
+"""Nanoseconds by which a timer of the loop may end an exchange before its time-out."""
+
+
+class Row(NamedTuple):
+    """What a sender told of an exchange; times in nanoseconds."""
+
+    seq: int
+    start: int
+    connect: int
+    latency: int
+    xfertime: int
+    size: int
+    status: int
+    error: int
+
+    @property
+    def seen(self) -> Seen:
+        return Seen(("", *ERRORS)[self.error], self.status, self.size)
+
+    @property
+    def total(self) -> int:
+        return self.connect + self.latency + self.xfertime
+
+
+class Client:
+    """A sender, asked one request at a time."""
+
+    def __init__(self, sender: Any) -> None:
+        self.sender = sender
+        self._ended: dict[int, asyncio.Future[Row]] = {}
+        self._seq = 0
+
+    def done(self, *row: int) -> None:
+        self._ended.pop(row[0]).set_result(Row(*row))  # a second report of the same exchange is a KeyError
+
+    async def ask(self, path: str, op: str = "GET") -> Row:
+        """Send a request, wait for its row, and check that its times fit into the time that went by."""
+        seq = self._seq
+        self._seq += 1
+        request = self.sender.prepare(pl.DataFrame({"op": [op], "url": [path]}))[0]
+        ended = self._ended[seq] = asyncio.get_running_loop().create_future()
+        start = monotonic()
+        self.sender.send(seq, request, start)
+        row: Row = await asyncio.wait_for(ended, PATIENCE)
+        assert (row.seq, row.start) == (seq, start)
+        assert min(row.connect, row.latency, row.xfertime) >= 0
+        assert row.total <= monotonic() - start + EARLY
+        return row
+
+
+@asynccontextmanager
+async def asking(sender: Kind, url: str, **options: Any) -> AsyncIterator[Client]:
+    client = Client(sender(await resolve(parse_target(url)), **options))
+    await client.sender.open(client.done, monotonic)
+    try:
+        yield client
+    finally:
+        await client.sender.close()
+
+
+async def settles(holds: Callable[[], bool]) -> bool:
+    """Whether something comes true within a second: transports close in the loop's next turns."""
+    until = time.monotonic() + 1
+    while not holds() and time.monotonic() < until:  # noqa: ASYNC110  nobody could set an event
+        await asyncio.sleep(0.002)
+    return holds()
+
+
+def open_to(url: str) -> int:
+    """Sockets of this process that lead to a server."""
+    port, count = urlsplit(url).port, 0
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the listing's own descriptor is gone; a listening socket has no peer
+            if link.readlink().name.startswith("socket:"):
+                with socket.socket(fileno=os.dup(int(link.name))) as copy:
+                    count += copy.family != socket.AF_UNIX and copy.getpeername()[1] == port
+    return count

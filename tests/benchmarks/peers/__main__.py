@@ -1,0 +1,132 @@
+"""Install the peers, run them and us on the same nginx in turns, write the table and the plot of docs/peers.md.
+
+Usage: ``tox -e peers``, or from the folder ``tests``: ``python -m benchmarks.peers [--turns 3]``. Each turn takes some
+five minutes. What was measured is kept, so turns may be made one at a time; ``--anew`` forgets it.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import click
+
+from benchmarks.peers.drawing import write
+from benchmarks.peers.installing import install
+from benchmarks.peers.measuring import Load, Target, ToolFailed, arrivals, load, target
+from benchmarks.peers.tools import CACHE, TOOLS, Job, Tool
+
+MEASURED: Final = CACHE / "measured.jsonl"
+LINES: Final = 200_000
+EVEN_RATE: Final = 1000
+_HELD: Final = 0.98
+_FACTOR: Final = 1.15
+_LOWEST: Final = 500
+_FROM: Final = 0.6
+"""Of the rate with 64 connections: where to begin to look for the highest that an open loop holds."""
+
+Command = Callable[[str, int, int], list[str]]
+"""The command line for an address, a rate and seconds."""
+
+
+def access_log(folder: Path) -> Path:
+    """A converted log of distinct requests."""
+    log = folder / "access.log"
+    with log.open("w") as file:
+        for number in range(LINES):
+            at = f"21/Nov/2026:10:{number // 6000 % 60:02}:{number // 100 % 60:02} +0000"
+            request = f"GET /shop/item/{number}?q=%20{number} HTTP/1.1"
+            file.write(f'192.0.2.{number % 250} - - [{at}] "{request}" 200 24 "-" "Mozilla/5.0"\n')
+    csv = folder / "access.csv"
+    subprocess.run(
+        [sys.executable, "-m", "logreplay.cli.main", "convert", log, "-o", csv, "-q"], check=True, capture_output=True
+    )
+    return csv
+
+
+def closed(tool: Tool, command: Command, target: Target) -> Load:
+    """As much as 64 connections bring."""
+    return load(command(target.url, 0, 5), target, 3)
+
+
+def held(tool: Tool, command: Command, target: Target) -> Load:
+    """The highest rate of which 98 % is sent, to 15 %."""
+
+    def holds(rate: float) -> Load | None:
+        seen = load(command(target.url, round(rate), 3), target, 1.5)
+        return seen if seen.rate >= _HELD * rate else None
+
+    rate = _FROM * load(command(target.url, 0, 3), target, 1).rate
+    best = None
+    while best is None:
+        if rate < _LOWEST:
+            raise ToolFailed(f"holds less than {rate:.0f}/s")
+        best = holds(rate)
+        rate *= _FACTOR if best else 1 / _FACTOR**2
+    while seen := holds(rate):
+        best, rate = seen, rate * _FACTOR
+    return best
+
+
+def even(tool: Tool, command: Command, target: Target) -> Any:
+    """How exactly requests come that are asked for evenly."""
+    return arrivals(command(target.logged, EVEN_RATE, 5), target, EVEN_RATE)
+
+
+KINDS: Final = {"closed": closed, "held": held, "even": even}
+
+
+def measure(tools: list[Tool], kinds: list[str], turn: int) -> Iterator[dict[str, Any]]:
+    """Measure each tool once in each way."""
+    with TemporaryDirectory(prefix="peers-") as name:
+        folder = Path(name)
+        log = access_log(folder)
+        with target(folder) as server:
+            for kind in kinds:
+                for tool in tools:
+                    make = tool.closed if kind == "closed" else tool.open
+                    if make is None or tool.path is None:
+                        continue
+                    command = partial(_command, make, tool.path, log, folder)
+                    try:
+                        figures = asdict(KINDS[kind](tool, command, server))
+                    except ToolFailed as error:
+                        figures = {"error": str(error)}
+                    yield {"turn": turn, "kind": kind, "tool": tool.name, **figures}
+
+
+def _command(
+    make: Callable[[str, Job], list[str]], binary: str, log: Path, folder: Path, url: str, rate: int, seconds: int
+) -> list[str]:
+    return make(binary, Job(url, log, rate, seconds, folder))
+
+
+@click.command(help=__doc__)
+@click.option("--turns", default=3, show_default=True)
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(list(KINDS)), default=list(KINDS))
+@click.option("--only", multiple=True, type=click.Choice([tool.name for tool in TOOLS]))
+@click.option("--anew", is_flag=True, help="Forget what was measured before.")
+@click.option("--to", "docs", type=click.Path(path_type=Path), default=Path(__file__).parents[3] / "docs")
+def main(turns: int, kinds: tuple[str, ...], only: tuple[str, ...], anew: bool, docs: Path) -> None:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    tools = [tool for tool in TOOLS if not only or tool.name in only]
+    missing = install(tools)
+    for name, why in missing.items():
+        print(f"not installed: {name}: {why}", file=sys.stderr)
+    if anew:
+        MEASURED.unlink(missing_ok=True)
+    for turn in range(turns):
+        for figures in measure(tools, list(kinds), turn):
+            print(json.dumps(figures), file=sys.stderr)
+            with MEASURED.open("a") as file:
+                file.write(json.dumps(figures) + "\n")
+    if MEASURED.exists():
+        write(docs, [json.loads(line) for line in MEASURED.read_text().splitlines()], install(TOOLS))
+
+
+main()

@@ -1,0 +1,172 @@
+"""From what was measured to the table and the plot of the documentation."""
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from benchmarks.peers.tools import TOOLS, Tool
+
+_OURS: Final = "tab:blue"
+_THEIRS: Final = "tab:gray"
+_HEAD: Final = """# Beside other load generators
+
+![Rate, processor time and exactness of arrivals of each tool](peers.png)
+
+{table}
+
+{missing}
+
+**Conditions.** {conditions} nginx answers 24 bytes and has one core, the client the other. Figures are {turns}. No
+tool's own report is used: the rate is nginx's counter of requests at two instants within the run; processor time (user
+and system, all threads) and peak memory (ours with the summary that follows the run) are the kernel's; arrivals are in
+nginx's log, to the millisecond. An open loop holds a rate if 98 % of it is sent, with no more than 64 requests under
+way (k6: 1,000 users). The peers ask for one URL again and again; logreplay goes through a converted log of 200,000
+distinct ones, and writes its result log meanwhile.
+
+**To be read with care.** Closed and open loops are different questions: in a closed loop the target decides how much
+it is asked, so a closed loop's rate says what client and target can do together, never what arrives at a rate. Tools
+in C and Rust need less of a processor than any Python program can. "Off an even schedule" is the distance of a request
+from its place in an even schedule of 1,000/s: a tool that draws its start times by chance, or by users who each keep a
+pace of their own, is off it on purpose; one that sends too little drifts off it. hey and Locust have no open loop:
+their 64 workers keep a pace, and wait for their answers. A pause of the machine shows in everybody's p99 and gap: look
+at the other tools of the turn.
+
+`tox -e peers` installs the tools from the registries, measures, and writes this page.
+"""
+_COLUMNS: Final = (
+    ("64 connections, closed: requests/s", "closed", "rate", "{:,.0f}"),
+    ("CPU, µs", "closed", "cpu_us", "{:.1f}"),
+    ("open loop holds, requests/s", "held", "rate", "{:,.0f}"),
+    ("CPU, µs", "held", "cpu_us", "{:.1f}"),
+    ("memory, MB", "", "memory_mb", "{:.0f}"),
+    ("of 1,000/s it sends", "even", "achieved", "{:.1%}"),
+    ("off an even schedule p50, ms", "even", "off_p50", "{:.1f}"),
+    ("p99, ms", "even", "off_p99", "{:.1f}"),
+    ("longest gap, ms", "even", "gap", "{:.0f}"),
+)
+_MS: Final = frozenset({"off_p50", "off_p99", "gap"})
+
+Measured = Sequence[Mapping[str, Any]]
+
+
+def write(docs: Path, measured: Measured, missing: Mapping[str, str]) -> None:
+    """Write ``peers.md`` and ``peers.png``."""
+    turns = max(
+        sum(row["kind"] == kind and row["tool"] == "logreplay" for row in measured)
+        for kind in ("closed", "held", "even")
+    )
+    page = _HEAD.format(
+        table=table(measured),
+        missing=_missing(measured, missing),
+        conditions=_conditions(),
+        turns="of one turn" if turns == 1 else f"medians of {turns} turns, in each of which every tool had its own",
+    )
+    (docs / "peers.md").write_text(page)
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    draw(figure, measured)
+    figure.savefig(docs / "peers.png", dpi=110)
+
+
+def figure_of(measured: Measured, tool: str, kind: str, name: str) -> float | None:
+    """The median of a tool's figure, None if there is none; if no kind is named, the highest of all kinds."""
+    if not kind:
+        found = [figure_of(measured, tool, one, name) for one in ("closed", "held")]
+        return max((one for one in found if one is not None), default=None)
+    values = [row[name] for row in measured if row["tool"] == tool and row["kind"] == kind and name in row]
+    return median(values) * (1000 if name in _MS else 1) if values else None
+
+
+def table(measured: Measured) -> str:
+    """Markdown, a row for each tool."""
+    heads = ["", *(head for head, *_ in _COLUMNS), "counts an answer's time from", "keeps of each request"]
+    lines = [heads, ["---", *("---:" for _ in _COLUMNS), "---", "---"]]
+    for tool in TOOLS:
+        cells = [_cell(measured, tool, *column[1:]) for column in _COLUMNS]
+        lines.append([_name(tool), *cells, tool.clock, tool.keeps])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _name(tool: Tool) -> str:
+    _, name = tool.source
+    own = f"**{tool.name}**" if tool.name.startswith("logreplay") else tool.name
+    return f"{own} {name.rpartition('@')[2]}" if "@" in name else own
+
+
+def _cell(measured: Measured, tool: Tool, kind: str, name: str, form: str) -> str:
+    value = figure_of(measured, tool.name, kind, name)
+    return form.format(value) if value is not None else "–"
+
+
+def _missing(measured: Measured, missing: Mapping[str, str]) -> str:
+    """What is not in the table, and why."""
+    texts = [f"{name}: {why}" for name, why in missing.items()]
+    failed = {(row["tool"], row["kind"]): row["error"] for row in measured if "error" in row}
+    texts += [f"{tool} ({kind}): {error}" for (tool, kind), error in failed.items()]
+    return f"Not measured: {'; '.join(texts)}." if texts else ""
+
+
+def _conditions() -> str:
+    cpu = next(
+        (line.partition(": ")[2] for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        platform.machine(),
+    )
+    cores, linux = len(os.sched_getaffinity(0)), platform.release().partition("-")[0]
+    nginx = subprocess.run(["nginx", "-v"], capture_output=True, text=True).stderr.strip().rpartition("/")[2]
+    return (
+        f"A virtual machine with {cores} cores ({cpu.strip()}), Linux {linux}, "
+        f"Python {platform.python_version()}, uvloop {version('uvloop')}, nginx {nginx}."
+    )
+
+
+def draw(figure: Figure, measured: Measured) -> None:
+    """Three panels of bars: rates, processor time, exactness."""
+    names = [tool.name for tool in TOOLS if any(row["tool"] == tool.name and "error" not in row for row in measured)]
+    names.sort(key=lambda name: figure_of(measured, name, "held", "rate") or 0)
+    rates, cpu, off = figure.subplots(1, 3, sharey=True)
+    places = range(len(names))
+    colours = [_OURS if name.startswith("logreplay") else _THEIRS for name in names]
+    _bars(rates, names, measured, "closed", "rate", 0.2, ["none"] * len(names), colours, "closed loop, 64 connections")
+    _bars(rates, names, measured, "held", "rate", -0.2, colours, colours, "open loop, highest rate held")
+    rates.set_yticks(list(places), names)
+    rates.set_xlabel("requests/s")
+    rates.xaxis.set_major_locator(MaxNLocator(4))
+    rates.legend(fontsize=7, loc="center right")
+    for axes, kind, name, label in (
+        (cpu, "", "cpu_us", "CPU per request, µs"),
+        (off, "even", "off_p99", "p99 off an even schedule of 1,000/s, ms"),
+    ):
+        _bars(axes, names, measured, kind, name, 0, colours, colours, None)
+        if any(figure_of(measured, tool, kind, name) for tool in names):
+            axes.set_xscale("log")
+        axes.set_xlabel(label)
+    for axes in (rates, cpu, off):
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axes.tick_params(labelsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+
+
+def _bars(
+    axes: Axes,
+    names: list[str],
+    measured: Measured,
+    kind: str,
+    name: str,
+    shift: float,
+    faces: list[str],
+    edges: list[str],
+    label: str | None,
+) -> None:
+    values = [figure_of(measured, tool, kind, name) or 0 for tool in names]
+    height = 0.4 if shift else 0.6
+    axes.barh([at + shift for at in range(len(names))], values, height, color=faces, edgecolor=edges, label=label)

@@ -1,0 +1,93 @@
+"""A real search of a real target whose answer is known: the bracket holds it. And each way to have no answer."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from logreplay.analysis.bounds import Bound
+from logreplay.analysis.rehearsal import Server, responses
+from logreplay.analysis.simulate import Queue
+from logreplay.cli.main import cli
+from logreplay.replay.target import Capacity, spawned
+
+LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.000000,0.01,0,0,10,/a,200,GET\n"
+MDK = Server("M/D/8", Queue(8, 0.040, "fixed"), Bound("p99", 0.120), truth=173.5)
+"""Visitors by chance, 8 workers of exactly 40 ms each, one answer in a hundred may take over 120 ms."""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "access.csv"
+    path.write_text(LOG)
+    return path
+
+
+def find(log: Path, url: str, folder: Path, *arguments: str) -> Result:
+    command = ["find", str(log), url, *arguments, "-o", str(folder), "--no-plots"]
+    return CliRunner().invoke(cli, command, standalone_mode=False)
+
+
+def late(rate: float) -> float:
+    """Share of late answers of M/D/8 in the long run; from 4,000 s."""
+    return float(np.mean(responses(MDK, rate, 4000, np.random.default_rng(1))[1] > MDK.bound.limit))
+
+
+@pytest.mark.alone
+def test_the_bracket_holds_what_queueing_theory_says_of_the_target(log: Path, tmp_path: Path) -> None:
+    assert late(0.98 * MDK.truth) < 0.01 < late(1.02 * MDK.truth)
+    arguments = ("--p99", "120ms", "--start", "95", "--max-tps", "220", "--trial", "10s", "--precision", "10%")
+    for attempt in range(2):
+        with spawned(log, Capacity(workers=8, service_s=0.040)) as url:
+            done = find(log, url, tmp_path / str(attempt), *arguments)
+        assert done.exception is None
+        summary = json.loads((tmp_path / str(attempt) / "summary.json").read_text())
+        slo = summary["slo"]
+        disturbed = any(trial["verdict"] == "void" for trial in slo["trials"])
+        disturbed |= "busy_machine" in {finding["code"] for finding in summary["findings"]}
+        if slo["found"] and slo["low"] <= MDK.truth <= slo["high"]:
+            break
+        assert disturbed, done.stdout + done.stderr
+    else:
+        pytest.skip(f"this machine was disturbed twice: {done.stderr}")
+    assert slo["high"] <= 1.101 * slo["low"]
+    assert slo["confirmations"] >= 1
+    assert len(slo["trials"]) <= 14
+    assert slo["seconds"] <= 150
+
+
+@pytest.mark.alone
+def test_the_most_users_a_target_keeps_in_time_are_found(log: Path, tmp_path: Path) -> None:
+    """4 workers of 50 ms: of 12 users each waits 150 ms; of 13, one in four waits 200 ms."""
+    arguments = ("--vusers", "--p90", "170ms", "--start", "11", "--max-tps", "13", "--trial", "1s")
+    for attempt in range(2):
+        with spawned(log, Capacity(workers=4, service_s=0.050)) as url:
+            done = find(log, url, tmp_path / str(attempt), *arguments)
+        if done.stdout.startswith("12 users keep p90 <= 170 ms"):
+            break
+        assert "CPU" in done.stderr or "others used" in done.stderr, done.stdout + done.stderr
+    else:
+        pytest.skip(f"this machine was disturbed twice: {done.stderr}")
+    slo = json.loads((tmp_path / str(attempt) / "summary.json").read_text())["slo"]
+    assert (slo["low"], slo["high"], slo["unit"]) == (12, 13, "users")
+
+
+@pytest.mark.alone
+def test_a_bound_that_does_not_hold_even_at_the_lowest_rate_is_said_with_exit_code_4(log: Path, tmp_path: Path) -> None:
+    with spawned(log, Capacity(workers=4, service_s=0.050)) as url:
+        done = find(log, url, tmp_path / "find", "--p99", "20ms", "--start", "20", "--trial", "3s")
+    if "others used" in done.stderr:
+        pytest.skip(f"this machine was disturbed: {done.stderr}")
+    assert done.stdout == "p99 <= 20 ms and errors <= 1 % does not hold even at 20/s\n"
+    assert done.return_value == 4
+
+
+@pytest.mark.slow
+def test_a_bound_that_cannot_be_proven_by_so_few_requests_is_said_with_exit_code_3(log: Path, tmp_path: Path) -> None:
+    arguments = ("--p999", "5s", "--start", "20", "--max-tps", "20", "--trial", "1s")
+    with spawned(log, Capacity()) as url:
+        done = find(log, url, tmp_path / "find", *arguments)
+    assert done.stdout.startswith("not proven: p99.9 <= 5 s and errors <= 1 % needs 3,688 requests, and only ")
+    assert done.return_value == 3

@@ -1,0 +1,222 @@
+"""Options from ``logreplay.toml`` and ``LOGREPLAY_*``; what writes such a file; completions and manual pages."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from logreplay.cli.init import settings_text
+from logreplay.cli.main import cli, run
+from logreplay.cli.settings import REFUSED, read_settings
+
+SAMPLE = Path(__file__).parents[2] / "sample_logs" / "nginx_combined.log"
+LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00,0,0,0,5,/ok,200,GET\n"
+TARGET = "http://192.0.2.1"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a log of one request, and we are in it."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text(LOG)
+    for name in [name for name in os.environ if name.startswith("LOGREPLAY_")]:
+        monkeypatch.delenv(name)
+    return tmp_path
+
+
+def write(text: str) -> None:
+    Path("logreplay.toml").write_text(text, encoding="utf-8")
+
+
+def previewed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What ``run --dry-run`` says would be sent: how many requests in which time."""
+    assert run(["run", "a.csv", "--dry-run", *words]) == 0
+    return next(line for line in capsys.readouterr().out.splitlines() if re.match(r"\d+ requests", line))
+
+
+def failed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert run([*words]) in (1, 2)
+    return capsys.readouterr().err
+
+
+def test_what_is_typed_wins_over_variables_they_over_the_file_it_over_defaults(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write('seed = 1\n[run]\ntps = 10\nfor = "1s"\n')
+    assert previewed(capsys).startswith("10 requests")
+    monkeypatch.setenv("LOGREPLAY_TPS", "20")
+    assert previewed(capsys).startswith("20 requests")
+    monkeypatch.setenv("LOGREPLAY_RUN_TPS", "30")
+    assert previewed(capsys).startswith("30 requests")
+    assert previewed(capsys, "--tps", "40").startswith("40 requests")
+
+
+def test_what_the_file_sets_is_said_on_each_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write('no-keep-alive = true\n[run]\ntps = 10\nfor = "1s"\n')
+    assert run(["run", "a.csv", "--dry-run"]) == 0
+    assert "logreplay.toml: tps 10, for 1s, no-keep-alive\n" in capsys.readouterr().err
+    assert run(["run", "a.csv", "--dry-run", "-q"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_what_widens_permission_is_said_even_if_quiet(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write('methods = ["GET", "POST"]\n[run]\ntps = 10\nfor = "1s"\n')
+    assert run(["run", "a.csv", "--dry-run", "-q"]) == 0
+    assert "methods GET,POST" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[run]\nmax_in_flight = 3", "line 2: run has no option 'max_in_flight'; did you mean max-in-flight?"),
+        ("# x\n[rnu]\ntps = 3", "line 2: there is no command 'rnu'; did you mean run"),
+        ("\ntimout = 3", "line 2: there is no option 'timout' for all commands; did you mean timeout"),
+        ("tps = 3", "line 1: there is no option 'tps' for all commands; it is not the same in all commands"),
+        ("[run]\nby-client = 3", "line 2: 'by-client' is a switch: write true or false, not 3"),
+        ("[run]\ntps = true", "line 2: 'tps' needs a value, not true"),
+        ("[run]\ntps = {a = 1}", "line 2: 'tps' needs a value"),
+        ("[run\n", "logreplay.toml: no TOML: "),
+        ("[sweep]\nhook = 'a:b'", "line 2: 'hook' cannot be set in a file: it runs code; give it on the command line"),
+        ("force = true", "line 1: 'force' cannot be set in a file: it overwrites results"),
+        ("watch = ['a=!rm -r .']", "line 1: 'watch' cannot be set in a file: it runs a command"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_with_its_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    write(text)
+    assert said in failed(capsys, "run", "--tps", "5", "--dry-run")
+
+
+def test_a_value_that_cannot_be_says_where_it_comes_from(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("[run]\ntps = 'fast'")
+    assert "write requests per second above 0, such as 100 or 0.5 (from logreplay.toml)" in failed(capsys, "run")
+    monkeypatch.setenv("LOGREPLAY_TPS", "faster")
+    assert "(from LOGREPLAY_TPS)" in failed(capsys, "run")
+    assert "(from" not in failed(capsys, "run", "--tps", "x")
+
+
+def test_a_file_cannot_both_name_a_target_and_permit_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a stranger's folder could make who types ``logreplay run`` in it load whomever."""
+    write(f'target = "{TARGET}:81"\nallow-target = ["192.0.2.1"]\n[run]\ntps = 10\nfor = "1s"')
+    assert "one of the two must come from you" in failed(capsys, "run")
+    write(f'target = "{TARGET}"\n[run]\ntps = 10\nfor = "1s"')
+    assert "if it is yours to load, say so with --allow-target 192.0.2.1" in failed(capsys, "run")
+
+
+def test_only_a_file_of_ones_own_can_widen_permission(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write('allow-target = ["192.0.2.1"]')
+    Path("logreplay.toml").chmod(0o666)
+    assert "counts only in a file that is yours" in failed(capsys, "run", "--tps", "5", "--dry-run")
+
+
+def test_a_switch_that_turns_off_has_a_variable_of_what_it_turns_off(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGREPLAY_KEEP_ALIVE", "0")
+    assert cli.commands["run"].make_context("run", []).params["keep_alive"] is False
+    monkeypatch.setenv("LOGREPLAY_KEEP_ALIVE", "1")
+    assert cli.commands["run"].make_context("run", []).params["keep_alive"] is True
+
+
+def test_users_step_by_step_take_log_and_target_from_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(f'log = "one.log"\ntarget = "{TARGET}"')
+    assert "one.log" in failed(capsys, "sweep", "--vusers", "1,2", "-o", "a")
+    assert "two.log" in failed(capsys, "sweep", "--vusers", "1,2", "two.log", "-o", "b")
+    assert "--vusers stands instead of RATES" in failed(capsys, "sweep", "1", "2", "3", "--vusers", "1,2")
+
+
+def test_every_line_of_a_new_file_may_be_set(folder: Path) -> None:
+    text = settings_text(cli, "access.log", "http://127.0.0.1")
+    lines = [re.sub(r"^# (?=[\w-]+ = )", "", line) for line in text.splitlines()]
+    write("\n".join(lines))
+    Path("logreplay.toml").chmod(0o600)
+    assert len(lines) > 100
+    values = read_settings(cli, Path("logreplay.toml"))
+    assert values["find"]["timeout"] == values["run"]["timeout"] == "30s"
+    assert not REFUSED.keys() & tomllib.loads("\n".join(lines)).keys()
+
+
+def test_init_reads_the_log_and_asks_the_target(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("access.log").write_bytes(SAMPLE.read_bytes()[:9000].rpartition(b"\n")[0])
+    assert "connection refused" in failed(capsys, "init", "--log", "access.log", "--target", "http://127.0.0.1:1")
+    assert "no such file" in failed(capsys, "init", "--log", "nope.log")
+    assert not Path("logreplay.toml").exists()
+    assert run(["init", "--log", "access.log"]) == 0
+    assert tomllib.loads(Path("logreplay.toml").read_text())["log"] == "access.log"
+    assert "exists already; overwrite it with --force" in failed(capsys, "init", "--log", "access.log")
+    assert run(["init", "--log", 'it\'s "x".log', "--no-check", "--force"]) == 0
+    assert tomllib.loads(Path("logreplay.toml").read_text())["log"] == 'it\'s "x".log'
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="needs groff")
+@pytest.mark.parametrize("name", ["", *cli.commands])
+def test_a_manual_page_is_sound(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["man", *([name] if name else [])]) == 0
+    page = capsys.readouterr().out
+    done = subprocess.run(["groff", "-man", "-ww", "-z"], input=page, capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_manual_page_shows_signs_as_they_are() -> None:
+    if shutil.which("groff") is None:
+        pytest.skip("needs groff")
+    from logreplay.cli.man import page
+
+    text = page(cli, "run")
+    done = subprocess.run(["groff", "-man", "-Tutf8", "-P-c"], input=text, capture_output=True, text=True, timeout=20)
+    shown = re.sub(r".\x08|\x1b\[[\d;]*m", "", done.stdout)
+    assert "--match ^/api --header 'X-Test: 1'" in shown
+    assert "SETTINGS" in shown
+
+
+def test_all_manual_pages_are_written(folder: Path) -> None:
+    assert run(["man", "-o", "man1"]) == 0
+    assert {path.name for path in Path("man1").iterdir()} == {
+        "logreplay.1",
+        *(f"logreplay-{name}.1" for name in cli.commands),
+    }
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_names_the_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["completion", shell]) == 0
+    assert "_LOGREPLAY_COMPLETE" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_commands_and_values(folder: Path) -> None:
+    program = folder / "logreplay"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m logreplay.cli.main "$@"\n')
+    program.chmod(0o755)
+    script = """
+        source <(logreplay completion bash)
+        complete_it() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _logreplay_completion logreplay
+            echo "${COMPREPLY[@]}"; }
+        complete_it logreplay sw
+        complete_it logreplay run --progress js
+    """
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=60, env={**os.environ, "PATH": path}
+    )
+    assert done.stdout.split() == ["sweep", "json"], done.stderr
+
+
+def test_live_may_stand_before_the_log() -> None:
+    context = cli.commands["run"].make_context("run", ["--live", "access.log", "127.0.0.1:8080"])
+    assert (context.params["log"], context.params["live"].port) == (Path("access.log"), 0)
+    context = cli.commands["run"].make_context("run", ["--live", "8089", "access.log"])
+    assert (context.params["log"], context.params["live"].port) == (Path("access.log"), 8089)
+    assert isinstance(cli, click.Group)

@@ -1,0 +1,51 @@
+"""Every format's path: whatever stands in a log, each line gets one fate, and no row can do harm."""
+
+from typing import Final
+
+import polars as pl
+
+from logreplay.parsers import json_lines, ltsv
+from logreplay.parsers.formats import FORMATS
+from logreplay.parsers.reader import text_lines
+from logreplay.parsers.rows import TEXTS, Parsed, parse
+
+JSON: Final = (
+    r'{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"bytes":17,"request_time":0.001}'
+)
+LTSV: Final = "time:2026-11-20T18:58:56+01:00\treq:GET /a HTTP/1.1\tstatus:200\tsize:17\treqtime:0.001\tua:x"
+
+_FOUND: Final = (json_lines.from_sample([JSON]), ltsv.from_sample([LTSV]))
+ALL: Final = (*FORMATS, *(format for format in _FOUND if format is not None))
+_UNSAFE: Final = r"[^\x21-\x7e]|\""
+_CONTROL: Final = r"[\x00-\x1f\x7f-\x{9f}]"
+
+
+def seeds() -> list[bytes]:
+    """The formats' own samples, each behind the number of its format."""
+    samples = {"json": (JSON,), "ltsv": (LTSV,)}
+    return [
+        bytes([number]) + "\n".join(format.samples or samples[format.name]).encode("latin-1", "replace")
+        for number, format in enumerate(ALL)
+    ]
+
+
+def one_input(data: bytes) -> None:
+    """The first byte chooses the format, the rest is the log."""
+    if len(data) < 2:
+        return
+    lines = text_lines(data[1:])
+    check(lines, parse(lines, [ALL[data[0] % len(ALL)]], "Europe/Berlin"))
+
+
+def check(lines: pl.Series, parsed: Parsed) -> None:
+    """Hold what parsing promises."""
+    rows = parsed.rows
+    assert len(lines) == rows.height + len(parsed.refusals) + parsed.blank
+    if not rows.height:
+        return
+    for name in ("us", "url", "op", "rc", "bytes", "latency", "xfertime"):
+        assert rows[name].null_count() == 0, name
+    assert not rows["url"].str.contains(_UNSAFE).any(), rows["url"].to_list()
+    assert not rows["op"].str.contains(_UNSAFE).any(), rows["op"].to_list()
+    for name in TEXTS:
+        assert not rows[name].str.contains(_CONTROL).any(), rows[name].to_list()

@@ -1,0 +1,67 @@
+"""From a CSV of strangers to bytes on the wire: as many requests as planned, with the planned headers, and no other."""
+
+import re
+
+from fuzz.memory import file
+from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
+from logreplay.replay.bodies import LoggedBody
+from logreplay.replay.headers import Header, LoggedHeader, LoggedHost
+from logreplay.replay.heads import BODILESS, default_headers, render
+from logreplay.replay.plan import Requests
+
+HEADER = ",".join((*CORE_COLUMNS, "client", "host", "referer", "agent", "body")) + "\n"
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "G\r\nT", "CONNECT")
+SHAPES = (LoggedHost(), LoggedHeader("User-Agent", "agent"), LoggedHeader("Referer", "referer"), Header("X-Run", "1"))
+NAMES = {b"host", b"user-agent", b"referer", b"x-run", b"accept"}
+
+_FILE = file("plan.csv")
+_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (/[\x21-\x7e]*|\*) HTTP/1\.1")
+_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([^\x00-\x08\x0a-\x1f\x7f]*)")
+
+
+def seeds() -> list[bytes]:
+    """Rows as converted, and rows that want to be more."""
+    row = "2026-11-20,18:58:56.000000,0.010,0,0,17,{},200,{},10.0.0.7,{},{},{},{}\n"
+    return [
+        b"\x00" + row.format("/a?b=1", "GET", "example.org", "http://example.org/", "Mozilla/5.0 (x)", "").encode(),
+        b"\x01" + row.format("//other.host/", "POST", "a:80", '"a\r\nX: y"', '"é""\x1b"', '"a=b&c"').encode() * 2,
+        b"\x01" + row.format('"/a\r\n\r\nGET /b"', "PUT", "x@y", "-", "", "\x00\xff").encode("latin-1"),
+    ]
+
+
+def one_input(data: bytes) -> None:
+    """The first byte chooses whether bodies are sent; the rest are the rows."""
+    if len(data) < 2:
+        return
+    _FILE.write_bytes(HEADER.encode() + data[1:])
+    bodies = data[0] & 1
+    requests = Requests(_FILE, METHODS, loop=False, shapes=(*SHAPES, LoggedBody()) if bodies else SHAPES)
+    try:
+        frames = list(requests.frames())
+    except LogreplayError:
+        return
+    for frame in frames:
+        rendered = render(frame, default_headers("target:80", keep_alive=True))
+        assert len(rendered) == frame.height
+        for request, row in zip(rendered, frame.iter_rows(named=True), strict=True):
+            _check(request, row["op"], row["url"], (row.get("payload") or b"") if bodies else b"")
+    assert sum(frame.height for frame in frames) == requests.usable
+
+
+def _check(request: bytes, op: str, url: str, body: bytes) -> None:
+    """Read a request as strictly as can be."""
+    head, end, rest = request.partition(b"\r\n\r\n")
+    first, *fields = head.split(b"\r\n")
+    line = _LINE.fullmatch(first)
+    assert end
+    assert line, first
+    assert (line[1], line[2]) == (op.encode(), url.encode())
+    found = [match for field in fields if (match := _FIELD.fullmatch(field))]
+    assert len(found) == len(fields), fields
+    names = [match[1].lower() for match in found]
+    assert len(set(names)) == len(names), names
+    assert set(names) - {b"content-length"} <= NAMES, names
+    announced = next((int(match[2]) for match in found if match[1].lower() == b"content-length"), None)
+    assert announced == (None if op in BODILESS and not body else len(body))
+    assert rest == body
+    assert b"host" in names

@@ -1,0 +1,45 @@
+"""Result logs made or damaged elsewhere: all that can be read is counted, and the rest is said to be unreadable."""
+
+import polars as pl
+
+from fuzz.memory import file
+from logreplay.analysis import compact, intake
+from logreplay.analysis.sources import COLUMNS
+from logreplay.parsers.record import RESULT_COLUMNS, LogreplayError, read_batches
+
+HEADER = ",".join(RESULT_COLUMNS) + "\n"
+_FILE = file("results.csv")
+
+
+def seeds() -> list[bytes]:
+    """Rows as the recorder writes them, cut and quoted ones, and a file of Play-it-Again-Sam."""
+    row = (
+        b"2026-11-20,18:58:56.000000,0.010,0.001,0,17,/a?b=1,200,GET,%d,%d,0,10,0.1,0.0001,0,%s,200,17,0.02,10.0.0.7\n"
+    )
+    foreign = b"2017-03-01 12:00:00 0.004 0.001 0 612 /index.html 200 GET 10 expected=200\n"
+    return [
+        b"\x00" + row % (0, 0, b"") + row % (1, 1, b"timeout"),
+        b"\x00" + (row % (0, 0, b"dropped")).replace(b"/a?b=1", b'"/a""\n,"')[:60],
+        b"\x00" + (row % (7, 7, b"")).replace(b"0.010", b"nan").replace(b"0.1", b"1e300") * 2,
+        b"\x01" + foreign * 3,
+    ]
+
+
+def one_input(data: bytes) -> None:
+    """The first byte chooses whether there is a header line of ours; the rest is the file."""
+    if len(data) < 2:
+        return
+    _FILE.write_bytes(data[1:] if data[0] & 1 else HEADER.encode() + data[1:])
+    try:
+        batches = list(read_batches(_FILE, COLUMNS))
+    except LogreplayError:
+        assert data[0] & 1, "with our header line every file can be read"
+        return
+    for batch in batches:
+        rows = compact.compact(batch.lazy()).collect()
+        assert rows.height == batch.height
+        assert (
+            rows.select(pl.col("lag", "connect", "kind", "good", "step", "bytes").null_count()).sum_horizontal()[0] == 0
+        )
+        assert intake.name_kinds(rows["kind"].to_numpy()).total() == rows.height
+        assert rows["scheduled"].is_between(0, compact.LONGEST_RUN_S * 1_000_000).all()

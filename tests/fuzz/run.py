@@ -1,0 +1,48 @@
+"""Run one harness under atheris: ``python tests/fuzz/run.py wire --runs 1000000``.
+
+Inputs that widen the coverage are kept in ``--corpus`` (a folder of its own, not in git); begins with the harness's
+own seeds and the inputs of ``tests/fuzz/findings``. Ends at the first finding, whose input libFuzzer writes to the
+current folder, or says how many executions there were.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HARNESSES = ("formats", "shapes", "definitions", "plan", "results", "wire")
+FINDINGS = Path(__file__).parent / "findings"
+
+
+def main() -> None:
+    """Fuzz until the runs, or the seconds, are used up."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("harness", choices=HARNESSES)
+    parser.add_argument("--runs", type=int, default=1_000_000, help="executions")
+    parser.add_argument("--seconds", type=int, default=0, help="at most so long; 0: no limit")
+    parser.add_argument("--corpus", type=Path, help="folder of inputs to begin with and to add to")
+    chosen = parser.parse_args()
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")  # inputs are tiny: threads only wait for each other
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+    import atheris
+
+    with atheris.instrument_imports(include=["logreplay"]):
+        harness = importlib.import_module(f"fuzz.{chosen.harness}")
+    with TemporaryDirectory() as folder:
+        for number, seed in enumerate(harness.seeds()):
+            (Path(folder) / f"seed{number}").write_bytes(seed)
+        corpus = [str(chosen.corpus)] if chosen.corpus else []
+        if chosen.corpus:
+            chosen.corpus.mkdir(parents=True, exist_ok=True)
+        options = ["-max_len=1024", "-timeout=120", "-print_final_stats=1", f"-max_total_time={chosen.seconds}"]
+        arguments = [sys.argv[0], f"-runs={chosen.runs}", *options, *corpus, folder]
+        if (found := FINDINGS / chosen.harness).is_dir():
+            arguments.append(str(found))
+        atheris.Setup(arguments, harness.one_input)
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

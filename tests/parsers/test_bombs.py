@@ -1,0 +1,150 @@
+"""Logs made to exhaust memory: endless lines, and small files that unpack to gigabytes."""
+
+import gzip
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from logreplay.parsers import intake, reader
+from logreplay.parsers.convert import convert
+from logreplay.parsers.reader import Source
+from logreplay.parsers.record import scan
+
+LINE = b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /%s HTTP/1.1" 200 17 "-" "curl/8.5.0" 0.010\n'
+SOME = b"".join(LINE % str(number).encode() for number in range(300))
+MEGABYTE = 1 << 20
+
+
+MEASURED = """
+import re, sys
+from logreplay.cli.main import run
+code = run(sys.argv[1:])
+print(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])  # ru_maxrss knows the parent's peak too
+sys.exit(code)
+"""
+
+
+def run_convert(log: Path) -> tuple[int, str, float]:
+    """Exit code, what was said, and peak memory in MB of a conversion in a process of its own."""
+    command = [sys.executable, "-c", MEASURED, "convert", str(log), "-o", str(log.with_suffix(".csv"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr, int(done.stdout) / 1024
+
+
+def packed(letter: bytes, megabytes: int) -> bytes:
+    """Some members of gzip that unpack to so many megabytes of one letter."""
+    return gzip.compress(letter * 64 * MEGABYTE) * (megabytes // 64)
+
+
+@pytest.mark.slow
+def test_a_line_of_100_megabytes_is_converted_whole(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_bytes(SOME + LINE % (b"a" * 100 * MEGABYTE) + LINE % b"last")
+    code, said, peak = run_convert(log)
+    assert code == 0
+    assert "302 lines = 302 converted + 0 unreplayable + 0 rejected" in said
+    rows = (tmp_path / "access.csv").read_bytes().split(b"\n")
+    assert max(map(len, rows)) > 100 * MEGABYTE
+    assert b"/" + b"a" * 100 * MEGABYTE + b"," in max(rows, key=len)
+    assert peak < 1500
+
+
+def test_of_a_line_longer_than_memory_should_hold_the_beginning_is_kept_and_the_rest_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (reader, intake):
+        monkeypatch.setattr(module, "LONGEST", 10 * MEGABYTE)
+    monkeypatch.setattr(reader, "KEPT", 1000)
+    log = tmp_path / "access.log"
+    endless = b"x" * (30 * MEGABYTE + 7)
+    parts = (SOME, endless, b"\n", LINE % b"between", endless, b"\n", endless, b"\n", LINE % b"last", endless)
+    log.write_bytes(b"".join(parts))
+    report = convert([log], tmp_path / "out.csv")
+    assert (report.lines, report.converted, report.rejected) == (306, 302, 4)
+    assert report.reasons["rejected: 31,457,287 bytes long, more than 10,485,760; only its beginning is kept"] == 3
+    assert report.reasons["rejected: cut off at the end of the file"] == 1
+    kept = (tmp_path / "out.rejects").read_bytes().split(b"\n")[:-1]
+    assert [int(line.split(b" ")[0]) for line in kept] == [301, 303, 304, 306]
+    assert {line.partition(b"\t")[2] for line in kept} == {b"x" * 1000}
+    assert scan(tmp_path / "out.csv").collect()["url"].to_list()[-2:] == ["/between", "/last"]
+
+
+@pytest.mark.slow
+def test_a_bomb_that_unpacks_to_one_line_of_a_gigabyte_is_rejected_in_bounded_memory(tmp_path: Path) -> None:
+    log = tmp_path / "bomb.gz"
+    log.write_bytes(gzip.compress(SOME) + packed(b"A", 1024) + gzip.compress(b"\n" + LINE % b"last"))
+    assert log.stat().st_size < 2 * MEGABYTE
+    code, said, peak = run_convert(log)
+    assert code == 0
+    assert "302 lines = 301 converted + 0 unreplayable + 1 rejected" in said
+    assert "1,073,741,824 bytes long" in said
+    assert peak < 800
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("letter", "word"),
+    [(b"A", "not an access log, or in an unknown format"), (b"\0", "empty log: nothing to convert")],
+)
+def test_a_bomb_of_one_letter_is_no_access_log(letter: bytes, word: str, tmp_path: Path) -> None:
+    log = tmp_path / "bomb.gz"
+    log.write_bytes(packed(letter, 1024))
+    code, said, peak = run_convert(log)
+    assert code == 1
+    assert word in said
+    assert len(said) < 500
+    assert peak < 800
+
+
+@pytest.mark.slow
+def test_megabytes_of_nul_before_the_first_line_of_a_rotated_log_cost_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "access.gz"
+    log.write_bytes(packed(b"\0", 512) + gzip.compress(SOME))
+    code, said, peak = run_convert(log)
+    assert code == 0
+    assert "300 lines = 300 converted" in said
+    assert peak < 400
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": zstandard.compress}
+
+
+@pytest.mark.parametrize("packing", PACKERS)
+def test_what_is_unpacked_at_once_is_bounded(packing: str, tmp_path: Path) -> None:
+    log = tmp_path / "bomb"
+    log.write_bytes(PACKERS[packing](b"\n" * (64 * MEGABYTE)))
+    source = Source(log)
+    sizes = [len(block.data) for block in source.blocks()]
+    source.close()
+    assert sum(sizes) == 64 * MEGABYTE
+    assert max(sizes) < 40 * MEGABYTE
+
+
+@pytest.mark.slow
+def test_a_bomb_can_be_interrupted(tmp_path: Path) -> None:
+    log = tmp_path / "bomb.gz"
+    log.write_bytes(packed(b"\0", 65_536))
+    command = [sys.executable, "-m", "logreplay.cli.main", "convert", str(log), "-o", str(tmp_path / "out.csv")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    while process.poll() is None and not process_time_s(process.pid) > 1:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    process.communicate(timeout=20)
+    assert time.monotonic() - begin < 5
+    assert process.returncode == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["bomb.gz"]
+
+
+def process_time_s(pid: int) -> float:
+    """How long a process has been computing."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,90 @@
+"""What is secret, and that hiding it hides nothing else."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.parsers.secrecy import MASK, is_secret, masked
+
+SECRET = "hunter2-0123456789"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET /a?token={} HTTP/1.1",
+        "/a?x=1&access_token={}&y=2",
+        "/a?accessToken={}",
+        "/a?api_key={}#top",
+        "/a?%74oken={}",
+        "/login;jsessionid={}",
+        "/a?PHPSESSID={}",
+        "/f?X-Amz-Algorithm=A&X-Amz-Signature={}",
+        "/cb?code={}",
+        "/r?next=%2Fcb%3Ftoken%3D{}%26y%3D1",
+        "/r?next=%252Fcb%253Ftoken%253D{}",
+        "http://bob:{}@example.org/",
+        "https://{}@example.org/",
+        "Authorization: Bearer {}",
+        "Proxy-Authorization: Basic {}",
+        "Cookie: theme=dark; id={}",
+        "set-cookie: id={}; Path=/",
+        "X-Api-Key: {}",
+        "X-Auth-Token: {}",
+        "Referer: http://example.org/reset?sig={}",
+        "user=bob&password={}",
+        '{{"user": "bob", "password": "{}"}}',
+        "ConnectionError: could not get http://h/a?key={}",
+        "the server said: Bearer {}",
+    ],
+)
+def test_a_secret_is_not_shown(text: str) -> None:
+    shown = masked(text.format(SECRET))
+    assert SECRET not in shown
+    assert MASK in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET /a?x=1&page=2&author=bob HTTP/1.1",
+        "/monkey?sort=asc&q=token",
+        "Host: key.example.org",
+        "User-Agent: Mozilla/5.0 (X11; Linux x86_64)",
+        "log.csv: no such file",
+        "target 'ftp://h': the scheme must be http or https; write http://HOST:PORT",
+        '{"user": "bob", "n": 17}',
+        "/a//b@c",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert masked(text) == text
+
+
+def test_tokens_are_known_by_their_looks() -> None:
+    assert masked("/r/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln/x") == f"/r/{MASK}/x"
+    assert masked("AKIAIOSFODNN7EXAMPLE") == MASK
+
+
+@pytest.mark.parametrize("name", ["token", "Session_ID", "apikey", "signature", "passwd", "csrfToken", "key", "X-Key"])
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret(name)
+
+
+@given(st.text())
+def test_hiding_twice_hides_no_more(text: str) -> None:
+    assert masked(masked(text)) == masked(text)
+
+
+@pytest.mark.parametrize("piece", ["a", "=a", '"a":"', "eyJ", "://", "token ", "%3Fa", "a;", "basic !", " ", '"a" '])
+def test_the_time_it_takes_is_linear_in_the_text(piece: str) -> None:
+    def seconds(length: int) -> float:
+        text = piece * (length // len(piece))
+        begin = time.perf_counter()
+        masked(text)
+        return time.perf_counter() - begin
+
+    # twenty times the text: twenty times the time, not four hundred
+    assert min(seconds(80_000) for _ in range(5)) < 150 * max(min(seconds(4_000) for _ in range(5)), 1e-4)

@@ -1,0 +1,29 @@
+"""Which word an error has."""
+
+import errno
+import ssl
+
+import pytest
+
+from logreplay.replay.faults import connect_fault, local_fault, loss_fault
+
+
+@pytest.mark.parametrize("name", ["EMFILE", "ENFILE", "EADDRNOTAVAIL", "ENOBUFS", "ENOMEM", "EADDRINUSE"])
+def test_errors_of_this_machine_are_told_from_those_of_the_target(name: str) -> None:
+    error = OSError(getattr(errno, name), "no")
+    assert local_fault(error) == name
+    assert connect_fault(error) == "refused"
+    assert local_fault(ConnectionRefusedError(errno.ECONNREFUSED, "no")) is None
+
+
+def test_a_handshake_that_was_cut_short_is_no_reset() -> None:
+    assert connect_fault(ConnectionResetError(errno.ECONNRESET, "reset")) == "reset"
+    assert connect_fault(ConnectionResetError()) == "tls"
+    assert connect_fault(ssl.SSLError("bad")) == "tls"
+
+
+def test_a_lost_connection_is_told_by_how_it_was_lost() -> None:
+    assert loss_fault(None, in_body=False) == "closed"
+    assert loss_fault(None, in_body=True) == "short_body"
+    assert loss_fault(ConnectionResetError(errno.ECONNRESET, "reset"), in_body=True) == "reset"
+    assert loss_fault(ssl.SSLError("bad"), in_body=True) == "tls"

@@ -1,0 +1,88 @@
+"""Before the first request: what is put right, what is said, what ends the run."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay import preflight
+from logreplay.replay.preflight import Demand, machine
+
+CALM = Demand(rate=10, duration=10, timeout=1)
+
+
+def findings(demand: Demand, folder: Path, ceiling: float | None = None) -> dict[str, str]:
+    return {finding.code: finding.text for finding in machine(demand, folder / "r.csv", ceiling)}
+
+
+def test_a_machine_that_can_do_it_says_nothing(tmp_path: Path) -> None:
+    assert findings(CALM, tmp_path) == {}
+
+
+def test_the_soft_limit_of_descriptors_is_raised_as_far_as_it_goes(tmp_path: Path) -> None:
+    code = f"""
+import resource
+from pathlib import Path
+from logreplay.replay.preflight import Demand, machine
+found = machine(Demand(rate=100, duration=1, timeout=2), Path({str(tmp_path)!r}) / "r.csv")
+print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], [finding.text for finding in found])
+"""
+    for hard, soft, said in (
+        (1000, 265, "[]"),
+        (150, 150, "only 150 are allowed; raise the limit (ulimit -Hn), shorten --timeout, or set --max-in-flight 86"),
+    ):
+        command = ["prlimit", f"--nofile=100:{hard}", sys.executable, "-c", code]
+        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert out.startswith(f"{soft} ")
+        assert said in out
+
+
+def test_without_keep_alive_the_local_ports_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "range").write_text("40000\t40999\n")
+    monkeypatch.setattr(preflight, "_PORTS", tmp_path / "range")
+    fresh = Demand(rate=100, duration=60, timeout=1, keep_alive=False)
+    assert "the 1000 local ports (EADDRNOTAVAIL)" in findings(fresh, tmp_path)["ports"]
+    assert "under 16.7/s" in findings(fresh, tmp_path)["ports"]
+    assert findings(Demand(rate=100, duration=60, timeout=1), tmp_path) == {}
+    assert findings(Demand(rate=100, duration=5, timeout=1, keep_alive=False), tmp_path) == {}
+
+
+def test_a_rate_above_what_the_machine_was_found_to_carry_is_said(tmp_path: Path) -> None:
+    assert "more than the 9/s that this machine was found to send" in findings(CALM, tmp_path, ceiling=9)["ceiling"]
+    assert findings(CALM, tmp_path, ceiling=10) == {}
+
+
+def test_the_disk_must_have_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def free(left: int) -> None:
+        usage: Any = shutil.disk_usage(tmp_path)._replace(free=left)
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+
+    free(10_000_000)
+    hour = Demand(rate=1000, duration=3600, timeout=1, max_in_flight=10)
+    assert "will take about 0.6 GB, and 0.0 GB are free" in findings(hour, tmp_path)["disk"]
+    free(1000)
+    with pytest.raises(LogreplayError, match="the disk is full; free some space"):
+        machine(CALM, tmp_path / "r.csv")
+
+
+def can_unshare() -> bool:
+    return (
+        bool(shutil.which("unshare")) and not subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not can_unshare(), reason="no network namespace can be made")
+def test_ports_that_run_out_are_explained(log: Path, tmp_path: Path) -> None:
+    """Twenty local ports, and a new connection for each of 400 requests."""
+    output = tmp_path / "r.csv"
+    run = f"{sys.executable} -m logreplay.cli.main run {log} --tps 200 --for 2 --no-keep-alive -o {output}"
+    few = f"ip link set lo up; echo 40000 40019 > /proc/sys/net/ipv4/ip_local_port_range; {run}"
+    done = subprocess.run(["unshare", "-rn", "sh", "-c", few], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3, done.stderr
+    assert "(EADDRNOTAVAIL): no local port is left: keep connections alive" in " ".join(done.stderr.split())
+    assert "without keep-alive 200/s may use up the 20 local ports" in " ".join(done.stderr.split())

@@ -1,0 +1,24 @@
+"""The soak of `benchmarks.soak`, for less than a minute: nothing grows, and every count is the target's own."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.soak import Watched, soak
+
+
+@pytest.mark.alone
+def test_nothing_grows_and_nothing_is_lost_while_the_target_fails(tmp_path: Path) -> None:
+    done = soak(1000, 40, 500, tmp_path)
+    assert not done.wrong, done.said
+    memory, descriptors, *_ = done.figures
+    assert memory.flat, memory
+    assert descriptors.flat, descriptors
+
+
+def test_what_grows_is_seen() -> None:
+    steady = Watched("memory, MB", [300, *[100.0] * 98, 130], 0.05, 8)
+    growing = Watched("memory, MB", [100 + 0.3 * at for at in range(100)], 0.05, 8)
+    assert steady.flat
+    assert not growing.flat
+    assert "GROWS" in str(growing)
