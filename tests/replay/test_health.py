@@ -147,10 +147,8 @@ def test_a_target_that_goes_away_is_no_measurement(log: Path, tmp_path: Path) ->
         ) as process,
     ):
         wait_for_rows(output, process)
-        # the block's end ends the responder
-        responder = [pid for pid in _children(os.getpid()) if pid != process.pid]
-        for pid in responder:
-            os.kill(pid, signal.SIGKILL)
+        (responder,) = [pid for pid in _children(os.getpid()) if "logreplay.replay.responder" in _command_of(pid)]
+        os.kill(responder, signal.SIGKILL)
         process.communicate(timeout=30)
     assert process.returncode == 3
     seen = findings_of(output)
@@ -177,3 +175,7 @@ def test_too_few_descriptors_are_named(log: Path, tmp_path: Path) -> None:
 
 def _children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _command_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
