@@ -1,9 +1,7 @@
 """Both senders, against a server that answers well and badly: the same rows, the right words, the right counts."""
 
 import asyncio
-import shutil
 import ssl
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import polars as pl
 import pytest
 import uvloop
 
+from certificates import Authority
 from logreplay.replay.aiohttp_sender import AiohttpSender
 from logreplay.replay.endpoint import Endpoint, parse_target, resolve, tls_context
 from logreplay.replay.engine import Limits, replay
@@ -45,6 +44,7 @@ def send(
     socket_path: str = "",
     name: str = "",
     methods: Sequence[str] = ("GET", "HEAD"),
+    at_once: int | None = None,
     **options: Any,
 ) -> tuple[Outcome, pl.DataFrame, RawServer, Any]:
     """Replay a log once against the raw server."""
@@ -55,7 +55,7 @@ def send(
             endpoint = await resolve(parse_target(server.url.replace(host, name or host)))
             made = sender(endpoint, timeout=TIMEOUT, **options)
             plan = Plan(Requests(log, methods=methods, loop=False), Constant(rate))
-            outcome = await replay(plan, made, results, limits=Limits())
+            outcome = await replay(plan, made, results, limits=Limits(max_in_flight=at_once))
             await asyncio.sleep(0.01)
             return outcome, server, made
 
@@ -113,7 +113,7 @@ def test_a_timed_out_row_adds_up_to_the_timeout(tmp_path: Path, sender: type[Wir
 
 @SENDERS
 def test_heads_have_no_body_and_keep_their_connection(tmp_path: Path, sender: type[WireSender]) -> None:
-    _, rows, server, _ = send(sender, write_log(tmp_path, ["/ok"] * 10, op="HEAD"), rate=20)
+    _, rows, server, _ = send(sender, write_log(tmp_path, ["/ok"] * 10, op="HEAD"), at_once=1)
     assert rows["bytes"].sum() == 0
     assert rows["error"].null_count() == 10
     assert server.connections == 1
@@ -177,17 +177,9 @@ def test_a_unix_socket_is_as_good(tmp_path: Path, sender: type[WireSender]) -> N
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, Path]:
-    """A certificate for localhost that no one else trusts: the server's context, and the file to trust."""
-    if not shutil.which("openssl"):
-        pytest.skip("openssl is not installed")
-    folder = tmp_path_factory.mktemp("tls")
-    key, cert = folder / "key.pem", folder / "cert.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    names = ["-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run([*command, *names, "-keyout", key, "-out", cert], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
-    return context, cert
+    """A server's context with a certificate for localhost, and the file of the authority to trust."""
+    authority = Authority(tmp_path_factory.mktemp("tls"))
+    return authority.good, authority.cert
 
 
 @SENDERS
@@ -217,7 +209,7 @@ def test_insecure_does_not_look_at_the_certificate(
     tmp_path: Path, sender: type[WireSender], certificate: tuple[ssl.SSLContext, Path]
 ) -> None:
     log = write_log(tmp_path, ["/ok"] * 4)
-    outcome, rows, server, _ = send(sender, log, rate=5, certificate=certificate[0], tls=tls_context(verify=False))
+    outcome, rows, server, _ = send(sender, log, at_once=1, certificate=certificate[0], tls=tls_context(verify=False))
     assert outcome.ok == 4
     assert server.connections == 1
     assert (rows["connect"] > 0).to_list() == [True, False, False, False]
