@@ -10,6 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# on a busy machine everything is slow, and says nothing of the code
+settings.register_profile(
+    "unhurried", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unhurried")
 
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 APACHE = shutil.which("apache2") or shutil.which("/usr/sbin/apache2")

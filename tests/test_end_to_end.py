@@ -43,7 +43,7 @@ def undisturbed(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProces
 def replay_and_read_back(server: WebServer, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Replay a sample against a server; return what was sent, and what the server's own log says it got."""
     logreplay("convert", SAMPLE_LOGS[0], "-o", "access.csv", cwd=folder)
-    run = ("run", "access.csv", server.url, "--tps", "400", "--for", "4s", "-o", "results.csv")
+    run = ("run", "access.csv", server.url, "--tps", "400", "--for", "4s", "--max-in-flight", "1", "-o", "results.csv")
     logreplay(*run, cwd=folder, codes=VALID_OR_NOT)
     logreplay("convert", server.log, "-o", "back.csv", cwd=folder)
     sent = scan(folder / "results.csv").sort("seq").collect()

@@ -59,7 +59,7 @@ def test_it_calibrates_ramps_bisects_and_confirms() -> None:
     assert found.planning == found.low / 1.03
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     wall=st.floats(10, 5000), start=st.floats(1, 400), precision=st.sampled_from([0.01, 0.05, 0.2]),
     limited=st.sampled_from([math.inf, 100.0, 600.0]),

@@ -32,7 +32,7 @@ def test_rows_with_quotes_and_newlines_are_never_cut(tmp_path: Path) -> None:
 
 
 @given(agents=st.lists(st.text(alphabet='a",\n\r é', min_size=1, max_size=8), min_size=1, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_blocks_hold_what_the_whole_file_holds(agents: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("blocks") / "log.csv"
     fields = {"date": "2026-01-01", "time": "00:00:00", "latency": 0, "xfertime": 0, "thinktime": 0, "bytes": 1}

@@ -38,7 +38,7 @@ def test_samples_fit_their_format(format: Format) -> None:
 def test_the_fast_and_the_careful_path_read_the_same(format: Format) -> None:
     lines = pl.Series(format.samples)
     clean = lines.filter(format.layout.split(lines).select(pl.any_horizontal(pl.all().is_not_null())).to_series())
-    assert len(clean) or format.name in ("nginx-timed-kv", "nginx-ingress", "nginx-main", "bitbucket")
+    assert len(clean) or format.name in ("nginx-timed-kv", "nginx-ingress", "nginx-main", "bitbucket", "squid")
     fast = parse(clean, [format], tiers=0).rows
     assert isinstance(format.layout, TextLayout)
     slow = parse(clean, [replace(format, layout=replace(format.layout, fast=NEVER))]).rows

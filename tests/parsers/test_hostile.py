@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.cli.main import run
@@ -57,7 +57,7 @@ def mutated(draw: st.DrawFn) -> tuple[Format, bytes]:
     return format, bytes(data)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=300)
 @given(mutated())
 def test_mutated_lines_never_raise_and_are_all_accounted_for(case: tuple[Format, bytes]) -> None:
     format, data = case
@@ -69,7 +69,7 @@ def test_mutated_lines_never_raise_and_are_all_accounted_for(case: tuple[Format,
     assert all(0x20 < ord(c) < 0x7F and c != '"' for url in parsed.rows["url"] for c in url)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=15)
 @given(mutated())
 def test_a_conversion_of_mutated_lines_keeps_every_line_somewhere(case: tuple[Format, bytes]) -> None:
     format, data = case
@@ -85,7 +85,7 @@ def test_a_conversion_of_mutated_lines_keeps_every_line_somewhere(case: tuple[Fo
         assert {line.partition(b"\t")[2] for line in kept} <= set(raw)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.binary(min_size=1, max_size=60), min_size=1))
 def test_random_bytes_are_no_log_and_that_is_said(lines: list[bytes]) -> None:
     data = b"".join(b"~" + line.replace(b"\n", b"") + b"\n" for line in lines)

@@ -66,7 +66,7 @@ def test_what_may_not_be_sent_is_left_out_and_named(
     assert requests.usable + sum(requests.left_out.values()) == 2
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=st.lists(st.tuples(st.text(max_size=8), st.sampled_from(["GET", "HEAD", "POST", "", "X"])), max_size=30))
 def test_any_text_is_sent_as_it_stands_or_not_at_all(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]

@@ -263,7 +263,7 @@ def test_values_of_a_log_add_no_header_and_no_request(tmp_path: Path, sender: st
 
 
 @given(st.text(), st.text())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_value_adds_a_line(agent: str, other: str) -> None:
     frame = pl.DataFrame({"op": "GET", "url": "/", "header:User-Agent": [agent], "header:X-A": [other]})
     (request,) = render(frame, default_headers("localhost", keep_alive=True))
@@ -355,7 +355,7 @@ def test_a_share_of_other_requests_is_spread_evenly(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(0, 50), max_size=20), st.floats(0.001, 0.95))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_share_is_exact_however_the_log_is_cut(sizes: list[int], share: float) -> None:
     class Pieces:
         left_out: object = {}
