@@ -2,10 +2,9 @@
 
 import asyncio
 import re
-import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 
@@ -95,27 +94,3 @@ async def recording(service: float = 0.0, headers: bytes = b"") -> AsyncIterator
         yield kept
     finally:
         server.close()
-
-
-@contextmanager
-def recording_beside(headers: bytes = b"") -> Iterator[RecordingServer]:
-    """Serve in a thread, for tests that start processes."""
-    ready: list[RecordingServer] = []
-    started, ended = threading.Event(), asyncio.Event()
-    loop = asyncio.new_event_loop()
-
-    async def serve() -> None:
-        async with recording(headers=headers) as kept:
-            ready.append(kept)
-            started.set()
-            await ended.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    started.wait()
-    try:
-        yield ready[0]
-    finally:
-        loop.call_soon_threadsafe(ended.set)
-        thread.join()
-        loop.close()

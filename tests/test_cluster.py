@@ -9,8 +9,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beside import beside
 from conftest import free_port
 from logreplay.cli.main import run
 from logreplay.parsers.convert import ConvertOptions, convert
@@ -106,26 +107,17 @@ class Arrivals(asyncio.Protocol):
 @contextmanager
 def arrivals() -> Iterator[tuple[str, list[tuple[int, bytes]]]]:
     """Run such a target; the value is its URL, and what it noted."""
-    loop, noted, ready, ended = asyncio.new_event_loop(), list[tuple[int, bytes]](), list[str](), asyncio.Event()
-    started = threading.Event()
+    noted: list[tuple[int, bytes]] = []
 
-    async def serve() -> None:
+    @asynccontextmanager
+    async def serving() -> AsyncIterator[str]:
         protocol = type("Noting", (Arrivals,), {"noted": noted})
-        server = await loop.create_server(protocol, "127.0.0.1", 0)
-        ready.append(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        started.set()
-        await ended.wait()
+        server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         server.close()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    started.wait()
-    try:
-        yield ready[0], noted
-    finally:
-        loop.call_soon_threadsafe(ended.set)
-        thread.join()
-        loop.close()
+    with beside(serving) as url:
+        yield url, noted
 
 
 def logreplay(*arguments: object) -> int:

@@ -6,15 +6,17 @@ import shutil
 import subprocess
 import unicodedata
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from beside import beside
 from logreplay.cli.main import run as logreplay
 from logreplay.parsers.record import scan
-from recording import Received, RecordingServer, recording_beside
+from recording import Received, RecordingServer, recording
 from witness import Witnessed, witnessed
 
 TRAP = "127.0.0.9:9"
@@ -120,7 +122,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server() -> Iterator[RecordingServer]:
     """A target that is hostile, too."""
     headers = b"X-Evil: \x9b31m\xc2\x9b31m<script>\r\nSet-Cookie: sid=hunter2\r\nLocation: http://%s/?token=hunter2\r\n"
-    with recording_beside(headers % TRAP.encode()) as kept:
+    with beside(partial(recording, headers=headers % TRAP.encode())) as kept:
         yield kept
 
 

@@ -1,6 +1,5 @@
 """``logreplay run`` as a user meets it."""
 
-import asyncio
 import json
 import re
 import signal
@@ -13,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from beside import beside
 from logreplay.cli.main import run
 from logreplay.parsers.record import RESULT_COLUMNS, scan
 from raw_server import RawServer, raw_server
@@ -23,23 +23,8 @@ HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 @pytest.fixture
 def server() -> Iterator[RawServer]:
     """A raw server in a thread of its own."""
-    ready: list[RawServer] = []
-    started, ended = threading.Event(), asyncio.Event()
-    loop = asyncio.new_event_loop()
-
-    async def serve() -> None:
-        async with raw_server() as handler:
-            ready.append(handler)
-            started.set()
-            await ended.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    started.wait()
-    yield ready[0]
-    loop.call_soon_threadsafe(ended.set)
-    thread.join()
-    loop.close()
+    with beside(raw_server) as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,13 +1,15 @@
 """Tokens, passwords and cookies do not show in what is printed, unless asked for; data keep them."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from beside import beside
 from logreplay.cli.main import run
 from logreplay.parsers.record import scan
-from recording import RecordingServer, recording_beside
+from recording import RecordingServer, recording
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n"
 ROW = "2026-01-01,12:00:00.000000,0,0,0,5,/cart?token=hunter2&page=1,404,GET\n"
@@ -22,7 +24,7 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server() -> Iterator[RecordingServer]:
-    with recording_beside(b"Set-Cookie: sid=hunter2\r\nLocation: /next?sig=hunter2\r\n") as kept:
+    with beside(partial(recording, headers=b"Set-Cookie: sid=hunter2\r\nLocation: /next?sig=hunter2\r\n")) as kept:
         yield kept
 
 

@@ -1,14 +1,13 @@
 """The options that shape a replay, by what a real server receives."""
 
-import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from beside import beside
 from logreplay.cli.main import run
 from logreplay.parsers.record import scan
 from recording import Received, RecordingServer, recording
@@ -19,23 +18,8 @@ HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,client,host,refer
 @pytest.fixture
 def server() -> Iterator[RecordingServer]:
     """A server that keeps what it receives, in a thread of its own."""
-    ready: list[RecordingServer] = []
-    started, ended = threading.Event(), asyncio.Event()
-    loop = asyncio.new_event_loop()
-
-    async def serve() -> None:
-        async with recording() as kept:
-            ready.append(kept)
-            started.set()
-            await ended.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    started.wait()
-    yield ready[0]
-    loop.call_soon_threadsafe(ended.set)
-    thread.join()
-    loop.close()
+    with beside(recording) as server:
+        yield server
 
 
 @pytest.fixture
