@@ -5,9 +5,13 @@ drives it sends the requests (or simulates them).
 
 Theory of operation. 1. A trial at the lowest rate: is the bound kept at all? 2. Short trials, each 1.6 times faster,
 until one fails. 3. Bisection, on a logarithmic scale, with long trials, until the highest rate that passed and the
-lowest that failed are as close as asked. 4. Two fresh trials at the rate that passed, and up to two more while it is
-in doubt: all requests ever judged at it decide together, and the fresh ones by themselves too, since the trial before
-them was chosen for having passed. If they fail it, the same for the next lower rate, and so on.
+lowest that failed are as close as asked. 4. Two fresh trials of twice that length at the rate that passed, and up to
+two more while it is in doubt: all requests ever judged at it decide together, and the fresh ones by themselves too,
+since the trial before them was chosen for having passed. If they fail it, the same for the next lower rate, and so on.
+
+Near its capacity a target is late in rare long bunches, minutes apart: a minute between two of them looks perfect, a
+few per cent above what holds, and no test within that minute can tell. Only a longer look can, so the trials on which
+the promise rests are the longest.
 
 A trial may end early only as a failure. A short trial begins with empty queues and misses what is rare, so an early
 pass is exactly the answer that flatters. A trial in which the replaying machine was the bottleneck says nothing of
@@ -28,9 +32,13 @@ __all__ = ["Answer", "Goal", "Judged", "Outcome", "Search", "Trial"]
 
 RAMP_FACTOR: Final = 1.6
 CONFIRMATIONS: Final = 2
+CONFIRMING: Final = 2
+"""A confirmation is so many times as long as another full trial."""
 MOST_CONFIRMATIONS: Final = 4
 PATIENCE: Final = 11
 """Trials after which a doubt is no reason for one more."""
+HURRY: Final = 13
+"""Trials after which steps down grow twice as fast: the end is nearer than the limit."""
 LEAST_EARLY_S: Final = 10
 """Judged seconds before the interval may end a trial: one pause of the target must not look like its habit."""
 GROWTH: Final = 0.05
@@ -163,7 +171,7 @@ class Search:
             return
         width = self.high / rate if self.high else math.inf
         self.high, self._high_void = rate, verdict == "void"
-        self._descents += 1  # ever longer steps: it may be far down
+        self._descents += 1 if self.trials < HURRY else 2  # ever longer steps: it may be far down
         lower = rate / min(width, 1 + self.goal.precision) ** self._descents
         if self.goal.users:
             lower = min(lower, rate - 1)
@@ -178,7 +186,7 @@ class Search:
         if all(each.surely_kept for each in found) or any(each.surely_missed for each in found):
             return False
         judged = sum(each.outcome.evidence.requests for each in self._full_trials(rate))
-        in_time = judged + rate * self.goal.full_s(rate)  # if none of its requests costs anything
+        in_time = judged + rate * CONFIRMING * self.goal.full_s(rate)  # if none of its requests costs anything
         return self.goal.users or all(each.cost * judged <= each.bound.allowance * in_time for each in found)
 
     def _findings_at(self, rate: float, *phases: Phase) -> tuple[Finding, ...]:
@@ -201,8 +209,12 @@ class Search:
         return verdict
 
     def _trial(self, phase: Phase, rate: float) -> Trial:
-        settle, judged = {"calibrate": (2.0, 13.0), "ramp": (2.0, 8.0)}.get(phase, (5.0, self.goal.full_s(rate)))
-        return Trial(len(self.judged) + 1, phase, rate, settle, min(judged, self.goal.full_s(rate)))
+        full = self.goal.full_s(rate)
+        settle, judged = {
+            "calibrate": (2.0, min(13.0, full)), "ramp": (2.0, min(8.0, full)),
+            "bisect": (5.0, full), "confirm": (5.0, CONFIRMING * full),
+        }[phase]  # fmt: skip
+        return Trial(len(self.judged) + 1, phase, rate, settle, judged)
 
     def _fits(self, seconds: float, trials: int) -> bool:
         budget = math.inf if self.goal.budget_s is None else self.goal.budget_s
@@ -212,8 +224,8 @@ class Search:
         """Whether there is room for one more trial and the confirmations: a wider bracket that is confirmed is worth
         more than a narrow one that is not."""
         assert self.low
-        full = self._trial("bisect", self.low).seconds
-        return self._fits((1 + CONFIRMATIONS) * full, 1 + CONFIRMATIONS)
+        bisecting, confirming = self._trial("bisect", self.low).seconds, self._trial("confirm", self.low).seconds
+        return self._fits(bisecting + CONFIRMATIONS * confirming, 1 + CONFIRMATIONS)
 
     # Judging
 

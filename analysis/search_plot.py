@@ -38,7 +38,7 @@ def trace(ax: "Axes", slo: Mapping[str, Any]) -> "Axes":
             slo["low"], color=BLUE, lw=1.2, label=f"{'holds' if slo['found'] else 'passed'}: {slo['low']:g}{unit}"
         )
     if slo["high"]:
-        name = "not sendable" if slo["high_void"] else "fails"
+        name = "no valid trial" if slo["high_void"] else "fails"
         ax.axhline(slo["high"], color=ORANGE, lw=1.2, ls="--", label=f"{name}: {slo['high']:g}{unit}")
     ax.set_ylim(0, top)
     ax.set_xlim(0.5, len(trials) + 0.5)

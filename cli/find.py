@@ -216,8 +216,12 @@ class _Teller:
         self._curve = GrowingCurve(quiet=quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None))
 
     def begin(self, trial: "Trial") -> None:
+        from logreplay.analysis.search_report import heading
         from logreplay.replay.snapshot import Stage
 
+        if trial.number == 1:
+            left = "" if self._search.goal.budget_s is None else "  left of --budget"
+            self._curve.say(heading() + left)
         users = self._search.goal.users
         name, rate = f"trial {trial.number}, {trial.phase}", None if users else trial.rate
         self._audience.begin(Stage(name, rate, trial.seconds, level=trial.rate, users=users))
@@ -228,7 +232,7 @@ class _Teller:
         note, verdict = trial_line(judged, self._search.goal), judged.verdict
         self._audience.end(ran, state=_STATES[verdict], note=note)
         budget = self._search.goal.budget_s
-        left = f"  {budget - self._search.elapsed:.0f} s left" if budget is not None else ""
+        left = f"  {budget - self._search.elapsed:.0f} s" if budget is not None else ""
         point = None if verdict == "void" else point_of(judged.trial.rate, ran, good=verdict == "pass")
         self._curve.say(f"{note}{left}", point)
 

@@ -1,12 +1,11 @@
 """What the rule of search is worth, on simulated servers whose sustainable rate is known."""
 
-import numpy as np
 import pytest
 
 from logreplay.analysis import rehearsal
 from logreplay.analysis.rehearsal import MM4, NOISY, SERVERS, WALL, Server
 
-OVER = {MM4.name: 0.03, NOISY.name: 0.37, WALL.name: 0.03}
+OVER = {MM4.name: 0.03, NOISY.name: 0.37, WALL.name: 0.0}
 """Share of answers that may promise over 2 % too much. The noisy one varies by 3 % itself from trial to trial."""
 
 
@@ -15,7 +14,7 @@ def test_the_rate_is_found_in_few_trials(server: Server) -> None:
     worth = rehearsal.worth(server, range(6))
     assert abs(worth.median) < 0.06
     assert worth.trials.max() <= 14
-    assert worth.seconds.mean() < 450
+    assert worth.seconds.mean() < 600
 
 
 @pytest.mark.slow
@@ -24,7 +23,7 @@ def test_the_typical_answer_is_within_two_per_cent_of_the_truth_and_seldom_promi
     worth = rehearsal.worth(server, range(100))
     assert abs(worth.median) <= 0.02
     assert worth.over <= OVER[server.name]
-    assert np.mean(worth.trials <= 14) >= 0.99
+    assert worth.trials.max() <= 14
 
 
 def test_climbing_without_end_takes_ten_times_as_long_and_promises_more_than_is_kept() -> None:

@@ -55,7 +55,7 @@ def test_the_bracket_holds_what_queueing_theory_says_of_the_target(log: Path, tm
     assert slo["high"] <= 1.101 * slo["low"]
     assert slo["confirmations"] >= 1
     assert len(slo["trials"]) <= 14
-    assert slo["seconds"] <= 150
+    assert slo["seconds"] <= 200
 
 
 @pytest.mark.alone
