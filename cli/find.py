@@ -49,7 +49,12 @@ def _bound_options(command: Any) -> Any:
 @click.option("--start", type=Rate(), default="10", show_default=True, help="Lowest rate, tried first.")
 @click.option("--max-tps", type=Rate(), help="Never try a higher rate.")
 @click.option("--precision", type=Percent(), default="5%", show_default=True, help="How close the bracket must be.")
-@click.option("--trial", "trial_s", type=Duration(), help="Length of a full trial; default: 60s, or as needed.")
+@click.option(
+    "--trial",
+    "trial_s",
+    type=Duration(),
+    help="Length of a full trial; those that confirm take twice as long. Default: 60s, or as needed.",
+)
 @click.option("--trials", type=click.IntRange(1), default=25, show_default=True, help="No more trials than these.")
 @click.option("--budget", type=Duration(), default="15m", show_default=True, help="Time for all trials.")
 @click.option(
