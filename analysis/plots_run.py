@@ -151,7 +151,8 @@ def heat_map(ax: "Axes", requests: Requests) -> "Axes":
         counts = np.histogram2d(at, took, (times, rows))[0].T
         counts[counts == 0] = np.nan
         drawn = ax.pcolormesh(times, rows, counts, norm=LogNorm(), cmap=_HEAT, rasterized=True)
-        bar = ax.figure.colorbar(drawn, ax=ax, pad=0.03, label="requests in a cell")
+        beside = 0.03 if ax.figure.get_layout_engine() else 0.11  # without one, room for the labels of the other scale
+        bar = ax.figure.colorbar(drawn, ax=ax, pad=beside, label="requests in a cell")
         plain_numbers(bar.ax.yaxis)
     ax.set_yscale("log")
     plain_numbers(ax.yaxis)

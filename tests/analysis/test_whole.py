@@ -11,9 +11,8 @@ from logreplay.analysis.whole import whole, write_whole
 def test_what_was_there_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "seconds.csv"
     write_whole(path, "before")
-    with pytest.raises(KeyboardInterrupt), whole(path) as fresh:
-        fresh.write_text("half")
-        raise KeyboardInterrupt
+    with pytest.raises(UnicodeEncodeError), whole(path) as fresh, fresh.open("w", encoding="ascii") as file:
+        file.writelines(["half\n", "näher"])
     assert path.read_text() == "before"
     write_whole(path, "näher".encode())
     assert path.read_text(encoding="utf-8") == "näher"
