@@ -7,7 +7,7 @@ times at all.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,9 @@ import polars as pl
 from logreplay.analysis.certainty import design_effects
 from logreplay.analysis.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.intake import Requests, those
-from logreplay.analysis.parts import SECOND, by_second, slices
+from logreplay.analysis.parts import SECOND, by_second
 from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Floats, Grouped, Ints
+from logreplay.analysis.slices import slices
 
 Bools = npt.NDArray[np.bool_]
 
@@ -78,7 +79,7 @@ def _due(first: int, stop: int, part: Requests) -> pl.DataFrame:
             **_times(Grouped(at, part.judged, number)),
             "bytes": np.bincount(at, part.bytes, number).astype(np.int64),
             "ok": _counts(at, part.outcome == OK, number),
-            "service_p50": _service(part, at, number).quantile(0.5),
+            "service_p50": Grouped(those(at, part.sent), those(part.service, part.sent), number).quantile(0.5),
             "lag_p50": lag.quantile(0.5),
             "lag_max": lag.quantile(1.0),
         }
@@ -105,13 +106,13 @@ def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | No
         null where they are under 368. Close to saturation a step is too short to show how much requests depend on
         each other, and the interval too narrow.
     """
-    number, step = len(requests.labels), requests.step
+    number = len(requests.labels)
     windows = windows or step_windows(requests)
     flow = flow or step_flow(requests, windows)
     judged_s = (windows.stop - windows.settled) / SECOND
 
     outcomes, errors, volume = _step_counts(requests)
-    judged = Grouped(step, requests.judged, number)
+    judged = _judged(requests, "step", number)
     times = _times(judged, p999=0.999)
     effects = design_effects(requests, windows.start, windows.stop, times["p99"])
     low, high = judged.interval(0.99, effects)
@@ -120,10 +121,10 @@ def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | No
         "ok_p99": judged.quantile(0.99, SMALLEST_SAMPLE[0.99], answered=True),
     }
     del judged
-    service = _service(requests, step, number)
+    service = _service(requests, "step", number)
     service_p50, service_p99 = service.quantile(0.5), service.quantile(0.99, SMALLEST_SAMPLE[0.99])
     del service
-    lag = Grouped(step, requests.lag, number)
+    lag = Grouped(requests.step, requests.lag, number)
     return pl.DataFrame(
         {
             "step": requests.labels,
@@ -177,15 +178,21 @@ def by_route(requests: Requests) -> pl.DataFrame:
         One row per route. Columns: ``route``, ``requests``, ``errors`` (not answered as expected), ``bytes``, ``mean``,
         ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time as in `seconds`; ``service_p50``.
     """
-    number, route = len(requests.routes), requests.route
+    number = len(requests.routes)
+    count, errors, volume = np.zeros((3, number), np.int64)
+    for rows in slices(len(requests)):
+        route = requests.route[rows]
+        count += np.bincount(route, minlength=number)
+        errors += _counts(route, ~requests.good[rows], number)
+        volume += np.bincount(route, requests.bytes[rows], number).astype(np.int64)
     table = pl.DataFrame(
         {
             "route": requests.routes,
-            "requests": np.bincount(route, minlength=number).astype(np.int64),
-            "errors": np.bincount(route[~requests.good], minlength=number).astype(np.int64),
-            "bytes": np.bincount(route, requests.bytes, number).astype(np.int64),
-            **_times(Grouped(route, requests.judged, number)),
-            "service_p50": _service(requests, route, number).quantile(0.5),
+            "requests": count,
+            "errors": errors,
+            "bytes": volume,
+            **_times(_judged(requests, "route", number)),
+            "service_p50": _service(requests, "route", number).quantile(0.5),
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
     return table.filter(pl.col("requests") > 0).sort("requests", descending=True, maintain_order=True)
@@ -264,22 +271,27 @@ class Flow:
 
 def step_flow(requests: Requests, windows: Windows) -> Flow:
     """Count what was sent and what was over at the edges of the steps."""
-    sent = _counts_before(requests.scheduled + requests.lag, requests.sent, windows)
-    over = _counts_before(requests.scheduled + requests.response, requests.sent, windows)
+    sent = _counts_before(requests, requests.lag, requests.sent, windows)
+    over = _counts_before(requests, requests.response, requests.sent, windows)
     answered = good = over
     if not requests.good.all():  # usually all are; spares two sorts
-        answered = _counts_before(requests.scheduled + requests.response, requests.outcome <= HTTP_ERROR, windows)
-        good = _counts_before(requests.scheduled + requests.response, requests.good, windows)
+        answered = _counts_before(requests, requests.response, requests.outcome <= HTTP_ERROR, windows)
+        good = _counts_before(requests, requests.response, requests.good, windows)
     start, settled, stop = np.moveaxis(np.array([sent, over, answered, good]), 1, 0)
     return Flow(start, settled, stop)
 
 
-def _counts_before(at: Ints, chosen: Bools, windows: Windows) -> Ints:
-    """(3, steps) how many of the chosen instants lie before the start, the settled time and the stop of each step.
+def _counts_before(requests: Requests, after: npt.NDArray[np.uint32], chosen: Bools, windows: Windows) -> Ints:
+    """(3, steps) how many of the chosen were so far before the start, the settled time and the stop of each step.
 
-    Sorts ``at`` in place: one array of instants at a time is in memory.
+    ``after``: (n,) microseconds from the schedule of each request to the instant that counts.
     """
-    instants = those(at, chosen)
+    instants, number = np.empty(len(requests), np.int64), 0
+    for rows in slices(len(requests)):
+        found = those(requests.scheduled[rows] + after[rows], chosen[rows])
+        instants[number : number + len(found)] = found
+        number += len(found)
+    instants = instants[:number]
     instants.sort()
     return np.array([np.searchsorted(instants, edge) for edge in (windows.start, windows.settled, windows.stop)])
 
@@ -307,5 +319,12 @@ def _times(judged: Grouped, **more: float) -> dict[str, Floats]:
     }
 
 
-def _service(requests: Requests, groups: npt.NDArray[np.integer], number: int) -> Grouped:
-    return Grouped(those(groups, requests.sent), those(requests.service, requests.sent), number)
+def _judged(requests: Requests, by: Literal["step", "route"], number: int) -> Grouped:
+    parts = (requests.take(rows) for rows in slices(len(requests)))
+    return Grouped.of_parts(((getattr(part, by), part.judged) for part in parts), number, len(requests))
+
+
+def _service(requests: Requests, by: Literal["step", "route"], number: int) -> Grouped:
+    parts = (requests.take(rows) for rows in slices(len(requests)))
+    sent = ((those(getattr(part, by), part.sent), those(part.service, part.sent)) for part in parts)
+    return Grouped.of_parts(sent, number, len(requests))

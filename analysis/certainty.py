@@ -9,8 +9,9 @@ from typing import Final
 import numpy as np
 
 from logreplay.analysis.intake import Requests
-from logreplay.analysis.parts import SECOND, slices
+from logreplay.analysis.parts import SECOND
 from logreplay.analysis.quantiles import FAILED, Floats, Ints
+from logreplay.analysis.slices import slices
 
 FEWEST_SECONDS: Final = 8
 """Whole seconds a step must have for the spread between them to say anything."""

@@ -17,7 +17,7 @@ from logreplay.analysis.intake import Requests
 from logreplay.analysis.sources import Source
 from logreplay.analysis.summary import About, summarise, summarise_seconds
 from logreplay.analysis.watched import stem, with_watched
-from logreplay.analysis.whole import whole
+from logreplay.analysis.whole import write_whole
 from logreplay.parsers.record import LogreplayError, to_csv
 
 
@@ -111,13 +111,13 @@ def write_folder(
     def write_tables(requests: Requests) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         _write_histograms(folder / "results", requests)
-        _write(folder / "routes.csv", to_csv(buckets.by_route(requests), header=True))
+        write_whole(folder / "routes.csv", to_csv(buckets.by_route(requests), header=True))
 
     try:
         analysis = analyse(source, about, executor, write_tables)
         folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
-        _write(folder / "steps.csv", to_csv(analysis.steps, header=True))
+        write_whole(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
+        write_whole(folder / "steps.csv", to_csv(analysis.steps, header=True))
         _write_summary(folder / "summary.json", analysis)
         if plots:
             from logreplay.analysis import report  # matplotlib takes a second to import
@@ -155,9 +155,4 @@ def summary_beside(results: Path) -> Path:
 
 
 def _write_summary(path: Path, analysis: Analysis) -> None:
-    _write(path, (json.dumps(analysis.summary, indent=2) + "\n").encode())
-
-
-def _write(path: Path, data: bytes) -> None:
-    with whole(path) as fresh:
-        fresh.write_bytes(data)
+    write_whole(path, json.dumps(analysis.summary, indent=2) + "\n")

@@ -29,6 +29,8 @@ _HALF_BITS: Final = 10
 _PAYLOAD_COOKIE: Final = 0x1C849303 | 0x10
 _COMPRESSED_COOKIE: Final = 0x1C849304 | 0x10
 _INDEX_BITS: Final = 16
+_VALUE_BITS: Final = 32
+_EXPONENT_AT: Final = 52  # in the bits of a double; 1022 more than what frexp says
 _SEVEN_BITS: Final = np.uint64(0x7F)
 
 
@@ -57,16 +59,16 @@ def _write_intervals(file: BinaryIO, labels: tuple[int, ...], groups: Ints, resp
     """Write a line for each group (second x step) of values."""
     if not len(response):
         return
-    keys = (groups << _INDEX_BITS) | counts_index(response)
+    keys = (groups << _VALUE_BITS) | response
     keys.sort()
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    values, owner = keys & ((1 << _VALUE_BITS) - 1), keys >> _VALUE_BITS
+    index = counts_index(values)
+    first = np.flatnonzero(np.diff((owner << _INDEX_BITS) | index, prepend=-1))
     counts = np.diff(first, append=len(keys))
-    cells = keys[first]
-    index = cells & ((1 << _INDEX_BITS) - 1)
-    interval = cells >> _INDEX_BITS
+    interval = owner[first]
     begins = np.flatnonzero(np.diff(interval, prepend=-1))
-    payload, ends = _encoded(index, counts, begins)
-    longest = _longest(groups, response, interval[begins])
+    payload, ends = _encoded(index[first], counts, begins)
+    longest = values[np.append(first[begins[1:]], len(keys)) - 1]
     start = 0
     for number, end, most in zip(interval[begins].tolist(), ends.tolist(), longest.tolist(), strict=True):
         second, step = divmod(number, len(labels))
@@ -78,7 +80,7 @@ def _write_intervals(file: BinaryIO, labels: tuple[int, ...], groups: Ints, resp
 def counts_index(micros: Ints) -> Ints:
     """Return the cell of the counts array in which each value is counted."""
     wide = (micros | (2 * _HALF - 1)).astype(np.float64)  # exact: far below 2**53
-    bucket = np.frexp(wide)[1].astype(np.int64) - (_HALF_BITS + 1)
+    bucket = (wide.view(np.int64) >> _EXPONENT_AT) - (1022 + _HALF_BITS + 1)
     result: Ints = ((bucket + 1) << _HALF_BITS) + (micros >> bucket) - _HALF
     return result
 
@@ -121,10 +123,3 @@ def _wrapped(counts: bytes) -> bytes:
     header = struct.pack(">IIIIQQd", _PAYLOAD_COOKIE, len(counts), 0, DIGITS, LOWEST, HIGHEST, 1.0)
     packed = zlib.compress(header + counts, 1)
     return struct.pack(">II", _COMPRESSED_COOKIE, len(packed)) + packed
-
-
-def _longest(groups: Ints, response: Ints, intervals: Ints) -> Ints:
-    """The largest value of each interval."""
-    result = np.zeros(len(intervals), np.int64)
-    np.maximum.at(result, np.searchsorted(intervals, groups), response)
-    return result

@@ -24,16 +24,20 @@ from logreplay.analysis.compact import DROPPED, ERROR_WORDS, FIRST_ERROR, OUTCOM
 from logreplay.analysis.partition import NotApart, Stretch, stretches
 from logreplay.analysis.quantiles import FAILED, Ints
 from logreplay.analysis.routes import Routes
+from logreplay.analysis.slices import slices
 from logreplay.analysis.sources import Source
 from logreplay.parsers.record import LogreplayError
 
 WINDOW_S: Final = 10
 SLOWEST: Final = 20
 _ROOM: Final = 1 << 20
-"""Rows for which there is room at first."""
+"""Rows for which there is room at first, where nothing is known of their number."""
 
-_AHEAD: Final = 8
-"""Stretches read before their turn."""
+_SHORTEST_ROW: Final = 64
+"""Bytes: a row of a result log has its date and time, 20 commas, and more."""
+
+_AHEAD: Final = 4
+"""Stretches read before their turn: what is read and not yet put together takes memory."""
 
 _SLOWEST_COLUMNS: Final = pl.Schema(
     {"url": pl.String, "op": pl.String, "rc": pl.Int64, "response": pl.UInt32, "scheduled": pl.Int64}
@@ -131,23 +135,19 @@ class Requests:
     @cached_property
     def last_end(self) -> int:
         """Microseconds from the start of the run to the last end of a request."""
-        return max(int((self.scheduled[rows] + self.response[rows]).max()) for rows in self._blocks())
+        return max(int((self.scheduled[rows] + self.response[rows]).max()) for rows in slices(len(self)))
 
     @cached_property
     def sending(self) -> tuple[int, int, int]:
         """Microseconds at which the first and the last request were sent, and the last one sent was over; 0 if none."""
         found = [
             (int(at.min()), int(at.max()), int(those(self.scheduled[rows] + self.response[rows], sent).max()))
-            for rows in self._blocks()
+            for rows in slices(len(self))
             if (sent := self.sent[rows]).any()
             for at in (those(self.scheduled[rows] + self.lag[rows], sent),)
         ]
         first, last, over = zip(*found, strict=True) if found else ((0,), (0,), (0,))
         return min(first), max(last), max(over)
-
-    def _blocks(self) -> Iterator[slice]:
-        """Some rows at a time: what is computed of all takes as much room as they do."""
-        return (slice(first, first + _ROOM) for first in range(0, len(self), _ROOM))
 
     @property
     def ended(self) -> datetime | None:
@@ -174,7 +174,7 @@ def read(source: Source, executor: Executor | None = None) -> Requests:
     cut = stretches(sources.locate(source)) if isinstance(source, str | Path) else []
     if cut:
         with suppress(NotApart), _helpers(executor) as helpers:
-            return _gathered(source, _in_order(helpers, cut))
+            return _gathered(source, _in_order(helpers, cut), room=cut[-1].end // _SHORTEST_ROW)
     return _gathered(source, (compact(rows.lazy()).collect() for rows in sources.batches(source)))
 
 
@@ -206,10 +206,10 @@ def _compacted(stretch: Stretch) -> pl.DataFrame:
         raise NotApart from error
 
 
-def _gathered(source: Source, batches: Iterable[pl.DataFrame]) -> Requests:
-    """Put the batches of `compact` rows of a source together."""
+def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM) -> Requests:
+    """Put the batches of `compact` rows of a source together; there will hardly be more than ``room``."""
     name = str(source) if isinstance(source, str | Path) else "results"
-    columns, routes, rates = _Columns(), Routes(), dict[int, float]()
+    columns, routes, rates = _Columns(room), Routes(), dict[int, float]()
     slowest, unreadable = _SLOWEST_COLUMNS.to_frame(), 0
     try:
         for batch in batches:
@@ -243,8 +243,8 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame]) -> Requests:
 class _Columns:
     """Columns that grow to twice their length: what is not yet written to takes no memory."""
 
-    def __init__(self) -> None:
-        self._arrays: dict[str, npt.NDArray[Any]] = {name: np.empty(0, dtype) for name, dtype in _KEPT.items()}
+    def __init__(self, room: int) -> None:
+        self._arrays: dict[str, npt.NDArray[Any]] = {name: np.empty(room, dtype) for name, dtype in _KEPT.items()}
         self._length = 0
 
     def __len__(self) -> int:
@@ -255,7 +255,7 @@ class _Columns:
         first, stop = self._length, self._length + batch.height
         for name, array in self._arrays.items():
             if stop > len(array):
-                grown = np.empty(max(stop, 2 * len(array), _ROOM), array.dtype)  # in large pages, unlike a resize
+                grown = np.empty(max(stop, 2 * len(array)), array.dtype)  # in large pages, unlike a resize
                 grown[:first] = array[:first]
                 self._arrays[name] = array = grown
             array[first:stop] = routes if name == "route" else batch[name].to_numpy()

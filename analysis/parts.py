@@ -7,18 +7,13 @@ import numpy as np
 
 from logreplay.analysis.intake import Requests
 from logreplay.analysis.quantiles import Ints
+from logreplay.analysis.slices import slices
 
 SECOND: Final = 1_000_000
-PART: Final = 1 << 19
+PART: Final = 1 << 18
 """Requests in a part, about; a second that has more is not divided."""
 
 _BLOCK: Final = 1 << 16
-
-
-def slices(count: int) -> Iterator[slice]:
-    """Yield slices of up to `PART` rows that cover ``count`` of them."""
-    for first in range(0, count, PART):
-        yield slice(first, min(first + PART, count))
 
 
 def by_second(requests: Requests) -> Iterator[tuple[int, int, Requests]]:

@@ -128,7 +128,7 @@ def spread(requests: Requests) -> dict[str, Micros]:
 def spread_by_step(requests: Requests, steps: Sequence[int]) -> dict[str, Micros]:
     """Return the curves of `percentiles` for some steps, given by their labels: response times, named by rate."""
     curves: dict[str, Micros] = {}
-    for step in steps:
+    for step in sorted(steps, key=lambda step: requests.rates[requests.labels.index(step)]):
         index = requests.labels.index(step)
         chosen = requests.step == index
         name = f"{requests.rates[index]:g}/s" if np.isfinite(requests.rates[index]) else f"step {step}"
@@ -151,7 +151,9 @@ def heat_map(ax: "Axes", requests: Requests) -> "Axes":
         counts = np.histogram2d(at, took, (times, rows))[0].T
         counts[counts == 0] = np.nan
         drawn = ax.pcolormesh(times, rows, counts, norm=LogNorm(), cmap=_HEAT, rasterized=True)
-        ax.figure.colorbar(drawn, ax=ax, pad=0.11, label="requests in a cell")
+        beside = 0.03 if ax.figure.get_layout_engine() else 0.11  # without one, room for the labels of the other scale
+        bar = ax.figure.colorbar(drawn, ax=ax, pad=beside, label="requests in a cell")
+        plain_numbers(bar.ax.yaxis)
     ax.set_yscale("log")
     plain_numbers(ax.yaxis)
     ax.set_xlim(0, times[-1])

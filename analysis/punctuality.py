@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logreplay.analysis.quantiles import Ints
+from logreplay.analysis.slices import slices
 
 _SECOND = 1_000_000
 _MOST_GAPS = 1_000_000
@@ -71,11 +72,10 @@ def punctuality(scheduled: Ints, lag: npt.NDArray[np.integer]) -> Punctuality | 
 
 
 def _by_second(scheduled: Ints, lag: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """How many requests were due, and how many sent, in each second; some at a time, as memory is dear."""
-    parts = [slice(first, first + _MOST_GAPS) for first in range(0, len(scheduled), _MOST_GAPS)]
-    length = max(int((scheduled[part] + lag[part]).max()) for part in parts) // _SECOND + 1
+    """How many requests were due, and how many sent, in each second."""
+    length = max(int((scheduled[part] + lag[part]).max()) for part in slices(len(scheduled))) // _SECOND + 1
     planned, actual = np.zeros((2, length), np.int64)
-    for part in parts:
+    for part in slices(len(scheduled)):
         planned += np.bincount(scheduled[part] // _SECOND, minlength=length)
         actual += np.bincount((scheduled[part] + lag[part]) // _SECOND, minlength=length)
     return planned, actual

@@ -5,15 +5,21 @@ answered: it counts as `FAILED`, later than any other, so that fast refusals can
 """
 
 import math
+from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from logreplay.analysis.slices import slices
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Micros: TypeAlias = "npt.NDArray[np.uint32] | Ints"
 """Times in microseconds."""
+
+Part: TypeAlias = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
+"""Groups, and a value of each."""
 
 FAILED: Final = (1 << 32) - 1
 """Microseconds standing for "never answered": above any time that is told apart (`LONGEST`)."""
@@ -23,8 +29,6 @@ LONGEST: Final = FAILED - 1
 
 SMALLEST_SAMPLE: Final = {0.5: 6, 0.9: 36, 0.95: 72, 0.99: 368, 0.995: 736, 0.999: 3688}
 """Requests from which on a two-sided 95 % interval of that quantile exists: ceil(ln 0.025 / ln p)."""
-
-_CHUNK: Final = 1 << 19
 
 
 def rank(count: int, p: float) -> int:
@@ -54,9 +58,9 @@ def deviation(micros: Micros) -> float:
     if len(micros) < 2:
         return 0.0
     mean, squares = average(micros), 0.0
-    for first in range(0, len(micros), _CHUNK):
-        difference = micros[first : first + _CHUNK] - mean
-        squares += float(difference @ difference)
+    for part in slices(len(micros)):
+        difference = micros[part] - mean
+        squares += float(np.square(difference, out=difference).sum())  # a product of vectors would start BLAS's threads
     return math.sqrt(squares / (len(micros) - 1))
 
 
@@ -112,12 +116,26 @@ class Grouped:
 
     def __init__(self, groups: npt.NDArray[np.integer], values: npt.NDArray[np.integer], number: int) -> None:
         """Sort ``values`` (n,), microseconds up to `FAILED`, by their ``groups`` (n,), indices below ``number``."""
-        keys = groups.astype(np.int64)
-        self.counts: Ints = np.bincount(keys, minlength=number).astype(np.int64, copy=False)
-        keys <<= 32
-        keys |= values
-        keys.sort()
-        self._keys: Ints = keys
+        self._sort(((groups[part], values[part]) for part in slices(len(values))), number, len(values))
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[Part], number: int, room: int) -> "Grouped":
+        """Sort the values of parts, (groups, values) each as above, of which there are at most ``room``."""
+        grouped = cls.__new__(cls)
+        grouped._sort(parts, number, room)
+        return grouped
+
+    def _sort(self, parts: Iterable[Part], number: int, room: int) -> None:
+        keys, length = np.empty(room, np.int64), 0
+        self.counts: Ints = np.zeros(number, np.int64)
+        for groups, values in parts:
+            some = keys[length : length + len(values)]
+            np.left_shift(groups, 32, out=some, dtype=np.int64)
+            np.bitwise_or(some, values, out=some)
+            self.counts += np.bincount(groups, minlength=number)
+            length += len(values)
+        self._keys: Ints = keys[:length]
+        self._keys.sort()
         self._ends: Ints = np.cumsum(self.counts)
 
     def quantile(self, p: float, at_least: int = 1, *, answered: bool = False) -> Floats:

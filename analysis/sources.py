@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 import polars as pl
 
@@ -24,6 +24,7 @@ COLUMNS: Final = (
 """What is needed of each request."""
 
 _BATCH: Final = 1 << 16
+_HEAD: Final = 100
 
 
 def locate(source: str | Path) -> Path:
@@ -85,8 +86,7 @@ def batches(source: Source) -> Iterator[pl.DataFrame]:
         ValueError: a table without the columns of a result log.
     """
     opened = open_rows(source)
-    names = opened.collect_schema().names()
-    if isinstance(source, str | Path) and "scheduled" in names and "seq" in names:
+    if _is_ours(source, opened):
         return _ahead(read_batches(locate(source), COLUMNS, rows=_BATCH))
     filled = _scheduled(_filled(opened, COLUMNS), opened)
     return _ahead(filled.select(COLUMNS).collect_batches(chunk_size=_BATCH, maintain_order=True))
@@ -107,12 +107,24 @@ def started(source: Source) -> datetime | None:
         return _utc(_first_start(opened))
     lag = pl.col("lag").fill_null(0.0) if "lag" in names else 0.0
     offset = ((pl.col("scheduled") + lag) * 1e6).round().cast(pl.Int64, strict=False)
-    known = opened.head(100).filter(pl.col("scheduled").is_between(0, 1e9))
     try:
-        first = known.select(start_time() - pl.duration(microseconds=offset)).drop_nulls().head(1).collect()
+        known = _head(source, opened).filter(pl.col("scheduled").is_between(0, 1e9))
+        first = known.select(start_time() - pl.duration(microseconds=offset)).drop_nulls().head(1)
     except pl.exceptions.ComputeError:
         return None  # quotes that do not add up; the rows themselves are read all the same
     return _utc(first.item()) if first.height else None
+
+
+def _is_ours(source: Source, opened: pl.LazyFrame) -> TypeGuard[str | Path]:
+    """Whether it is a result log of ours in a file."""
+    return isinstance(source, str | Path) and {"scheduled", "seq"} <= set(opened.collect_schema().names())
+
+
+def _head(source: Source, opened: pl.LazyFrame) -> pl.DataFrame:
+    """The first rows; of a file no more is read than they take, while Polars would read a hundred megabytes ahead."""
+    if _is_ours(source, opened):
+        return next(read_batches(locate(source), ("date", "time", "scheduled", "lag"), rows=_HEAD))
+    return opened.head(_HEAD).collect()
 
 
 def _utc(instant: datetime | None) -> datetime | None:

@@ -14,9 +14,10 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.buckets import SETTLE, Flow, Windows, step_flow, step_windows, steps
-from logreplay.analysis.intake import WINDOW_S, Requests, name_kinds
+from logreplay.analysis.intake import WINDOW_S, Requests, name_kinds, those
 from logreplay.analysis.parts import SECOND
-from logreplay.analysis.quantiles import Floats, Grouped, Ints
+from logreplay.analysis.quantiles import Floats, Grouped, Ints, Part
+from logreplay.analysis.slices import slices
 
 BLOCKS: Final = 10
 GROWTH: Final = 0.02
@@ -27,7 +28,6 @@ ERROR_SHARE: Final = 0.01
 TRIALS: Final = 3
 """Steps of the same rate from which on their spread says more than an interval from within one."""
 
-_CHUNK: Final = 1 << 20
 _Z99: Final = 2.5758
 
 
@@ -169,15 +169,16 @@ def _block_medians(requests: Requests, windows: Windows) -> Floats:
     """(steps, `BLOCKS`) medians of the response time as measured, seconds, after the first fifth of each step."""
     number = len(requests.labels)
     length = np.maximum((windows.stop - windows.settled) // BLOCKS, 1)
-    groups = np.zeros(len(requests), np.int32)  # 0: not in any block
-    for first in range(0, len(requests), _CHUNK):
-        part = slice(first, first + _CHUNK)
-        step = requests.step[part]
-        block = (requests.scheduled[part] - windows.settled[step]) // length[step]
-        inside = (block >= 0) & requests.sent[part]
-        groups[part][inside] = (step * BLOCKS + np.minimum(block, BLOCKS - 1) + 1)[inside]
-    blocks = Grouped(groups, requests.response, number * BLOCKS + 1)
-    return blocks.quantile(0.5)[1:].reshape(number, BLOCKS)
+
+    def part(rows: slice) -> Part:
+        step = requests.step[rows]
+        block = (requests.scheduled[rows] - windows.settled[step]) // length[step]
+        inside = (block >= 0) & requests.sent[rows]
+        groups = step * BLOCKS + np.minimum(block, BLOCKS - 1)
+        return those(groups, inside), those(requests.response[rows], inside)
+
+    parts = (part(rows) for rows in slices(len(requests)))
+    return Grouped.of_parts(parts, number * BLOCKS, len(requests)).quantile(0.5).reshape(number, BLOCKS)
 
 
 def _drift(series: Floats) -> Floats:

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from logreplay.analysis import familiar, warmup
 from logreplay.analysis.bends import Verdict
 from logreplay.analysis.buckets import step_windows
-from logreplay.analysis.compact import DROPPED, FIRST_ERROR, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.intake import Requests, name_kinds, those
 from logreplay.analysis.parts import SECOND
 from logreplay.analysis.punctuality import punctuality
@@ -71,7 +70,7 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
     }
     assert counts["scheduled"] == counts["sent"] + counts["dropped"]
     assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
-    answered = outcome <= HTTP_ERROR
+    answered = counts["ok"] + counts["http_error"]
     first, last, _ = requests.sending
     elapsed = max(requests.last_end - first, 1) / SECOND
     offered_s = _span(int(requests.scheduled.min()), int(requests.scheduled.max()), counts["scheduled"])
@@ -86,19 +85,16 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
         "rate": {
             "offered": counts["scheduled"] / offered_s,
             "sent": counts["sent"] / _span(first, last, counts["sent"]),
-            "completed": int(answered.sum()) / elapsed,
-            "goodput": int(requests.good.sum()) / elapsed,
+            "completed": answered / elapsed,
+            "goodput": (counts["scheduled"] - counts["unexpected"]) / elapsed,
         },
         "elapsed_s": elapsed,
         "siege": familiar.siege(requests),
         "ab": familiar.ab(requests),
-        "response_s": {**_times(requests.judged, requests.response, answered), "failed": counts["unexpected"]},
-        "ok_response_s": _times(those(requests.response, requests.good), requests.response, requests.good),
-        "service_s": _times(those(requests.service, requests.sent), requests.service, answered),
-        "lag_s": _times(requests.lag, requests.lag),
+        **_all_times(requests, counts["unexpected"]),
         "punctuality": _punctuality(requests),
         "errors": {name: count for name, count in named.items() if not name.isdigit()},
-        "status": dict(name_kinds(requests.kind[requests.kind < FIRST_ERROR])),
+        "status": {name: count for name, count in named.items() if name.isdigit()},
         "bytes": int(requests.bytes.sum()),
         "started": requests.started.isoformat() if requests.started else None,
         "ended": requests.ended.isoformat() if requests.ended else None,
@@ -261,12 +257,28 @@ def show(seconds: float | None, *, failed: bool = False) -> str:
     return f"{seconds * 1e6:.0f} µs" if seconds else "0"
 
 
-def _times(values: Micros, of: Micros, chosen: npt.NDArray[np.bool_] | None = None) -> dict[str, Any]:
-    """Quantiles of all of ``values``; mean, min and max ``of`` the chosen ones; microseconds → seconds."""
-    answered = of if chosen is None else those(of, chosen)
+def _all_times(requests: Requests, failed: int) -> dict[str, dict[str, Any]]:
+    """Response times of all and of the answered, service times, lag."""
+    answered = requests.outcome <= HTTP_ERROR
+    ordered = requests.judged
+    ordered.sort()  # in place: 20 million take 80 MB
+    good = ordered[: len(ordered) - failed]
+    times = {
+        "response_s": {**_times(ordered, those(requests.response, answered)), "failed": failed},
+        "ok_response_s": _times(good, good),
+    }
+    del ordered, good
+    service = requests.service
+    return {
+        **times,
+        "service_s": _times(np.sort(those(service, requests.sent)), those(service, answered)),
+        "lag_s": _times(np.sort(requests.lag), requests.lag),
+    }
+
+
+def _times(ordered: Micros, answered: Micros) -> dict[str, Any]:
+    """Quantiles of the ordered; mean, min and max of the answered; microseconds → seconds."""
     least, mean, most = (answered.min(), average(answered), answered.max()) if len(answered) else (None,) * 3
-    del answered  # one copy at a time: 20 million take 80 MB
-    ordered: Micros = np.sort(values)  # type: ignore[assignment]  # the union of both kinds is sorted, too
     return {
         "count": len(ordered),
         "min": None if least is None else int(least) / SECOND,

@@ -21,3 +21,13 @@ def whole(path: Path) -> Iterator[Path]:
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, data: bytes | str) -> None:
+    """Write a file that is there whole or not at all; text as UTF-8.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with whole(path) as fresh:
+        fresh.write_bytes(data.encode() if isinstance(data, str) else data)

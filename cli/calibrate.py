@@ -37,6 +37,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
         raise click.UsageError(f"--trial: {trial:g} s are too short to see anything; at least {SHORTEST_S:g} s")
     import uvloop
 
+    from logreplay.analysis.whole import write_whole
     from logreplay.replay.calibrate import calibrate as measure
 
     def show(done: "Trial") -> None:
@@ -51,7 +52,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
     elif not quiet:
         _print(found)
     remembered_at().parent.mkdir(parents=True, exist_ok=True)
-    remembered_at().write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    write_whole(remembered_at(), json.dumps(figures, indent=2) + "\n")
     say(f"remembered in {remembered_at()}", quiet=quiet)
     return Exit.OK if found.ceiling else Exit.INVALID
 

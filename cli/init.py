@@ -35,6 +35,7 @@ def init(
       logreplay init
       logreplay init --log access.log --target http://127.0.0.1:8080
     """
+    from logreplay.analysis.whole import write_whole
     from logreplay.parsers.record import LogreplayError
 
     path = Path(FILE)
@@ -52,7 +53,7 @@ def init(
         _ask(target, allow_target, quiet=quiet)
     root = click.get_current_context().find_root().command
     assert isinstance(root, click.Group)
-    path.write_text(settings_text(root, log or "", target or ""), encoding="utf-8")
+    write_whole(path, settings_text(root, log or "", target or ""))
     say(f"{path}: what you type wins over it; now: logreplay run --tps 10 --for 10s\n{path}", quiet=quiet)
 
 

@@ -6,6 +6,7 @@ import signal
 import sys
 from io import StringIO
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -28,12 +29,21 @@ from logreplay.cli.settings import FILE, prepare, read_settings, where_from
 from logreplay.cli.sweep import sweep
 from logreplay.cli.urls import urls
 
+_HELP: Final = "logreplay.help"
+
 
 class InOrder(click.Group):
     """A group that lists its commands in the order of the work, not of the alphabet."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Note whether it is help that is wanted: the group learns nothing else of what follows the command."""
+        ctx.meta[_HELP] = not set(ctx.help_option_names).isdisjoint(args)
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -49,7 +59,11 @@ def cli(context: click.Context) -> None:
       logreplay sweep 50..400 access.csv http://127.0.0.1:8080
     """
     if Path(FILE).is_file() and context.invoked_subcommand not in _WITHOUT_SETTINGS:
-        context.default_map = read_settings(cli, Path(FILE))
+        try:
+            context.default_map = read_settings(cli, Path(FILE))
+        except click.ClickException:
+            if not context.meta.get(_HELP):  # help is there for whoever has to mend the file
+                raise
 
 
 COMMANDS = (

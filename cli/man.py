@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from logreplay.analysis.whole import write_whole
 from logreplay.cli.inputs import say
 
 
@@ -30,7 +31,7 @@ def man(command: str | None, output: Path | None) -> None:
         return
     output.mkdir(parents=True, exist_ok=True)
     for name in ("", *root.commands):
-        (output / f"{_title(name)}.1").write_text(page(root, name), encoding="utf-8")
+        write_whole(output / f"{_title(name)}.1", page(root, name))
     say(str(output))
 
 

@@ -23,6 +23,7 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     from logreplay.analysis import intake, sources
     from logreplay.analysis.buckets import seconds as per_second
     from logreplay.analysis.watched import with_watched
+    from logreplay.analysis.whole import write_whole
     from logreplay.parsers.record import LogreplayError, to_csv
 
     if output is not None and output.exists() and not force:
@@ -32,6 +33,6 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     if output is None:
         click.echo(text, nl=False)
         return
-    output.write_bytes(text)
+    write_whole(output, text)
     if not quiet:
         click.echo(f"{output}: {table.height} seconds", err=True)

@@ -193,9 +193,10 @@ def _judge_users(folder: Path, users: Mapping[int, int], duration: float, think:
     """Write ``users.csv``, and say what it says."""
     from logreplay.analysis import intake
     from logreplay.analysis.users import judge_users, users_table
+    from logreplay.analysis.whole import write_whole
 
     table = users_table(intake.read(folder / "results.csv"), users, duration)
-    (folder / "users.csv").write_text(table.write_csv(), encoding="utf-8")
+    write_whole(folder / "users.csv", table.write_csv())
     return {**judge_users(table, think).as_dict(), "steps": table.to_dicts()}
 
 

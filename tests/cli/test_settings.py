@@ -120,6 +120,14 @@ def test_only_a_file_of_ones_own_can_widen_permission(folder: Path, capsys: pyte
     assert "counts only in a file that is yours" in failed(capsys, "run", "--tps", "5", "--dry-run")
 
 
+def test_help_is_there_also_where_the_file_is_broken(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("[run\n")
+    for words in (["run", "--help"], ["sweep", "1..2", "-h"]):
+        assert run(words) == 0
+        assert capsys.readouterr().out.startswith(f"Usage: logreplay {words[0]}")
+    assert "no TOML" in failed(capsys, "run", "--tps", "5", "--dry-run")
+
+
 def test_a_switch_that_turns_off_has_a_variable_of_what_it_turns_off(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
