@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
@@ -21,13 +21,24 @@ from logreplay.parsers.reader import LONGEST, Block, Source, text_lines
 from logreplay.parsers.record import LogreplayError
 from logreplay.parsers.report import ConvertReport
 from logreplay.parsers.rows import ROW_SCHEMA, Parsed, Refusal
+from logreplay.parsers.shortcut import take_shortcut
 from logreplay.parsers.spread import Spreader
+from logreplay.parsers.words import wording
 
 Progress = Callable[[int, int, int], None]
 """Told bytes read, bytes in all (0: not known) and lines read."""
 
-Pack = Callable[[pl.DataFrame], pl.DataFrame]
-"""Brings rows of `rows.ROW_SCHEMA` to another form, but for the columns that tell their time."""
+
+class Pack(Protocol):
+    """Brings rows of `rows.ROW_SCHEMA` to lines of the CSV, but for the columns that tell their time."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of the CSV, behind date and time."""
+
+    def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Bring rows to lines."""
+
 
 Keep = Callable[[str, int, str, bytes], None]
 """Told file, line number, reason and the bytes of a line that became no row."""
@@ -180,9 +191,20 @@ def _parse(reading: Reading, block: Block, formats: Sequence[Format], zone: str,
     if block.length:
         reason = f"{block.length:,} bytes long, more than {LONGEST:,}; only its beginning is kept"
         parsed = Parsed(pl.DataFrame(schema=ROW_SCHEMA), [Refusal(0, "rejected", reason)], 0, 0)
-    else:
+        return replace(parsed, rows=pack(parsed.rows)) if pack else parsed
+    if pack is None:
+        return reading.parse(block.lines(), formats, zone)
+    way = wording(reading.adjusted(formats[0])) if formats and not reading.prefix else None
+    if way is None or (taken := take_shortcut(block.data, way, pack.columns)) is None:
         parsed = reading.parse(block.lines(), formats, zone)
-    return replace(parsed, rows=pack(parsed.rows)) if pack else parsed
+        return replace(parsed, rows=pack(parsed.rows))
+    rows, left = taken
+    if not len(left):
+        return Parsed(rows, [], 0, 0)
+    parsed = reading.parse(block.lines().gather(left), formats, zone)
+    others = pack(parsed.rows).with_columns(line=pl.Series(left).gather(parsed.rows["line"]).cast(pl.UInt32))
+    refusals = [replace(refusal, line=int(left[refusal.line])) for refusal in parsed.refusals]
+    return replace(parsed, rows=pl.concat([rows, others]).sort("line"), refusals=refusals)
 
 
 class _Stream:

@@ -92,6 +92,13 @@ def split_lines(data: bytes) -> pl.Series:
     return pl.Series("text", array).gather_every(2)
 
 
+def whole_lines(data: bytes) -> pl.Series:
+    """Cut UTF-8 text that ends with a newline into its lines with their newlines, without copying it."""
+    offsets = np.append(0, np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + 1)
+    array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
+    return pl.Series("text", array)
+
+
 class Source:
     """One log, opened.
 
