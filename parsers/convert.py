@@ -156,6 +156,7 @@ class _Job:
 
     def __init__(self, sources: Sequence[Source], target: Path | None, options: ConvertOptions) -> None:
         self._sources, self._target, self._options = sources, target, options
+        self._kind = deliver.kind_of(target or "-", options.to)
         self._rejects_path = options.rejects or _rejects_beside(target)
         for path in (target, self._rejects_path):
             if path is not None and path.exists() and not options.force and not _is_stream(path):
@@ -222,12 +223,17 @@ class _Job:
         elif self._options.force and not _is_stream(self._rejects_path):
             self._rejects_path.unlink(missing_ok=True)
 
-    def _keep_line(self, name: str, number: int, reason: str, line: bytes) -> None:
+    def _keep_line(self, name: str, number: int, reason: str, line: bytes, whole: bool) -> None:
         if self._rejects is None:
             self._rejects = open(self._rejects_part, "wb")  # noqa: SIM115  # closed by tidy_up()
-        place = f"{name}:{number}" if len(self._sources) > 1 else str(number)
-        shown = b"(redacted)" if self._options.redact else line
-        self._rejects.write(f"{place} {reason}\t".encode("utf-8", "surrogateescape") + shown + b"\n")
+        if reason:
+            place = f"{name}:{number}" if len(self._sources) > 1 else str(number)
+            redacted = b"(redacted)" if self._options.redact else b""
+            self._rejects.write(f"{place} {reason}\t".encode("utf-8", "surrogateescape") + redacted)
+        if not self._options.redact:
+            self._rejects.write(line)
+        if whole:
+            self._rejects.write(b"\n")
 
     def _emit(self, rows: pl.DataFrame) -> None:
         if not rows.height:
@@ -238,7 +244,7 @@ class _Job:
         self._bounds = (min(low, self._bounds[0]), max(high, self._bounds[1])) if self._bounds else (low, high)
 
     def _deliver(self) -> None:
-        kind = deliver.kind_of(self._target or "-", self._options.to)
+        kind = self._kind
         if self._target is None:
             deliver.write(self._sorted, sys.stdout.buffer, kind)
             sys.stdout.buffer.flush()

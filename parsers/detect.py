@@ -87,6 +87,9 @@ class Reading:
             return
         header = Header()
         for block in blocks:
+            if block.part:
+                yield block, ()
+                continue
             line = block.first
             for begin, end, format in stretches(block.data, header):
                 data = block.data[begin:end]
