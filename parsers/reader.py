@@ -1,7 +1,6 @@
 """Files → blocks of whole lines: compression by content, any line length, flat memory."""
 
 import io
-import lzma
 import os
 import sys
 import zlib
@@ -13,9 +12,8 @@ from typing import BinaryIO, Final, Literal
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import zstandard
 
-from logreplay.parsers.compression import compression_of, decompressed
+from logreplay.parsers.compression import MEMORY, TooMuchMemory, compression_of, decompressed
 from logreplay.parsers.record import LogreplayError
 
 BLOCK: Final = 4 << 20
@@ -32,6 +30,8 @@ ENOUGH_LINES: Final = 200
 """Lines of a sample, if the log has so many."""
 
 _HEAD: Final = 1 << 14
+
+_UNPACK: Final = {"xz": "xz -dc", "zstd": "zstd -dc --long=31"}
 
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 
@@ -219,7 +219,13 @@ class Source:
             while missing > 0 and not self.truncated and (piece := self._stream.read1(missing)):
                 pieces.append(piece)
                 missing -= len(piece)
-        except (EOFError, OSError, lzma.LZMAError, zstandard.ZstdError, zlib.error, ValueError):
+        except TooMuchMemory:
+            unpack = _UNPACK[self.compression]
+            raise LogreplayError(
+                f"{self.name}: needs more than {MEMORY >> 20} MB of memory to be unpacked; do it outside: "
+                f"{unpack} {self.name} | logreplay convert -"
+            ) from None
+        except (EOFError, OSError, zlib.error, ValueError):
             self.truncated = True
         return b"".join(pieces)
 
