@@ -201,7 +201,7 @@ _AHEAD: Final = 64
 
 _CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-_THREADS: Final = min(_CORES, 4)
+_THREADS: Final = min(_CORES, 3)
 """That parse blocks. More would be faster than rows can be sorted and written, and each takes some 40 MB."""
 
 

@@ -78,7 +78,10 @@ class Marks:
         self.more = self._size + len(_BACK)
         self._octets: Octets = np.ndarray(len(self.text) - 7, "<u8", self.text, 0, (1,))
         block = self.text[: self._size]
-        self.places = np.flatnonzero((block <= BLANK) | (block == QUOTE) | (block == COMMA))
+        found = block <= BLANK
+        found |= block == QUOTE
+        found |= block == COMMA
+        self.places = np.flatnonzero(found)
         self.kinds = block[self.places]
         self._commas = np.cumsum(self.kinds == COMMA, dtype=np.int32)
 

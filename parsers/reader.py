@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Literal
+from typing import BinaryIO, Final, Literal, cast
 
 import numpy as np
 import polars as pl
@@ -94,6 +94,11 @@ def whole_lines(data: bytes) -> pl.Series:
     offsets = np.append(0, np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + 1)
     array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
     return pl.Series("text", array)
+
+
+def compact(rows: pl.DataFrame) -> pl.DataFrame:
+    """Copy rows that were picked out of others, so that they no longer hold on to the texts of those."""
+    return cast(pl.DataFrame, pl.from_arrow(rows.to_arrow()))
 
 
 class Source:

@@ -217,6 +217,6 @@ def _joined(marks: Marks, pieces: Mapping[str, Piece], columns: Sequence[str], c
         pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(marks.text)]
     )
     which = pa.Int32Array.from_buffers(pa.int32(), chosen.size, [None, pa.py_buffer(chosen)])
-    taken = pc.take(texts, which, boundscheck=False, memory_pool=pa.system_memory_pool())  # it keeps what it was given
+    taken = pc.take(texts, which, boundscheck=False)
     lines = np.frombuffer(taken.buffers()[1], np.int32)[: chosen.size + 1 : len(order)].astype(np.int64)
     return pl.Series("rest", pa.LargeStringArray.from_buffers(count, pa.py_buffer(lines), taken.buffers()[2]))
