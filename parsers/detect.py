@@ -189,6 +189,8 @@ def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Reading:
             for format in candidates:
                 if format not in chosen and len(after := rest.gather(_misfits(rest, [format], tiers))) < len(left):
                     best, left = format, after
+                    if not len(left):  # none can do better
+                        break
             if best is None or (chosen and len(rest) - len(left) < FEW * len(lines) and len(lines) > 200):
                 break
             chosen.append(best)
