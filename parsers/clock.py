@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+Times = np.ndarray[Any, np.dtype[np.int64]]
+Letters = np.ndarray[Any, np.dtype[np.uint8]]
 Kind = Literal["clf", "iso", "epoch", "pattern", "any", "none"]
 
 SECOND: Final = 1_000_000
@@ -23,7 +25,18 @@ _ISO: Final = (
     r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt \t]([0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:[.,]([0-9]{1,9}))? ?(Z|z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?\s*$"
 )
-_THREE_DIGITS: Final = np.frombuffer("".join(f"{n:03}" for n in range(1000)).encode(), np.uint8).reshape(1000, 3)
+_CLF_DIGITS: Final = [0, 1, 7, 8, 9, 10, 12, 13, 15, 16, 18, 19, 22, 23, 24, 25]
+_CLF_SIGNS: Final = [2, 6, 11, 14, 17, 20]
+_BASE_256: Final = np.array([65536, 256, 1])
+_BY_NAME: Final = sorted(
+    (int.from_bytes(name.encode()), number)
+    for number, name in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"])
+)
+_MONTHS: Final = np.array([name for name, _ in _BY_NAME])
+_MONTH_NUMBER: Final = np.array([number for _, number in _BY_NAME])
+_WIDTH: Final = len("2026-11-20,23:30:37.000000")
+_THOUSAND: Final = np.frombuffer("".join(f"{n:03}\0\0\0\0\0" for n in range(1000)).encode(), "<u8")
+"""Three digits each, in the low bytes; OR-ed over ``000``, whose bits they have."""
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
 """The years 1 to 9999."""
@@ -125,6 +138,32 @@ def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
     return Instants(us + micros.fill_null(0), fraction.is_null(), int(naive.sum()), fold)
 
 
+def read_clf(letters: Letters) -> tuple[Times, np.ndarray[Any, np.dtype[np.bool_]]]:
+    """Read stamps like ``20/Nov/2026:23:30:37 +0530``, each a row of 26 letters.
+
+    Returns:
+        Microseconds since 1970, UTC; and where the letters are such a stamp.
+    """
+    digits = letters.astype(np.int64) - ord("0")
+    fits = ((digits >= 0) & (digits <= 9))[:, _CLF_DIGITS].all(axis=1)
+    fits &= (letters[:, _CLF_SIGNS] == np.frombuffer(b"//::: ", np.uint8)).all(axis=1)
+    sign = letters[:, 21]
+    fits &= (sign == ord("+")) | (sign == ord("-"))
+    name = letters[:, 3:6].astype(np.int64) @ _BASE_256
+    order = np.searchsorted(_MONTHS, name).clip(max=11)
+    fits &= _MONTHS[order] == name
+    two = digits[:, :-1] * 10 + digits[:, 1:]
+    day, hour, minute, second = two[:, 0], two[:, 12], two[:, 15], two[:, 18]
+    months = (two[:, 7] * 100 + two[:, 9] - 1970) * 12 + _MONTH_NUMBER[order]
+    days, following = (
+        months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64),
+        (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64),
+    )
+    fits &= (day >= 1) & (day <= following - days) & (hour < 24) & (minute < 60) & (second < 60)
+    offset = np.where(sign == ord("-"), -1, 1) * (two[:, 22] * 60 + two[:, 24])
+    return ((days + day - 1) * 86_400 + hour * 3600 + (minute - offset) * 60 + second) * SECOND, fits
+
+
 def _offset(text: pl.Series) -> pl.Series:
     """``+05:30`` → microseconds; 0 for ``Z`` and where there is none."""
     digits = (
@@ -192,35 +231,45 @@ def _by_pattern(text: pl.Series, pattern: str, zone: str) -> Instants:
 
 def columns(us: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Microseconds since 1970 → the columns ``date`` (``YYYY-MM-DD``) and ``time`` (``HH:MM:SS.ffffff``)."""
-    text = _letters(us.to_numpy())
-    return _fixed_width("date", text[:, :10]), _fixed_width("time", text[:, 11:])
+    letters = np.empty((len(us), _WIDTH), np.uint8)
+    write(us.to_numpy(), letters.reshape(-1), np.arange(0, letters.size, _WIDTH))
+    return fixed_width("date", letters[:, :10]), fixed_width("time", letters[:, 11:])
 
 
-def date_and_time(us: pl.Series) -> pl.Series:
-    """Microseconds since 1970 → both columns as a CSV has them: ``YYYY-MM-DD,HH:MM:SS.ffffff``."""
-    return _fixed_width("date,time", _letters(us.to_numpy()))
+def write(us: Times, text: "bytearray | Letters", places: Times) -> None:
+    """Write date and time as a CSV has them, ``YYYY-MM-DD,HH:MM:SS.ffffff``, into a text.
 
+    Eight letters at a time, down to the second once a run of equal seconds, the rest by table look-up: a strftime of
+    every row would take as long as all the rest of a conversion.
 
-def _letters(us: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """A row of letters for each instant.
-
-    Digits are put in place by table look-up, down to the second once a run of equal seconds: a strftime of every row
-    would take as long as all the rest.
+    Args:
+        us: microseconds since 1970.
+        text: where to.
+        places: of the first letters of each.
     """
+    if not len(us):
+        return
     us = us.clip(_FIRST_SECOND * SECOND, _LAST_SECOND * SECOND)
     seconds = us // SECOND
-    micros = (us - seconds * SECOND).astype(np.uint32)
-    runs = np.flatnonzero(np.r_[True, seconds[1:] != seconds[:-1]])[: len(us)]
-    heads = np.datetime_as_string(seconds[runs].astype("datetime64[s]"), unit="s").astype("S19").view(np.uint8)
-    text = np.full((len(us), 26), ord("."), np.uint8)
-    text[:, :19] = np.repeat(heads.reshape(-1, 19), np.diff(np.r_[runs, len(us)]), axis=0)
-    text[:, 10] = ord(",")
-    text[:, 20:23] = _THREE_DIGITS[micros // 1000]
-    text[:, 23:] = _THREE_DIGITS[micros % 1000]
-    return text
+    micros = us - seconds * SECOND
+    runs = np.flatnonzero(np.diff(seconds, prepend=_FIRST_SECOND - 1))
+    counts = np.diff(runs, append=len(us))
+    heads = np.char.replace(np.datetime_as_string(seconds[runs].astype("datetime64[s]"), unit="s"), "T", ",")
+    letters = np.char.add(heads, ".000000").astype(f"S{_WIDTH}")
+    eight = np.ndarray(len(text) - 7, "<u8", text, 0, (1,))
+    for offset in (0, 2, 10):
+        eight[places + offset] = np.repeat(_octets(letters, offset), counts)
+    fraction = _THOUSAND[micros // 1000] << np.uint64(16) | _THOUSAND[micros % 1000] << np.uint64(40)
+    eight[places + 18] = np.repeat(_octets(letters, 18), counts) | fraction
 
 
-def _fixed_width(name: str, letters: np.ndarray[Any, np.dtype[np.uint8]]) -> pl.Series:
+def _octets(letters: np.ndarray[Any, np.dtype[np.bytes_]], offset: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Eight letters of each text, as one number."""
+    return np.ndarray(len(letters), "<u8", letters, offset, (_WIDTH,))
+
+
+def fixed_width(name: str, letters: np.ndarray[Any, np.dtype[np.uint8]]) -> pl.Series:
+    """Rows of letters → texts."""
     count, width = letters.shape
     offsets = np.arange(0, width * (count + 1), width, dtype=np.int64)
     data = pa.py_buffer(np.ascontiguousarray(letters))

@@ -16,6 +16,49 @@ def compression_of(head: bytes) -> str:
     return next((name for magic, name in _MAGIC if head.startswith(magic)), "")
 
 
+MEMORY: Final = 256 << 20
+"""Bytes that unpacking may need. ``xz -9`` and ``zstd --ultra -22`` need half of it or less; a file may ask for any
+amount."""
+
+
+_PIECE: Final = 1 << 16
+
+
+class TooMuchMemory(Exception):
+    """Unpacking would need more than `MEMORY`, or for zstd more than half of it."""
+
+
+class _Xz:
+    """Streams of xz one after the other; the library's own reader of files has no memory limit."""
+
+    def __init__(self, stream: "io.BufferedReader[Any]") -> None:
+        self._stream = stream
+        self._unpacker = self._fresh()
+
+    def _fresh(self) -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY)
+
+    def read1(self, size: int) -> bytes:
+        """Return some bytes, at most `size`; none at the end."""
+        data = b""
+        while not data:
+            packed = b""
+            if self._unpacker.eof:
+                packed = self._unpacker.unused_data.lstrip(b"\0")  # streams may be padded
+                while not packed:
+                    if not (more := self._stream.read1(_PIECE)):
+                        return b""
+                    packed = more.lstrip(b"\0")
+                self._unpacker = self._fresh()
+            elif self._unpacker.needs_input and not (packed := self._stream.read1(_PIECE)):
+                raise EOFError
+            try:
+                data = self._unpacker.decompress(packed, size)
+            except lzma.LZMAError as error:
+                raise (TooMuchMemory if "Memory usage limit" in str(error) else EOFError) from error
+        return data
+
+
 class _Zstd:
     """Frames of zstd one after the other; unlike the library's own reader it notices a frame that ends too soon."""
 
@@ -30,7 +73,10 @@ class _Zstd:
         while packed := self._rest or self._stream.read1(1 << 10):  # may unpack to 30,000 times as much
             if not self._inside:
                 self._frame, self._inside = zstandard.ZstdDecompressor().decompressobj(), True
-            data = self._frame.decompress(packed)
+            try:
+                data = self._frame.decompress(packed)
+            except zstandard.ZstdError as error:
+                raise (TooMuchMemory if "too much memory" in str(error) else EOFError) from error
             self._rest = b""
             if self._frame.eof:
                 self._rest, self._inside = self._frame.unused_data, False
@@ -55,6 +101,6 @@ def decompressed(stream: "io.BufferedReader[Any]", compression: str) -> Stream:
         case "bzip2":
             return bz2.BZ2File(stream)
         case "xz":
-            return lzma.LZMAFile(stream)
+            return _Xz(stream)
         case _:
             return _Zstd(stream)

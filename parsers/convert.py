@@ -8,13 +8,12 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
-from io import BytesIO
 from pathlib import Path
 from tempfile import gettempdir
 from typing import BinaryIO, Final, Literal
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import polars as pl
 
 from logreplay.parsers import clock, deliver
@@ -24,10 +23,11 @@ from logreplay.parsers.intake import Intake, Limit, Progress, TooManyRejects
 from logreplay.parsers.layouts import Format
 from logreplay.parsers.notes import notes
 from logreplay.parsers.order import Sorter
-from logreplay.parsers.reader import Source, split_lines
+from logreplay.parsers.reader import Source, whole_lines
 from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
 from logreplay.parsers.redact import Redactor
 from logreplay.parsers.report import ConvertReport
+from logreplay.parsers.shortcut import STAMP
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +156,7 @@ class _Job:
 
     def __init__(self, sources: Sequence[Source], target: Path | None, options: ConvertOptions) -> None:
         self._sources, self._target, self._options = sources, target, options
+        self._kind = deliver.kind_of(target or "-", options.to)
         self._rejects_path = options.rejects or _rejects_beside(target)
         for path in (target, self._rejects_path):
             if path is not None and path.exists() and not options.force and not _is_stream(path):
@@ -181,9 +182,10 @@ class _Job:
         redactor = Redactor() if options.redact else None
         columns = output_columns(reading.formats)
         self._sorter = Sorter(self._sorted, (",".join(columns) + "\n").encode(), _encode)
-        pack = partial(_as_lines, columns=columns[2:])
+        pack = AsLines(columns[2:])
         intake = Intake(self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress)
-        intake.executor, intake.pack = executor, None if keep is not None or redactor else pack
+        intake.executor = executor
+        intake.pack = None if keep is not None or redactor else pack
         for rows in intake.rows():
             wanted = rows if keep is None else rows.filter(keep)
             report.filtered += rows.height - wanted.height
@@ -221,12 +223,17 @@ class _Job:
         elif self._options.force and not _is_stream(self._rejects_path):
             self._rejects_path.unlink(missing_ok=True)
 
-    def _keep_line(self, name: str, number: int, reason: str, line: bytes) -> None:
+    def _keep_line(self, name: str, number: int, reason: str, line: bytes, whole: bool) -> None:
         if self._rejects is None:
             self._rejects = open(self._rejects_part, "wb")  # noqa: SIM115  # closed by tidy_up()
-        place = f"{name}:{number}" if len(self._sources) > 1 else str(number)
-        shown = b"(redacted)" if self._options.redact else line
-        self._rejects.write(f"{place} {reason}\t".encode("utf-8", "surrogateescape") + shown + b"\n")
+        if reason:
+            place = f"{name}:{number}" if len(self._sources) > 1 else str(number)
+            redacted = b"(redacted)" if self._options.redact else b""
+            self._rejects.write(f"{place} {reason}\t".encode("utf-8", "surrogateescape") + redacted)
+        if not self._options.redact:
+            self._rejects.write(line)
+        if whole:
+            self._rejects.write(b"\n")
 
     def _emit(self, rows: pl.DataFrame) -> None:
         if not rows.height:
@@ -237,7 +244,7 @@ class _Job:
         self._bounds = (min(low, self._bounds[0]), max(high, self._bounds[1])) if self._bounds else (low, high)
 
     def _deliver(self) -> None:
-        kind = deliver.kind_of(self._target or "-", self._options.to)
+        kind = self._kind
         if self._target is None:
             deliver.write(self._sorted, sys.stdout.buffer, kind)
             sys.stdout.buffer.flush()
@@ -273,14 +280,24 @@ def with_date_and_time(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(date, time, pl.lit(0.0).alias("thinktime"))
 
 
-_TIMES: Final = ("us", "whole", "fold", "back", "start", "latency")
+_TIMES: Final = ("line", "us", "whole", "fold", "back", "start", "latency")
 
 
-def _as_lines(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Rows → what tells their time, and as ``rest`` the other fields of their lines in the CSV."""
-    frame = rows.with_columns(pl.lit(0).alias(name) for name in ("thinktime", *_zeros(rows)))
-    rest = split_lines(to_csv(frame.select(columns), header=False)) if rows.height else pl.Series([], dtype=pl.String)
-    return rows.select(name for name in _TIMES if name in rows.columns).with_columns(rest=rest)
+@dataclass(frozen=True, slots=True)
+class AsLines:
+    """Rows → what tells their time, and as ``rest`` their lines in the CSV, with `STAMP` for date and time.
+
+    Attributes:
+        columns: of the CSV, behind date and time.
+    """
+
+    columns: tuple[str, ...]
+
+    def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
+        frame = rows.with_columns(pl.lit(0).alias(name) for name in ("thinktime", *_zeros(rows)))
+        stamp = pl.lit(STAMP[:10]).alias("date"), pl.lit(STAMP[11:]).alias("time")
+        text = to_csv(frame.select(*stamp, *self.columns), header=False)
+        return rows.select(name for name in _TIMES if name in rows.columns).with_columns(rest=whole_lines(text))
 
 
 def _zeros(rows: pl.DataFrame) -> list[str]:
@@ -288,12 +305,12 @@ def _zeros(rows: pl.DataFrame) -> list[str]:
     return ["xfertime"] if (rows["xfertime"] == 0).all() else []
 
 
-def _encode(rows: pl.DataFrame) -> bytes:
-    """``start`` and the other fields → lines of CSV."""
-    sink = BytesIO()
-    lines = pl.DataFrame([clock.date_and_time(rows["start"]), rows["rest"]])
-    lines.write_csv(sink, include_header=False, quote_style="never")
-    return sink.getvalue()
+def _encode(rows: pl.DataFrame) -> bytearray:
+    """``start`` and lines with `STAMP` → lines of the CSV."""
+    _, offsets, text = rows["rest"].to_arrow().buffers()
+    lines = bytearray(text)
+    clock.write(rows["start"].to_numpy(), lines, np.frombuffer(offsets, np.int64)[:-1])
+    return lines
 
 
 def _rejects_beside(target: Path | None) -> Path:

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, Literal
 import polars as pl
 import zstandard
 
-from logreplay.parsers.record import CORE_COLUMNS, read_batches, scan
+from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, read_batches, scan
 
 Kind = Literal["csv", "csv.gz", "csv.zst", "parquet", "pias"]
 
@@ -16,12 +16,22 @@ _PIAS_HEADER: Final = b"#yyy-mm-dd hh:mm:ss latency xfertime sleeptime bytes url
 
 
 def kind_of(output: str | Path, wanted: str = "") -> Kind:
-    """What to write, by the user's word or by the ending of the name."""
+    """What to write, by the user's word or by the ending of the name; of a name without an ending, CSV.
+
+    Raises:
+        LogreplayError: nothing is known to be written under such a name.
+    """
     if wanted in ("parquet", "pias"):
         return wanted  # type: ignore[return-value]
-    name = str(output)
-    endings: tuple[Kind, ...] = ("csv.gz", "csv.zst", "parquet")
-    return next((kind for kind in endings if name.endswith("." + kind)), "csv")
+    name = Path(output).name.lower()
+    endings: tuple[Kind, ...] = ("csv.gz", "csv.zst", "parquet", "csv")
+    kind = next((kind for kind in endings if name.endswith("." + kind)), None)
+    if kind is None and Path(name).suffix and not wanted:
+        raise LogreplayError(
+            f"{output}: what should be written there? Choose an ending out of .csv, .csv.gz, .csv.zst and .parquet, or "
+            "say it with --to"
+        )
+    return kind or "csv"
 
 
 def write(sorted_csv: Path, out: BinaryIO, kind: Kind) -> None:

@@ -87,6 +87,9 @@ class Reading:
             return
         header = Header()
         for block in blocks:
+            if block.part:
+                yield block, ()
+                continue
             line = block.first
             for begin, end, format in stretches(block.data, header):
                 data = block.data[begin:end]
@@ -186,6 +189,8 @@ def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Reading:
             for format in candidates:
                 if format not in chosen and len(after := rest.gather(_misfits(rest, [format], tiers))) < len(left):
                     best, left = format, after
+                    if not len(left):  # none can do better
+                        break
             if best is None or (chosen and len(rest) - len(left) < FEW * len(lines) and len(lines) > 200):
                 break
             chosen.append(best)

@@ -12,7 +12,7 @@ import polars as pl
 from logreplay.parsers.clock import SECOND
 from logreplay.parsers.record import LogreplayError
 
-_STATUS: Final = re.compile(r"([1-9])xx|([0-9]{3})(?:-([0-9]{3}))?", re.IGNORECASE)
+_STATUS: Final = re.compile(r"([1-5])xx|([0-9]{3})(?:-([0-9]{3}))?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,8 @@ def _pattern(text: str, option: str) -> str:
 def _status_test(text: str) -> pl.Expr:
     if not (match := _STATUS.fullmatch(text)):
         raise LogreplayError(f"--status {text!r}: not a status; write 200, 3xx or 500-504, several with commas")
+    if match[3] and match[3] < match[2]:
+        raise LogreplayError(f"--status {text!r}: no status is in this range; write {match[3]}-{match[2]}")
     if match[1]:
         return pl.col("rc") // 100 == int(match[1])
     return pl.col("rc").is_between(int(match[2]), int(match[3] or match[2]))

@@ -73,5 +73,5 @@ def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.Dat
             yield with_date_and_time(wanted).select(*columns, start)
 
 
-def _ignore(name: str, number: int, reason: str, line: bytes) -> None:
+def _ignore(name: str, number: int, reason: str, line: bytes, whole: bool) -> None:
     """A data frame has no reject file."""

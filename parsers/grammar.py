@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from logreplay.parsers.clock import Stamp
 from logreplay.parsers.fields import CLEAN
-from logreplay.parsers.layouts import Format, TextLayout
+from logreplay.parsers.layouts import Format, TextLayout, Value
 from logreplay.parsers.record import LogreplayError
 
 Escape = Literal["default", "none"]
@@ -310,6 +310,10 @@ def compile_tokens(tokens: Sequence[str | Field], name: str, server: str, escape
     elif "url" not in places:
         raise LogreplayError(f"log format {text!r}: it does not log the request ($request, $request_uri, %r, %U)")
     wanted = set(places.values())
+    parts = [
+        token if isinstance(token, str) else Value(token.slot if place in wanted else "", _kind(token))
+        for place, token in enumerate(tokens)
+    ]
     fast, careful, last_resort = "", "", ""
     for place, token in enumerate(tokens):
         if isinstance(token, str):
@@ -334,11 +338,16 @@ def compile_tokens(tokens: Sequence[str | Field], name: str, server: str, escape
         note="; ".join(doubts),
         server=server,
         escaped=escaped,
-        layout=TextLayout(f"^{fast}$", wider, frozenset(_GROUP.findall(careful))),
+        layout=TextLayout(f"^{fast}$", wider, frozenset(_GROUP.findall(careful)), tuple(parts)),
         stamp=time.stamp or Stamp("none"),
         total_unit=total.unit,
         first_unit=first.unit,
     )
+
+
+def _kind(field: Field) -> str:
+    """What a value of a field may look like; of texts those of some fields are less free."""
+    return field.slot if field.kind == "text" and field.slot in ("client", "url", "op") else field.kind
 
 
 def _group(name: str, pattern: str) -> str:

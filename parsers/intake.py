@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
@@ -21,16 +21,28 @@ from logreplay.parsers.reader import LONGEST, Block, Source, text_lines
 from logreplay.parsers.record import LogreplayError
 from logreplay.parsers.report import ConvertReport
 from logreplay.parsers.rows import ROW_SCHEMA, Parsed, Refusal
+from logreplay.parsers.shortcut import take_shortcut
 from logreplay.parsers.spread import Spreader
+from logreplay.parsers.words import wording
 
 Progress = Callable[[int, int, int], None]
 """Told bytes read, bytes in all (0: not known) and lines read."""
 
-Pack = Callable[[pl.DataFrame], pl.DataFrame]
-"""Brings rows of `rows.ROW_SCHEMA` to another form, but for the columns that tell their time."""
 
-Keep = Callable[[str, int, str, bytes], None]
-"""Told file, line number, reason and the bytes of a line that became no row."""
+class Pack(Protocol):
+    """Brings rows of `rows.ROW_SCHEMA` to lines of the CSV, but for the columns that tell their time."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of the CSV, behind date and time."""
+
+    def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Bring rows to lines."""
+
+
+Keep = Callable[[str, int, str, bytes, bool], None]
+"""Told file, line number, reason and the bytes of a line that became no row, and whether these are all. If not, it is
+told the others in turn, without a reason."""
 
 
 class TooManyRejects(LogreplayError):
@@ -102,7 +114,7 @@ class Intake:
             TooManyRejects: more lines were rejected than `limit` allows.
         """
         total = sum(source.size for source in self.sources)
-        with ThreadPoolExecutor(_CORES) as threads:
+        with ThreadPoolExecutor(_THREADS) as threads:
             pool = self.executor or threads
             try:
                 waiting = deque(
@@ -113,7 +125,7 @@ class Intake:
                     while waiting and (not active or waiting[0].behind <= min(stream.behind for stream in active)):
                         active.append(waiting.popleft())
                     stream = min(active, key=lambda s: s.behind)
-                    rows = stream.advance()
+                    rows = stream.advance(_AHEAD if self.executor else max(_THREADS // len(active), 1))
                     if rows is None:
                         active.remove(stream)
                         continue
@@ -133,15 +145,28 @@ class Intake:
         report.blank += parsed.blank
         report.converted += parsed.rows.height
         self.naive += parsed.naive
-        if not parsed.refusals:
-            return
+        if block.part:
+            self._account_part(source, block)
+        elif parsed.refusals:
+            self._account_refusals(source, block, parsed.refusals)
+
+    def _account_part(self, source: Source, block: Block) -> None:
+        if block.part == "first":
+            self.report.lines += 1
+            self.report.refuse(source.name, block.first, "rejected", _TOO_LONG)
+        reason = f"rejected: {_TOO_LONG}" if block.part == "first" else ""
+        self.keep(source.name, block.first, reason, block.data.removesuffix(b"\n"), block.part == "last")
+        self._check(final=False)
+
+    def _account_refusals(self, source: Source, block: Block, refusals: Sequence[Refusal]) -> None:
         raw = block.raw_lines()
-        for refusal in sorted(parsed.refusals, key=lambda r: r.line):
+        for refusal in sorted(refusals, key=lambda r: r.line):
             reason = refusal.reason
             if refusal.line == len(raw) - 1 and refusal.kind == "rejected" and not block.data.endswith(b"\n"):
                 reason = "cut off at the end of the file"
-            report.refuse(source.name, block.first + refusal.line, refusal.kind, reason)
-            self.keep(source.name, block.first + refusal.line, f"{refusal.kind}: {reason}", raw[refusal.line])
+            self.report.refuse(source.name, block.first + refusal.line, refusal.kind, reason)
+            text = f"{refusal.kind}: {reason}"
+            self.keep(source.name, block.first + refusal.line, text, raw[refusal.line], True)
         self._check(final=False)
 
     def _check(self, *, final: bool) -> None:
@@ -169,24 +194,39 @@ class Intake:
             self.fine = 1e-6 if (fine % 1000 != 0).any() else min(self.fine, 1e-3)
 
 
+_TOO_LONG: Final = f"longer than {LONGEST >> 20} MB"
+
 _AHEAD: Final = 64
 """Blocks given to an executor before the first one is back."""
 
 _CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
+_THREADS: Final = min(_CORES, 3)
+"""That parse blocks. More would be faster than rows can be sorted and written, and each takes some 40 MB."""
+
 
 def _parse(reading: Reading, block: Block, formats: Sequence[Format], zone: str, pack: Pack | None) -> Parsed:
     """Parse a block, wherever that is done."""
-    if block.length:
-        reason = f"{block.length:,} bytes long, more than {LONGEST:,}; only its beginning is kept"
-        parsed = Parsed(pl.DataFrame(schema=ROW_SCHEMA), [Refusal(0, "rejected", reason)], 0, 0)
-    else:
+    if block.part:
+        rows = pl.DataFrame(schema=ROW_SCHEMA)
+        return Parsed(pack(rows) if pack else rows, [], 0, 0)
+    if pack is None:
+        return reading.parse(block.lines(), formats, zone)
+    way = wording(reading.adjusted(formats[0])) if formats and not reading.prefix else None
+    if way is None or (taken := take_shortcut(block.data, way, pack.columns)) is None:
         parsed = reading.parse(block.lines(), formats, zone)
-    return replace(parsed, rows=pack(parsed.rows)) if pack else parsed
+        return replace(parsed, rows=pack(parsed.rows))
+    rows, left = taken
+    if not len(left):
+        return Parsed(rows, [], 0, 0)
+    parsed = reading.parse(block.lines().gather(left), formats, zone)
+    others = pack(parsed.rows).with_columns(line=pl.Series(left).gather(parsed.rows["line"]).cast(pl.UInt32))
+    refusals = [replace(refusal, line=int(left[refusal.line])) for refusal in parsed.refusals]
+    return replace(parsed, rows=pl.concat([rows, others]).sort("line"), refusals=refusals)
 
 
 class _Stream:
-    """One log being read: blocks are parsed ahead on all cores, and come back in order."""
+    """One log being read: blocks are parsed ahead, and come back in order."""
 
     def __init__(self, source: Source, intake: Intake, pool: Executor) -> None:
         self._source, self._intake, self._pool = source, intake, pool
@@ -209,19 +249,22 @@ class _Stream:
                 first = low if first is None else min(first, low)
         return -(1 << 62) if first is None else first
 
-    def advance(self) -> pl.DataFrame | None:
-        """Read on; None when the log is at its end."""
-        ahead = _AHEAD if self._intake.executor else _CORES
-        while len(self._ahead) <= ahead and (piece := next(self._pieces, None)):
-            block, formats = piece
-            intake = self._intake
-            task = self._pool.submit(_parse, intake.reading, block, formats, intake.zone, intake.pack)
-            self._ahead.append((block, task))
-        if self._ahead:
+    def advance(self, ahead: int) -> pl.DataFrame | None:
+        """Read on, with so many blocks parsed ahead; None when the log is at its end."""
+        while True:
+            while len(self._ahead) <= ahead and (piece := next(self._pieces, None)):
+                block, formats = piece
+                intake = self._intake
+                task = self._pool.submit(_parse, intake.reading, block, formats, intake.zone, intake.pack)
+                self._ahead.append((block, task))
+            if not self._ahead:
+                break
             block, future = self._ahead.popleft()
             parsed = future.result()
             self._source.read = block.read
             self._intake.account(self._source, block, parsed)
+            if block.part in ("first", "more"):  # lines of other logs must not come between its parts
+                continue
             if parsed.rows.height:
                 self._observe(parsed.rows)
             return self._spreader.add(parsed.rows)

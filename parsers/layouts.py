@@ -66,6 +66,14 @@ class Layout(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Value:
+    """A value in a line: the raw field it fills, empty if it is skipped over; and the kind of text it is."""
+
+    slot: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class TextLayout:
     """Fields between literals, as one regular expression (Rust: time linear in the line, whatever it holds).
 
@@ -73,11 +81,13 @@ class TextLayout:
         fast: fits clean lines only: printable ASCII, no escapes, a path as target.
         careful: wider and wider.
         fields: the names of the groups of ``careful``.
+        parts: literals and values in turn.
     """
 
     fast: str
     careful: tuple[str, ...]
     fields: frozenset[str]
+    parts: tuple[str | Value, ...] = ()
 
     def split(self, lines: pl.Series) -> pl.DataFrame:
         return lines.str.extract_groups(self.fast).struct.unnest()

@@ -18,17 +18,20 @@ from typing import BinaryIO, Final
 
 import polars as pl
 
-from logreplay.parsers.reader import split_lines
+from logreplay.parsers.reader import compact, split_lines
 
 BUFFER: Final = 120_000
 """Rows held in memory."""
+
+_AT_ONCE: Final = 1 << 14
+"""Rows encoded at a time."""
 
 MERGE: Final = 64 << 20
 """Bytes of all runs together held in memory while they are merged."""
 
 _KEY: Final = len("2026-11-20,18:58:56.268000")
 
-Encode = Callable[[pl.DataFrame], bytes]
+Encode = Callable[[pl.DataFrame], bytes | bytearray]
 
 
 class Sorter:
@@ -84,7 +87,7 @@ class Sorter:
         rows = self._waiting.take().sort("start", maintain_order=True)
         if self._written is not None and rows.height and rows["start"][0] < self._written:
             late = int(rows["start"].search_sorted(self._written, side="left"))
-            self._late.append(rows.head(late))
+            self._late.append(compact(rows.head(late)))
             rows = rows.slice(late)
             if self._late.height >= self._limit // 4:
                 self._write_late()
@@ -94,10 +97,11 @@ class Sorter:
             self._writing = self._writer.submit(self._write, ready)
             self._written = ready["start"][-1]
         if rest.height:
-            self._waiting.append(rest)
+            self._waiting.append(compact(rest))
 
     def _write(self, rows: pl.DataFrame) -> None:
-        self._main.write(self._encode(rows))
+        for some in rows.iter_slices(_AT_ONCE):
+            self._main.write(self._encode(some))
 
     def _settle(self) -> None:
         """Wait until what was given to the writer is written."""

@@ -1,21 +1,19 @@
 """Files → blocks of whole lines: compression by content, any line length, flat memory."""
 
 import io
-import lzma
 import os
 import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Literal, cast
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import zstandard
 
-from logreplay.parsers.compression import compression_of, decompressed
+from logreplay.parsers.compression import MEMORY, TooMuchMemory, compression_of, decompressed
 from logreplay.parsers.record import LogreplayError
 
 BLOCK: Final = 4 << 20
@@ -23,10 +21,7 @@ BLOCK: Final = 4 << 20
 
 LONGEST: Final = 128 << 20
 """Bytes of a line that are held in memory. What is longer is no log line but damage or an attack, as a few megabytes
-of gzip can unpack to any length; it is rejected, and only its beginning kept."""
-
-KEPT: Final = 1 << 20
-"""Bytes kept of a line longer than that."""
+of gzip can unpack to any length; it is rejected, and goes to the reject file piece by piece."""
 
 _SAMPLES: Final = (24 << 10, 256 << 10)
 """Bytes looked at in each of three places; the larger if the smaller holds too few lines."""
@@ -35,6 +30,8 @@ ENOUGH_LINES: Final = 200
 """Lines of a sample, if the log has so many."""
 
 _HEAD: Final = 1 << 14
+
+_UNPACK: Final = {"xz": "xz -dc", "zstd": "zstd -dc --long=31"}
 
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 
@@ -47,13 +44,13 @@ class Block:
         data: the bytes, each line with its line end but perhaps the last of the file.
         first: number of the first line in the file, from 1.
         read: bytes of the file (compressed, if it is) consumed so far, for progress.
-        length: 0, or the data are the beginning of one line of so many bytes, more than `LONGEST`.
+        part: empty, or the data are a part of one line longer than `LONGEST`: its ``first``, its ``last``, or ``more``.
     """
 
     data: bytes
     first: int
     read: int
-    length: int = 0
+    part: Literal["", "first", "more", "last"] = ""
 
     def lines(self) -> pl.Series:
         """The lines, see `text_lines`."""
@@ -90,6 +87,18 @@ def split_lines(data: bytes) -> pl.Series:
     offsets[2::2] = ends + 1
     array = pa.LargeStringArray.from_buffers(2 * len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
     return pl.Series("text", array).gather_every(2)
+
+
+def whole_lines(data: bytes) -> pl.Series:
+    """Cut UTF-8 text that ends with a newline into its lines with their newlines, without copying it."""
+    offsets = np.append(0, np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + 1)
+    array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
+    return pl.Series("text", array)
+
+
+def compact(rows: pl.DataFrame) -> pl.DataFrame:
+    """Copy rows that were picked out of others, so that they no longer hold on to the texts of those."""
+    return cast(pl.DataFrame, pl.from_arrow(rows.to_arrow()))
 
 
 class Source:
@@ -180,25 +189,28 @@ class Source:
 
         A compressed file that ends too soon, or is damaged, gives what could be read; `truncated` says so.
         """
-        first, line = 1, _Line()
+        first, line, endless = 1, _Line(), False
         while data := self._pushed or self._read(size):
             self._pushed = b""
-            cut = data.rfind(b"\n") + 1
-            if not cut:
-                line.add(data)
-                continue
-            if line.length > LONGEST:  # the rest of a line of which only the beginning was kept
-                end = data.index(b"\n") + 1
-                yield Block(line.taken() + b"\n", first, self._counted.count, line.length + end - 1)
-                first, line, data, cut = first + 1, _Line(), data[end:], cut - end
-            if cut:
+            if endless:
+                end = data.find(b"\n") + 1
+                yield Block(data[:end] or data, first, self._counted.count, "last" if end else "more")
+                if not end:
+                    continue
+                first, endless, data = first + 1, False, data[end:]
+            if cut := data.rfind(b"\n") + 1:
                 block = Block(line.taken(memoryview(data)[:cut]), first, self._counted.count)
                 line = _Line()
                 yield block
                 first += count_lines(block.data)
             line.add(data[cut:])
-        if last := line.taken():
-            yield Block(last, first, self._counted.count, line.length if line.length > LONGEST else 0)
+            if line.length > LONGEST:
+                yield Block(line.taken(), first, self._counted.count, "first")
+                line, endless = _Line(), True
+        if endless:
+            yield Block(b"", first, self._counted.count, "last")
+        elif last := line.taken():
+            yield Block(last, first, self._counted.count)
 
     def _read(self, size: int) -> bytes:
         if self._stream is None:
@@ -212,7 +224,13 @@ class Source:
             while missing > 0 and not self.truncated and (piece := self._stream.read1(missing)):
                 pieces.append(piece)
                 missing -= len(piece)
-        except (EOFError, OSError, lzma.LZMAError, zstandard.ZstdError, zlib.error, ValueError):
+        except TooMuchMemory:
+            unpack = _UNPACK[self.compression]
+            raise LogreplayError(
+                f"{self.name}: needs more than {MEMORY >> 20} MB of memory to be unpacked; do it outside: "
+                f"{unpack} {self.name} | logreplay convert -"
+            ) from None
+        except (EOFError, OSError, zlib.error, ValueError):
             self.truncated = True
         return b"".join(pieces)
 
@@ -225,17 +243,14 @@ class _Line:
         self.length = 0
 
     def add(self, data: bytes) -> None:
-        """Add what follows; beyond `LONGEST` it is only counted, as are NULs before the line (see `text_lines`)."""
-        if not self.length:
-            data = data.lstrip(b"\0") if data.startswith(b"\0") and len(data) > KEPT else data
+        """Add what follows; many NULs before the line are nothing (see `text_lines`)."""
+        if not self.length and data.startswith(b"\0" * _HEAD):
+            data = data.lstrip(b"\0")
         self.length += len(data)
-        if self.length <= LONGEST:
-            self._pieces.append(data)
-        elif len(self._pieces) != 1 or len(self._pieces[0]) > KEPT:
-            self._pieces = [b"".join(self._pieces)[:KEPT]]
+        self._pieces.append(data)
 
     def taken(self, *rest: "memoryview[int]") -> bytes:
-        """All that is kept, and the rest."""
+        """All of it, and the rest."""
         return b"".join((*self._pieces, *rest))
 
 

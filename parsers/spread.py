@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.parsers.clock import SECOND
+from logreplay.parsers.reader import compact
 from logreplay.parsers.rows import ROW_SCHEMA
 
 
@@ -35,7 +36,7 @@ class Spreader:
             self._held = rows.clear()
             return start_times(rows)
         open_seconds = rows["whole"] & (rows["us"] >= newest - SECOND)
-        self._held = rows.filter(open_seconds)
+        self._held = compact(rows.filter(open_seconds))
         return start_times(rows.filter(~open_seconds))
 
     def close(self) -> pl.DataFrame:

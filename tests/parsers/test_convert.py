@@ -251,3 +251,20 @@ def test_filtered_and_unfiltered_conversions_write_the_same_lines(tmp_path: Path
     convert([log], tmp_path / "all.csv")
     convert([log], tmp_path / "filtered.csv", ConvertOptions(filter=Filter(match="/")))
     assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "filtered.csv").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["out.xlsx", "out.tsv", "out.csv.bz2", "out.json"])
+def test_an_ending_that_says_nothing_is_refused_before_anything_is_read(name: str, tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_bytes(b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET / HTTP/1.1" 200 17 "-" "curl/8.5.0"\n')
+    with pytest.raises(LogreplayError, match=rf"{name}: what should be written there\? Choose an ending out of "):
+        convert([log], tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["access.log"]
+    assert convert([log], tmp_path / name, ConvertOptions(to="csv")).converted == 1
+
+
+@pytest.mark.parametrize("name", ["out", "OUT.CSV", "out.csv.gz", "out.csv.zst", "out.parquet"])
+def test_these_endings_are_known(name: str, tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_bytes(b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET / HTTP/1.1" 200 17 "-" "curl/8.5.0"\n')
+    assert convert([log], tmp_path / name).converted == 1
