@@ -109,7 +109,8 @@ def started(source: Source) -> datetime | None:
     offset = ((pl.col("scheduled") + lag) * 1e6).round().cast(pl.Int64, strict=False)
     try:
         known = _head(source, opened).filter(pl.col("scheduled").is_between(0, 1e9))
-        first = known.select(start_time() - pl.duration(microseconds=offset)).drop_nulls().head(1)
+        starts = known.select(start=start_time() - pl.duration(microseconds=offset))
+        first = starts.filter(pl.col("start").is_between(datetime.min, datetime.max)).head(1)
     except pl.exceptions.ComputeError:
         return None  # quotes that do not add up; the rows themselves are read all the same
     return _utc(first.item()) if first.height else None
@@ -147,7 +148,8 @@ def _scheduled(filled: pl.LazyFrame, opened: pl.LazyFrame) -> pl.LazyFrame:
     names = opened.collect_schema().names()
     if "scheduled" in names or "date" not in names:
         return filled
-    return filled.with_columns(scheduled=(start_time() - pl.lit(_first_start(opened))).dt.total_microseconds() / 1e6)
+    first = pl.lit(_first_start(opened), pl.Datetime("us"))
+    return filled.with_columns(scheduled=(start_time() - first).dt.total_microseconds() / 1e6)
 
 
 def _ahead(source: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:

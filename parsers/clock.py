@@ -122,20 +122,26 @@ def _read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
 def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
     parts = text.str.extract_groups(_CLF if kind == "clf" else _ISO).struct.unnest()
     if kind == "clf":
-        moment, pattern = parts["1"], "%d/%b/%Y:%H:%M:%S"
-        fraction, offset = parts["2"], parts["3"]
+        moment, pattern = pl.col("1"), "%d/%b/%Y:%H:%M:%S"
+        fraction, offset = pl.col("2"), pl.col("3")
     else:
-        moment, pattern = parts["1"] + "T" + parts["2"], "%Y-%m-%dT%H:%M:%S"
-        fraction, offset = parts["3"], parts["4"]
+        moment, pattern = pl.col("1") + "T" + pl.col("2"), "%Y-%m-%dT%H:%M:%S"
+        fraction, offset = pl.col("3"), pl.col("4")
     local = moment.str.to_datetime(pattern, time_unit="us", strict=False)
-    us = local.to_physical() - _offset(offset)
-    naive, fold = offset.is_null() & local.is_not_null(), None
-    if naive.any():
-        here, twice = _in_zone(local, zone)
-        us = us.zip_with(~naive, here)
-        fold = twice * naive.cast(pl.Int64) if (twice != 0).any() else None
-    micros = fraction.str.slice(0, 6).str.pad_end(6, "0").cast(pl.Int64, strict=False)
-    return Instants(us + micros.fill_null(0), fraction.is_null(), int(naive.sum()), fold)
+    read = parts.select(
+        local=local,
+        offset=_offset(offset),
+        micros=fraction.str.slice(0, 6).str.pad_end(6, "0").cast(pl.Int64, strict=False).fill_null(0),
+        whole=fraction.is_null(),
+        naive=offset.is_null(),
+    )
+    us = read["local"].to_physical() - read["offset"] + read["micros"]
+    naive = read["naive"] & read["local"].is_not_null()
+    if not naive.any():
+        return Instants(us, read["whole"], 0)
+    here, twice = _in_zone(read["local"], zone)
+    fold = twice * naive.cast(pl.Int64) if (twice != 0).any() else None
+    return Instants(us.zip_with(~naive, here + read["micros"]), read["whole"], int(naive.sum()), fold)
 
 
 def read_clf(letters: Letters) -> tuple[Times, np.ndarray[Any, np.dtype[np.bool_]]]:
@@ -164,13 +170,11 @@ def read_clf(letters: Letters) -> tuple[Times, np.ndarray[Any, np.dtype[np.bool_
     return ((days + day - 1) * 86_400 + hour * 3600 + (minute - offset) * 60 + second) * SECOND, fits
 
 
-def _offset(text: pl.Series) -> pl.Series:
+def _offset(text: pl.Expr) -> pl.Expr:
     """``+05:30`` → microseconds; 0 for ``Z`` and where there is none."""
-    digits = (
-        text.str.replace_all(":", "", literal=True).str.extract_groups(r"^([+-])([0-9]{2})([0-9]{2})$").struct.unnest()
-    )
-    minutes = digits["2"].cast(pl.Int64) * 60 + digits["3"].cast(pl.Int64)
-    return (minutes.zip_with((digits["1"] != "-").fill_null(True), -minutes) * (60 * SECOND)).fill_null(0)
+    hours, minutes = (part.cast(pl.Int64, strict=False) for part in (text.str.slice(1, 2), text.str.slice(-2)))
+    size = (hours * 60 + minutes) * (60 * SECOND)
+    return pl.when(text.str.starts_with("-")).then(-size).otherwise(size).fill_null(0)
 
 
 def _in_zone(local: pl.Series, zone: str) -> tuple[pl.Series, pl.Series]:
@@ -198,19 +202,34 @@ def _epoch(text: pl.Series, unit: int) -> pl.Series:
 
 
 def _any(text: pl.Series, zone: str) -> Instants:
-    """Each value by what it looks like."""
-    epoch = text.str.extract(r"^([0-9]{9,19}(?:\.[0-9]+)?)$")
-    number = epoch.cast(pl.Float64, strict=False)
-    scale = pl.select(
-        pl.when(number < 1e11).then(SECOND).when(number < 1e14).then(1000).when(number < 1e17).then(1).otherwise(1e-3)
-    ).to_series()
-    clf, iso = _read(text, Stamp("clf"), zone), _read(text, Stamp("iso"), zone)
-    us = pl.select(pl.coalesce(clf.us, iso.us, (number * scale).round().cast(pl.Int64, strict=False))).to_series()
-    whole_epoch = (number < 1e11) & ~epoch.str.contains(".", literal=True)
-    whole = (clf.us.is_not_null() & clf.whole) | (iso.us.is_not_null() & iso.whole) | whole_epoch.fill_null(False)
-    folds = [part.fold for part in (clf, iso) if part.fold is not None]
+    """Each value by what it looks like; mostly all look alike."""
+    kinds: tuple[Kind, ...] = ("epoch", "iso", "clf")
+    found: list[Instants] = []
+    for kind in kinds:
+        found.append(_sized_epoch(text) if kind == "epoch" else _read(text, Stamp(kind), zone))
+        if not found[-1].us.null_count():
+            return found[-1]
+    us = pl.select(pl.coalesce(part.us for part in found)).to_series()
+    whole = pl.select(pl.any_horizontal(part.us.is_not_null() & part.whole for part in found)).to_series()
+    folds = [part.fold for part in found if part.fold is not None]
     fold = pl.select(pl.max_horizontal(folds)).to_series() if folds else None
-    return Instants(us, whole, clf.naive + iso.naive, fold)
+    return Instants(us, whole, sum(part.naive for part in found), fold)
+
+
+def _sized_epoch(text: pl.Series) -> Instants:
+    """Numbers whose unit is told by their size: seconds to nanoseconds."""
+    digits = pl.col("text").str.extract(r"^([0-9]{9,19}(?:\.[0-9]+)?)$")
+    number = pl.col("number")
+    scale = pl.when(number < 1e11).then(SECOND).when(number < 1e14).then(1000).when(number < 1e17).then(1)
+    read = (
+        text.to_frame("text")
+        .select(number=digits.cast(pl.Float64, strict=False), point=pl.col("text").str.contains(".", literal=True))
+        .select(
+            us=(number * scale.otherwise(1e-3)).round().cast(pl.Int64, strict=False),
+            whole=((number < 1e11) & ~pl.col("point")).fill_null(False),
+        )
+    )
+    return Instants(read["us"], read["whole"], 0)
 
 
 def _by_pattern(text: pl.Series, pattern: str, zone: str) -> Instants:

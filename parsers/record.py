@@ -84,6 +84,8 @@ _CSV: Final[dict[str, Any]] = {"infer_schema": False, "truncate_ragged_lines": T
 _TYPED: Final[dict[str, Any]] = {**_CSV, "schema_overrides": SCHEMA, "ignore_errors": True}  # twice as fast as a cast
 _ROW_BYTES: Final = 256
 _LONGEST_ROW: Final = 1 << 26
+_NO_YEAR: Final = r"^\s*(?:[-+]|0000|9999)"
+"""Years that Polars reads and Python's `datetime` does not hold, if only by a leap second."""
 _OPEN_QUOTE: Final = re.compile(rb'[,\n]"\s*\Z')
 
 
@@ -265,7 +267,8 @@ def _decompressed(file: BinaryIO) -> BinaryIO:
 
 def start_time() -> pl.Expr:
     """``date`` and ``time`` as one instant: ``Datetime[us]``, UTC, null where they are not valid."""
-    text = pl.col("date") + "T" + pl.col("time")
+    date = pl.when(~pl.col("date").str.contains(_NO_YEAR)).then("date")
+    text = date + "T" + pl.col("time")
     return text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False).alias("start")
 
 

@@ -68,7 +68,7 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
         zone: for stamps that carry none.
         tiers: how many of the formats' ever wider rules to try.
     """
-    frame = pl.DataFrame({"line": pl.int_range(len(lines), dtype=pl.UInt32, eager=True), "text": lines})
+    frame = lines.to_frame("text").with_row_index("line")
     found: list[pl.DataFrame] = []
     refusals: list[Refusal] = []
     naive = 0
@@ -76,35 +76,35 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
         raw = format.layout.split(frame["text"])
         fits = _fits(raw)
         if format.server != "nginx" and "agent" in raw.columns:
-            dummy = raw["agent"].str.ends_with(_DUMMY).fill_null(False)
+            dummy = raw["agent"].str.ends_with(_DUMMY)
             if dummy.any():
+                dummy = dummy.fill_null(False)
                 refusals += [Refusal(line, "unreplayable", _DUMMY_REASON) for line in frame["line"].filter(dummy)]
                 raw, fits, frame = raw.filter(~dummy), fits.filter(~dummy), frame.filter(~dummy)
         if fits.any():
-            rows, bad, without_zone = _with_time(
-                _typed(raw, format).with_columns(frame["line"]).filter(fits), format, zone
-            )
+            tidy = _where(_typed(raw, format).with_columns(frame["line"]), fits)
+            rows, bad, without_zone = _with_time(tidy, format, zone)
             found.append(rows)
             refusals += bad
             naive += without_zone
-            frame = frame.filter(~fits)
+            frame = _where(frame, ~fits)
         if not frame.height:
             break
     empty = _is_blank(frame["text"])
     blank = int(empty.sum())
-    frame = frame.filter(~empty)
+    frame = _where(frame, ~empty)
     for tier, format in ((tier, format) for tier in range(tiers) for format in formats):
         if tier >= format.layout.tiers or not frame.height:
             continue
         raw = format.layout.split_carefully(frame["text"], tier)
         fits = _fits(raw)
         if fits.any():
-            tidy, bad = _careful(raw.with_columns(frame["line"]).filter(fits), format)
+            tidy, bad = _careful(_where(raw.with_columns(frame["line"]), fits), format)
             rows, late, without_zone = _with_time(tidy, format, zone)
             found.append(rows)
             refusals += bad + late
             naive += without_zone
-            frame = frame.filter(~fits)
+            frame = _where(frame, ~fits)
     for pattern, reason in (item for format in formats for item in format.skipped):
         hit = frame["text"].str.contains(pattern)
         refusals += [Refusal(line, "unreplayable", reason) for line in frame.filter(hit)["line"]]
@@ -114,6 +114,11 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
     if len(lines) != rows.height + len(refusals) + blank:
         raise AssertionError(f"{len(lines)} lines, but {rows.height} rows, {len(refusals)} refused, {blank} blank")
     return Parsed(rows.sort("line") if len(found) > 1 else rows, refusals, blank, naive)
+
+
+def _where(frame: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
+    """The chosen rows; mostly all or none, which needs no copy."""
+    return frame if chosen.all() else frame.filter(chosen) if chosen.any() else frame.clear()
 
 
 def _fits(raw: pl.DataFrame) -> pl.Series:
@@ -246,14 +251,15 @@ def _with_time(rows: pl.DataFrame, format: Format, zone: str) -> tuple[pl.DataFr
     if format.agent_coding:
         rows = rows.with_columns(_decoded(rows["agent"], format.agent_coding))
     taken = ((pl.col("latency") + pl.col("xfertime")) * clock.SECOND).round().cast(pl.Int64)
-    timed = rows.with_columns(
-        us=instants.us,
-        whole=instants.whole,
-        fold=pl.lit(0, pl.Int64) if instants.fold is None else instants.fold.fill_null(0),
-        back=taken if format.stamp.at == "end" else pl.lit(0, pl.Int64),
-    ).select(*ROW_SCHEMA)
-    bad = timed["us"].is_null()
-    if not bad.any():
+    read = {
+        "us": instants.us,
+        "whole": instants.whole,
+        "fold": pl.lit(0, pl.Int64) if instants.fold is None else instants.fold.fill_null(0),
+        "back": taken if format.stamp.at == "end" else pl.lit(0, pl.Int64),
+    }
+    timed = rows.select(**{name: read.get(name, pl.col(name)) for name in ROW_SCHEMA})
+    if not timed["us"].null_count():
         return timed, [], instants.naive
+    bad = timed["us"].is_null()
     refusals = [Refusal(line, "rejected", "time stamp") for line in timed.filter(bad)["line"]]
     return timed.filter(~bad), refusals, instants.naive

@@ -212,7 +212,7 @@ def _why_late(seen: Evidence) -> str:
 
 
 def _local(name: str, count: int) -> str:
-    seen = f"{count} connections could not be opened here ({name})"
+    seen = f"{count} connections could not be opened or used here ({name})"
     helps = {
         "EMFILE": "too few file descriptors: raise the limit (ulimit -n), or set a --max-in-flight",
         "ENFILE": "the system has too few file descriptors: sysctl fs.file-max",

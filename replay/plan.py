@@ -9,6 +9,7 @@ a stream with a schedule. None knows the clock, nor how a request is sent; what 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -210,31 +211,9 @@ class Requests:
                 planned = shape(planned)
             sent = [name for name in planned.columns if is_sent(name)]
             known = [pl.col("reason")] if "reason" in planned.columns else []
-            reason = pl.coalesce(*known, self._reason()).alias("reason")
+            reason = pl.coalesce(*known, _reason(frozenset(self.methods))).alias("reason")
             yield planned.select(*PLANNED, "start", *self.keep, *sent, reason)
             first += frame.height
-
-    def _reason(self) -> pl.Expr:
-        """Why a row is not sent; null if it is. Names no value: values of the log are not to be trusted."""
-        url, op = pl.col("url").fill_null(""), pl.col("op").fill_null("")
-        method = pl.when(op.str.contains(r"^[A-Z]{1,20}$")).then(pl.lit("method ") + op).otherwise(pl.lit("bad method"))
-        return (
-            pl.when(op == "")
-            .then(pl.lit("no method"))
-            .when(op == "CONNECT")
-            .then(pl.lit("method CONNECT"))
-            .when(~op.is_in(list(self.methods)) | ~op.str.contains(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"))
-            .then(method)
-            .when(url == "")
-            .then(pl.lit("no url"))
-            .when(~url.str.contains(r"^[\x21-\x7e]+$"))
-            .then(pl.lit("control byte or blank in url"))
-            .when((url == "*") & (op == "OPTIONS"))
-            .then(None)
-            .when(~url.str.starts_with("/"))
-            .then(pl.lit("url does not begin with /"))
-            .otherwise(None)
-        )
 
     def _why_nothing(self) -> str:
         if not self.left_out:
@@ -263,6 +242,30 @@ class Plan:
             yield Chunk(frame.head(len(due)).drop("start"), due)
             if len(due) < frame.height:
                 return
+
+
+@cache
+def _reason(methods: frozenset[str]) -> pl.Expr:
+    """Why a row is not sent; null if it is. Names no value: values of the log are not to be trusted."""
+    url, op = pl.col("url").fill_null(""), pl.col("op").fill_null("")
+    method = pl.when(op.str.contains(r"^[A-Z]{1,20}$")).then(pl.lit("method ") + op).otherwise(pl.lit("bad method"))
+    return (
+        pl.when(op == "")
+        .then(pl.lit("no method"))
+        .when(op == "CONNECT")
+        .then(pl.lit("method CONNECT"))
+        .when(~op.is_in(sorted(methods)) | ~op.str.contains(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"))
+        .then(method)
+        .when(url == "")
+        .then(pl.lit("no url"))
+        .when(~url.str.contains(r"^[\x21-\x7e]+$"))
+        .then(pl.lit("control byte or blank in url"))
+        .when((url == "*") & (op == "OPTIONS"))
+        .then(None)
+        .when(~url.str.starts_with("/"))
+        .then(pl.lit("url does not begin with /"))
+        .otherwise(None)
+    )
 
 
 def instants(frame: pl.DataFrame) -> Instants:

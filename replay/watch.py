@@ -105,7 +105,7 @@ def describe_counts(counts: SenderCounts) -> str:
     """What a sender did, as text; the first cause of each error, secrets masked, control bytes shown as escapes."""
     first = f"connections: {counts.connections} opened, {counts.reused} times reused, {counts.retried} retries"
     causes = [f"first {word}: {printable(masked(text).encode())}" for word, text in counts.details.items()]
-    local = [f"{name}: {count} connections could not be opened here" for name, count in counts.local.items()]
+    local = [f"{name}: {count} connections could not be opened or used here" for name, count in counts.local.items()]
     return "\n".join([first, *causes, *local])
 
 

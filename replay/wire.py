@@ -205,8 +205,10 @@ class Connection(asyncio.Protocol):
             written = os.write(self._fd, request)
         except BlockingIOError:
             written = 0
-        except OSError:
-            return  # the transport will find out, and say so to connection_lost
+        except OSError as error:
+            if not local_fault(error):
+                return  # the transport will find out, and say so to connection_lost
+            written = 0  # this machine's own (ENOBUFS): nobody else would notice, so the transport has to meet it
         if written < len(request):
             transport.write(request[written:])
 
@@ -277,6 +279,8 @@ class Connection(asyncio.Protocol):
             self._lasting = False
             self._finish(self._clock())
         else:
+            if exc and (local := local_fault(exc)):
+                sender.counts.local[local] += 1
             self.fail(loss_fault(exc, in_body=self._in_body), "" if exc is None else str(exc))
 
     # what the parser says

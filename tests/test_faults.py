@@ -23,6 +23,7 @@ import pytest
 
 from logreplay.parsers.record import scan
 from logreplay.replay.responder import responding
+from witness import can_watch
 
 pytestmark = pytest.mark.slow
 
@@ -285,7 +286,7 @@ def test_too_few_descriptors_void_the_run(tmp_path: Path, log: Path) -> None:
         done = logreplay("run", log, stalled, *words, preexec_fn=with_descriptors(60))
     assert done.code == 3
     assert "only 60 are allowed" in done.err
-    assert "connections could not be opened here (EMFILE): too few file descriptors: raise the limit" in done.err
+    assert "connections could not be opened or used here (EMFILE): too few file descriptors: raise" in done.err
     assert "GENERATOR_BOUND" in done.err
     identities_hold(path)
     assert set(rows_of(path)["error"]) == {"refused", "timeout"}
@@ -314,11 +315,58 @@ def test_used_up_ports_void_the_run(tmp_path: Path, log: Path) -> None:
     words = ["unshare", "-n", "bash", "-c", script]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 3, done.stderr
-    assert (
-        "connections could not be opened here (EADDRNOTAVAIL): no local port is left: keep connections" in done.stderr
-    )
+    assert "connections could not be opened or used here (EADDRNOTAVAIL): no local port is left: keep" in done.stderr
     identities_hold(path)
     assert set(rows_of(path)["error"]) == {None, "refused"}
+
+
+def injected(call: str, when: str, words: Sequence[object], folder: Path) -> tuple[Ended, list[str]]:
+    """Run a command whose calls of this name fail with ENOBUFS, those whose numbers are said; the calls that did.
+
+    By strace, as no network was found that says so when asked; of the first thread only, which sends.
+    """
+    if not can_watch():
+        pytest.skip("strace is not installed, or may not trace here")
+    trace = folder / "strace.txt"
+    fault = ["-e", f"trace={call}", "-e", f"inject={call}:error=ENOBUFS:when={when}"]
+    watch = ["strace", "-qq", "-yy", *fault, "-o", str(trace)]
+    command = [*watch, *COMMAND, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    failed = [line for line in trace.read_text(errors="replace").splitlines() if "(INJECTED)" in line]
+    return Ended(done.returncode, done.stdout, done.stderr), failed
+
+
+@pytest.mark.parametrize("sender", ["wire", "aiohttp"])
+@pytest.mark.parametrize(("call", "word"), [("connect", "refused"), ("write", "reset")])
+def test_a_network_without_buffers_voids_the_run(
+    tmp_path: Path, log: Path, target: str, call: str, word: str, sender: str
+) -> None:
+    """When a connection is opened, and when the first request is written to it."""
+    path = tmp_path / "r.csv"
+    words = ("run", log, target, "--tps", 50, "--for", "1s", "--no-keep-alive", "--workers", 1, "--sender", sender,
+             "-o", path)  # fmt: skip
+    done, failed = injected(call, "10..19", words, tmp_path)
+    assert len(failed) == 10
+    assert all("TCP" in line for line in failed)
+    assert done.code == 3, done.err
+    identities_hold(path)
+    errors = dict(rows_of(path)["error"].value_counts().iter_rows())
+    assert errors.keys() == {None, word}
+    assert 4 <= errors[word] <= 10  # the wire sender writes twice before it gives a connection up
+    assert f"{errors[word]} connections could not be opened or used here (ENOBUFS): this machine is at a" in done.err
+    assert "GENERATOR_BOUND" in done.err
+
+
+def test_a_request_for_which_there_is_no_buffer_just_now_is_written_again(
+    tmp_path: Path, log: Path, target: str
+) -> None:
+    path = tmp_path / "r.csv"
+    words = ("run", log, target, "--tps", 50, "--for", "1s", "--no-keep-alive", "--workers", 1, "-o", path)
+    done, failed = injected("write", "10..30+5", words, tmp_path)
+    assert len(failed) == 5
+    assert done.code in MEASURED, done.err
+    identities_hold(path)
+    assert rows_of(path)["rc"].to_list() == [200] * 50
 
 
 # time and signals

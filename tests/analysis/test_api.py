@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import logreplay.analysis as analysis
 from logreplay.analysis import simulate
 from logreplay.analysis.simulate import Queue
-from logreplay.parsers.record import RESULT_COLUMNS, to_csv
+from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError, to_csv
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +82,14 @@ def test_a_name_that_is_not_there_is_no_attribute() -> None:
 def test_asking_for_a_table_does_not_load_matplotlib(name: str) -> None:
     code = f"import sys; from logreplay.analysis import {name}; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("day", ["-2026-02-02", "0000-01-01", "9999-12-31", "yesterday"])
+def test_a_day_of_no_calendar_is_no_time(tmp_path: Path, day: str) -> None:
+    path, row = tmp_path / "log.csv", "{},23:59:60.000000,0.01,0,0,1,/a,200,GET\n"
+    header = ",".join(CORE_COLUMNS) + "\n"
+    path.write_text(header + row.format(day) + row.format("2026-02-02"))
+    assert analysis.seconds(path)["offered"].sum() == 1
+    path.write_text(header + row.format(day))
+    with pytest.raises(LogreplayError, match="none of its 1 rows has a time that can be read"):
+        analysis.seconds(path)

@@ -1,5 +1,6 @@
 """Every format's path: whatever stands in a log, each line gets one fate, and no row can do harm."""
 
+import re
 from typing import Final
 
 import polars as pl
@@ -16,8 +17,8 @@ LTSV: Final = "time:2026-11-20T18:58:56+01:00\treq:GET /a HTTP/1.1\tstatus:200\t
 
 _FOUND: Final = (json_lines.from_sample([JSON]), ltsv.from_sample([LTSV]))
 ALL: Final = (*FORMATS, *(format for format in _FOUND if format is not None))
-_UNSAFE: Final = r"[^\x21-\x7e]|\""
-_CONTROL: Final = r"[\x00-\x1f\x7f-\x{9f}]"
+_UNSAFE: Final = re.compile(r"[^\x21-\x7e]|\"")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def seeds() -> list[bytes]:
@@ -45,7 +46,7 @@ def check(lines: pl.Series, parsed: Parsed) -> None:
         return
     for name in ("us", "url", "op", "rc", "bytes", "latency", "xfertime"):
         assert rows[name].null_count() == 0, name
-    assert not rows["url"].str.contains(_UNSAFE).any(), rows["url"].to_list()
-    assert not rows["op"].str.contains(_UNSAFE).any(), rows["op"].to_list()
-    for name in TEXTS:
-        assert not rows[name].str.contains(_CONTROL).any(), rows[name].to_list()
+    harmful = {**dict.fromkeys(("url", "op"), _UNSAFE), **dict.fromkeys(TEXTS, _CONTROL)}
+    for name, pattern in harmful.items():
+        for text in rows[name]:
+            assert text is None or not pattern.search(text), (name, text)

@@ -1,9 +1,14 @@
 """From a CSV of strangers to bytes on the wire: as many requests as planned, with the planned headers, and no other."""
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
 
-from fuzz.memory import file
-from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
+import polars as pl
+
+from fuzz.memory import ended, file
+from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, read_csv
 from logreplay.replay.bodies import LoggedBody
 from logreplay.replay.headers import Header, LoggedHeader, LoggedHost
 from logreplay.replay.heads import BODILESS, default_headers, render
@@ -15,6 +20,8 @@ SHAPES = (LoggedHost(), LoggedHeader("User-Agent", "agent"), LoggedHeader("Refer
 NAMES = {b"host", b"user-agent", b"referer", b"x-run", b"accept"}
 
 _FILE = file("plan.csv")
+_BY_FILE = 0xF0
+_DEFAULTS = default_headers("target:80", keep_alive=True)
 _LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (/[\x21-\x7e]*|\*) HTTP/1\.1")
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([^\x00-\x08\x0a-\x1f\x7f]*)")
 
@@ -23,25 +30,39 @@ def seeds() -> list[bytes]:
     """Rows as converted, and rows that want to be more."""
     row = "2026-11-20,18:58:56.000000,0.010,0,0,17,{},200,{},10.0.0.7,{},{},{},{}\n"
     return [
+        b"\xf0" + row.format("/a?b=1", "GET", "example.org", "-", "-", "").encode(),
         b"\x00" + row.format("/a?b=1", "GET", "example.org", "http://example.org/", "Mozilla/5.0 (x)", "").encode(),
         b"\x01" + row.format("//other.host/", "POST", "a:80", '"a\r\nX: y"', '"é""\x1b"', '"a=b&c"').encode() * 2,
         b"\x01" + row.format('"/a\r\n\r\nGET /b"', "PUT", "x@y", "-", "", "\x00\xff").encode("latin-1"),
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """A CSV that is read as `LogFile` reads it, without a file."""
+
+    text: bytes
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        return read_csv(BytesIO(self.text), columns)
+
+
 def one_input(data: bytes) -> None:
-    """The first byte chooses whether bodies are sent; the rest are the rows."""
+    """The first byte chooses whether bodies are sent, what ends the rows, and whether they are read from a file."""
     if len(data) < 2:
         return
-    _FILE.write_bytes(HEADER.encode() + data[1:])
+    text = HEADER.encode() + ended(data)
+    if by_file := data[0] >= _BY_FILE:
+        _FILE.write_bytes(text)
     bodies = data[0] & 1
-    requests = Requests(_FILE, METHODS, loop=False, shapes=(*SHAPES, LoggedBody()) if bodies else SHAPES)
+    shapes = (*SHAPES, LoggedBody()) if bodies else SHAPES
+    requests = Requests(_FILE if by_file else _Memory(text), METHODS, loop=False, shapes=shapes)
     try:
         frames = list(requests.frames())
     except LogreplayError:
         return
     for frame in frames:
-        rendered = render(frame, default_headers("target:80", keep_alive=True))
+        rendered = render(frame, _DEFAULTS)
         assert len(rendered) == frame.height
         for request, row in zip(rendered, frame.iter_rows(named=True), strict=True):
             _check(request, row["op"], row["url"], (row.get("payload") or b"") if bodies else b"")

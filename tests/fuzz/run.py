@@ -6,6 +6,7 @@ current folder, or says how many executions there were.
 """
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -25,6 +26,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, help="folder of inputs to begin with and to add to")
     chosen = parser.parse_args()
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # inputs are tiny: threads only wait for each other
+    os.environ["RUST_BACKTRACE"] = "0"  # a backtrace of Polars takes as long as hundreds of executions
     sys.path.insert(0, str(Path(__file__).parent.parent))
     import atheris
 
@@ -40,6 +42,8 @@ def main() -> None:
         arguments = [sys.argv[0], f"-runs={chosen.runs}", *options, *corpus, folder]
         if (found := FINDINGS / chosen.harness).is_dir():
             arguments.append(str(found))
+        gc.freeze()  # what is imported stays: not to be gone through again every some hundred executions
+        gc.set_threshold(100_000, 50, 100)
         atheris.Setup(arguments, harness.one_input)
         atheris.Fuzz()
 
