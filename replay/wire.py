@@ -5,6 +5,10 @@ Theory of operation. Requests come as finished bytes. `WireSender.send` takes th
 clock is read where its bytes arrive. Bodies are counted, never kept. All exchanges in flight are in one dict in the
 order of their start, so those that ran out of time are at its front: one sweep, no timer per request.
 
+Servers say the same again and again. The head of an answer that came in one piece, and was found whole and good, is
+remembered with what the parser said of it; an answer that begins with the same bytes, and has as many after them, is
+not parsed again. So what is known comes from the parser alone, and whatever is not known goes to it.
+
 The bytes are written with ``os.write`` on the transport's own descriptor, not with ``transport.write``, which keeps
 them until the end of the loop's turn: then the clock would say "sent" before it is. Whatever the kernel does not
 take at once goes through the transport.
@@ -16,7 +20,7 @@ import re
 import ssl
 from collections.abc import Coroutine, Sequence
 from itertools import cycle, takewhile
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import httptools
 import polars as pl
@@ -33,9 +37,25 @@ MAX_HEAD: Final = 1 << 20
 
 _UNNEEDED_NS: Final = 30_000_000_000
 """A connection that was idle for this long is closed: what a stall made necessary is not kept for ever."""
+_HEAD_END: Final = b"\r\n\r\n"
+_KNOWN_HEADS: Final = 1024
+_KNOWN_HEAD: Final = 4096
+"""How many heads are remembered, and how long they may be."""
 _OK: Final = 0
 _H: Final = ord("H")
 _INTERIM: Final = re.compile(rb"(?:HTTP/1\.\d 1\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+")
+
+
+class Known(NamedTuple):
+    """What the parser said of an answer, which anybody with the same head will be told.
+
+    Attributes:
+        status: below 200 never.
+        size: bytes of the body, which are all that follow the head.
+    """
+
+    status: int
+    size: int
 
 
 class WireSender:
@@ -56,6 +76,7 @@ class WireSender:
         self.timeout_ns = int(timeout * 1e9)
         self.idle: dict[Connection, int] = {}
         self.busy: dict[int, Connection] = {}
+        self.known: dict[bytes, Known] = {}
         self._tls = tls
         self._addresses = cycle(endpoint.addresses or ("",))
         self._opening: dict[Connection, asyncio.Task[None]] = {}
@@ -73,7 +94,7 @@ class WireSender:
     def send(self, seq: int, request: bytes, start: int) -> None:
         idle = self.idle
         while idle:
-            connection, _ = idle.popitem()
+            connection = idle.popitem()[0]
             if connection.usable():
                 self.counts.reused += 1
                 self.busy[seq] = connection
@@ -227,6 +248,13 @@ class Connection(asyncio.Protocol):
         if self.seq < 0:  # nobody asked
             self.drop()
             return
+        fresh = not (self._first or self._begun or self._head)
+        if fresh:
+            head = data[: data.find(_HEAD_END) + 4]
+            known = self._sender.known.get(head)
+            if known and len(data) == len(head) + known.size and self._may_be_known(now):
+                self._finish(now, now, known.status, known.size, lasting=True)
+                return
         if not self._first:
             self._first = now
         try:
@@ -241,7 +269,10 @@ class Connection(asyncio.Protocol):
                 return
             self._begun = 2  # the answer was whole, what follows is not ours
         if self._complete:
-            self._finish(now)
+            size = self._body
+            self._finish_parsed(now)
+            if fresh and len(data) == len(head) + size:
+                self._remember(head, size)
         elif not self._in_body:
             self._collect_head(data)
 
@@ -275,7 +306,7 @@ class Connection(asyncio.Protocol):
             sender.busy[seq]._retried = True
         elif exc is None and self._in_body and _ends_with_connection(self._head):
             self._lasting = False
-            self._finish(self._clock())
+            self._finish_parsed(self._clock())
         else:
             self.fail(loss_fault(exc, in_body=self._in_body), "" if exc is None else str(exc))
 
@@ -297,30 +328,52 @@ class Connection(asyncio.Protocol):
 
     # the end of an exchange
 
-    def _finish(self, now: int) -> None:
-        """The answer is whole."""
-        sender, start = self._sender, self.start
-        if now - start > sender.timeout_ns:
+    def _may_be_known(self, now: int) -> bool:
+        """Whether the exchange ended well if its answer is whole, and the head alone says where that ends."""
+        sender = self._sender
+        return self._request[0] != _H and now - self.start <= sender.timeout_ns
+
+    def _remember(self, head: bytes, size: int) -> None:
+        """Remember what the parser said of an answer that was whole, if this connection could go on after it."""
+        sender = self._sender
+        if self not in sender.idle or sender.trace or self._request[0] == _H:
+            return
+        plain = head.endswith(_HEAD_END) and head.count(b"\n") == head.count(b"\r\n") and b"chunked" not in head.lower()
+        if plain and len(head) <= _KNOWN_HEAD:
+            if len(sender.known) == _KNOWN_HEADS:
+                sender.known.clear()
+            sender.known[head] = Known(self._parser.get_status_code(), size)
+
+    def _finish_parsed(self, now: int) -> None:
+        """The answer is whole, says the parser."""
+        sender = self._sender
+        if now - self.start > sender.timeout_ns:
             self.fail("timeout")
             return
         status = self._parser.get_status_code()
         if status < 200:
             self.fail("protocol", f"an answer with the status {status}")
             return
-        seq, self.seq = self.seq, -1
-        del sender.busy[seq]
-        first, connect = self._first or now, self.connect
-        sender.done(seq, start, connect, first - start - connect, now - first, self._body, status, _OK)
-        if sender.trace:
-            self._traced(seq, now, status, "", "")
-        if self._lasting and self._begun == 1 and sender.keep_alive:
+        lasting = self._lasting and self._begun == 1 and sender.keep_alive
+        self._finish(now, self._first or now, status, self._body, lasting=lasting)
+        if lasting:
             if self._request[0] == _H:
                 self._new_parser()
-            self.reused = True
-            self.connect = 0
             self._first = self._body = self._begun = 0
             self._complete = self._in_body = False
             self._head = b""
+
+    def _finish(self, now: int, first: int, status: int, size: int, *, lasting: bool) -> None:
+        """The answer is whole."""
+        sender, seq, start, connect = self._sender, self.seq, self.start, self.connect
+        self.seq = -1
+        del sender.busy[seq]
+        sender.done(seq, start, connect, first - start - connect, now - first, size, status, _OK)
+        if sender.trace:
+            self._traced(seq, now, status, "", "")
+        if lasting:
+            self.reused = True
+            self.connect = 0
             sender.idle[self] = now
         else:
             self.drop()
