@@ -5,9 +5,8 @@ Theory of operation. Requests come as finished bytes. `WireSender.send` takes th
 clock is read where its bytes arrive. Bodies are counted, never kept. All exchanges in flight are in one dict in the
 order of their start, so those that ran out of time are at its front: one sweep, no timer per request.
 
-Servers say the same again and again. The head of an answer that came in one piece, and was found whole and good, is
-remembered with what the parser said of it; an answer that begins with the same bytes, and has as many after them, is
-not parsed again. So what is known comes from the parser alone, and whatever is not known goes to it.
+An answer whose head is known from an earlier one is not parsed again (`known`);
+whatever is not known goes to the parser.
 
 The bytes are written with ``os.write`` on the transport's own descriptor, not with ``transport.write``, which keeps
 them until the end of the loop's turn: then the clock would say "sent" before it is. Whatever the kernel does not
@@ -20,7 +19,7 @@ import re
 import ssl
 from collections.abc import Coroutine, Sequence
 from itertools import cycle, takewhile
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import httptools
 import polars as pl
@@ -28,6 +27,7 @@ import polars as pl
 from logreplay.replay.endpoint import Endpoint
 from logreplay.replay.faults import connect_fault, local_fault, loss_fault
 from logreplay.replay.heads import default_headers, render
+from logreplay.replay.known import HEAD_END, Known, remember
 from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.ticker import Clock
 
@@ -37,25 +37,9 @@ MAX_HEAD: Final = 1 << 20
 
 _UNNEEDED_NS: Final = 30_000_000_000
 """A connection that was idle for this long is closed: what a stall made necessary is not kept for ever."""
-_HEAD_END: Final = b"\r\n\r\n"
-_KNOWN_HEADS: Final = 1024
-_KNOWN_HEAD: Final = 4096
-"""How many heads are remembered, and how long they may be."""
 _OK: Final = 0
 _H: Final = ord("H")
 _INTERIM: Final = re.compile(rb"(?:HTTP/1\.\d 1\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+")
-
-
-class Known(NamedTuple):
-    """What the parser said of an answer, which anybody with the same head will be told.
-
-    Attributes:
-        status: below 200 never.
-        size: bytes of the body, which are all that follow the head.
-    """
-
-    status: int
-    size: int
 
 
 class WireSender:
@@ -250,7 +234,7 @@ class Connection(asyncio.Protocol):
             return
         fresh = not (self._first or self._begun or self._head)
         if fresh:
-            head = data[: data.find(_HEAD_END) + 4]
+            head = data[: data.find(HEAD_END) + 4]
             known = self._sender.known.get(head)
             if known and len(data) == len(head) + known.size and self._may_be_known(now):
                 self._finish(now, now, known.status, known.size, lasting=True)
@@ -271,8 +255,10 @@ class Connection(asyncio.Protocol):
         if self._complete:
             size = self._body
             self._finish_parsed(now)
-            if fresh and len(data) == len(head) + size:
-                self._remember(head, size)
+            sender = self._sender
+            lasts = self in sender.idle  # so it was good
+            if fresh and lasts and len(data) == len(head) + size and self._request[0] != _H and not sender.trace:
+                remember(sender.known, head, Known(self._parser.get_status_code(), size))
         elif not self._in_body:
             self._collect_head(data)
 
@@ -332,17 +318,6 @@ class Connection(asyncio.Protocol):
         """Whether the exchange ended well if its answer is whole, and the head alone says where that ends."""
         sender = self._sender
         return self._request[0] != _H and now - self.start <= sender.timeout_ns
-
-    def _remember(self, head: bytes, size: int) -> None:
-        """Remember what the parser said of an answer that was whole, if this connection could go on after it."""
-        sender = self._sender
-        if self not in sender.idle or sender.trace or self._request[0] == _H:
-            return
-        plain = head.endswith(_HEAD_END) and head.count(b"\n") == head.count(b"\r\n") and b"chunked" not in head.lower()
-        if plain and len(head) <= _KNOWN_HEAD:
-            if len(sender.known) == _KNOWN_HEADS:
-                sender.known.clear()
-            sender.known[head] = Known(self._parser.get_status_code(), size)
 
     def _finish_parsed(self, now: int) -> None:
         """The answer is whole, says the parser."""

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.replay.endpoint import Endpoint, Target
-from logreplay.replay.wire import Connection, Known, WireSender
+from logreplay.replay.known import Known
+from logreplay.replay.wire import Connection, WireSender
 
 ENDPOINT: Final = Endpoint(Target("http", "127.0.0.1", 80), ("127.0.0.1",))
 TIMEOUT: Final = 60
