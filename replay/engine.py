@@ -15,7 +15,7 @@ import gc
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol, Self
@@ -37,11 +37,11 @@ from logreplay.replay.vitals import Pulse, Vitals
 
 __all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "Start", "replay"]
 
-_FLUSH_S: Final = 0.5
+_FLUSH_S: Final = 1.0
 _SECOND: Final = 1_000_000_000
 _REST_S: Final = 0.002
-_COUNTED_S: Final = 0.03
-"""By then what was handed on is counted."""
+_COUNTED_S: Final = 0.3
+"""How long to wait at most until what was handed on is counted, before it is said how the run stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,16 +268,20 @@ class Engine:
             await asyncio.sleep(_REST_S)
 
     async def _watch(self, pump: Pump, on_progress: Callable[[Progress], None] | None) -> None:
-        """Hand on the records, stop if they cannot be written, say how the run stands."""
-        beat = 0
+        """Hand on the records, stop if they cannot be written, say how the run stands.
+
+        Once a second, all of it: to work up what was handed on disturbs the loop, little or much of it alike.
+        """
+        loop = asyncio.get_running_loop()
+        due = loop.time()
         while True:
-            await asyncio.sleep(_FLUSH_S)
-            self._recorder.flush()
+            due = max(due + _FLUSH_S, loop.time())
+            await asyncio.sleep(due - loop.time())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._counted(), _COUNTED_S)
             if self._recorder.failure:
                 self.stop(str(self._recorder.failure))
-            beat += 1
-            if on_progress and not beat % 2:
-                await asyncio.sleep(_COUNTED_S)
+            if on_progress:
                 on_progress(self.progress())
 
     def progress(self) -> Progress:
@@ -293,15 +297,18 @@ class Engine:
 
     async def _take_tally(self) -> Tally:
         """The counts of the plan that ended, complete; begin anew."""
-        counted = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        if self._threaded:
-            self._recorder.sync(partial(loop.call_soon_threadsafe, counted.set))
-            await counted.wait()
-        else:
-            self._recorder.flush()
+        await self._counted()
         tally, self._recorder.tally = self._recorder.tally, Tally()
         return tally
+
+    async def _counted(self) -> None:
+        """Wait until all that has ended by now is counted."""
+        if not self._threaded:
+            self._recorder.flush()
+            return
+        counted = asyncio.Event()
+        self._recorder.sync(partial(asyncio.get_running_loop().call_soon_threadsafe, counted.set))
+        await counted.wait()
 
     def _outcome(
         self, plan: Plan | Share, tally: Tally, vitals: Vitals, first: int, taken_up: int, backlog: int

@@ -14,7 +14,7 @@ from logreplay.replay.ticker import Clock, ticker
 
 _NEVER: Final = 10**15
 """Eleven days."""
-_GRAIN_NS: Final = 100_000
+_GRAIN_NS: Final = 150_000
 """Where requests come thick, those due within this of each other share one waking: a timer's costs as much as one."""
 _BURST: Final = 64
 """Requests sent in one go when late, before the answers that came meanwhile are read."""

@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +14,9 @@ from logreplay.replay.threads import step_back
 
 _AHEAD: Final = 16
 """Chunks kept ready: at 100,000 requests/s a third of a second, at usual rates minutes."""
+_HEAD_START_S: Final = 0.2
+"""How long the first chunk waits for the others at most: else reading would disturb the beginning of the plan. What
+follows a growing log may have no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class Reader:
         self._closed = False
         self._room = threading.Semaphore(_AHEAD)
         self._queue: queue.SimpleQueue[Ready | Ended] = queue.SimpleQueue()
+        self._ahead = threading.Event()
         self._begun = threading.Event()
+        self._begun_at = 0.0
         self._thread = threading.Thread(target=self._work, name="reader", daemon=True) if threaded else None
         if self._thread:
             self._thread.start()
@@ -54,17 +60,23 @@ class Reader:
         """Wait until there is something to take. Blocks; call it off the loop."""
         if self._thread:
             self._begun.wait()
+            self._ahead.wait(_HEAD_START_S)
 
     def poll(self) -> Ready | Ended | None:
         """The next chunk; None if it is not ready yet."""
         if not self._thread:
             return self._next()
+        if not (self._ahead.is_set() or self._has_had_its_start()):
+            return None
         try:
             item = self._queue.get_nowait()
         except queue.Empty:
             return None
         self._room.release()
         return item
+
+    def _has_had_its_start(self) -> bool:
+        return self._begun.is_set() and time.monotonic() - self._begun_at > _HEAD_START_S
 
     def close(self) -> None:
         """Stop reading, and let go of the log."""
@@ -90,13 +102,18 @@ class Reader:
     def _work(self) -> None:
         step_back()
         while True:
-            self._room.acquire()
+            if not self._room.acquire(blocking=False):
+                self._ahead.set()
+                self._room.acquire()
             if self._closed:
                 return
             item = self._next()
             self._queue.put(item)
-            self._begun.set()
+            if not self._begun.is_set():
+                self._begun_at = time.monotonic()
+                self._begun.set()
             if isinstance(item, Ended):
+                self._ahead.set()
                 return
 
 

@@ -5,6 +5,9 @@ Theory of operation. Requests come as finished bytes. `WireSender.send` takes th
 clock is read where its bytes arrive. Bodies are counted, never kept. All exchanges in flight are in one dict in the
 order of their start, so those that ran out of time are at its front: one sweep, no timer per request.
 
+An answer whose head is known from an earlier one is not parsed again (`known`);
+whatever is not known goes to the parser.
+
 The bytes are written with ``os.write`` on the transport's own descriptor, not with ``transport.write``, which keeps
 them until the end of the loop's turn: then the clock would say "sent" before it is. Whatever the kernel does not
 take at once goes through the transport.
@@ -24,6 +27,7 @@ import polars as pl
 from logreplay.replay.endpoint import Endpoint
 from logreplay.replay.faults import connect_fault, local_fault, loss_fault
 from logreplay.replay.heads import default_headers, render
+from logreplay.replay.known import HEAD_END, Known, remember
 from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.ticker import Clock
 
@@ -56,6 +60,7 @@ class WireSender:
         self.timeout_ns = int(timeout * 1e9)
         self.idle: dict[Connection, int] = {}
         self.busy: dict[int, Connection] = {}
+        self.known: dict[bytes, Known] = {}
         self._tls = tls
         self._addresses = cycle(endpoint.addresses or ("",))
         self._opening: dict[Connection, asyncio.Task[None]] = {}
@@ -73,7 +78,7 @@ class WireSender:
     def send(self, seq: int, request: bytes, start: int) -> None:
         idle = self.idle
         while idle:
-            connection, _ = idle.popitem()
+            connection = idle.popitem()[0]
             if connection.usable():
                 self.counts.reused += 1
                 self.busy[seq] = connection
@@ -229,6 +234,13 @@ class Connection(asyncio.Protocol):
         if self.seq < 0:  # nobody asked
             self.drop()
             return
+        fresh = not (self._first or self._begun or self._head)
+        if fresh:
+            head = data[: data.find(HEAD_END) + 4]
+            known = self._sender.known.get(head)
+            if known and len(data) == len(head) + known.size and self._may_be_known(now):
+                self._finish(now, now, known.status, known.size, lasting=True)
+                return
         if not self._first:
             self._first = now
         try:
@@ -243,7 +255,12 @@ class Connection(asyncio.Protocol):
                 return
             self._begun = 2  # the answer was whole, what follows is not ours
         if self._complete:
-            self._finish(now)
+            size = self._body
+            self._finish_parsed(now)
+            sender = self._sender
+            lasts = self in sender.idle  # so it was good
+            if fresh and lasts and len(data) == len(head) + size and self._request[0] != _H and not sender.trace:
+                remember(sender.known, head, Known(self._parser.get_status_code(), size))
         elif not self._in_body:
             self._collect_head(data)
 
@@ -277,7 +294,7 @@ class Connection(asyncio.Protocol):
             sender.busy[seq]._retried = True
         elif exc is None and self._in_body and _ends_with_connection(self._head):
             self._lasting = False
-            self._finish(self._clock())
+            self._finish_parsed(self._clock())
         else:
             if exc and (local := local_fault(exc)):
                 sender.counts.local[local] += 1
@@ -301,30 +318,41 @@ class Connection(asyncio.Protocol):
 
     # the end of an exchange
 
-    def _finish(self, now: int) -> None:
-        """The answer is whole."""
-        sender, start = self._sender, self.start
-        if now - start > sender.timeout_ns:
+    def _may_be_known(self, now: int) -> bool:
+        """Whether the exchange ended well if its answer is whole, and the head alone says where that ends."""
+        sender = self._sender
+        return self._request[0] != _H and now - self.start <= sender.timeout_ns
+
+    def _finish_parsed(self, now: int) -> None:
+        """The answer is whole, says the parser."""
+        sender = self._sender
+        if now - self.start > sender.timeout_ns:
             self.fail("timeout")
             return
         status = self._parser.get_status_code()
         if status < 200:
             self.fail("protocol", f"an answer with the status {status}")
             return
-        seq, self.seq = self.seq, -1
-        del sender.busy[seq]
-        first, connect = self._first or now, self.connect
-        sender.done(seq, start, connect, first - start - connect, now - first, self._body, status, _OK)
-        if sender.trace:
-            self._traced(seq, now, status, "", "")
-        if self._lasting and self._begun == 1 and sender.keep_alive:
+        lasting = self._lasting and self._begun == 1 and sender.keep_alive
+        self._finish(now, self._first or now, status, self._body, lasting=lasting)
+        if lasting:
             if self._request[0] == _H:
                 self._new_parser()
-            self.reused = True
-            self.connect = 0
             self._first = self._body = self._begun = 0
             self._complete = self._in_body = False
             self._head = b""
+
+    def _finish(self, now: int, first: int, status: int, size: int, *, lasting: bool) -> None:
+        """The answer is whole."""
+        sender, seq, start, connect = self._sender, self.seq, self.start, self.connect
+        self.seq = -1
+        del sender.busy[seq]
+        sender.done(seq, start, connect, first - start - connect, now - first, size, status, _OK)
+        if sender.trace:
+            self._traced(seq, now, status, "", "")
+        if lasting:
+            self.reused = True
+            self.connect = 0
             sender.idle[self] = now
         else:
             self.drop()

@@ -14,7 +14,7 @@ from certificates import Authority
 from logreplay.replay.aiohttp_sender import AiohttpSender
 from logreplay.replay.endpoint import Endpoint, parse_target, resolve, tls_context
 from logreplay.replay.engine import Limits, replay
-from logreplay.replay.outcome import Outcome
+from logreplay.replay.outcome import Outcome, Progress
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
 from logreplay.replay.schedule import Constant
@@ -86,6 +86,24 @@ def test_a_connection_that_never_comes_about_is_given_up_with_its_exchange(tmp_p
     outcome, left = uvloop.run(main())
     assert outcome.errors == {"connect_timeout": 5}
     assert left == 0
+
+
+def test_progress_counts_the_whole_second(tmp_path: Path) -> None:
+    """The first second, too: half of it is no figure to look at."""
+    log = write_log(tmp_path, ["/ok"] * 500)
+    seen: list[Progress] = []
+
+    async def main() -> None:
+        async with raw_server() as server:
+            sender = WireSender(await resolve(parse_target(server.url)), timeout=10)
+            await replay(
+                Plan(Requests(log, loop=False), Constant(200)), sender, MemoryResults(), on_progress=seen.append
+            )
+
+    uvloop.run(main())
+    assert len(seen) >= 2
+    for now in seen:
+        assert now.completed >= 0.75 * (now.sent - now.in_flight)
 
 
 @SENDERS
