@@ -272,11 +272,8 @@ class Engine:
 
         Once a second, all of it: to work up what was handed on disturbs the loop, little or much of it alike.
         """
-        loop = asyncio.get_running_loop()
-        due = loop.time()
         while True:
-            due = max(due + _FLUSH_S, loop.time())
-            await asyncio.sleep(due - loop.time())
+            await asyncio.sleep(_FLUSH_S)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._counted(), _COUNTED_S)
             if self._recorder.failure:
