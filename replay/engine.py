@@ -274,8 +274,11 @@ class Engine:
         """
         while True:
             await asyncio.sleep(_FLUSH_S)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._counted(), _COUNTED_S)
+            if self._threaded:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._counted(), _COUNTED_S)
+            else:
+                self._recorder.flush()
             if self._recorder.failure:
                 self.stop(str(self._recorder.failure))
             if on_progress:
