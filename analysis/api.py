@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 
 from logreplay.analysis import buckets, comparison, intake, machines, sources
+from logreplay.analysis.analyse import analyse
 from logreplay.analysis.bends import Verdict
 from logreplay.analysis.compact import compact_rows
 from logreplay.analysis.comparison import Comparison
-from logreplay.analysis.folder import analyse
 from logreplay.analysis.machines import Capacity
 from logreplay.analysis.sources import Source
 

@@ -1,83 +1,23 @@
-"""A result log → all that is known of it, and the files that show it."""
+"""A result log → the files that show it."""
 
 import json
-from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from logreplay.analysis import bends, buckets, foreign, hdr, intake, sources, stability
-from logreplay.analysis.bends import Verdict
+from logreplay.analysis import buckets, hdr, sources
+from logreplay.analysis.analyse import Analysis, analyse
 from logreplay.analysis.hgrm import write_hgrm
 from logreplay.analysis.intake import Requests
 from logreplay.analysis.sources import Source
-from logreplay.analysis.summary import About, summarise, summarise_seconds
-from logreplay.analysis.watched import stem, with_watched
+from logreplay.analysis.summary import About, remembering
+from logreplay.analysis.watched import stem
 from logreplay.analysis.whole import write_whole
 from logreplay.parsers.record import LogreplayError, to_csv
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """All tables of one run.
-
-    Attributes:
-        requests: what was measured; None where only a per-second table is left of the run.
-        seconds: per-second table.
-        verdict: onset and saturation, with the step table and its evidence.
-        summary: the contents of summary.json.
-    """
-
-    requests: Requests | None
-    seconds: pl.DataFrame
-    verdict: Verdict
-    summary: dict[str, Any]
-
-    @property
-    def steps(self) -> pl.DataFrame:
-        """Step table with the evidence of each step."""
-        return self.verdict.steps
-
-
-def analyse(
-    source: Source,
-    about: About | None = None,
-    executor: Executor | None = None,
-    meanwhile: Callable[[Requests], object] | None = None,
-) -> Analysis:
-    """Analyse a result log, or the per-second table that is left of one.
-
-    Args:
-        source: what to analyse.
-        about: what only the caller knows of it.
-        executor: reads it in stretches, as `logreplay.analysis.intake.read` says.
-        meanwhile: what else to do with the requests, in another thread.
-
-    Raises:
-        LogreplayError: it cannot be read.
-    """
-    try:
-        requests = intake.read(source, executor)
-    except LogreplayError:
-        path = sources.locate(source) if isinstance(source, str | Path) else None
-        table = foreign.seconds_table(path) if path is not None and path.exists() else None
-        if table is None:
-            raise
-        verdict = bends.judge(stability.judged_seconds(table))
-        return Analysis(None, table, verdict, summarise_seconds(table, verdict, about))
-    with ThreadPoolExecutor(1) as helper:  # what it does takes little memory beside the requests; what follows, more
-        counting = helper.submit(buckets.seconds, requests)
-        more = helper.submit(meanwhile, requests) if meanwhile else None
-        verdict = bends.judge(stability.judged_steps(requests))
-        summary = summarise(requests, verdict, about)
-        if more:
-            more.result()
-        seconds = with_watched(counting.result(), sources.locate(source) if isinstance(source, str | Path) else None)
-        return Analysis(requests, seconds, verdict, summary)
 
 
 def write_folder(
@@ -96,7 +36,7 @@ def write_folder(
     Args:
         source: the result log, or the folder that holds it as ``results.csv``.
         folder: where to write; made if it is not there. Files of the same names are replaced.
-        about: what only the caller knows: log, target, options, findings.
+        about: what only the caller knows: log, target, options, findings. None: what the run itself wrote of these.
         plots: draw the pictures and write the report.
         executor: reads the result log in stretches, as `logreplay.analysis.intake.read` says.
 
@@ -115,6 +55,9 @@ def write_folder(
 
     try:
         analysis = analyse(source, about, executor, write_tables)
+        if about is None and isinstance(source, str | Path):
+            earlier = _summary_of(sources.locate(source))
+            analysis = replace(analysis, summary=remembering(analysis.summary, earlier))
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
         write_whole(folder / "steps.csv", to_csv(analysis.steps, header=True))
@@ -152,6 +95,18 @@ def summary_beside(results: Path) -> Path:
     """Where `write_beside` puts the summary of a result log."""
     name = stem(results)
     return name.with_name(f"{name.name}.summary.json")
+
+
+def _summary_of(results: Path) -> dict[str, Any]:
+    """What the run wrote of a result log in its summary; empty if that is not there."""
+    for path in (summary_beside(results), results.with_name("summary.json")):
+        try:
+            value = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            continue
+        if isinstance(value, dict):
+            return value
+    return {}
 
 
 def _write_summary(path: Path, analysis: Analysis) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from logreplay.analysis import plots, plots_run
-from logreplay.analysis.folder import Analysis
+from logreplay.analysis.analyse import Analysis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from matplotlib import rc_context
 
 from logreplay.analysis import buckets, pictures, plots, summary
-from logreplay.analysis.folder import Analysis
+from logreplay.analysis.analyse import Analysis
 from logreplay.analysis.whole import whole
 from logreplay.parsers.secrecy import masked
 

@@ -158,6 +158,22 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: Verdict, about: About | No
     return plain({**value, **about.more})  # type: ignore[no-any-return]
 
 
+def remembering(summary: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Add to a summary what an earlier one of the same run says and rows cannot.
+
+    That is its log, target, options and findings, the run's own verdict, and what a search or a sweep of users
+    answered. A summary of other requests is left aside.
+    """
+    same = [(one.get("started"), one.get("requests", {}).get("scheduled")) for one in (summary, earlier)]
+    if same[0] != same[1] or earlier.get("schema") != SCHEMA:
+        return dict(summary)
+    own = ["log", "target", "options", "verdict", *(["answer"] if {"slo", "users"} & set(earlier) else [])]
+    told = earlier.get("findings", [])
+    known = {finding.get("code") for finding in told}
+    findings = [*told, *(finding for finding in summary["findings"] if finding["code"] not in known)]
+    return {**earlier, **summary, **{key: earlier[key] for key in own if key in earlier}, "findings": findings}
+
+
 def plain(value: Any) -> Any:
     """Make a value fit for JSON: what is not a finite number becomes null."""
     if isinstance(value, Mapping):

@@ -30,7 +30,7 @@ def capacity(results: Path, tps: float, within: float, percentile: str, headroom
     \b
     Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%
     """
-    from logreplay.analysis.folder import analyse
+    from logreplay.analysis.analyse import analyse
     from logreplay.analysis.machines import capacity as machines
 
     found = machines(analyse(results).steps, tps=tps, within=within, percentile=percentile, headroom=headroom)

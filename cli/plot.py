@@ -39,7 +39,7 @@ def plot(
     Example: logreplay plot before after -o before-and-after.png
     """
     from logreplay.analysis import plots
-    from logreplay.analysis.folder import analyse
+    from logreplay.analysis.analyse import analyse
     from logreplay.parsers.record import LogreplayError
 
     output = output or Path(f"{'overlay' if len(results) > 1 else kind}.png")

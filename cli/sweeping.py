@@ -111,7 +111,7 @@ class _Sweep:
 
     def finer(self) -> "list[Step]":
         """Smaller steps within the range in which the target saturates."""
-        from logreplay.analysis.folder import analyse
+        from logreplay.analysis.analyse import analyse
         from logreplay.replay.step_log import JUDGED
         from logreplay.replay.sweep import Step
 

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from logreplay.analysis import intake, simulate, stability
+from logreplay.analysis.analyse import analyse
 from logreplay.analysis.certainty import design_effects
-from logreplay.analysis.folder import analyse
 from logreplay.analysis.simulate import Queue
 
 

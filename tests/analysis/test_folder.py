@@ -37,3 +37,21 @@ def test_the_folder_holds_tables_summary_and_picture(results: Path, tmp_path: Pa
 def test_without_pictures_there_is_none(results: Path, tmp_path: Path) -> None:
     write_folder(results, tmp_path, plots=False)
     assert not (tmp_path / "hockeystick.png").exists()
+
+
+def test_what_the_run_said_of_itself_is_kept_when_it_is_analysed_again(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_bytes(results.read_bytes())
+    warned = {"code": "clock", "severity": "warning", "text": "the clock was stepped"}
+    facts = {"verdict": "RATE_MISSED", "answer": "240/s", "slo": {"rate": 240}}
+    about = About("access.csv", "http://127.0.0.1:8080", {"trial": 60}, [warned], facts)
+    said, _ = write_folder(tmp_path / "results.csv", tmp_path, about, plots=False)
+    again, _ = write_folder(tmp_path, tmp_path, plots=False)
+    assert again == said
+
+
+def test_what_another_run_said_is_not(results: Path, tmp_path: Path) -> None:
+    write_folder(results, tmp_path, About("access.csv", "http://127.0.0.1:8080"), plots=False)
+    others = pl.read_csv(results).head(500)
+    others.write_csv(tmp_path / "results.csv")
+    again, _ = write_folder(tmp_path, tmp_path, plots=False)
+    assert again["log"] is None

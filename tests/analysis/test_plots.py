@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from logreplay.analysis import pictures, plots, plots_run, simulate
-from logreplay.analysis.folder import Analysis, analyse
+from logreplay.analysis.analyse import Analysis, analyse
 from logreplay.analysis.simulate import Queue
 
 

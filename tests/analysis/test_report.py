@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from logreplay.analysis import report, simulate
-from logreplay.analysis.folder import analyse
+from logreplay.analysis.analyse import analyse
 from logreplay.analysis.summary import About
 
 HOSTILE = (
