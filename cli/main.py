@@ -30,7 +30,6 @@ from logreplay.cli.sweep import sweep
 from logreplay.cli.urls import urls
 
 _HELP: Final = "logreplay.help"
-_HELPED: Final = {"help_option_names": ["-h", "--help"]}
 
 
 class InOrder(click.Group):
@@ -47,7 +46,7 @@ class InOrder(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=InOrder, context_settings={**_HELPED, "max_content_width": 100})
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="logreplay", prog_name="logreplay")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -88,7 +87,6 @@ COMMANDS = (
 _WITHOUT_SETTINGS = ("init", "completion", "man")
 for command in COMMANDS:
     cli.add_command(command)
-    command.context_settings.update(_HELPED)  # else a command keeps the help option of whoever asked first
     if command.name not in _WITHOUT_SETTINGS:
         prepare(command)
 

@@ -38,7 +38,7 @@ def man(command: str | None, output: Path | None) -> None:
 def page(root: click.Group, name: str) -> str:
     """A manual page in roff; the empty name is the program itself."""
     command = root.commands[name] if name else root
-    with click.Context(root, info_name="logreplay") as parent:
+    with click.Context(root, info_name="logreplay", **root.context_settings) as parent:
         context = click.Context(command, parent if name else None, info_name=name or "logreplay")
         return "\n".join(_lines(root, command, context, name)) + "\n"
 

@@ -84,7 +84,7 @@ _CSV: Final[dict[str, Any]] = {"infer_schema": False, "truncate_ragged_lines": T
 _TYPED: Final[dict[str, Any]] = {**_CSV, "schema_overrides": SCHEMA, "ignore_errors": True}  # twice as fast as a cast
 _ROW_BYTES: Final = 256
 _LONGEST_ROW: Final = 1 << 26
-_NO_YEAR: Final = r"^\s*(?:[-+]|0000|9999)"
+_NO_YEAR: Final = r"^\s*(?:[-+]|0+-|9999)"
 """Years that Polars reads and Python's `datetime` does not hold, if only by a leap second."""
 _OPEN_QUOTE: Final = re.compile(rb'[,\n]"\s*\Z')
 

@@ -84,7 +84,8 @@ def name(page: Path) -> str:
 
 @pytest.mark.parametrize("command", sorted(cli.commands))
 def test_each_command_is_in_the_readme_and_has_help_with_an_example(command: str) -> None:
-    text = cli.commands[command].get_help(click.Context(cli.commands[command], info_name=command))
+    group = click.Context(cli, **cli.context_settings)
+    text = cli.commands[command].get_help(click.Context(cli.commands[command], group, info_name=command))
     assert f"logreplay {command}" in README
     assert "Example" in text
 
