@@ -68,7 +68,7 @@ def from_sample(lines: Sequence[str]) -> Format | None:
 
 def _shape(core: re.Match[str]) -> tuple[str, str, str]:
     return (
-        _WORD.sub(_kind, core["head"]),
+        _WORD.sub(_kind, _LIST_GAP.sub(",", core["head"])),
         core["middle"],
         _WORD.sub(_kind, _LIST_GAP.sub(",", core["tail"])),
     )
