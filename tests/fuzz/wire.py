@@ -1,12 +1,12 @@
 """The way of an answer through the wire sender, without sockets: any bytes, cut anywhere, end each exchange once."""
 
-import asyncio
-from typing import Any, Final
+from typing import Final
 
 from logreplay.replay.endpoint import Endpoint, Target
 from logreplay.replay.sender import Exchange
 from logreplay.replay.watch import describe
 from logreplay.replay.wire import Connection, TracedConnection, WireSender
+from nowhere import Nowhere
 
 _ENDPOINT: Final = Endpoint(Target("http", "127.0.0.1", 80), ("127.0.0.1",))
 _METHODS: Final = ("GET", "HEAD", "POST", "OPTIONS")
@@ -27,26 +27,6 @@ def seeds() -> list[bytes]:
     )
     ways = (b"\x00\x00\x00", b"\x09\x01\x01", b"\x02\x07\x02")
     return [way + answer for answer in answers for way in ways]
-
-
-class _Transport(asyncio.Transport):
-    """Takes what is written, and is closed as asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.closed = False
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return True if name == "sslcontext" else default  # so that it is written to us, not to a descriptor
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        assert not self.closed
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def abort(self) -> None:
-        self.closed = True
 
 
 class _Sender(WireSender):
@@ -81,7 +61,7 @@ def one_input(data: bytes) -> None:
     asked, cut, end, answer = data[0], data[1] or len(data), data[2], data[3:]
     sender = _Sender()
     kind = TracedConnection if asked & 8 else Connection
-    connection, transport = kind(sender, 0, _request(asked), sender.clock()), _Transport()
+    connection, transport = kind(sender, 0, _request(asked), sender.clock()), Nowhere()
     sender.busy[0] = connection
     connection.connection_made(transport)
     asked_for = 1

@@ -1,8 +1,7 @@
 """An answer whose head is known is not parsed again; nobody can tell the difference."""
 
-import asyncio
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from logreplay.replay.endpoint import Endpoint, Target
 from logreplay.replay.known import Known
 from logreplay.replay.wire import Connection, WireSender
+from nowhere import Nowhere
 
 ENDPOINT: Final = Endpoint(Target("http", "127.0.0.1", 80), ("127.0.0.1",))
 TIMEOUT: Final = 60
@@ -37,24 +37,6 @@ class Forgetful(dict[bytes, Known]):
         pass
 
 
-class Transport(asyncio.Transport):
-    """Takes what is written; closes when asked."""
-
-    closed = False
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return True if name == "sslcontext" else default
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        assert not self.closed
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def abort(self) -> None:
-        self.closed = True
-
-
 class Talk(WireSender):
     """A sender whose target answers what it is told to, piece by piece."""
 
@@ -77,7 +59,7 @@ class Talk(WireSender):
             connection.begin(seq, request, self.clock())
         else:
             connection = self.busy[seq] = Connection(self, seq, request, self.clock())
-            connection.connection_made(Transport())
+            connection.connection_made(Nowhere())
         for piece in pieces:
             if connection.usable():
                 connection.data_received(piece)
