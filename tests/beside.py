@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TypeVar
 
@@ -22,12 +23,15 @@ def beside(serving: Callable[[], AbstractAsyncContextManager[Server]]) -> Iterat
             started.set()
             await ended.wait()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    started.wait()
-    try:
-        yield ready[0]
-    finally:
-        loop.call_soon_threadsafe(ended.set)
-        thread.join()
-        loop.close()
+    with ThreadPoolExecutor(1) as threads:
+        served = threads.submit(loop.run_until_complete, serve())
+        served.add_done_callback(lambda _: started.set())
+        started.wait()
+        if served.done():
+            served.result()  # raises: it could not begin
+        try:
+            yield ready[0]
+        finally:
+            loop.call_soon_threadsafe(ended.set)
+            served.result()
+            loop.close()

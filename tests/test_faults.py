@@ -6,7 +6,6 @@ Real processes, file systems, limits and signals. What needs root is skipped wit
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -66,9 +65,15 @@ class Ended:
     err: str
 
 
-def start(*words: object, **options: Any) -> "subprocess.Popen[str]":
+def start(*words: object, under: str = "", **options: Any) -> "subprocess.Popen[str]":
+    """Start the command line.
+
+    Args:
+        under: what a shell does with itself before it becomes the command.
+    """
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
-    return subprocess.Popen([*COMMAND, *map(str, words)], **options)
+    shell = ["bash", "-c", f'{under}; exec "$@"', "-"] if under else []
+    return subprocess.Popen([*shell, *COMMAND, *map(str, words)], **options)
 
 
 def end(process: "subprocess.Popen[str]") -> Ended:
@@ -275,15 +280,11 @@ def test_a_folder_that_is_removed_ends_the_run_with_a_word(tmp_path: Path, log: 
 # limits of this machine
 
 
-def with_descriptors(count: int) -> Callable[[], None]:
-    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
-
-
 def test_too_few_descriptors_void_the_run(tmp_path: Path, log: Path) -> None:
     path = tmp_path / "r.csv"
     words = ("--tps", 200, "--for", "1s", "--timeout", "1s", "-o", path, "--workers", 1)
     with responding(30) as stalled:
-        done = logreplay("run", log, stalled, *words, preexec_fn=with_descriptors(60))
+        done = logreplay("run", log, stalled, *words, under="ulimit -n 60")
     assert done.code == 3
     assert "only 60 are allowed" in done.err
     assert "connections could not be opened or used here (EMFILE): too few file descriptors: raise" in done.err
@@ -293,7 +294,7 @@ def test_too_few_descriptors_void_the_run(tmp_path: Path, log: Path) -> None:
 
 
 def test_so_few_descriptors_that_nothing_can_begin_are_named(tmp_path: Path, log: Path, target: str) -> None:
-    done = logreplay("run", log, target, "--tps", 1, "-o", tmp_path / "r.csv", preexec_fn=with_descriptors(20))
+    done = logreplay("run", log, target, "--tps", 1, "-o", tmp_path / "r.csv", under="ulimit -n 20")
     assert done.code == 1
     assert "Error: only 20 file descriptors are allowed (ulimit -Hn)" in done.err
     assert "Traceback" not in done.err
@@ -442,8 +443,7 @@ def test_ctrl_c_twice_is_as_good(tmp_path: Path, log: Path, target: str) -> None
 
 def test_a_closed_terminal_does_not_end_a_run_under_nohup(tmp_path: Path, log: Path, target: str) -> None:
     path = tmp_path / "r.csv"
-    ignoring = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731
-    process = start("run", log, target, "--tps", 100, "--for", "2s", "-o", path, preexec_fn=ignoring)
+    process = start("run", log, target, "--tps", 100, "--for", "2s", "-o", path, under="trap '' HUP")
     grows(path)
     process.send_signal(signal.SIGHUP)
     assert end(process).code in MEASURED
@@ -493,15 +493,10 @@ def test_nobody_reads_on_and_a_conversion_ends(tmp_path: Path, raw: Path) -> Non
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
-def test_closed_streams_are_nobodys_loss(tmp_path: Path, log: Path, target: str, closed: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("closing", ["exec >&-", "exec 2>&-", "exec <&- >&- 2>&-"])
+def test_closed_streams_are_nobodys_loss(tmp_path: Path, log: Path, target: str, closing: str) -> None:
     path = tmp_path / "r.csv"
-
-    def close() -> None:
-        for number in closed:
-            os.close(number)
-
-    done = logreplay("run", log, target, "--tps", 100, "--for", "1s", "-o", path, preexec_fn=close)
+    done = logreplay("run", log, target, "--tps", 100, "--for", "1s", "-o", path, under=closing)
     assert done.code in MEASURED, done.err
     assert "Traceback" not in done.err
     identities_hold(path)
