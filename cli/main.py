@@ -1,6 +1,7 @@
-"""The command line: one module per command. Only here are errors printed and exit codes set."""
+"""The command line. Only here are errors printed and exit codes set."""
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -10,26 +11,13 @@ from typing import Final
 
 import click
 
-from logreplay.cli.analyze import analyze
-from logreplay.cli.calibrate import calibrate
-from logreplay.cli.capacity import capacity
-from logreplay.cli.compare import compare
-from logreplay.cli.completion import completion
-from logreplay.cli.convert import convert
-from logreplay.cli.demo import demo
+from logreplay.cli.commands import WITHOUT_SETTINGS, Commands
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.find import find
-from logreplay.cli.init import init
-from logreplay.cli.man import man
-from logreplay.cli.plot import plot
-from logreplay.cli.run import run as run_command
-from logreplay.cli.seconds import seconds
-from logreplay.cli.serve import serve
-from logreplay.cli.settings import FILE, prepare, read_settings, where_from
-from logreplay.cli.sweep import sweep
-from logreplay.cli.urls import urls
+from logreplay.cli.settings import FILE, read_settings, where_from
 
 _HELP: Final = "logreplay.help"
+_OBJECTS: Final = 100_000
+"""New ones, before the collector looks for garbage: to load modules makes as many, and none of them is."""
 
 
 class InOrder(click.Group):
@@ -46,7 +34,9 @@ class InOrder(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=InOrder, commands=Commands(), context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="logreplay", prog_name="logreplay")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -58,7 +48,7 @@ def cli(context: click.Context) -> None:
       logreplay convert access.log
       logreplay sweep 50..400 access.csv http://127.0.0.1:8080
     """
-    if Path(FILE).is_file() and context.invoked_subcommand not in _WITHOUT_SETTINGS:
+    if Path(FILE).is_file() and context.invoked_subcommand not in WITHOUT_SETTINGS:
         try:
             context.default_map = read_settings(cli, Path(FILE))
         except click.ClickException:
@@ -66,33 +56,9 @@ def cli(context: click.Context) -> None:
                 raise
 
 
-COMMANDS = (
-    demo,
-    convert,
-    urls,
-    run_command,
-    sweep,
-    find,
-    analyze,
-    seconds,
-    capacity,
-    compare,
-    plot,
-    serve,
-    calibrate,
-    init,
-    completion,
-    man,
-)
-_WITHOUT_SETTINGS = ("init", "completion", "man")
-for command in COMMANDS:
-    cli.add_command(command)
-    if command.name not in _WITHOUT_SETTINGS:
-        prepare(command)
-
-
 def main() -> None:
     """Run the command line, and say in one line what went wrong."""
+    gc.set_threshold(_OBJECTS)
     _open_standard_streams()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
