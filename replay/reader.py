@@ -95,7 +95,7 @@ class Reader:
                     return Ready(_recorded(chunk), self._sender.prepare(chunk.frame))
             except StopIteration:
                 break
-            except Exception as error:  # told to the loop, which raises it
+            except BaseException as error:  # told to the loop, which raises it; a panic of Polars is no Exception
                 return Ended(error)
         return Ended()
 

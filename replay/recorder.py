@@ -64,7 +64,7 @@ class Recorder:
 
     def __init__(self, results: Results, *, threaded: bool = True) -> None:
         self.tally = Tally()
-        self.failure: LogreplayError | None = None
+        self.failure: BaseException | None = None
         self.recorded = 0
         self._results, self._origin, self._wall = results, 0, 0
         self._buffer, self._at = _new_buffer(), 0
@@ -127,7 +127,12 @@ class Recorder:
     def _work(self) -> None:
         step_back()
         while (item := self._queue.get()) is not None:
-            self._handle(item)
+            try:
+                self._handle(item)
+            except (
+                BaseException
+            ) as error:  # a thread that is gone would be waited for; a panic of Polars is no Exception
+                self.failure = self.failure or error
 
     def _handle(self, item: Registered | tuple[bytearray, int] | Callable[[], object]) -> None:
         if isinstance(item, Registered):

@@ -320,13 +320,20 @@ class Shards:
                 self._doom(member, "it hung up")
             if member.doomed and message in (None, Alive()):
                 break
-            if isinstance(message, Report):
-                self._take_in(member, message)
-            elif isinstance(message, Ended):
-                self._log.add(member.index, None, inf)
+            try:
+                self._record(member, message)
+            except BaseException as error:  # or nobody would let it go; a panic of Polars is no Exception
+                self._doom(member, f"its rows could not be recorded: {type(error).__name__}: {error}")
+                break
             if message is not None:
                 self._from_thread(self._heard, member, message)
         self._from_thread(self._lose, member)
+
+    def _record(self, member: _Member, message: object) -> None:
+        if isinstance(message, Report):
+            self._take_in(member, message)
+        elif isinstance(message, Ended):
+            self._log.add(member.index, None, inf)
 
     def _take_in(self, member: _Member, report: Report) -> None:
         assert self._origin is not None

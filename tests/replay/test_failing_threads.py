@@ -1,0 +1,70 @@
+"""What goes wrong beside the loop ends the run with its own words: nothing is waited for that will not come."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import polars as pl
+import pytest
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.endpoint import Endpoint, parse_target
+from logreplay.replay.engine import replay
+from logreplay.replay.places import processes
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.results import MemoryResults
+from logreplay.replay.schedule import Constant
+from logreplay.replay.shards import Shards
+from logreplay.replay.wire import WireSender
+from raw_server import raw_server
+
+PATIENCE = 30.0
+
+
+class Panic(BaseException):
+    """As Polars raises them: no `Exception`."""
+
+
+class Unwritable(MemoryResults):
+    def write(self, rows: pl.DataFrame) -> NoReturn:
+        raise Panic(f"{rows.height} rows")
+
+
+class Unreadable:
+    """A shape that cannot."""
+
+    columns = ()
+
+    def __call__(self, frame: pl.DataFrame, /) -> NoReturn:
+        raise Panic(f"{frame.height} rows")
+
+
+def sender_to(url: str) -> WireSender:
+    return WireSender(Endpoint(parse_target(url), ("127.0.0.1",)), timeout=5.0)
+
+
+async def replayed(plan: Plan, results: MemoryResults) -> None:
+    async with raw_server() as server:
+        await asyncio.wait_for(replay(plan, sender_to(server.url), results), PATIENCE)
+
+
+def test_a_panic_of_what_writes_ends_the_run(log: Path) -> None:
+    with pytest.raises(Panic):
+        asyncio.run(replayed(Plan(Requests(log), Constant(100, 5)), Unwritable()))
+
+
+def test_a_panic_of_what_reads_ends_the_run(log: Path) -> None:
+    with pytest.raises(Panic):
+        asyncio.run(replayed(Plan(Requests(log, shapes=[Unreadable()]), Constant(100, 5)), MemoryResults()))
+
+
+def test_a_panic_while_the_rows_of_shards_are_written_ends_the_run(log: Path) -> None:
+    async def main() -> None:
+        async with raw_server() as server:
+            sender = partial(sender_to, server.url)
+            async with Shards(processes(2), sender, Unwritable()) as shards:
+                await asyncio.wait_for(shards.run(Plan(Requests(log), Constant(100, 5))), PATIENCE)
+
+    with pytest.raises((Panic, LogreplayError)):
+        asyncio.run(main())
