@@ -92,7 +92,7 @@ class ClosedPump(Pump):
 
     def _one_free(self) -> None:
         self._free += 1
-        self._pump()
+        self._wake_up()
 
     def _pump(self) -> None:
         if self._finished.done():
@@ -125,7 +125,7 @@ class ClosedPump(Pump):
         users = self._users
         self._come = True
         if users.duration is not None:
-            self._loop.call_later(users.duration, self._pump)
+            self._loop.call_later(users.duration, self._wake_up)
         if users.think:
             for place in range(users.count):
                 self._loop.call_later(place / users.count * users.think, self._one_free)

@@ -68,7 +68,7 @@ class Pump:
         self._at = 0
         loop = asyncio.get_running_loop()
         self._finished: asyncio.Future[None] = loop.create_future()
-        self._ticker = ticker(loop, clock, self._pump)
+        self._ticker = ticker(loop, clock, self._wake_up)
 
     async def run(self) -> None:
         """Send everything; return when the last request was started or given up.
@@ -94,6 +94,12 @@ class Pump:
         self.blocked = False
         if not self._finished.done():
             self._ticker.arm(self._clock())
+
+    def _wake_up(self) -> None:
+        try:
+            self._pump()
+        except BaseException as error:  # or the plan would never end
+            self._finish(error)
 
     def _pump(self) -> None:
         clock, send, recorder = self._clock, self._sender.send, self._recorder

@@ -1,4 +1,4 @@
-"""What goes wrong beside the loop ends the run with its own words: nothing is waited for that will not come."""
+"""What goes wrong in a thread or in a callback ends the run with its own words; nobody waits for what will not come."""
 
 import asyncio
 from functools import partial
@@ -52,6 +52,17 @@ async def replayed(plan: Plan, results: MemoryResults) -> None:
 def test_a_panic_of_what_writes_ends_the_run(log: Path) -> None:
     with pytest.raises(Panic):
         asyncio.run(replayed(Plan(Requests(log), Constant(100, 5)), Unwritable()))
+
+
+class Unable(WireSender):
+    def send(self, seq: int, request: object, now: int) -> NoReturn:
+        raise Panic(f"request {seq}")
+
+
+def test_a_panic_of_what_sends_ends_the_run(log: Path) -> None:
+    sender = Unable(Endpoint(parse_target("http://127.0.0.1:1"), ("127.0.0.1",)), timeout=5.0)
+    with pytest.raises(Panic):
+        asyncio.run(asyncio.wait_for(replay(Plan(Requests(log), Constant(100, 5)), sender, MemoryResults()), PATIENCE))
 
 
 def test_a_panic_of_what_reads_ends_the_run(log: Path) -> None:
