@@ -277,8 +277,9 @@ class Engine:
         for time_to_tell in cycle((False, True)):
             await asyncio.sleep(_FLUSH_S)
             if self._threaded:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._counted(), _COUNTED_S)
+                with suppress(TimeoutError):  # not wait_for, which until Python 3.12 may lose a cancellation
+                    async with asyncio.timeout(_COUNTED_S):
+                        await self._counted()
             else:
                 self._recorder.flush()
             if self._recorder.failure:

@@ -1,0 +1,40 @@
+"""The task that looks after a run ends with the plan, at whatever moment that is."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from logreplay.replay import engine as engine_module
+from logreplay.replay.endpoint import Endpoint, parse_target
+from logreplay.replay.engine import Engine
+from logreplay.replay.results import MemoryResults
+from logreplay.replay.wire import WireSender
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_it_ends_also_when_the_rows_were_counted_just_then(turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan ends so many turns of the loop after the thread that writes has said that it is done."""
+    monkeypatch.setattr(engine_module, "_FLUSH_S", 0)
+
+    async def main() -> None:
+        sender = WireSender(Endpoint(parse_target("http://127.0.0.1:1"), ("127.0.0.1",)), timeout=1)
+        async with Engine(sender, MemoryResults()) as engine:
+            asked, counted = asyncio.Event(), asyncio.Event()
+
+            async def _counted() -> None:
+                asked.set()
+                await counted.wait()
+
+            monkeypatch.setattr(engine, "_counted", _counted)
+            pump: Any = None
+            watch = asyncio.create_task(engine._watch(pump, None))
+            await asked.wait()
+            counted.set()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            watch.cancel()
+            await asyncio.wait([watch], timeout=5)
+            assert watch.cancelled()
+
+    asyncio.run(main())
