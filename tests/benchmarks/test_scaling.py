@@ -2,7 +2,8 @@
 
 Each row is the highest rate of which 98 % is sent in its time; beside it the processor time of a request in its
 shard, and of a row where the logs are merged. With three cores or more the shards get all but the first, on which
-nginx is; a second one then has to bring 60 % more at least.
+nginx is; a second one then has to bring 60 % more at least. Each shard has 64 requests under way at most: with a
+thousand, an answer costs nginx half as much again, and what is measured is nginx.
 """
 
 import json
@@ -21,6 +22,8 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed"),
     pytest.mark.skipif(len(CORES) < 2, reason="needs two cores"),
 ]
+UNDER_WAY = 64
+TRIES = 3
 DRIVE = Path(__file__).with_name("drive_shards.py")
 
 
@@ -37,7 +40,7 @@ def log(tmp_path: Path) -> Path:
 
 def drive(count: int, cores: list[int], log: Path, url: str, rate: float) -> dict[str, float]:
     command = ["taskset", "-c", ",".join(map(str, cores)), sys.executable, DRIVE, count, log, url, rate, 2]
-    command += [log.with_name("results.csv"), 1000]
+    command += [log.with_name("results.csv"), UNDER_WAY * max(count, 1)]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     figures: dict[str, float] = json.loads(done.stdout)
@@ -45,19 +48,22 @@ def drive(count: int, cores: list[int], log: Path, url: str, rate: float) -> dic
 
 
 def ceiling(count: int, cores: list[int], log: Path, url: str, start: float) -> dict[str, float]:
-    """The figures at the highest rate of which 98 % is sent in time; to 15 %."""
+    """The figures at the highest rate of which 98 % is sent in time, in one of three tries; to 10 %.
+
+    Other work on the machine can only take away.
+    """
     rate, best = start, {"rate": 0.0}
-    while True:
-        figures = drive(count, cores, log, url, rate)
-        if figures["achieved"] < 0.98:
-            return best
-        best, rate = figures, rate * 1.15
+    while carried := next(
+        (trial for _ in range(TRIES) if (trial := drive(count, cores, log, url, rate))["achieved"] >= 0.98), None
+    ):
+        best, rate = carried, rate * 1.1
+    return best
 
 
 def test_a_second_process_on_a_core_of_its_own_brings_60_percent_more(nginx: Any, log: Path) -> None:
     server = nginx('access_log off; location / { return 200 "hello, this is 24 bytes!"; }')
     os.sched_setaffinity(server.pid, CORES[:1])
-    start = 20_000.0
+    start = 30_000.0
     table = {
         "engine": ceiling(0, CORES[1:2], log, server.url, start),
         "1 shard": ceiling(1, CORES[1:2], log, server.url, start),
