@@ -295,7 +295,6 @@ class Engine:
             elapsed=0.0 if pump is None or pump.base is None else (self._clock() - pump.base) / 1e9,
             taken_up=pump.seq - self._seq if pump else 0,
             in_flight=self.in_flight,
-            recent=tally.recent,
         )
 
     async def _take_tally(self) -> Tally:

@@ -7,7 +7,7 @@ from typing import Self
 from logreplay.replay.dealing import Share
 from logreplay.replay.health import Evidence, Health
 from logreplay.replay.plan import Plan
-from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.tally import Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,6 @@ class Progress:
         completed: ended with a response, whatever its status.
         ok, http_error, net_error, new_errors, dropped: as in `logreplay.replay.tally.Tally`.
         in_flight: under way now.
-        recent: figures of the last exchanges.
         tally: of what has ended; nobody changes it any more.
     """
 
@@ -35,11 +34,10 @@ class Progress:
     new_errors: int
     dropped: int
     in_flight: int
-    recent: Recent
     tally: Tally = field(default_factory=Tally)
 
     @classmethod
-    def of(cls, tally: Tally, *, elapsed: float, taken_up: int, in_flight: int, recent: Recent) -> Self:
+    def of(cls, tally: Tally, *, elapsed: float, taken_up: int, in_flight: int) -> Self:
         """The counts of a tally, and what it does not know."""
         return cls(
             elapsed=elapsed,
@@ -52,7 +50,6 @@ class Progress:
             new_errors=tally.new_errors,
             dropped=tally.dropped,
             in_flight=in_flight,
-            recent=recent,
             tally=tally,
         )
 

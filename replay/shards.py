@@ -49,7 +49,7 @@ from logreplay.replay.plan import Plan
 from logreplay.replay.results import Results, utc
 from logreplay.replay.sender import Sender
 from logreplay.replay.shard import run_shard
-from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.tally import Tally
 from logreplay.replay.ticker import monotonic
 from logreplay.replay.together import Lost, Shared, adopt
 from logreplay.replay.watch import Watch
@@ -140,7 +140,6 @@ class Shards:
         self._stopped = ""
         self._ended_early: int | None = None
         self._post = ThreadPoolExecutor(1, "post")
-        self._past = Tally()
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -206,7 +205,6 @@ class Shards:
             self._members[index].offset = ready.offset
         self._fail_if_a_shard_did()
         self._begin()
-        self._past = Tally()
         showing = asyncio.create_task(self._show(on_progress)) if on_progress else None
         try:
             ended = await self._each(Ended)
@@ -234,7 +232,6 @@ class Shards:
             elapsed=elapsed,
             taken_up=taken_up,
             in_flight=taken_up - tally.sent - tally.dropped,
-            recent=self._recent(tally),
         )
 
     # --- what is said to the shards
@@ -437,18 +434,11 @@ class Shards:
         while True:
             await asyncio.sleep(1.0)
             on_progress(self.progress())
-            self._past = self._total()
 
     # --- what it comes to
 
     def _total(self) -> Tally:
         return sum((member.tally for member in self._members), Tally())
-
-    def _recent(self, now: Tally) -> Recent:
-        """Figures of what ended since the last look: of all shards together, not an average of theirs."""
-        response, lag = now.response - self._past.response, now.lag - self._past.lag
-        p50, p99, lag_p99 = response.quantile(0.5), response.quantile(0.99), lag.quantile(0.99)
-        return Recent(p50 or 0.0, p99 or 0.0, lag_p99 or 0.0)
 
     def _fail_if_a_shard_did(self) -> None:
         for member in self._members:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from logreplay.replay.outcome import Progress
+from logreplay.replay.tally import Tally
 
 FIGURES: Final = ("errors", "p50", "p99", "in_flight")
 _CONDITION: Final = re.compile(r"(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%|us|ms|s|m|)\s*(?:/\s*(\d+(?:\.\d+)?)\s*(ms|s|m|))?")
@@ -68,7 +69,9 @@ class StopRule:
             self._since.clear()  # another plan has begun
         for condition in self.conditions:
             value = _value(condition.figure, now, last)
-            if value is None or value <= condition.limit:
+            if value is None:
+                continue
+            if value <= condition.limit:
                 self._since.pop(condition.text, None)
                 continue
             since = self._since.setdefault(condition.text, last.elapsed if last else 0.0)
@@ -78,11 +81,12 @@ class StopRule:
 
 
 def _value(figure: str, now: Progress, last: Progress | None) -> float | None:
-    """The figure in the time since the last look; None where nothing ended in it."""
+    """The figure in the time since the last look; None where nothing ended in it, which says nothing."""
     if figure == "in_flight":
         return now.in_flight
     if figure != "errors":
-        return {"p50": now.recent.p50, "p99": now.recent.p99}[figure]
+        response = now.tally.response - (last.tally if last else Tally()).response
+        return response.quantile({"p50": 0.5, "p99": 0.99}[figure])
     errors = now.net_error + now.new_errors - (last.net_error + last.new_errors if last else 0)
     ended = now.completed + now.net_error - (last.completed + last.net_error if last else 0)
     return errors / ended if ended else None

@@ -1,4 +1,4 @@
-"""Counts of a run, and figures of its last seconds: what can be known at any time without reading the log."""
+"""Counts of a run: what can be known at any time without reading the log."""
 
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
@@ -14,17 +14,7 @@ from logreplay.replay.sender import ERROR_CODES
 
 _DROPPED: Final = ERROR_CODES["dropped"]
 _WORDS: Final = ("", *ERRORS)
-_RECENT: Final = 4096
 _SAMPLE_LENGTH: Final = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Recent:
-    """Figures of the exchanges that ended last (up to some thousands). Seconds; 0 where nothing ended yet."""
-
-    p50: float = 0.0
-    p99: float = 0.0
-    lag_p99: float = 0.0
 
 
 @dataclass(slots=True)
@@ -43,7 +33,6 @@ class Tally:
         status: responses by status.
         bytes: of bodies received.
         samples: for each error and each status of 400 and above the first request, as method and url.
-        recent: figures of the last exchanges.
         lag: of all requests, the dropped ones too.
         response: response times of those that were sent.
     """
@@ -59,7 +48,6 @@ class Tally:
     status: Counter[int] = field(default_factory=Counter)
     bytes: int = 0
     samples: dict[str, str] = field(default_factory=dict)
-    recent: Recent = Recent()
     lag: Histogram = field(default_factory=Histogram)
     response: Histogram = field(default_factory=Histogram)
 
@@ -87,11 +75,8 @@ class Tally:
         for code, count in zip(*_counts(status[status > 0]), strict=True):
             self.status[code] += count
         lag = records["start"] - due
-        response = (lag + records["connect"] + records["latency"] + records["xfertime"])[sent]
         self.lag.add(lag)
-        self.response.add(response)
-        if len(response):
-            self.recent = _recent(response[-_RECENT:], lag[sent][-_RECENT:])
+        self.response.add((lag + records["connect"] + records["latency"] + records["xfertime"])[sent])
 
     def copy(self) -> "Tally":
         """As it is now, though another thread may be counting."""
@@ -114,9 +99,9 @@ class Tally:
             self.samples.setdefault(word, f"{rows['op'][at]} {rows['url'][at]}"[:_SAMPLE_LENGTH])
 
     def __add__(self, other: "Tally") -> "Tally":
-        """Both together; the recent figures are not."""
+        """Both together."""
         return Tally(
-            **{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[:-4]},
+            **{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[:-3]},
             samples={**other.samples, **self.samples},
             lag=self.lag + other.lag,
             response=self.response + other.response,
@@ -124,10 +109,6 @@ class Tally:
 
 
 def _counts(values: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-    found, counts = np.unique(values, return_counts=True)
-    return found.tolist(), counts.tolist()
-
-
-def _recent(response: NDArray[np.int64], lag: NDArray[np.int64]) -> Recent:
-    p50, p99 = (np.percentile(response, (50, 99)) / 1e9).tolist()
-    return Recent(p50, p99, float(np.percentile(lag, 99)) / 1e9)
+    counts = np.bincount(values)
+    found = np.flatnonzero(counts)
+    return found.tolist(), counts[found].tolist()

@@ -12,7 +12,7 @@ from typing import Final
 
 _NICE: Final = 10
 _SLICE_NS: Final = 100_000
-_OTHERS_SLICE_NS: Final = 500_000
+_OTHERS_SLICE_NS: Final = 200_000
 """The loop's time slice is the shortest that Linux takes, that of others is longer: who wakes takes the processor at
 once from who has a longer one."""
 _POLARS: Final = ("polars-", "tokio-rt-", "async-executor-")

@@ -13,7 +13,7 @@ from logreplay.replay.outcome import Progress
 from logreplay.replay.recorder import RECORD
 from logreplay.replay.scribe import Scribe
 from logreplay.replay.snapshot import BOUNDS, Point, Snapshot, Stage, Totals
-from logreplay.replay.tally import Recent, Tally
+from logreplay.replay.tally import Tally
 
 NOW = 1_800_000_000.0
 
@@ -36,7 +36,7 @@ def progress(elapsed: float, tally: Tally, *, in_flight: int = 0) -> Progress:
     return Progress(
         elapsed=elapsed, scheduled=sent, sent=sent, completed=tally.ok + tally.http_error, ok=tally.ok,
         http_error=tally.http_error, net_error=tally.net_error, new_errors=tally.new_errors, dropped=0,
-        in_flight=in_flight, recent=Recent(), tally=tally,
+        in_flight=in_flight, tally=tally,
     )  # fmt: skip
 
 

@@ -1,18 +1,24 @@
 """A run ends itself when a figure stays above its limit, and says which."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from logreplay.replay.outcome import Progress
 from logreplay.replay.stop import Condition, StopRule, parse
-from logreplay.replay.tally import Recent
+from logreplay.replay.tally import Tally
 
 
 def progress(
     second: float, *, ok: int = 0, net_error: int = 0, new_errors: int = 0, in_flight: int = 0, p99: float = 0.1
 ) -> Progress:
+    """After so many seconds, in each of which one exchange ended; this long it took."""
+    tally = Tally()
+    tally.response.add(np.full(int(second), p99 * 1e9))
     return Progress(
         elapsed=second, scheduled=ok, sent=ok, completed=ok + new_errors, ok=ok, http_error=new_errors,
-        net_error=net_error, new_errors=new_errors, dropped=0, in_flight=in_flight, recent=Recent(p99=p99),
+        net_error=net_error, new_errors=new_errors, dropped=0, in_flight=in_flight, tally=tally,
     )  # fmt: skip
 
 
@@ -67,3 +73,11 @@ def test_one_look_is_enough_without_a_window() -> None:
 def test_another_step_begins_the_window_anew() -> None:
     rule = StopRule([parse("p99>2s/4s")])
     assert seconds_until(rule, [progress(s, p99=3) for s in (1, 2, 3, 1, 2, 3)]) is None
+
+
+def test_a_second_in_which_nothing_ended_says_nothing() -> None:
+    rule = StopRule([parse("p99>2s/3s")])
+    slow = progress(1, p99=3)
+    seen = [slow, replace(slow, elapsed=2.0), replace(slow, elapsed=3.0), replace(progress(2, p99=3), elapsed=4.0)]
+    assert seconds_until(rule, seen) == 4
+    assert rule.hit.startswith("p99>2s/3s: p99 3")
