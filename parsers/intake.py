@@ -183,14 +183,14 @@ class Intake:
 
     def note_order(self, stamps: np.ndarray, longest: int, newest: int) -> int:
         """Count rows that go back in time; return the newest stamp so far."""
-        peaks = np.maximum.accumulate(np.r_[newest, stamps])
+        peaks = np.maximum.accumulate(np.concatenate(([newest], stamps)))
         self.backwards += int((stamps < peaks[:-1] - longest - 2 * SECOND).sum())
         return int(peaks[-1])
 
     def note_resolution(self, rows: pl.DataFrame) -> None:
         """Learn from some rows how fine the stamps are."""
-        fine = rows.filter(~pl.col("whole"))["us"].head(1000)
-        if self.fine > 1e-6 and len(fine):
+        if self.fine > 1e-6 and not rows["whole"].all():
+            fine = rows.filter(~pl.col("whole"))["us"].head(1000)
             self.fine = 1e-6 if (fine % 1000 != 0).any() else min(self.fine, 1e-3)
 
 

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, cast
+from typing import BinaryIO, Final, Literal
 
 import numpy as np
 import polars as pl
@@ -30,6 +30,7 @@ ENOUGH_LINES: Final = 200
 """Lines of a sample, if the log has so many."""
 
 _HEAD: Final = 1 << 14
+_LOOK: Final = 1 << 16
 
 _UNPACK: Final = {"xz": "xz -dc", "zstd": "zstd -dc --long=31"}
 
@@ -98,7 +99,8 @@ def whole_lines(data: bytes) -> pl.Series:
 
 def compact(rows: pl.DataFrame) -> pl.DataFrame:
     """Copy rows that were picked out of others, so that they no longer hold on to the texts of those."""
-    return cast(pl.DataFrame, pl.from_arrow(rows.to_arrow()))
+    texts = [name for name, kind in rows.schema.items() if kind == pl.String]
+    return rows.with_columns(pl.concat_str(name, pl.lit("")).alias(name) for name in texts)
 
 
 class Source:
@@ -199,7 +201,8 @@ class Source:
                     continue
                 first, endless, data = first + 1, False, data[end:]
             if cut := data.rfind(b"\n") + 1:
-                block = Block(line.taken(memoryview(data)[:cut]), first, self._counted.count)
+                whole = data if cut == len(data) and not line.length else line.taken(memoryview(data)[:cut])
+                block = Block(whole, first, self._counted.count)
                 line = _Line()
                 yield block
                 first += count_lines(block.data)
@@ -212,10 +215,17 @@ class Source:
         elif last := line.taken():
             yield Block(last, first, self._counted.count)
 
+    def _to_line_end(self, size: int) -> int:
+        """How much to read of a file so that it ends with a line, and needs no copy to be cut there."""
+        if not self.size or size <= _LOOK:
+            return size
+        look = os.pread(self._raw.fileno(), _LOOK, self._raw.tell() + size - _LOOK)
+        return size - _LOOK + (look.rfind(b"\n") + 1 or _LOOK)
+
     def _read(self, size: int) -> bytes:
         if self._stream is None:
             try:
-                return self._counted.read_plain(size)
+                return self._counted.read_plain(self._to_line_end(size))
             except OSError as error:
                 raise LogreplayError(f"{self.name}: cannot be read: {error.strerror}") from None
         pieces: list[bytes] = []
