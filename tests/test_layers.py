@@ -47,10 +47,19 @@ def test_only_the_command_line_prints_or_exits() -> None:
             assert "click" not in imports(module), module
 
 
+def loaded_by(code: str) -> set[str]:
+    """The top-level packages that are loaded once some code has run."""
+    code += "; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    command = [sys.executable, "-c", f"import sys; from logreplay.cli.main import cli; {code}"]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
 def test_the_command_line_loads_no_heavy_library_before_a_command_runs() -> None:
-    code = "import sys, logreplay.cli.main; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not HEAVY & set(loaded)
+    assert not HEAVY & loaded_by("[*cli.commands.values()]")
+
+
+def test_convert_does_not_load_the_event_loop() -> None:
+    assert "asyncio" not in loaded_by("cli.commands['convert']")
 
 
 def test_each_package_is_installed_and_typed() -> None:
