@@ -7,7 +7,7 @@ import click
 
 @click.command(short_help="The per-second table of a result log.")
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the table there instead of to stdout.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the table there; - is stdout, as without.")
 @click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per second on stdout, instead of CSV.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
@@ -26,6 +26,8 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     from logreplay.analysis.whole import write_whole
     from logreplay.parsers.record import LogreplayError, to_csv
 
+    if output == Path("-"):
+        output = None
     if output is not None and output.exists() and not force:
         raise LogreplayError(f"{output}: exists already; choose another with -o, or replace it with --force")
     table = with_watched(per_second(intake.read(results)), sources.locate(results))

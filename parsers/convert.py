@@ -96,7 +96,8 @@ def convert(
     target = None if str(output) == "-" else Path(output)
     with ExitStack() as stack:
         sources = open_logs(paths, options, stack)
-        job = _Job(sources, target, options)
+        rejects = options.rejects or _rejects_beside(target or output_for(paths[0]))
+        job = _Job(sources, target, rejects, options)
         stack.callback(job.tidy_up)
         try:
             return job.run(progress, executor)
@@ -154,10 +155,10 @@ def find_reading(sources: Sequence[Source], options: ConvertOptions) -> Reading:
 class _Job:
     """One conversion under way."""
 
-    def __init__(self, sources: Sequence[Source], target: Path | None, options: ConvertOptions) -> None:
+    def __init__(self, sources: Sequence[Source], target: Path | None, rejects: Path, options: ConvertOptions) -> None:
         self._sources, self._target, self._options = sources, target, options
         self._kind = deliver.kind_of(target or "-", options.to)
-        self._rejects_path = options.rejects or _rejects_beside(target)
+        self._rejects_path = rejects
         for path in (target, self._rejects_path):
             if path is not None and path.exists() and not options.force and not _is_stream(path):
                 raise LogreplayError(f"{path}: exists already; choose another name with -o, or overwrite with --force")
@@ -313,9 +314,7 @@ def _encode(rows: pl.DataFrame) -> bytearray:
     return lines
 
 
-def _rejects_beside(target: Path | None) -> Path:
-    if target is None:
-        return Path("stdin.rejects")
+def _rejects_beside(target: Path) -> Path:
     stem = target.name
     for ending in (".gz", ".zst", ".csv", ".parquet", ".pias"):
         stem = stem.removesuffix(ending)

@@ -45,8 +45,9 @@ def test_an_existing_folder_is_not_overwritten(results: Path, tmp_path: Path) ->
     assert str(done.exception) == f"{tmp_path}: exists already; choose another with -o, or replace it with --force"
 
 
-def test_seconds_prints_csv_on_stdout_and_nothing_else(results: Path) -> None:
-    done = CliRunner().invoke(cli, ["seconds", str(results)])
+@pytest.mark.parametrize("more", [[], ["-o", "-"]])
+def test_seconds_prints_csv_on_stdout_and_nothing_else(results: Path, more: list[str]) -> None:
+    done = CliRunner().invoke(cli, ["seconds", str(results), *more])
     assert done.stdout.startswith("second,offered,sent,completed,errors,in_flight,mean,p50,p90,p95,p99,max,bytes")
     assert done.stderr == ""
 

@@ -99,6 +99,16 @@ def test_bad_lines_are_kept_with_number_and_reason(tmp_path: Path) -> None:
     assert report.sentence() == "6 lines = 2 converted + 1 unreplayable + 1 rejected + 2 blank"
 
 
+def test_what_is_rejected_on_the_way_to_standard_output_is_kept_by_the_name_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("shop.log").write_bytes(b"nonsense\n" + LINE.encode() + b"\n")
+    convert(["shop.log"], "-")
+    assert capfdbinary.readouterr().out.count(b"\n") == 2
+    assert Path("shop.rejects").read_bytes().endswith(b"\tnonsense\n")
+
+
 def test_no_reject_file_without_rejects(tmp_path: Path) -> None:
     converted(tmp_path, LINE)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["access.csv", "access.log"]
