@@ -129,9 +129,7 @@ class Recorder:
         while (item := self._queue.get()) is not None:
             try:
                 self._handle(item)
-            except (
-                BaseException
-            ) as error:  # a thread that is gone would be waited for; a panic of Polars is no Exception
+            except BaseException as error:  # or the thread would be waited for; a panic of Polars is no Exception
                 self.failure = self.failure or error
 
     def _handle(self, item: Registered | tuple[bytearray, int] | Callable[[], object]) -> None:
