@@ -11,7 +11,7 @@ import click
 
 from logreplay.cli.settings import prepare
 
-NAMES: Final = (
+_NAMES: Final = (
     "demo",
     "convert",
     "urls",
@@ -37,7 +37,7 @@ class Commands(MutableMapping[str, click.Command]):
     """What a `click.Group` takes for its commands."""
 
     def __init__(self) -> None:
-        self._loaded: dict[str, click.Command | None] = dict.fromkeys(NAMES)
+        self._loaded: dict[str, click.Command | None] = dict.fromkeys(_NAMES)
 
     def __getitem__(self, name: str) -> click.Command:
         command = self._loaded[name]

@@ -11,6 +11,7 @@ import struct
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS, RESULT_COLUMNS, LogreplayError, to_csv
-from logreplay.replay.results import Results
+from logreplay.replay.results import MemoryResults, Results
 from logreplay.replay.sender import ERROR_CODES
 from logreplay.replay.tally import Tally
 from logreplay.replay.threads import step_back
@@ -126,12 +127,16 @@ class Recorder:
 
     def _work(self) -> None:
         step_back()
-        _rehearse()
+        self._attempt(_rehearse)
         while (item := self._queue.get()) is not None:
-            try:
-                self._handle(item)
-            except BaseException as error:  # or the thread would be waited for; a panic of Polars is no Exception
-                self.failure = self.failure or error
+            self._attempt(partial(self._handle, item))
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        """Note what goes wrong, or the thread would be waited for."""
+        try:
+            work()
+        except BaseException as error:  # a panic of Polars is no Exception
+            self.failure = self.failure or error
 
     def _handle(self, item: Registered | tuple[bytearray, int] | Callable[[], object]) -> None:
         if isinstance(item, Registered):
@@ -172,23 +177,15 @@ class Recorder:
         return rows, due
 
 
-class _Discarded:
-    """Results that nobody keeps."""
-
-    def write(self, rows: pl.DataFrame) -> None:
-        to_csv(rows, header=False)
-
-    def close(self) -> None:
-        """Nothing to finish."""
-
-
 def _rehearse() -> None:
     """Work up a record before there are any: the first time takes milliseconds, in which requests would be late."""
     planned = {"row": 0, "url": "/", "op": "GET", "expected_rc": 200, "expected_bytes": 0, "expected_latency": 0.0}
-    recorder = Recorder(_Discarded(), threaded=False)
+    results = MemoryResults()
+    recorder = Recorder(results, threaded=False)
     recorder.register(Registered(0, pl.DataFrame([{**planned, "client": ""}]), np.zeros(1, np.int64), 0, 1.0, left=1))
     recorder.record(0, 0, 0, 0, 0, 0, 200, 0)
     recorder.flush()
+    to_csv(results.frame, header=False)
 
 
 def _new_buffer() -> bytearray:

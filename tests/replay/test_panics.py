@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import LogreplayError
+from logreplay.replay import recorder
 from logreplay.replay.endpoint import Endpoint, parse_target
 from logreplay.replay.engine import replay
 from logreplay.replay.places import processes
@@ -40,6 +41,11 @@ class Unreadable:
         raise Panic(f"{frame.height} rows")
 
 
+class Unable(WireSender):
+    def send(self, seq: int, request: object, now: int) -> NoReturn:
+        raise Panic(f"request {seq}")
+
+
 def sender_to(url: str) -> WireSender:
     return WireSender(Endpoint(parse_target(url), ("127.0.0.1",)), timeout=5.0)
 
@@ -54,9 +60,13 @@ def test_a_panic_of_what_writes_ends_the_run(log: Path) -> None:
         asyncio.run(replayed(Plan(Requests(log), Constant(100, 5)), Unwritable()))
 
 
-class Unable(WireSender):
-    def send(self, seq: int, request: object, now: int) -> NoReturn:
-        raise Panic(f"request {seq}")
+def test_a_panic_before_the_first_record_ends_the_run(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def panic() -> NoReturn:
+        raise Panic("no record yet")
+
+    monkeypatch.setattr(recorder, "_rehearse", panic)
+    with pytest.raises(Panic):
+        asyncio.run(replayed(Plan(Requests(log), Constant(100, 5)), MemoryResults()))
 
 
 def test_a_panic_of_what_sends_ends_the_run(log: Path) -> None:

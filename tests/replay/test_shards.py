@@ -95,7 +95,7 @@ def test_the_merged_log_is_that_of_one_process_but_for_times(sample: Path, targe
     ends = rows.select(pl.sum_horizontal("scheduled", "lag", "connect", "latency", "xfertime")).to_series()
     assert ends.is_sorted()
     assert seen[-1].scheduled > 500
-    assert seen[-1].tally.response.total > 400
+    assert (seen[-1].tally.response.quantile(0.5) or 0) > 0
 
 
 def test_a_killed_shard_is_named_and_its_requests_count_as_not_sent(sample: Path, target: str) -> None:
