@@ -1,6 +1,6 @@
 """A result log → all that is known of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,7 @@ def analyse(
     source: Source,
     about: About | None = None,
     executor: Executor | None = None,
-    meanwhile: Callable[[Requests], object] | None = None,
+    meanwhile: Sequence[Callable[[Requests], object]] = (),
 ) -> Analysis:
     """Analyse a result log, or the per-second table that is left of one.
 
@@ -51,7 +51,7 @@ def analyse(
         source: what to analyse.
         about: what only the caller knows of it.
         executor: reads it in stretches, as `logreplay.analysis.intake.read` says.
-        meanwhile: what else to do with the requests, in another thread.
+        meanwhile: what else to do with the requests, in other threads; what takes longest first.
 
     Raises:
         LogreplayError: it cannot be read.
@@ -65,12 +65,17 @@ def analyse(
             raise
         verdict = bends.judge(stability.judged_seconds(table))
         return Analysis(None, table, verdict, summarise_seconds(table, verdict, about))
-    with ThreadPoolExecutor(1) as helper:  # what it does takes little memory beside the requests; what follows, more
-        counting = helper.submit(buckets.seconds, requests)
-        more = helper.submit(meanwhile, requests) if meanwhile else None
-        verdict = bends.judge(stability.judged_steps(requests))
-        summary = summarise(requests, verdict, about)
-        if more:
-            more.result()
+    with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
+        judging = threads.submit(_judged, requests, about)
+        others = [threads.submit(work, requests) for work in meanwhile]
+        counting = threads.submit(buckets.seconds, requests)
+        verdict, summary = judging.result()
+        for other in others:
+            other.result()
         seconds = with_watched(counting.result(), sources.locate(source) if isinstance(source, str | Path) else None)
         return Analysis(requests, seconds, verdict, summary)
+
+
+def _judged(requests: Requests, about: About | None) -> tuple[Verdict, dict[str, Any]]:
+    verdict = bends.judge(stability.judged_steps(requests))
+    return verdict, summarise(requests, verdict, about)

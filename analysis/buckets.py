@@ -22,6 +22,8 @@ from logreplay.analysis.slices import slices
 
 Bools = npt.NDArray[np.bool_]
 
+_FEW_EDGES: Final = 16
+
 SETTLE: Final = 0.2
 """Share at the start of a step in which the queues still fill: not judged."""
 
@@ -47,17 +49,17 @@ def seconds(requests: Requests) -> pl.DataFrame:
         nothing happened.
     """
     number = requests.last_end // SECOND + 1
-    sent, over, completed = np.zeros((3, number), np.int64)
+    sent, over, failed = np.zeros((3, number), np.int64)
     for rows in slices(len(requests)):
         part = requests.take(rows)
         end = (part.scheduled + part.response) // SECOND
         sent += _counts((part.scheduled + part.lag) // SECOND, part.sent, number)
         over += _counts(end, part.sent, number)
-        completed += _counts(end, part.outcome <= HTTP_ERROR, number)
+        failed += _counts(end, part.outcome == NET_ERROR, number)
     happened = pl.DataFrame(
-        {"second": np.arange(number), "sent": sent, "completed": completed, "in_flight": np.cumsum(sent - over)}
+        {"second": np.arange(number), "sent": sent, "completed": over - failed, "in_flight": np.cumsum(sent - over)}
     )
-    due = pl.concat([_due(first, stop, part) for first, stop, part in by_second(requests)])
+    due = pl.concat([_due(first, stop, requests.take(rows)) for first, stop, rows in by_second(requests)])
     counts = ("offered", "errors", "bytes", "ok")
     table = happened.join(due, on="second", how="left", maintain_order="left")
     table = table.with_columns(pl.col(counts).fill_null(0), step=pl.Series(_step_of_each_second(requests, number)))
@@ -70,15 +72,15 @@ def _due(first: int, stop: int, part: Requests) -> pl.DataFrame:
     """What became of the requests of some seconds, by the second in which each was scheduled."""
     number = stop - first
     at = (part.scheduled // SECOND - first).astype(np.int32)
-    lag = Grouped(at, part.lag, number)
+    judged, lag = Grouped(at, part.judged, number), Grouped(at, part.lag, number)
     return pl.DataFrame(
         {
             "second": np.arange(first, stop),
-            "offered": np.bincount(at, minlength=number),
+            "offered": judged.counts,
             "errors": _counts(at, ~part.good, number),
-            **_times(Grouped(at, part.judged, number)),
+            **_times(judged),
             "bytes": np.bincount(at, part.bytes, number).astype(np.int64),
-            "ok": _counts(at, part.outcome == OK, number),
+            "ok": judged.counts - _counts(at, part.outcome != OK, number),
             "service_p50": Grouped(those(at, part.sent), those(part.service, part.sent), number).quantile(0.5),
             "lag_p50": lag.quantile(0.5),
             "lag_max": lag.quantile(1.0),
@@ -87,7 +89,9 @@ def _due(first: int, stop: int, part: Requests) -> pl.DataFrame:
 
 
 def _counts(groups: npt.NDArray[np.integer], chosen: Bools, number: int) -> Ints:
-    """How many of the chosen are in each group."""
+    """How many of the chosen are in each group; at once if there are none, as of errors in most slices."""
+    if not chosen.any():
+        return np.zeros(number, np.int64)
     return np.bincount(those(groups, chosen), minlength=number).astype(np.int64, copy=False)
 
 
@@ -111,7 +115,7 @@ def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | No
     flow = flow or step_flow(requests, windows)
     judged_s = (windows.stop - windows.settled) / SECOND
 
-    outcomes, errors, volume = _step_counts(requests)
+    failures, errors, volume = _step_counts(requests, number)
     judged = _judged(requests, "step", number)
     times = _times(judged, p999=0.999)
     effects = design_effects(requests, windows.start, windows.stop, times["p99"])
@@ -132,10 +136,10 @@ def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | No
             "start": windows.start / SECOND,
             "duration": windows.length / SECOND,
             "scheduled": windows.count,
-            "dropped": outcomes[DROPPED],
-            "ok": outcomes[OK],
-            "http_errors": outcomes[HTTP_ERROR],
-            "net_errors": outcomes[NET_ERROR],
+            "dropped": failures[DROPPED],
+            "ok": windows.count - failures[HTTP_ERROR] - failures[NET_ERROR] - failures[DROPPED],
+            "http_errors": failures[HTTP_ERROR],
+            "net_errors": failures[NET_ERROR],
             "errors": errors,
             "offered": windows.count / windows.length * SECOND,
             "sent": (flow.stop - flow.start)[0] / windows.length * SECOND,
@@ -157,18 +161,23 @@ def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | No
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def _step_counts(requests: Requests) -> tuple[Ints, Ints, Ints]:
-    """How many requests of each step had each outcome (outcomes, steps), how many were errors, and their bytes."""
-    number = len(requests.labels)
-    outcomes, errors, volume = np.zeros((4, number), np.int64), np.zeros(number, np.int64), np.zeros(number, np.int64)
+def _step_counts(requests: Requests, number: int) -> tuple[dict[int, Ints], Ints, Ints]:
+    """How many requests of each step had each outcome but `OK`, how many were errors, and their bytes."""
+    outcomes = {outcome: np.zeros(number, np.int64) for outcome in (HTTP_ERROR, NET_ERROR, DROPPED)}
+    errors, volume = np.zeros((2, number), np.int64)
     for rows in slices(len(requests)):
-        step = requests.step[rows].astype(np.int64)
-        outcomes += np.bincount(requests.outcome[rows].astype(np.int64) * number + step, minlength=4 * number).reshape(
-            4, number
-        )
-        errors += _counts(step, ~requests.good[rows], number)
-        volume += np.bincount(step, requests.bytes[rows], number).astype(np.int64)
+        part = requests.take(rows)
+        for outcome, counts in outcomes.items():
+            counts += _counts(part.step, part.outcome == outcome, number)
+        errors += _counts(part.step, ~part.good, number)
+        runs = _runs(part.step)
+        np.add.at(volume, part.step[runs], np.add.reduceat(part.bytes, runs, dtype=np.int64))
     return outcomes, errors, volume
+
+
+def _runs(step: npt.NDArray[np.int32]) -> Ints:
+    """Where another step begins; rows are nearly in order, so there are few."""
+    return np.flatnonzero(np.concatenate(([True], step[1:] != step[:-1])))
 
 
 def by_route(requests: Requests) -> pl.DataFrame:
@@ -179,19 +188,21 @@ def by_route(requests: Requests) -> pl.DataFrame:
         ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time as in `seconds`; ``service_p50``.
     """
     number = len(requests.routes)
-    count, errors, volume = np.zeros((3, number), np.int64)
+    errors, volume = np.zeros((2, number), np.int64)
     for rows in slices(len(requests)):
         route = requests.route[rows]
-        count += np.bincount(route, minlength=number)
         errors += _counts(route, ~requests.good[rows], number)
         volume += np.bincount(route, requests.bytes[rows], number).astype(np.int64)
+    judged = _judged(requests, "route", number)
+    count, times = judged.counts, _times(judged)
+    del judged  # one at a time: 20 million take 160 MB
     table = pl.DataFrame(
         {
             "route": requests.routes,
             "requests": count,
             "errors": errors,
             "bytes": volume,
-            **_times(_judged(requests, "route", number)),
+            **times,
             "service_p50": _service(requests, "route", number).quantile(0.5),
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
@@ -233,7 +244,7 @@ def step_windows(requests: Requests) -> Windows:
     for rows in slices(len(requests)):
         step, scheduled = requests.step[rows], requests.scheduled[rows]
         count += np.bincount(step, minlength=number)
-        runs = np.flatnonzero(np.concatenate(([True], step[1:] != step[:-1])))  # rows are nearly in order: few
+        runs = _runs(step)
         np.minimum.at(start, step[runs], np.minimum.reduceat(scheduled, runs))
         np.maximum.at(last, step[runs], np.maximum.reduceat(scheduled, runs))
     gap = np.where(count > 1, (last - start) / np.maximum(count - 1, 1), SECOND)
@@ -286,14 +297,24 @@ def _counts_before(requests: Requests, after: npt.NDArray[np.uint32], chosen: Bo
 
     ``after``: (n,) microseconds from the schedule of each request to the instant that counts.
     """
-    instants, number = np.empty(len(requests), np.int64), 0
+    edges = np.array([windows.start, windows.settled, windows.stop])
+    counts = np.zeros(edges.shape, np.int64)
     for rows in slices(len(requests)):
-        found = those(requests.scheduled[rows] + after[rows], chosen[rows])
-        instants[number : number + len(found)] = found
-        number += len(found)
-    instants = instants[:number]
-    instants.sort()
-    return np.array([np.searchsorted(instants, edge) for edge in (windows.start, windows.settled, windows.stop)])
+        instants = those(requests.scheduled[rows] + after[rows], chosen[rows])
+        if len(instants):
+            low, high = instants.min(), instants.max()
+            counts[edges > high] += len(instants)
+            among = (edges > low) & (edges <= high)
+            counts[among] += _number_before(instants, edges[among])
+    return counts
+
+
+def _number_before(instants: Ints, edges: Ints) -> Ints:
+    """(edges,) how many of the instants are before each edge; to sort them pays from a few edges on."""
+    if len(edges) > _FEW_EDGES:
+        instants.sort()
+        return np.searchsorted(instants, edges)
+    return np.array([np.count_nonzero(instants < edge) for edge in edges], np.int64)
 
 
 def _step_of_each_second(requests: Requests, number: int) -> Ints:

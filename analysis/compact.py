@@ -30,7 +30,8 @@ OUTCOMES[FIRST_ERROR + ERROR_WORDS.index("dropped")] = DROPPED
 
 
 def _micros(seconds: pl.Expr) -> pl.Expr:
-    return (seconds * 1e6).round()
+    """Seconds, 0 or more, → whole microseconds; null where they are no number, or none that 64 bits can hold."""
+    return (seconds * 1e6 + 0.5).cast(pl.Int64, strict=False)
 
 
 def _in_time() -> pl.Expr:
@@ -39,7 +40,7 @@ def _in_time() -> pl.Expr:
 
 def _compact(seconds: pl.Expr) -> pl.Expr:
     """Seconds → microseconds in 32 bits; null where there is no such time."""
-    return pl.when(seconds.is_finite()).then(_micros(seconds).clip(0, LONGEST)).cast(pl.UInt32)
+    return _micros(seconds).clip(0, LONGEST).cast(pl.UInt32)
 
 
 def compact_rows(source: Source) -> pl.LazyFrame:
@@ -76,7 +77,7 @@ def _reduced() -> dict[str, pl.Expr]:
         pl.col("connect").fill_null(0.0), pl.col("latency"), pl.col("xfertime").fill_null(0.0), ignore_nulls=False
     )
     return {
-        "scheduled": pl.when(_in_time()).then(_micros(pl.col("scheduled"))).cast(pl.Int64),
+        "scheduled": pl.when(_in_time()).then(_micros(pl.col("scheduled"))),
         "lag": _compact(pl.col("lag")).fill_null(0),
         "response": _compact(service + pl.max_horizontal(pl.col("lag").fill_nan(None).fill_null(0.0), 0.0)),
         "connect": _compact(pl.col("connect")).fill_null(0),

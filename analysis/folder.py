@@ -1,6 +1,7 @@
 """A result log → the files that show it."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
@@ -48,13 +49,9 @@ def write_folder(
     """
     folder = Path(folder)
 
-    def write_tables(requests: Requests) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        _write_histograms(folder / "results", requests)
-        write_whole(folder / "routes.csv", to_csv(buckets.by_route(requests), header=True))
-
+    tables = {"results.hlog": hdr.write_hlog, "routes.csv": _write_routes, "results.hgrm": write_hgrm}
     try:
-        analysis = analyse(source, about, executor, write_tables)
+        analysis = analyse(source, about, executor, [partial(_write, folder / name, tables[name]) for name in tables])
         if about is None and isinstance(source, str | Path):
             earlier = _summary_of(sources.locate(source))
             analysis = replace(analysis, summary=remembering(analysis.summary, earlier))
@@ -79,16 +76,23 @@ def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
     """
     name = stem(results)
     try:
-        analysis = analyse(results, about, meanwhile=partial(_write_histograms, name))
+        histograms = {".hlog": hdr.write_hlog, ".hgrm": write_hgrm}
+        meanwhile = [partial(write, name.with_name(name.name + end)) for end, write in histograms.items()]
+        analysis = analyse(results, about, meanwhile=meanwhile)
         _write_summary(summary_beside(results), analysis)
     except OSError as error:
         raise LogreplayError(f"{name}: cannot be written: {error.strerror}; choose another with -o") from None
     return analysis.summary
 
 
-def _write_histograms(name: Path, requests: Requests) -> None:
-    hdr.write_hlog(name.with_name(f"{name.name}.hlog"), requests)
-    write_hgrm(name.with_name(f"{name.name}.hgrm"), requests)
+def _write(path: Path, write: Callable[[Path, Requests], None], requests: Requests) -> None:
+    """Write a table of requests, in a folder that is made now that they could be read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, requests)
+
+
+def _write_routes(path: Path, requests: Requests) -> None:
+    write_whole(path, to_csv(buckets.by_route(requests), header=True))
 
 
 def summary_beside(results: Path) -> Path:

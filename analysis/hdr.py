@@ -11,9 +11,10 @@ import struct
 import zlib
 from base64 import b64encode
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from logreplay.analysis.intake import Requests, those
 from logreplay.analysis.parts import SECOND, by_second
@@ -28,10 +29,11 @@ _HALF: Final = 1024  # sub-buckets per power of two: 3 digits need 2048, of whic
 _HALF_BITS: Final = 10
 _PAYLOAD_COOKIE: Final = 0x1C849303 | 0x10
 _COMPRESSED_COOKIE: Final = 0x1C849304 | 0x10
-_INDEX_BITS: Final = 16
 _VALUE_BITS: Final = 32
 _EXPONENT_AT: Final = 52  # in the bits of a double; 1022 more than what frexp says
-_SEVEN_BITS: Final = np.uint64(0x7F)
+_SEVEN_BITS: Final = np.uint32(0x7F)
+
+Micros32: TypeAlias = npt.NDArray[np.uint32]
 
 
 def write_hlog(path: str | Path, requests: Requests) -> None:
@@ -49,72 +51,81 @@ def write_hlog(path: str | Path, requests: Requests) -> None:
             f"#[{failed} requests failed and are in no histogram; values are microseconds]\n"
             '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'.encode()
         )
-        for _, _, part in by_second(requests):
-            groups = part.scheduled // SECOND * len(part.labels) + part.step
-            response = np.clip(part.response, LOWEST, HIGHEST).astype(np.int64)
-            _write_intervals(file, part.labels, those(groups, part.good), those(response, part.good))
+        for _, _, rows in by_second(requests):
+            rows = those(rows, requests.good[rows])
+            groups = requests.scheduled[rows] // SECOND * len(requests.labels) + requests.step[rows]
+            _write_intervals(file, requests.labels, groups, np.clip(requests.response[rows], LOWEST, HIGHEST))
 
 
-def _write_intervals(file: BinaryIO, labels: tuple[int, ...], groups: Ints, response: Ints) -> None:
+def _write_intervals(file: BinaryIO, labels: tuple[int, ...], groups: Ints, response: Micros32) -> None:
     """Write a line for each group (second x step) of values."""
     if not len(response):
         return
     keys = (groups << _VALUE_BITS) | response
     keys.sort()
-    values, owner = keys & ((1 << _VALUE_BITS) - 1), keys >> _VALUE_BITS
+    values, owner = keys.astype(np.uint32), keys >> _VALUE_BITS  # the value is in the lower bits
     index = counts_index(values)
-    first = np.flatnonzero(np.diff((owner << _INDEX_BITS) | index, prepend=-1))
-    counts = np.diff(first, append=len(keys))
-    interval = owner[first]
-    begins = np.flatnonzero(np.diff(interval, prepend=-1))
-    payload, ends = _encoded(index[first], counts, begins)
-    longest = values[np.append(first[begins[1:]], len(keys)) - 1]
+    begins = np.flatnonzero(_changes(owner))
+    new = _changes(index)
+    new[begins] = True
+    first = np.flatnonzero(new)
+    counts = np.diff(first, append=len(keys)).astype(np.int32)
+    payload, ends = _encoded(index[first], counts, np.searchsorted(first, begins))
+    longest = values[np.append(begins[1:], len(keys)) - 1]
     start = 0
-    for number, end, most in zip(interval[begins].tolist(), ends.tolist(), longest.tolist(), strict=True):
+    for number, end, most in zip(owner[begins].tolist(), ends.tolist(), longest.tolist(), strict=True):
         second, step = divmod(number, len(labels))
         text = b64encode(_wrapped(payload[start:end])).decode()
         file.write(f"Tag={labels[step]},{second}.000,1.000,{most / 1000:.3f},{text}\n".encode())
         start = end
 
 
-def counts_index(micros: Ints) -> Ints:
+def _changes(values: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+    """Whether each value differs from the one before."""
+    changes = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=changes[1:])
+    return changes
+
+
+def counts_index(micros: Micros32) -> npt.NDArray[np.int32]:
     """Return the cell of the counts array in which each value is counted."""
-    wide = (micros | (2 * _HALF - 1)).astype(np.float64)  # exact: far below 2**53
-    bucket = (wide.view(np.int64) >> _EXPONENT_AT) - (1022 + _HALF_BITS + 1)
-    result: Ints = ((bucket + 1) << _HALF_BITS) + (micros >> bucket) - _HALF
-    return result
+    wide = (micros | np.uint32(2 * _HALF - 1)).astype(np.float64)  # exact: far below 2**53
+    bucket = (wide.view(np.int64) >> _EXPONENT_AT).astype(np.int32) - np.int32(1022 + _HALF_BITS + 1)
+    return ((bucket + 1) << _HALF_BITS) + (micros >> bucket.view(np.uint32)).view(np.int32) - np.int32(_HALF)
 
 
-def _encoded(index: Ints, counts: Ints, begins: Ints) -> tuple[bytes, Ints]:
+def _encoded(index: npt.NDArray[np.int32], counts: npt.NDArray[np.int32], begins: Ints) -> tuple[bytes, Ints]:
     """Encode all intervals; return the bytes, and where those of each interval end."""
-    before = np.empty_like(index)
-    before[1:] = index[:-1]
-    before[begins] = -1
-    gap = index - before - 1
-    numbers = np.column_stack([np.where(gap > 1, -gap, 0), counts]).ravel()
-    present = np.column_stack([gap > 0, np.ones(len(gap), np.bool_)]).ravel()
-    owner_ends = np.append(begins[1:], len(index))
+    gap = np.diff(index, prepend=np.int32(-1)) - np.int32(1)
+    gap[begins] = index[begins]
+    numbers = np.empty((len(gap), 2), np.int32)
+    numbers[:, 0] = np.where(gap > 1, -gap, 0)
+    numbers[:, 1] = counts
+    present = np.empty((len(gap), 2), np.bool_)
+    np.greater(gap, 0, out=present[:, 0])
+    present[:, 1] = True
     written, lengths = _leb128(numbers[present])
-    upto = np.concatenate(([0], np.cumsum(lengths)))
-    cells_written = np.concatenate(([0], np.cumsum(present.reshape(-1, 2).sum(axis=1))))
-    return written, upto[cells_written[owner_ends]]
+    ends = np.append(begins[1:], len(index))
+    numbers_upto = np.cumsum(present[:, 0])[ends - 1] + ends
+    return written, np.cumsum(lengths, dtype=np.int64)[numbers_upto - 1]
 
 
-def _leb128(numbers: Ints) -> tuple[bytes, Ints]:
+def _leb128(numbers: npt.NDArray[np.int32]) -> tuple[bytes, npt.NDArray[np.uint8]]:
     """Encode signed numbers as ZigZag LEB128; return the bytes and how many each one took."""
-    rest = ((numbers << 1) ^ (numbers >> 63)).astype(np.uint64)
-    lengths = np.ones(len(rest), np.int64)
+    rest = ((numbers << 1) ^ (numbers >> 31)).view(np.uint32)
+    lengths = np.ones(len(rest), np.uint8)
     longer = np.flatnonzero(rest > _SEVEN_BITS)
-    for octet in range(1, 5):  # no count and no gap is above 2**34
+    for octet in range(1, 5):
         lengths[longer] += 1
-        longer = longer[rest[longer] >> np.uint64(7 * octet) > _SEVEN_BITS]
-    at = np.cumsum(lengths) - lengths
-    octets = np.zeros(int(lengths.sum()), np.uint8)
+        longer = longer[rest[longer] >> np.uint32(7 * octet) > _SEVEN_BITS]
+    at = np.cumsum(lengths, dtype=np.int64)
+    octets = np.zeros(int(at[-1]), np.uint8)
+    at -= lengths
     octets[at] = rest & _SEVEN_BITS
     for octet in range(1, 5):
         longer = np.flatnonzero(lengths > octet)
         octets[at[longer] + octet - 1] |= 0x80
-        octets[at[longer] + octet] = rest[longer] >> np.uint64(7 * octet) & _SEVEN_BITS
+        octets[at[longer] + octet] = rest[longer] >> np.uint32(7 * octet) & _SEVEN_BITS
     return octets.tobytes(), lengths
 
 

@@ -36,6 +36,9 @@ _ROOM: Final = 1 << 20
 _SHORTEST_ROW: Final = 64
 """Bytes: a row of a result log has its date and time, 20 commas, and more."""
 
+_READERS: Final = 3
+"""Threads: one more than two processors, since each waits for Polars and for the disk now and then."""
+
 _AHEAD: Final = 4
 """Stretches read before their turn: what is read and not yet put together takes memory."""
 
@@ -122,10 +125,19 @@ class Requests:
         """(n,) `OK` (status below 400), `HTTP_ERROR`, `NET_ERROR` or `DROPPED` (never sent)."""
         return OUTCOMES[self.kind]
 
+    @cached_property
+    def kind_counts(self) -> Ints:
+        """(kinds,) how often each `kind` came."""
+        return np.bincount(self.kind, minlength=len(OUTCOMES))
+
     @property
     def kinds(self) -> Counter[str]:
         """How often each status or error word came, most frequent first."""
-        return name_kinds(self.kind)
+        return _named(self.kind_counts)
+
+    def count(self, outcome: int) -> int:
+        """How many requests had this `outcome`."""
+        return int(self.kind_counts[outcome == OUTCOMES].sum())
 
     @cached_property
     def sent(self) -> npt.NDArray[np.bool_]:
@@ -180,11 +192,11 @@ def read(source: Source, executor: Executor | None = None) -> Requests:
 
 @contextmanager
 def _helpers(executor: Executor | None) -> Iterator[Executor]:
-    """The given helpers, or two threads of our own: Polars and NumPy let others run meanwhile."""
+    """The given helpers, or threads of our own: Polars and NumPy let others run meanwhile."""
     if executor:
         yield executor
         return
-    with ThreadPoolExecutor(2) as threads:
+    with ThreadPoolExecutor(_READERS) as threads:
         yield threads
 
 
@@ -303,7 +315,10 @@ def kind_name(kind: int) -> str:
 
 def name_kinds(kinds: npt.NDArray[np.uint16]) -> Counter[str]:
     """Count `Requests.kind` by name: the status as text, or the error word."""
-    counts = np.bincount(kinds)
+    return _named(np.bincount(kinds))
+
+
+def _named(counts: Ints) -> Counter[str]:
     found = [(int(counts[kind]), int(kind)) for kind in np.flatnonzero(counts)]
     return Counter({kind_name(kind): count for count, kind in sorted(found, reverse=True)})
 

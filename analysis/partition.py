@@ -13,8 +13,8 @@ import polars as pl
 
 from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA
 
-STRETCH: Final = 8 << 20
-"""Bytes."""
+STRETCH: Final = 16 << 20
+"""Bytes: to plan how a stretch is read takes a millisecond, whatever its length."""
 
 _LONGEST_LINE: Final = 1 << 20
 _AS_SCANNED: Final[dict[str, Any]] = {

@@ -16,8 +16,8 @@ PART: Final = 1 << 18
 _BLOCK: Final = 1 << 16
 
 
-def by_second(requests: Requests) -> Iterator[tuple[int, int, Requests]]:
-    """Yield the requests scheduled from one second on (first item) up to another (second item), in order of time.
+def by_second(requests: Requests) -> Iterator[tuple[int, int, Ints]]:
+    """Yield the rows of the requests scheduled from one second on (first item) up to another (second item), in time.
 
     Together these are all requests; of equal seconds in the order of the rows. Rows are nearly in the order of the
     schedule, so each part is looked for only where it can be.
@@ -32,8 +32,7 @@ def by_second(requests: Requests) -> Iterator[tuple[int, int, Requests]]:
         if len(touched):
             offset = int(touched[0]) * _BLOCK
             near = scheduled[offset : (int(touched[-1]) + 1) * _BLOCK]
-            rows = np.flatnonzero((near >= begin) & (near < end))
-            yield first, stop, requests.take(rows + offset)
+            yield first, stop, np.flatnonzero((near >= begin) & (near < end)) + offset
 
 
 def _edges(requests: Requests) -> Ints:

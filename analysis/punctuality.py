@@ -73,7 +73,7 @@ def punctuality(scheduled: Ints, lag: npt.NDArray[np.integer]) -> Punctuality | 
 
 def _by_second(scheduled: Ints, lag: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
     """How many requests were due, and how many sent, in each second."""
-    length = max(int((scheduled[part] + lag[part]).max()) for part in slices(len(scheduled))) // _SECOND + 1
+    length = (int(scheduled.max()) + int(lag.max())) // _SECOND + 1
     planned, actual = np.zeros((2, length), np.int64)
     for part in slices(len(scheduled)):
         planned += np.bincount(scheduled[part] // _SECOND, minlength=length)

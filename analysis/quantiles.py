@@ -127,16 +127,15 @@ class Grouped:
 
     def _sort(self, parts: Iterable[Part], number: int, room: int) -> None:
         keys, length = np.empty(room, np.int64), 0
-        self.counts: Ints = np.zeros(number, np.int64)
         for groups, values in parts:
             some = keys[length : length + len(values)]
             np.left_shift(groups, 32, out=some, dtype=np.int64)
             np.bitwise_or(some, values, out=some)
-            self.counts += np.bincount(groups, minlength=number)
             length += len(values)
         self._keys: Ints = keys[:length]
         self._keys.sort()
-        self._ends: Ints = np.cumsum(self.counts)
+        self._ends: Ints = np.searchsorted(self._keys, np.arange(1, number + 1, dtype=np.int64) << 32)
+        self.counts: Ints = np.diff(self._ends, prepend=0)
 
     def quantile(self, p: float, at_least: int = 1, *, answered: bool = False) -> Floats:
         """Return each group's p-quantile in seconds: (groups,), NaN where it has under ``at_least`` values.

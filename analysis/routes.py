@@ -21,7 +21,9 @@ OTHER: Final = "(other)"
 _LONGEST: Final = 500
 _SEED: Final = 0
 _PLACES: Final = 1 << 20
+_PLACE: Final = np.uint64(_PLACES - 1)
 _NUMBER_BITS: Final = np.uint64(16)
+_HALF_BITS: Final = np.uint64(32)
 _VALUES: Final = (r"=[^&]*", "={}")
 _UUID: Final = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 _HASH: Final = r"(^|[^A-Za-z0-9])[0-9a-fA-F]{8,}($|[^A-Za-z0-9])"
@@ -77,23 +79,44 @@ class Routes:
 
 
 class _Remembered:
-    """Numbers of texts seen before: each has one place, by its hash; who comes later takes it."""
+    """Numbers of texts seen before: each has two places, by its hash; the second serves where the first is taken."""
 
     def __init__(self) -> None:
-        self._places = np.zeros(_PLACES, np.uint64)
+        self._first, self._second = np.zeros((2, _PLACES), np.uint64)
         """Hash and number in one: the place says the lowest bits of the hash, so the number has room in them."""
 
     def look_up(self, texts: pl.Series, hashes: Hashes, otherwise: Callable[[pl.Series], Numbers]) -> Numbers:
         """Return the numbers of texts, given their hashes; ask for those not remembered."""
-        place = hashes & np.uint64(_PLACES - 1)
-        remembered = self._places[place]
-        found = remembered.astype(np.uint16)
-        new = np.flatnonzero((remembered ^ hashes) >> _NUMBER_BITS)
-        if len(new):
-            _, first, back = np.unique(hashes[new], return_index=True, return_inverse=True)
-            in_order = np.argsort(first)  # numbers must not depend on where the batches are cut
-            numbers = np.empty(len(first), np.uint16)
-            numbers[in_order] = otherwise(texts.gather(new[first[in_order]]))
-            found[new] = numbers[back]
-            self._places[place[new]] = (hashes[new] >> _NUMBER_BITS << _NUMBER_BITS) | found[new]
-        return np.asarray(found, dtype=np.uint16)
+        numbers, new = _recalled(self._first, hashes)
+        if not len(new):
+            return numbers
+        others = hashes[new] << _HALF_BITS | hashes[new] >> _HALF_BITS
+        numbers[new], unknown = _recalled(self._second, others)
+        if len(unknown):
+            new, others = new[unknown], others[unknown]
+            numbers[new] = _asked(texts, hashes, new, otherwise)
+            free = self._first[hashes[new] & _PLACE] == 0
+            _remember(self._first, hashes[new[free]], numbers[new[free]])
+            _remember(self._second, others[~free], numbers[new[~free]])
+        return numbers
+
+
+def _recalled(places: Hashes, hashes: Hashes) -> tuple[Numbers, npt.NDArray[np.intp]]:
+    """The numbers remembered, and the indices of the hashes that are not."""
+    remembered = places[hashes & _PLACE]
+    return remembered.astype(np.uint16), np.flatnonzero((remembered ^ hashes) >> _NUMBER_BITS)
+
+
+def _remember(places: Hashes, hashes: Hashes, numbers: Numbers) -> None:
+    places[hashes & _PLACE] = (hashes >> _NUMBER_BITS << _NUMBER_BITS) | numbers
+
+
+def _asked(
+    texts: pl.Series, hashes: Hashes, new: npt.NDArray[np.intp], otherwise: Callable[[pl.Series], Numbers]
+) -> Numbers:
+    """Ask for the number of each new text once, in the order of the texts: numbers depend on no cut into batches."""
+    _, first, back = np.unique(hashes[new], return_index=True, return_inverse=True)
+    in_order = np.argsort(first)
+    numbers = np.empty(len(first), np.uint16)
+    numbers[in_order] = otherwise(texts.gather(new[first[in_order]]))
+    return np.asarray(numbers[back], dtype=np.uint16)

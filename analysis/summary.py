@@ -15,7 +15,7 @@ from logreplay.analysis import familiar, warmup
 from logreplay.analysis.bends import Verdict
 from logreplay.analysis.buckets import step_windows
 from logreplay.analysis.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
-from logreplay.analysis.intake import Requests, name_kinds, those
+from logreplay.analysis.intake import Requests, those
 from logreplay.analysis.parts import SECOND
 from logreplay.analysis.punctuality import punctuality
 from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Micros, average, quantile
@@ -58,14 +58,13 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
     ones. ``ok_response_s`` is of those answered as expected only.
     """
     about = about or About()
-    outcome = requests.outcome
     counts = {
         "scheduled": len(requests),
         "sent": int(requests.sent.sum()),
-        "dropped": int((outcome == DROPPED).sum()),
-        "ok": int((outcome == OK).sum()),
-        "http_error": int((outcome == HTTP_ERROR).sum()),
-        "net_error": int((outcome == NET_ERROR).sum()),
+        "dropped": requests.count(DROPPED),
+        "ok": requests.count(OK),
+        "http_error": requests.count(HTTP_ERROR),
+        "net_error": requests.count(NET_ERROR),
         "unexpected": int((~requests.good).sum()),
     }
     assert counts["scheduled"] == counts["sent"] + counts["dropped"]
@@ -74,8 +73,8 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
     first, last, _ = requests.sending
     elapsed = max(requests.last_end - first, 1) / SECOND
     offered_s = _span(int(requests.scheduled.min()), int(requests.scheduled.max()), counts["scheduled"])
-    named = name_kinds(requests.kind)
-    steps = len(requests.labels) > 1
+    named = requests.kinds
+    steps, served = len(requests.labels) > 1, familiar.served(requests)
     value: dict[str, Any] = {
         "schema": SCHEMA,
         "verdict": _word(verdict),
@@ -89,9 +88,9 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
             "goodput": (counts["scheduled"] - counts["unexpected"]) / elapsed,
         },
         "elapsed_s": elapsed,
-        "siege": familiar.siege(requests),
-        "ab": familiar.ab(requests),
-        **_all_times(requests, counts["unexpected"]),
+        "siege": familiar.siege(requests, served),
+        "ab": familiar.ab(requests, served),
+        **_all_times(requests, counts["unexpected"], served),
         "punctuality": _punctuality(requests),
         "errors": {name: count for name, count in named.items() if not name.isdigit()},
         "status": {name: count for name, count in named.items() if name.isdigit()},
@@ -273,7 +272,7 @@ def show(seconds: float | None, *, failed: bool = False) -> str:
     return f"{seconds * 1e6:.0f} µs" if seconds else "0"
 
 
-def _all_times(requests: Requests, failed: int) -> dict[str, dict[str, Any]]:
+def _all_times(requests: Requests, failed: int, served: Micros) -> dict[str, dict[str, Any]]:
     """Response times of all and of the answered, service times, lag."""
     answered = requests.outcome <= HTTP_ERROR
     ordered = requests.judged
@@ -284,10 +283,10 @@ def _all_times(requests: Requests, failed: int) -> dict[str, dict[str, Any]]:
         "ok_response_s": _times(good, good),
     }
     del ordered, good
-    service = requests.service
+    of_sent = served if answered.all() else np.sort(those(requests.service, requests.sent))
     return {
         **times,
-        "service_s": _times(np.sort(those(service, requests.sent)), those(service, answered)),
+        "service_s": _times(of_sent, served),
         "lag_s": _times(np.sort(requests.lag), requests.lag),
     }
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -51,6 +52,14 @@ def rows(status: list[int], seconds: list[float], size: list[int], elapsed: floa
     return intake.read(table.with_columns(error=pl.lit("")))
 
 
+def siege(run: intake.Requests) -> dict[str, float | int | None]:
+    return familiar.siege(run, familiar.served(run))
+
+
+def ab(run: intake.Requests) -> dict[str, Any]:
+    return familiar.ab(run, familiar.served(run))
+
+
 @pytest.mark.skipif(not shutil.which("siege"), reason="siege is not installed")
 def test_the_figures_of_siege(server: str, tmp_path: Path) -> None:
     (tmp_path / "urls").write_text("".join(f"{server}/{status}\n" for status in (200, 204, 404, 401, 500, 503, 200)))
@@ -63,7 +72,7 @@ def test_the_figures_of_siege(server: str, tmp_path: Path) -> None:
     lines = re.findall(r"HTTP/1.1 (\d+) +([\d.]+) secs: +(\d+) bytes", done.stdout)
     said = {name: float(value) for name, value in re.findall(r"^([A-Z][\w ]+):\s+([\d.]+)", done.stderr, re.M)}
     status, seconds, size = ([kind(line[part]) for line in lines] for part, kind in enumerate((int, float, int)))
-    ours = familiar.siege(rows(status, seconds, size, said["Elapsed time"]))
+    ours = siege(rows(status, seconds, size, said["Elapsed time"]))
     assert len(lines) >= 120
     for name in ("Transactions", "Successful transactions", "Failed transactions"):
         assert ours[name.lower().replace(" ", "_")] == said[name], name
@@ -95,7 +104,7 @@ def test_the_figures_of_ab(server: str, tmp_path: Path, number: int) -> None:
         xfertime=pl.col("ttime") - pl.col("ctime") - pl.col("wait"),
         rc=pl.lit(200),
     )
-    ours = familiar.ab(intake.read(requests))
+    ours = ab(intake.read(requests))
     for name in ("Connect", "Processing", "Waiting", "Total"):
         least, mean, sd, median, most = (float(part) for part in re.search(rf"^{name}:(.*)", said, re.M)[1].split())  # type: ignore[index]
         found = {key: 1000 * value for key, value in ours[name.lower()].items()}
@@ -111,6 +120,6 @@ def test_the_figures_of_ab(server: str, tmp_path: Path, number: int) -> None:
 
 def test_without_an_answer_there_are_counts_and_no_times() -> None:
     nothing = rows([0], [0.1], [0], 0.1)
-    assert familiar.siege(nothing)["availability"] == 0
-    assert familiar.siege(nothing)["response_time"] is None
-    assert familiar.ab(nothing)["total"]["mean"] is None
+    assert siege(nothing)["availability"] == 0
+    assert siege(nothing)["response_time"] is None
+    assert ab(nothing)["total"]["mean"] is None
