@@ -130,7 +130,11 @@ def _leb128(numbers: npt.NDArray[np.int32]) -> tuple[bytes, npt.NDArray[np.uint8
 
 
 def _wrapped(counts: bytes) -> bytes:
-    """The counts with the header of a histogram, compressed, with the header of a compressed one."""
+    """The counts with the header of a histogram, compressed, with the header of a compressed one.
+
+    Counts repeat no strings: to code each by itself packs them better than to look for any, in a third of the time.
+    """
     header = struct.pack(">IIIIQQd", _PAYLOAD_COOKIE, len(counts), 0, DIGITS, LOWEST, HIGHEST, 1.0)
-    packed = zlib.compress(header + counts, 1)
+    packer = zlib.compressobj(1, zlib.DEFLATED, 12, 5, zlib.Z_HUFFMAN_ONLY)
+    packed = packer.compress(header + counts) + packer.flush()
     return struct.pack(">II", _COMPRESSED_COOKIE, len(packed)) + packed
