@@ -29,7 +29,7 @@ def intervals(path: Path) -> list[HdrHistogram]:
 
 @given(st.integers(hdr.LOWEST, hdr.HIGHEST))
 def test_a_value_is_counted_in_the_cell_where_the_package_counts_it(value: int) -> None:
-    assert hdr.counts_index(np.array([value]))[0] == empty()._counts_index_for(value)
+    assert hdr.counts_index(np.array([value], np.uint32))[0] == empty()._counts_index_for(value)
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +70,12 @@ def test_the_maximum_is_in_milliseconds_and_not_floored(run: intake.Requests, tm
     lines = [line for line in (tmp_path / "run.hlog").read_text().splitlines() if line.startswith("Tag=")]
     longest = max(float(line.split(",")[3]) for line in lines)
     assert longest == pytest.approx(run.response[run.good].max() / 1000, abs=0.0006)
+
+
+def test_a_second_with_many_equal_times_and_one_of_half_an_hour(tmp_path: Path) -> None:
+    latency = [0.001] * 70_000 + [0.002] * 200 + [1800.0]
+    rows = pl.DataFrame({"scheduled": 0.5, "latency": latency, "xfertime": 0.0, "rc": 200, "bytes": 1})
+    hdr.write_hlog(tmp_path / "run.hlog", intake.read(rows.with_columns(error=pl.lit(""))))
+    (found,) = intervals(tmp_path / "run.hlog")
+    assert [found.get_count_at_value(value) for value in (1000, 2000, 1_800_000_000)] == [70_000, 200, 1]
+    assert found.get_total_count() == 70_201
