@@ -71,7 +71,7 @@ def seconds(requests: Requests) -> pl.DataFrame:
 def _due(first: int, stop: int, part: Requests) -> pl.DataFrame:
     """What became of the requests of some seconds, by the second in which each was scheduled."""
     number = stop - first
-    at = (part.scheduled // SECOND - first).astype(np.int32)
+    at = part.scheduled // SECOND - first
     judged, lag = Grouped(at, part.judged, number), Grouped(at, part.lag, number)
     return pl.DataFrame(
         {
