@@ -70,11 +70,10 @@ def judge(table: pl.DataFrame) -> Verdict:
     Args:
         table: steps with their evidence, of `stability.judged_steps`.
     """
-    usable = table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
-    usable = usable.sort("rate", "start", maintain_order=True)
+    usable = by_rate(table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan()))
     all_bad = usable.select((pl.col("over") | pl.col("failing")) & ~pl.col("generator")).to_series().all()
     if usable.height < FEWEST_STEPS and not (usable.height >= GIVES_UP_AFTER and all_bad):
-        text = f"not enough data: {usable.height} steps of at least {FEWEST_REQUESTS} requests, {FEWEST_STEPS} needed"
+        text = f"not enough data: {usable.height} rates with {FEWEST_REQUESTS} requests or more, {FEWEST_STEPS} needed"
         return Verdict(text, Bend(False, text), Bend(False, text), None, table)
     rates = usable["rate"].to_numpy()
     bad = (usable["over"] | usable["failing"]).to_numpy()
@@ -91,6 +90,33 @@ def judge(table: pl.DataFrame) -> Verdict:
     saturation = _saturation(usable, first_bad)
     sentence = f"saturation ~{saturation.rate:.0f}/s ({saturation.low:g}–{saturation.high:g}): {saturation.why}"
     return Verdict(sentence + _collapse(usable), onset, saturation, None, table)
+
+
+def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per rate, ascending: of several trials their sums and medians, and what at least half of them are.
+
+    Args:
+        steps: with their evidence.
+    """
+    bad = pl.col("over") | pl.col("failing")
+    mostly_over = pl.col("over").sum() >= (~pl.col("over") & pl.col("failing")).sum()
+    medians = ("mean", "p50", "p90", "p95", "p99", "sent", "completed", "goodput", "slope", "lag_p95")
+    return (
+        steps.group_by("rate")
+        .agg(
+            pl.col("scheduled", "errors", "net_errors").sum(),
+            pl.col(medians).median(),
+            pl.col("failure").drop_nulls().first(),
+            over=_half(bad) & mostly_over,
+            failing=_half(bad) & (_half(pl.col("failing")) | ~mostly_over),
+            generator=_half(pl.col("generator")),
+        )
+        .sort("rate")
+    )
+
+
+def _half(flag: pl.Expr) -> pl.Expr:
+    return flag.mean() >= 0.5
 
 
 def persistent(bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> int | None:
@@ -145,7 +171,7 @@ def _saturation(usable: pl.DataFrame, first: int) -> Bend:
     near = [guess for guess in guesses if bracket[0] - gap <= guess <= bracket[1] + gap]
     rate = float(np.median(near)) if near else sum(bracket) / 2
     low, high = widened(rates, first)
-    return Bend(True, _why(usable, first), rate, low, high)
+    return Bend(True, _why(usable, first), rate, min(low, rate), max(high, rate))
 
 
 def _capacities(usable: pl.DataFrame, first: int) -> list[float]:

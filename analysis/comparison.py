@@ -233,7 +233,8 @@ def _comparable(baseline: Source, candidate: Source, notes: list[str]) -> tuple[
     if old["step"].n_unique() == new["step"].n_unique() == 1:
         return old, new
     tables = [stability.judged_steps(intake.read(source)) for source in (baseline, candidate)]
-    carried = [set(table.filter(pl.col("verdict") == "stable")["rate"].to_list()) for table in tables]
+    stable = (pl.col("verdict") == "stable").all()  # of several trials, all
+    carried = [set(table.filter(stable.over("rate"))["rate"].to_list()) for table in tables]
     offered = [set(run["rate"].to_list()) for run in (old, new)]
     both = {rate for rate in offered[0] & offered[1] if all(any(abs(rate - r) < 1e-6 * r for r in c) for c in carried)}
     left_out = sorted((offered[0] | offered[1]) - both)

@@ -67,14 +67,15 @@ def capacity(
     bound = f"{percentile} within {show(within)}"
     needed = SMALLEST_SAMPLE[PERCENTILES[percentile]]
     valid = steps.filter((pl.col("verdict") != "generator-limited") & (pl.col("scheduled") >= needed))
-    valid = valid.filter(pl.col(percentile).is_not_null()).sort("rate", maintain_order=True)
+    valid = valid.filter(pl.col(percentile).is_not_null())
     if valid.is_empty():
         return Capacity(f"no valid step with the {needed} requests that {percentile} needs: use longer steps")
-    kept = (valid[percentile] <= within) & (valid["verdict"] == "stable")
-    rates = valid["rate"].to_list()
+    stable = (pl.col(percentile) <= within) & (pl.col("verdict") == "stable")
+    by_rate = valid.group_by("rate").agg(kept=stable.all()).sort("rate")  # of several trials, all must keep it
+    rates, kept = by_rate["rate"].to_list(), by_rate["kept"].to_list()
     if not kept[0]:
         return Capacity(f"{bound} is not kept even at {rates[0]:g}/s: sweep lower", high=rates[0])
-    failed = kept.to_list().index(False) if not kept.all() else None
+    failed = kept.index(False) if not all(kept) else None
     low = rates[(failed or len(rates)) - 1]
     high = rates[failed] if failed is not None else None
     short = bool((valid["duration"] < 0.9 * LONG_STEP_S).any())

@@ -56,6 +56,21 @@ def column(table: "Table", name: str) -> Floats:
     return np.asarray(table[name].to_numpy(), dtype=np.float64)
 
 
+def by_rate(steps: "Table", *names: str) -> tuple[Floats, ...]:
+    """Return the rates of a step table, ascending, and these columns of it; of several trials at a rate the median."""
+    rates, trial = np.unique(column(steps, "rate"), return_inverse=True)
+    columns = (column(steps, name) for name in names)
+    return rates, *(np.array([np.median(values[trial == at]) for at in range(len(rates))]) for values in columns)
+
+
+def _mostly(steps: "Table", *verdicts: str) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """Whether half of the trials at each rate, ascending, or more have one of these verdicts."""
+    if "verdict" not in steps.columns:
+        return np.zeros(len(by_rate(steps)[0]), np.bool_)
+    _, trial = np.unique(column(steps, "rate"), return_inverse=True)
+    return np.bincount(trial, np.isin(steps["verdict"].to_numpy(), verdicts)) >= np.bincount(trial) / 2
+
+
 def hockey_stick(
     ax: "Axes",
     seconds: "Table",
@@ -79,23 +94,23 @@ def hockey_stick(
         slo: bound of the response time, seconds.
         linear: linear time axis, cut off where the wall would flatten the rest; otherwise logarithmic.
     """
-    order = np.argsort(column(steps, "rate"), kind="stable")
-    rate = column(steps, "rate")[order]
     middle = "p50" if "p50" in seconds.columns and np.isfinite(column(steps, "p50")).any() else "mean"
-    curves = {name: column(steps, name)[order] for name in (middle, "p95", "p99")}
+    rate, *known = by_rate(steps, middle, "p95", "p99")
+    curves = dict(zip((middle, "p95", "p99"), known, strict=True))
     offered, median = column(seconds, "offered"), column(seconds, middle)
     finite = np.concatenate([values[np.isfinite(values)] for values in (median, *curves.values())])
     top = _top(finite, slo, linear)
     bounded = {name: np.where(np.isinf(values), top, values) for name, values in curves.items()}
 
-    past = _past_stop(steps, order)
+    past = _past_stop(_mostly(steps, "overloaded", "errors"))
     answered = np.isfinite(median)
-    hollow = answered & np.isin(_step_of(seconds), column(steps, "step")[order][past])
+    beyond = column(steps, "step")[np.isin(column(steps, "rate"), rate[past])]
+    hollow = answered & np.isin(_step_of(seconds), beyond)
     ax.scatter(offered[answered & ~hollow], median[answered & ~hollow], s=7, color=GREY, alpha=0.55, lw=0,
                rasterized=True, zorder=2, label=f"one second ({middle})")  # fmt: skip
     if hollow.any():
         ax.scatter(offered[hollow], median[hollow], s=7, facecolor="none", edgecolor=GREY, alpha=0.7, lw=0.5,
-                   rasterized=True, zorder=2, label="after two bad steps in a row")  # fmt: skip
+                   rasterized=True, zorder=2, label="after two bad rates in a row")  # fmt: skip
     failed = np.isinf(median)
     if failed.any():
         ax.scatter(offered[failed], np.full(failed.sum(), 0.985), s=14, marker="x", color=RED, lw=0.8, zorder=3,
@@ -112,7 +127,7 @@ def hockey_stick(
         ax.axvline(onset["rate"], color=ORANGE, lw=1.2, ls=":", label=f"onset ~{onset['rate']:.0f}/s")
     if slo is not None:
         ax.axhline(slo, color=GREEN, lw=1.2, ls="--", label=f"bound {slo:g} s")
-    _hatch_void(ax, steps, order, rate)
+    _hatch_void(ax, rate, _mostly(steps, "generator-limited"))
     ax.set_xlim(0, max(rate.max(), offered.max()) * 1.03)
     if linear:
         ax.set_ylim(0, top)
@@ -162,21 +177,14 @@ def _step_of(seconds: "Table") -> Floats:
     return column(seconds, "step") if "step" in seconds.columns else np.full(len(seconds), np.nan)
 
 
-def _past_stop(steps: "Table", order: "np.ndarray[Any, Any]") -> "np.ndarray[Any, np.dtype[np.bool_]]":
-    """The steps above the first two in a row that were not carried: there the backlog of one is felt in the next."""
-    past = np.zeros(len(order), np.bool_)
-    if "verdict" in steps.columns:
-        bad = np.isin(np.asarray(steps["verdict"].to_numpy())[order], ("overloaded", "errors"))
-        pairs = np.flatnonzero(bad[:-1] & bad[1:])
-        past[pairs[0] + 2 if len(pairs) else len(order) :] = True
-    return past
+def _past_stop(bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """The rates above the first two in a row that were not carried: there the backlog of one is felt in the next."""
+    pairs = np.flatnonzero(bad[:-1] & bad[1:])
+    return np.arange(len(bad)) >= (pairs[0] + 2 if len(pairs) else len(bad))
 
 
-def _hatch_void(ax: "Axes", steps: "Table", order: "np.ndarray[Any, Any]", rate: Floats) -> None:
+def _hatch_void(ax: "Axes", rate: Floats, void: "np.ndarray[Any, np.dtype[np.bool_]]") -> None:
     """Hatch the rates at which this machine, not the target, was measured."""
-    if "verdict" not in steps.columns:
-        return
-    void = np.asarray(steps["verdict"].to_numpy())[order] == "generator-limited"
     if not void.any():
         return
     middles = (rate[1:] + rate[:-1]) / 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from logreplay.analysis.comparison import TOLERANCE, Change, Comparison
-from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, column, logarithmic, plain_numbers
+from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, by_rate, column, logarithmic, plain_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,10 +32,9 @@ def overlay(ax: "Axes", runs: Mapping[str, "Table"], *, slo: float | None = None
     highest = 0.0
     for index, (name, steps) in enumerate(runs.items()):
         colour, style = COLOURS[index % len(COLOURS)], STYLES[index % len(STYLES)]
-        order = np.argsort(column(steps, "rate"), kind="stable")
-        rate, p50, p95 = (column(steps, of)[order] for of in ("rate", "p50", "p95"))
+        rate, p50, p95 = by_rate(steps, "p50", "p95")
         if not np.isfinite(p50).any():
-            p50 = column(steps, "mean")[order]
+            _, p50 = by_rate(steps, "mean")
         highest = max(highest, float(rate.max()))
         p50, p95 = (np.where(np.isinf(values), np.nan, values) for values in (p50, p95))
         ax.fill_between(rate, p50, p95, color=colour, alpha=0.13, lw=0)

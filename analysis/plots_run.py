@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from logreplay.analysis.intake import Requests
 from logreplay.analysis.parts import SECOND
-from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, column, logarithmic, plain_numbers
+from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, by_rate, column, logarithmic, plain_numbers
 from logreplay.analysis.quantiles import FAILED, Micros, quantile
 
 if TYPE_CHECKING:
@@ -32,9 +32,8 @@ def achieved(ax: "Axes", steps: "Table") -> "Axes":
 
     Where the marks of what was sent leave the diagonal, this machine was the limit.
     """
-    order = np.argsort(column(steps, "rate"), kind="stable")
-    rate, offered, sent, good = (column(steps, name)[order] for name in ("rate", "offered", "sent", "goodput"))
-    failed = offered * (column(steps, "errors") / column(steps, "scheduled"))[order]
+    rate, offered, sent, good, errors, scheduled = by_rate(steps, "offered", "sent", "goodput", "errors", "scheduled")
+    failed = offered * errors / scheduled
     top = float(np.nanmax(np.concatenate((rate, offered, sent)))) * 1.05
     ax.plot([0, top], [0, top], color=GREY, ls=":", lw=1, label="all that was offered")
     ax.fill_between(rate, 0, failed, color=RED, alpha=0.3, lw=0, label="failed")
@@ -52,12 +51,9 @@ def achieved(ax: "Axes", steps: "Table") -> "Axes":
 
 def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
     """Draw response time against what was achieved; the curve bends back where the target collapses."""
-    order = np.argsort(column(steps, "rate"), kind="stable")
-    rate, good = column(steps, "rate")[order], column(steps, "goodput")[order]
-    for name, style in (("p50", "-"), ("p95", "--"), ("p99", ":")):
-        ax.plot(good, np.where(np.isinf(y := column(steps, name)[order]), np.nan, y), BLUE, ls=style, marker="o", ms=3,
-                lw=1.3, label=name)  # fmt: skip
-    median = column(steps, "p50")[order]
+    rate, good, median, *tails = by_rate(steps, "goodput", "p50", "p95", "p99")
+    for name, style, times in zip(("p50", "p95", "p99"), ("-", "--", ":"), (median, *tails), strict=True):
+        ax.plot(good, np.where(np.isinf(times), np.nan, times), BLUE, ls=style, marker="o", ms=3, lw=1.3, label=name)
     for index in np.unique(np.linspace(0, len(rate) - 1, min(len(rate), 8)).astype(int)):
         if np.isfinite(median[index]):
             ax.annotate(f"{rate[index]:g}", (good[index], median[index]), fontsize=7, color=GREY,

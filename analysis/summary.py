@@ -266,8 +266,10 @@ def show(seconds: float | None, *, failed: bool = False) -> str:
     """Write a time so that it can be read: ``1.24 s``, ``35.1 ms``; ``failed`` where no answer came, ``–`` for none."""
     if seconds is None or not math.isfinite(seconds):
         return "failed" if failed else "–"
+    if seconds >= 999.5:
+        return f"{seconds:,.0f} s"
     for scale, unit in ((1.0, "s"), (1e-3, "ms")):
-        if seconds >= scale:
+        if seconds >= 0.9995 * scale:  # what would be 1000 of the smaller unit, rounded
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds * 1e6:.0f} µs" if seconds else "0"
 

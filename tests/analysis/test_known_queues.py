@@ -1,6 +1,7 @@
 """Servers whose capacity is known by construction: saturation is found, and none is invented."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -125,6 +126,29 @@ def test_a_limited_replay_machine_is_named_and_nothing_is_said_of_the_target() -
         assert said.generator_limit == pytest.approx(240, abs=30)
         assert said.sentence.startswith("replay machine limited at 2")
         assert not said.saturation.found
+
+
+@pytest.mark.parametrize("name", [*WALLS, *NO_WALLS])
+def test_the_same_again_at_each_rate_changes_no_verdict(name: str) -> None:
+    once = verdict(WALLS[name][0] if name in WALLS else NO_WALLS[name], 0)
+    again = bends.judge(pl.concat([once.steps.with_columns(pl.col("step") + 100 * turn) for turn in range(3)]))
+    assert replace(again, steps=once.steps) == once
+
+
+@pytest.mark.parametrize("name", ["M/M/4", "noisy"])
+def test_three_trials_of_each_rate_give_a_range_a_step_wider_than_the_bracket(name: str) -> None:
+    server, capacity = WALLS[name]
+    gap, errors = RATES[1] - RATES[0], []
+    for seed in range(0, 60, 3):
+        bend = bends.judge(pl.concat([verdict(server, seed + turn).steps for turn in range(3)])).saturation
+        assert bend.rate
+        assert bend.low
+        assert bend.high
+        assert bend.low <= bend.rate <= bend.high
+        assert bend.high - bend.low == pytest.approx(3 * gap)
+        assert bend.low <= capacity <= bend.high
+        errors.append(abs(bend.rate / capacity - 1))
+    assert sorted(errors)[17] < 0.06, errors
 
 
 @pytest.mark.parametrize(

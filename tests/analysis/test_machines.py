@@ -52,6 +52,12 @@ def test_a_step_above_a_failed_one_does_not_count() -> None:
     assert ask(table((30, 0.1, "stable"), (38, 0.5, "stable"), (42, 0.2, "stable"))).low == 30
 
 
+def test_of_several_trials_at_a_rate_all_must_keep_the_bound() -> None:
+    trials = table((30, 0.1, "stable"), (38, 0.2, "stable"), (38, 0.2, "stable"), (38, 0.4, "stable"))
+    assert ask(trials) == ask(table((30, 0.1, "stable"), (38, 0.4, "stable")))
+    assert ask(pl.concat([BRACKET, BRACKET])) == ask(BRACKET)
+
+
 def test_steps_limited_by_the_replay_machine_are_left_out() -> None:
     found = ask(table((30, 0.1, "stable"), (38, 9.0, "generator-limited")))
     assert found.high is None

@@ -1,5 +1,6 @@
 """What is drawn where: by the data that a picture holds, not by its pixels."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,17 @@ def test_a_run_that_stopped_in_time_has_no_hollow_point() -> None:
     ax = pictures.draw(axes(), run, "hockeystick")
     hollow = [line for line in ax.get_lines() if line.get_markerfacecolor() == "none" and len(line.get_xdata())]  # type: ignore[arg-type]
     assert not hollow
+
+
+@pytest.mark.parametrize("kind", ["hockeystick", "achieved", "throughput"])
+def test_of_several_trials_at_a_rate_the_curve_goes_through_the_median(sweep: Analysis, kind: str) -> None:
+    slower = sweep.steps.with_columns(pl.col("p50", "p95", "p99") * 2, pl.col("step") + 100)
+    trials = pl.concat([slower, sweep.steps, sweep.steps.with_columns(pl.col("step") + 200)])
+    again = replace(sweep, verdict=replace(sweep.verdict, steps=trials))
+    once, several = (pictures.draw(axes(), run, kind) for run in (sweep, again))
+    assert [np.asarray(line.get_xydata()).tolist() for line in once.get_lines()] == [
+        np.asarray(line.get_xydata()).tolist() for line in several.get_lines()
+    ]
 
 
 def test_figures_that_were_watched_have_a_row_each(sweep: Analysis) -> None:

@@ -1,0 +1,32 @@
+"""Times are written so that they can be read at a glance."""
+
+import math
+
+import pytest
+
+from logreplay.analysis.summary import show
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (123_456.0, "123,456 s"),
+        (999.6, "1,000 s"),
+        (999.4, "999 s"),
+        (1.236, "1.24 s"),
+        (0.9996, "1 s"),
+        (0.9994, "999 ms"),
+        (0.0351, "35.1 ms"),
+        (0.00099996, "1 ms"),
+        (0.00099, "990 µs"),
+        (0.0, "0"),
+        (None, "–"),
+        (math.inf, "–"),
+    ],
+)
+def test_a_time_has_three_figures_and_the_unit_that_suits_it(seconds: float | None, text: str) -> None:
+    assert show(seconds) == text
+
+
+def test_what_never_came_has_failed() -> None:
+    assert show(math.inf, failed=True) == "failed"
