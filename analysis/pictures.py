@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from logreplay.analysis import plots, plots_run
 from logreplay.analysis.analyse import Analysis
 
@@ -61,9 +63,12 @@ def draw(
 
 
 def telling_steps(analysis: Analysis) -> list[int]:
-    """Return the labels of up to four steps worth comparing: the lowest, half-way, the last stable, the first not."""
-    ordered = analysis.steps.sort("rate", maintain_order=True)
-    stable = [row["step"] for row in ordered.iter_rows(named=True) if row["verdict"] == "stable"]
-    others = [step for step in ordered["step"] if step not in stable]
+    """Return the labels of up to four steps worth comparing: the lowest, half-way, the last stable, the first not.
+
+    Of several trials at a rate the first speaks for it.
+    """
+    ordered = analysis.steps.sort("rate", maintain_order=True).unique("rate", keep="first", maintain_order=True)
+    stable = ordered.filter(pl.col("verdict") == "stable")["step"].to_list()
+    others = ordered.filter(pl.col("verdict") != "stable")["step"].to_list()
     chosen = [*stable[:1], *stable[len(stable) // 2 : len(stable) // 2 + 1], *stable[-1:], *others[:1]]
     return list(dict.fromkeys(chosen))
