@@ -32,8 +32,7 @@ def elapsed(requests: Requests) -> float:
 
 def served(requests: Requests) -> Micros:
     """Return the service times of the answered requests, sorted: what the figures of both tools are of."""
-    ordered = requests.service
-    ordered = those(ordered, requests.outcome <= HTTP_ERROR)
+    ordered = those(requests.service, requests.outcome <= HTTP_ERROR)
     ordered.sort()  # in place: 20 million take 80 MB
     return ordered
 
