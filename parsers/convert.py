@@ -159,9 +159,10 @@ class _Job:
         self._sources, self._target, self._options = sources, target, options
         self._kind = deliver.kind_of(target or "-", options.to)
         self._rejects_path = rejects
-        for path in (target, self._rejects_path):
+        for option, path in (("-o", target), ("--rejects", rejects)):
             if path is not None and path.exists() and not options.force and not _is_stream(path):
-                raise LogreplayError(f"{path}: exists already; choose another name with -o, or overwrite with --force")
+                advice = f"choose another name with {option}, or overwrite with --force"
+                raise LogreplayError(f"{path}: exists already; {advice}")
         folder = target.parent if target and not _is_stream(target) else Path(gettempdir())
         mark = f"{os.getpid()}.part"
         self._sorted = folder / f".{target.name if target else 'logreplay'}.{mark}"
