@@ -20,6 +20,8 @@ GIVES_UP_AFTER: Final = 2
 """Bad steps in a row after which a sweep goes no higher: if it had no others, that is the answer."""
 FEWEST_REQUESTS: Final = 100
 RISE: Final = 3.0
+NEAR: Final = 0.075
+"""Share of a rate: so close to saturation steps of ten seconds are good or bad by chance."""
 
 
 @dataclass(frozen=True)
@@ -165,13 +167,11 @@ def _bent_fit(x: Floats, y: Floats, at: float) -> tuple[float, tuple[float, floa
 
 def _saturation(usable: pl.DataFrame, first: int) -> Bend:
     rates = usable["rate"].to_numpy()
-    bracket = (float(rates[first - 1]), float(rates[first]))
-    gap = bracket[1] - bracket[0]
-    guesses = _capacities(usable, first) if usable["over"][first] else [_one_percent_errors(usable, first)]
-    near = [guess for guess in guesses if bracket[0] - gap <= guess <= bracket[1] + gap]
-    rate = float(np.median(near)) if near else sum(bracket) / 2
     low, high = widened(rates, first)
-    return Bend(True, _why(usable, first), rate, min(low, rate), max(high, rate))
+    guesses = _capacities(usable, first) if usable["over"][first] else [_one_percent_errors(usable, first)]
+    near = [guess for guess in guesses if low <= guess <= high]
+    rate = float(np.median(near) if near else rates[first - 1 : first + 1].mean())
+    return Bend(True, _why(usable, first), rate, low, high)
 
 
 def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
@@ -200,11 +200,14 @@ def _one_percent_errors(usable: pl.DataFrame, first: int) -> float:
 
 
 def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
-    """Return the bracket [last good, first bad], one step wider on each side: it holds the truth in about 95 %."""
-    gap = float(rates[first_bad] - rates[first_bad - 1])
-    low = float(rates[first_bad - 2]) if first_bad >= 2 else max(float(rates[0]) - gap, 0.0)
-    high = float(rates[first_bad + 1]) if first_bad + 1 < len(rates) else float(rates[first_bad]) + gap
-    return low, high
+    """Return the bracket [last good, first bad], one step wider on each side: it holds the truth in about 95 %.
+
+    Where steps are small, it is wider by `NEAR` at least: close to saturation a step is good or bad by chance.
+    """
+    good, bad = float(rates[first_bad - 1]), float(rates[first_bad])
+    low = float(rates[first_bad - 2]) if first_bad >= 2 else max(2 * good - bad, 0.0)
+    high = float(rates[first_bad + 1]) if first_bad + 1 < len(rates) else 2 * bad - good
+    return min(low, (1 - NEAR) * good), max(high, (1 + NEAR) * bad)
 
 
 def _why(usable: pl.DataFrame, first: int) -> str:
