@@ -88,11 +88,12 @@ def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
     further ones only wait: response times then grow in proportion to N, and throughput not at all.
 
     Args:
-        table: as of `users_table`, users increasing.
+        table: as of `users_table`; of several trials of as many users the medians count.
         think: Z in seconds.
 
     Source: J. D. C. Little, "A proof for the queuing formula L = λW", Operations Research 9 (1961).
     """
+    table = table.group_by("users").median().sort("users")
     users, throughput = table["users"].to_list(), table["throughput"].to_numpy()
     best = float(throughput.max(initial=0.0))
     fastest = table["mean"].min()

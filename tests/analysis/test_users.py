@@ -49,6 +49,13 @@ def test_a_throughput_that_still_grows_has_no_plateau() -> None:
     assert verdict.sentence.startswith("throughput still grew at 4 users, to 200/s: try more")
 
 
+@pytest.mark.parametrize("users", [[1, 2, 4], [4, 8, 16], [100, 200]])
+def test_several_trials_of_as_many_users_count_as_one(users: list[int]) -> None:
+    once = closed_table(users)
+    worse = once.with_columns(pl.col("throughput") * 0.9, pl.col("mean", "p90") * 1.1)
+    assert judge_users(pl.concat([once, worse, once])) == judge_users(once)
+
+
 def test_nothing_answered_says_nothing() -> None:
     table = pl.DataFrame({"users": [1], "throughput": [0.0], "mean": [None], "p90": [None]})
     assert judge_users(table).sentence == "no request was answered in time: nothing can be said"
