@@ -57,10 +57,18 @@ def column(table: "Table", name: str) -> Floats:
 
 
 def by_rate(steps: "Table", *names: str) -> tuple[Floats, ...]:
-    """Return the rates of a step table, ascending, and these columns of it; of several trials at a rate the median."""
+    """Return the rates of a step table, ascending, and these columns of it.
+
+    Of several trials at a rate it is the median of those that have a value.
+    """
     rates, trial = np.unique(column(steps, "rate"), return_inverse=True)
     columns = (column(steps, name) for name in names)
-    return rates, *(np.array([np.median(values[trial == at]) for at in range(len(rates))]) for values in columns)
+    return rates, *(np.array([_median(values[trial == at]) for at in range(len(rates))]) for values in columns)
+
+
+def _median(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else np.nan
 
 
 def _mostly(steps: "Table", *verdicts: str) -> "np.ndarray[Any, np.dtype[np.bool_]]":
