@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import polars as pl
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -18,7 +19,6 @@ from logreplay.analysis.quantiles import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
@@ -61,14 +61,9 @@ def by_rate(steps: "Table", *names: str) -> tuple[Floats, ...]:
 
     Of several trials at a rate it is the median of those that have a value.
     """
-    rates, trial = np.unique(column(steps, "rate"), return_inverse=True)
-    columns = (column(steps, name) for name in names)
-    return rates, *(np.array([_median(values[trial == at]) for at in range(len(rates))]) for values in columns)
-
-
-def _median(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else np.nan
+    table = pl.DataFrame({name: column(steps, name) for name in ("rate", *names)}).fill_nan(None)
+    medians = table.group_by("rate").median().sort("rate")
+    return tuple(column(medians, name) for name in ("rate", *names))
 
 
 def _mostly(steps: "Table", *verdicts: str) -> "np.ndarray[Any, np.dtype[np.bool_]]":
