@@ -28,7 +28,8 @@ from logreplay.analysis.slices import slices
 from logreplay.analysis.sources import Source
 from logreplay.parsers.record import LogreplayError
 
-WINDOW_S: Final = 10
+_WINDOWS_S: Final = (10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)
+_MOST_WINDOWS: Final = 1000
 SLOWEST: Final = 20
 _ROOM: Final = 1 << 20
 """Rows for which there is room at first, where nothing is known of their number."""
@@ -81,7 +82,7 @@ class Requests:
         started: instant 0 of the run, UTC; None where the file has no valid date.
         unreadable: rows left out for want of a time.
         has_schedule: whether the file says when requests were due; without it lag is unknown and taken as 0.
-        windowed: whether the file names no steps, so that each `WINDOW_S` seconds count as one.
+        window_s: seconds that count as one step, where the file names none; else None.
     """
 
     scheduled: Ints
@@ -101,7 +102,7 @@ class Requests:
     started: datetime | None
     unreadable: int = 0
     has_schedule: bool = True
-    windowed: bool = False
+    window_s: int | None = None
 
     def __len__(self) -> int:
         return len(self.scheduled)
@@ -288,10 +289,11 @@ def _last_of_each(labels: npt.NDArray[np.int32], values: npt.NDArray[np.float32]
 
 
 def _in_windows(requests: Requests) -> Requests:
-    """Take each `WINDOW_S` for a step, where the file names none and the rate is not the same throughout."""
-    window = requests.scheduled // (WINDOW_S * 1_000_000)
-    rates = np.bincount(window)[:-1] / WINDOW_S  # the last one may be cut off
-    if len(rates) < 5 or rates.max() < 1.5 * max(rates.min(), 1 / WINDOW_S):
+    """Take stretches of time for steps, where the file names none and the rate is not the same throughout."""
+    seconds = window_s(int(requests.scheduled.max()) / 1e6)
+    window = requests.scheduled // (seconds * 1_000_000)
+    rates = np.bincount(window)[:-1] / seconds  # the last one may be cut off
+    if len(rates) < 5 or rates.max() < 1.5 * max(rates.min(), 1 / seconds):
         return requests
     used, step = np.unique(window, return_inverse=True)
     return replace(
@@ -299,8 +301,13 @@ def _in_windows(requests: Requests) -> Requests:
         step=step.astype(np.int32),
         labels=tuple(range(len(used))),
         rates=(np.nan,) * len(used),
-        windowed=True,
+        window_s=seconds,
     )
+
+
+def window_s(length: float) -> int:
+    """Return how many seconds of a run of that length are one step, where nothing names any: 1,000 of them at most."""
+    return next((seconds for seconds in _WINDOWS_S if length <= _MOST_WINDOWS * seconds), _WINDOWS_S[-1])
 
 
 def those(values: npt.NDArray[Any], chosen: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import polars as pl
 from matplotlib import colormaps
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -25,6 +26,7 @@ _POINTS: Final = 140
 _HEAT: Final = ListedColormap(colormaps["viridis"](np.linspace(0.12, 0.93, 256)), name="viridis without its ends")
 _HEAT_S: Final = 2
 _HEAT_ROWS: Final = 90
+_MOST_POINTS: Final = 2000
 
 
 def achieved(ax: "Axes", steps: "Table") -> "Axes":
@@ -168,10 +170,12 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
 
     Args:
         ax: its place is taken by a row for each; the last of them is returned.
-        seconds: per-second table; its columns ``watch_NAME`` are drawn as they are.
+        seconds: per-second table; its columns ``watch_NAME`` are drawn as they are. Of more than 2,000 seconds several
+            make a point: the mean of the rates, the highest of all else.
     """
     ax.set_axis_off()
     watched = [name for name in seconds.columns if name.startswith("watch_")]
+    seconds, width = _thinned(seconds, ("offered", "completed"), ("in_flight", "errors", "lag_max", *watched))
     number = 4 + len(watched)
     rows = ax.get_subplotspec().subgridspec(number, 1, hspace=0.08)  # type: ignore[union-attr]
     made = ax.figure
@@ -198,6 +202,16 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
         axes[3].set_ylim(auto=True)
         axes[3].set_yscale("log")
     plain_numbers(axes[3].yaxis)
-    axes[-1].set_xlabel("seconds since the start of the run")
-    axes[-1].set_xlim(0, at[-1] + 1)
+    several = f" (a point is {width:,} s: mean rates, else the highest)" if width > 1 else ""
+    axes[-1].set_xlabel(f"seconds since the start of the run{several}")
+    axes[-1].set_xlim(0, at[-1] + width)
     return axes[-1]
+
+
+def _thinned(seconds: "Table", means: Sequence[str], highest: Sequence[str]) -> tuple[pl.DataFrame, int]:
+    """Put neighbouring seconds together until there are few enough to be drawn; return them, and how many each is."""
+    table = pl.DataFrame({name: column(seconds, name) for name in ("second", *means, *highest)}).fill_nan(None)
+    width = -(-table.height // _MOST_POINTS)
+    return table.group_by(pl.int_range(pl.len()) // width, maintain_order=True).agg(
+        pl.col("second").first(), pl.col(means).mean(), pl.col(highest).max()
+    ), width

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.buckets import SETTLE, Flow, Windows, step_flow, step_windows, steps
-from logreplay.analysis.intake import WINDOW_S, Requests, name_kinds, those
+from logreplay.analysis.intake import Requests, name_kinds, those, window_s
 from logreplay.analysis.parts import SECOND
 from logreplay.analysis.quantiles import Floats, Grouped, Ints, Part
 from logreplay.analysis.slices import slices
@@ -109,10 +109,10 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     response times grow by s seconds a second, s/(1+s) of what comes is not served.
 
     Args:
-        seconds: needs ``second``, ``offered``, ``errors``, ``mean``; where it has no ``step``, each `WINDOW_S` are one.
+        seconds: needs ``second``, ``offered``, ``errors``, ``mean``; where it has no ``step``, each `window_s` are one.
     """
     if "step" not in seconds.columns:
-        seconds = seconds.with_columns(step=pl.col("second") // WINDOW_S)
+        seconds = seconds.with_columns(step=pl.col("second") // window_s(seconds.height))
     seconds = seconds.filter(pl.col("step").is_not_null())
     answered = pl.when(pl.col("mean").is_not_null()).then("offered")
     table = seconds.group_by("step", maintain_order=True).agg(

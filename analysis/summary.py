@@ -320,8 +320,8 @@ def _findings(requests: Requests, verdict: Verdict) -> list[dict[str, str]]:
     if requests.unreadable:
         text = f"{requests.unreadable} rows of the result log have no readable time and are left out"
         found.append({"code": "unreadable_rows", "severity": "warning", "text": text})
-    if requests.windowed:
-        text = "the log names no steps: each ten seconds are taken for one"
+    if requests.window_s:
+        text = f"the log names no steps: each {requests.window_s:,} seconds are taken for one"
         found.append({"code": "windows", "severity": "note", "text": text})
     if not requests.has_schedule:
         text = "the log does not say when requests were due: lag is unknown, response time is service time"

@@ -12,6 +12,9 @@ from logreplay.cli.sharing import cluster_executor, cluster_option
 if TYPE_CHECKING:
     import polars as pl
 
+_MOST_ROWS = 100
+"""Steps shown on a terminal."""
+
 
 @click.command(short_help="Tables, pictures and report of a result log.")
 @click.argument("results", type=click.Path(path_type=Path))
@@ -60,9 +63,11 @@ def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
     if steps.height > 1:
         heads = ("rate/s", "sent/s", "good/s", "errors", "p50", "p90", "p95", "p99", "p99 within", "lag p95", "verdict")
         table = OpenTable(*heads, dispensable=("sent/s", "p90", "lag p95", "p95", "p99 within"))
-        for row in step_rows(steps):
+        for row in step_rows(steps.head(_MOST_ROWS)):
             table.add(*row)
         table.print()
+        if steps.height > _MOST_ROWS:
+            click.echo(f"{steps.height - _MOST_ROWS:,} more steps are in steps.csv")
     print_times(summary)
     if "siege" not in summary:
         return

@@ -61,7 +61,7 @@ def test_without_a_rate_each_ten_seconds_are_a_step(requests: pl.DataFrame, tmp_
     path = tmp_path / "raw.csv"
     path.write_text(old_form(requests, rate=False).replace("#request/second = 50\n", ""))
     read = intake.read(path)
-    assert read.windowed
+    assert read.window_s == 10
     assert bends.judge(stability.judged_steps(read)).saturation.rate == pytest.approx(250, rel=0.1)
 
 

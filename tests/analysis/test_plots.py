@@ -70,6 +70,19 @@ def test_figures_that_were_watched_have_a_row_each(sweep: Analysis) -> None:
     assert labels == ["requests/s", "in flight", "errors/s", "lag, ms", "cpu", "queue"]
 
 
+def test_a_long_run_is_drawn_with_few_points_that_keep_its_peaks(sweep: Analysis) -> None:
+    long = pl.concat([sweep.seconds] * 100).with_columns(second=pl.int_range(pl.len()), lag_max=pl.lit(0.001))
+    long = long.with_columns(lag_max=pl.when(pl.col("second") == 4321).then(0.7).otherwise("lag_max"))
+    made = Figure()
+    lag = plots_run.timeline(made.add_subplot(), long).get_lines()[0]
+    late = np.asarray(lag.get_ydata(), np.float64)
+    assert len(late) <= 2000
+    assert late.max() == pytest.approx(700)
+    rates = next(ax for ax in made.axes if ax.get_ylabel() == "requests/s")
+    drawn = np.asarray(rates.get_lines()[0].get_ydata(), np.float64)
+    assert drawn.mean() == pytest.approx(long["offered"].mean(), rel=0.01)
+
+
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_a_picture_is_the_same_twice(sweep: Analysis, tmp_path: Path, ending: str) -> None:
     first, second = (
