@@ -202,8 +202,9 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
         axes[3].set_ylim(auto=True)
         axes[3].set_yscale("log")
     plain_numbers(axes[3].yaxis)
-    several = f" (a point is {width:,} s: mean rates, else the highest)" if width > 1 else ""
-    axes[-1].set_xlabel(f"seconds since the start of the run{several}")
+    each = f"; of each {width:,} the mean rate, else the highest" if width > 1 else " since the start of the run"
+    axes[-1].set_xlabel(f"seconds{each}")
+    axes[-1].ticklabel_format(axis="x", style="plain")
     axes[-1].set_xlim(0, at[-1] + width)
     return axes[-1]
 
