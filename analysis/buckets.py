@@ -16,7 +16,7 @@ import polars as pl
 from logreplay.analysis.certainty import design_effects
 from logreplay.analysis.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.intake import Requests, those
-from logreplay.analysis.parts import SECOND, by_second
+from logreplay.analysis.parts import SECOND, by_second, changes
 from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Floats, Grouped, Ints
 from logreplay.analysis.slices import slices
 
@@ -170,14 +170,9 @@ def _step_counts(requests: Requests, number: int) -> tuple[dict[int, Ints], Ints
         for outcome, counts in outcomes.items():
             counts += _counts(part.step, part.outcome == outcome, number)
         errors += _counts(part.step, ~part.good, number)
-        runs = _runs(part.step)
+        runs = np.flatnonzero(changes(part.step))
         np.add.at(volume, part.step[runs], np.add.reduceat(part.bytes, runs, dtype=np.int64))
     return outcomes, errors, volume
-
-
-def _runs(step: npt.NDArray[np.int32]) -> Ints:
-    """Where another step begins; rows are nearly in order, so there are few."""
-    return np.flatnonzero(np.concatenate(([True], step[1:] != step[:-1])))
 
 
 def by_route(requests: Requests) -> pl.DataFrame:
@@ -244,7 +239,7 @@ def step_windows(requests: Requests) -> Windows:
     for rows in slices(len(requests)):
         step, scheduled = requests.step[rows], requests.scheduled[rows]
         count += np.bincount(step, minlength=number)
-        runs = _runs(step)
+        runs = np.flatnonzero(changes(step))  # rows are nearly in order: few
         np.minimum.at(start, step[runs], np.minimum.reduceat(scheduled, runs))
         np.maximum.at(last, step[runs], np.maximum.reduceat(scheduled, runs))
     gap = np.where(count > 1, (last - start) / np.maximum(count - 1, 1), SECOND)

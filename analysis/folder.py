@@ -49,9 +49,10 @@ def write_folder(
     """
     folder = Path(folder)
 
-    tables = {"results.hlog": hdr.write_hlog, "routes.csv": _write_routes, "results.hgrm": write_hgrm}
+    writers = {"results.hlog": hdr.write_hlog, "routes.csv": _write_routes, "results.hgrm": write_hgrm}
+    meanwhile = [partial(_write, folder / name, write) for name, write in writers.items()]
     try:
-        analysis = analyse(source, about, executor, [partial(_write, folder / name, tables[name]) for name in tables])
+        analysis = analyse(source, about, executor, meanwhile)
         if about is None and isinstance(source, str | Path):
             earlier = _summary_of(sources.locate(source))
             analysis = replace(analysis, summary=remembering(analysis.summary, earlier))
@@ -75,10 +76,9 @@ def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
         LogreplayError: the result log cannot be read, or the files cannot be written.
     """
     name = stem(results)
+    hlog, hgrm = (name.with_name(f"{name.name}.{kind}") for kind in ("hlog", "hgrm"))
     try:
-        histograms = {".hlog": hdr.write_hlog, ".hgrm": write_hgrm}
-        meanwhile = [partial(write, name.with_name(name.name + end)) for end, write in histograms.items()]
-        analysis = analyse(results, about, meanwhile=meanwhile)
+        analysis = analyse(results, about, meanwhile=(partial(hdr.write_hlog, hlog), partial(write_hgrm, hgrm)))
         _write_summary(summary_beside(results), analysis)
     except OSError as error:
         raise LogreplayError(f"{name}: cannot be written: {error.strerror}; choose another with -o") from None

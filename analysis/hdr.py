@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logreplay.analysis.intake import Requests, those
-from logreplay.analysis.parts import SECOND, by_second
+from logreplay.analysis.parts import SECOND, by_second, changes
 from logreplay.analysis.quantiles import Ints
 from logreplay.analysis.whole import whole
 
@@ -65,8 +65,8 @@ def _write_intervals(file: BinaryIO, labels: tuple[int, ...], groups: Ints, resp
     keys.sort()
     values, owner = keys.astype(np.uint32), keys >> _VALUE_BITS  # the value is in the lower bits
     index = counts_index(values)
-    begins = np.flatnonzero(_changes(owner))
-    new = _changes(index)
+    begins = np.flatnonzero(changes(owner))
+    new = changes(index)
     new[begins] = True
     first = np.flatnonzero(new)
     counts = np.diff(first, append=len(keys)).astype(np.int32)
@@ -78,13 +78,6 @@ def _write_intervals(file: BinaryIO, labels: tuple[int, ...], groups: Ints, resp
         text = b64encode(_wrapped(payload[start:end])).decode()
         file.write(f"Tag={labels[step]},{second}.000,1.000,{most / 1000:.3f},{text}\n".encode())
         start = end
-
-
-def _changes(values: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-    """Whether each value differs from the one before."""
-    changes = np.ones(len(values), np.bool_)
-    np.not_equal(values[1:], values[:-1], out=changes[1:])
-    return changes
 
 
 def counts_index(micros: Micros32) -> npt.NDArray[np.int32]:

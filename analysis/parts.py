@@ -1,9 +1,10 @@
 """The requests of a run a part at a time: whole seconds of them, few enough to stay in the cache of a processor."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from logreplay.analysis.intake import Requests
 from logreplay.analysis.quantiles import Ints
@@ -33,6 +34,13 @@ def by_second(requests: Requests) -> Iterator[tuple[int, int, Ints]]:
             offset = int(touched[0]) * _BLOCK
             near = scheduled[offset : (int(touched[-1]) + 1) * _BLOCK]
             yield first, stop, np.flatnonzero((near >= begin) & (near < end)) + offset
+
+
+def changes(values: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+    """Return where another group begins: (n,) whether each value differs from the one before; the first does."""
+    found = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=found[1:])
+    return found
 
 
 def _edges(requests: Requests) -> Ints:

@@ -68,9 +68,9 @@ def by_rate(steps: "Table", *names: str) -> tuple[Floats, ...]:
 
 def _mostly(steps: "Table", *verdicts: str) -> "np.ndarray[Any, np.dtype[np.bool_]]":
     """Whether half of the trials at each rate, ascending, or more have one of these verdicts."""
+    rates, trial = np.unique(column(steps, "rate"), return_inverse=True)
     if "verdict" not in steps.columns:
-        return np.zeros(len(by_rate(steps)[0]), np.bool_)
-    _, trial = np.unique(column(steps, "rate"), return_inverse=True)
+        return np.zeros(len(rates), np.bool_)
     return np.bincount(trial, np.isin(steps["verdict"].to_numpy(), verdicts)) >= np.bincount(trial) / 2
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,7 +12,7 @@ from logreplay.cli.sharing import cluster_executor, cluster_option
 if TYPE_CHECKING:
     import polars as pl
 
-_MOST_ROWS = 100
+_MOST_ROWS: Final = 100
 """Steps shown on a terminal."""
 
 

@@ -65,6 +65,16 @@ def test_without_a_rate_each_ten_seconds_are_a_step(requests: pl.DataFrame, tmp_
     assert bends.judge(stability.judged_steps(read)).saturation.rate == pytest.approx(250, rel=0.1)
 
 
+@pytest.mark.parametrize(("days", "window"), [(0.1, 10), (1, 300), (20, 1800), (90, 21_600)])
+def test_a_log_of_weeks_has_a_thousand_steps_at_most(days: float, window: int) -> None:
+    rng = np.random.default_rng(5)
+    scheduled = np.sort(rng.random(20_000) ** 0.5 * days * 86_400)
+    rows = pl.DataFrame({"scheduled": scheduled, "latency": 0.01, "xfertime": 0.0, "rc": 200, "bytes": 1})
+    read = intake.read(rows.with_columns(error=pl.lit("")))
+    assert read.window_s == window
+    assert len(read.labels) <= 1000
+
+
 def test_what_was_written_twice_is_read_once(tmp_path: Path) -> None:
     row = "2025-02-21 06:55:20.567 0.000788 0.001388 0 8478 download/1 200 GET"
     path = tmp_path / "raw.csv"

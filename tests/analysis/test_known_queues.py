@@ -161,10 +161,8 @@ def test_smaller_steps_where_it_saturates_give_a_range_that_still_holds_the_trut
         assert bend.low
         assert bend.high
         smaller = [round(rate, 2) for rate in np.linspace(bend.low, bend.high, 6)[1:-1].tolist()]
-        rows = [
-            server(simulate.sweep([rate], 10, rng), rng) for rate in smaller
-        ]  # the backlog of one is none of the next
-        steps = [stability.judged_steps(intake.read(each)) for each in rows]
+        drained = [server(simulate.sweep([rate], 10, rng), rng) for rate in smaller]  # each finds empty queues
+        steps = [stability.judged_steps(intake.read(rows)) for rows in drained]
         refined = bends.judge(pl.concat([first.steps, *steps])).saturation
         assert (refined.high or 0) - (refined.low or 0) < bend.high - bend.low
         inside += (refined.low or 0) <= capacity <= (refined.high or 0)

@@ -31,6 +31,16 @@ def test_analyze_prints_the_steps_and_names_the_folder_last(results: Path, tmp_p
     assert done.stderr.startswith("saturation ~")
 
 
+def test_of_many_steps_a_hundred_are_printed_and_the_rest_counted(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    rows = simulate.serve(simulate.sweep(range(20, 141), 1, rng), Queue(4, 0.016), rng)
+    (tmp_path / "results.csv").write_bytes(to_csv(rows, header=True))
+    done = CliRunner().invoke(cli, ["analyze", str(tmp_path), "--no-plots"])
+    assert done.exit_code == 0
+    assert "\n21 more steps are in steps.csv\n" in done.stdout
+    assert len((tmp_path / "steps.csv").read_text().splitlines()) == 122
+
+
 def test_analyze_of_a_folder_fills_that_folder(results: Path) -> None:
     done = CliRunner().invoke(cli, ["analyze", str(results.parent), "--no-plots", "--json", "-q"])
     assert done.stderr == ""
