@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, cast
 
 import aiohttp
 import polars as pl
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import AbstractResolver, AbstractStreamWriter, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.helpers import set_exception
@@ -28,7 +28,7 @@ from logreplay.replay.faults import connect_fault, local_fault, loss_fault
 from logreplay.replay.heads import PAYLOAD, default_headers, header_rows
 from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.ticker import Clock
-from logreplay.replay.wire import IDEMPOTENT, MAX_HEAD
+from logreplay.replay.wire import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN
 
 _SKIP: Final = ("Accept-Encoding", "Content-Type", "User-Agent", "Accept")
 
@@ -161,13 +161,14 @@ class AiohttpSender:
     async def _answered(self, request: _Request, points: _Points) -> aiohttp.ClientResponse:
         """Send a request; once more if an idle connection turns out to be closed, as `WireSender` does."""
         op, _, sent, body = request
+        data = _Body(body) if body else body
         try:
-            return await self._session.request(op, self._url, headers=sent, data=body, allow_redirects=False)
+            return await self._session.request(op, self._url, headers=sent, data=data, allow_redirects=False)
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
             if not points.sends or points.connect or points.first or op.encode() not in IDEMPOTENT:
                 raise
         self.counts.retried += 1
-        return await self._session.request(op, self._url, headers=sent, data=body, allow_redirects=False)
+        return await self._session.request(op, self._url, headers=sent, data=data, allow_redirects=False)
 
 
 def _split(points: _Points, start: int, end: int) -> tuple[int, int, int]:
@@ -211,6 +212,21 @@ class _TimedHandler(ResponseHandler):
         self._now, self._rests = clock, False
         self._heads = self._idling = 0
         self._line: asyncio.Transport | None = None
+        self._upload: asyncio.Task[None] | None = None
+
+    @property
+    def should_close(self) -> bool:
+        """Whether no other request may follow: the next one would stand in the body of one that is not sent yet."""
+        return super().should_close or self._is_sending()
+
+    def _is_sending(self) -> bool:
+        upload, line = self._upload, self._line
+        cut_short = upload is not None and (not upload.done() or upload.cancelled())
+        return cut_short or (line is not None and line.get_write_buffer_size() > 0)
+
+    def uploads(self, task: "asyncio.Task[None] | None") -> None:
+        """Take note of the task that sends a body; None: it is sent."""
+        self._upload = task
 
     def serve(self, points: _Points) -> None:
         """Note the times of an exchange."""
@@ -220,7 +236,8 @@ class _TimedHandler(ResponseHandler):
     def rest(self, *, usable: bool) -> None:
         """The exchange is over: what comes now, nobody asked for, and aiohttp would take it for the next answer."""
         self._points, self._rests = None, True
-        if not usable and self._line is not None:  # aiohttp would wait for the other side to close TLS in order
+        # aiohttp would wait for the other side to close TLS in order, or to read the rest of a body
+        if self._line is not None and (not usable or self._is_sending()):
             self._line.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -281,7 +298,36 @@ class _RawTargetRequest(aiohttp.ClientRequest):
         assert isinstance(conn.protocol, _TimedHandler)
         conn.protocol.serve(points)
         self.url = _RequestTarget(_target.get())  # type: ignore[assignment]
-        return await super().send(conn)
+        handler = conn.protocol
+        response = await super().send(conn)
+        handler.uploads(response._writer)
+        return response
+
+
+class _Body(aiohttp.Payload):
+    """A body. Of a long one the last byte goes alone: a TLS layer that has not sent the others holds it back."""
+
+    _value: bytes
+    _autoclose = True
+
+    def __init__(self, value: bytes) -> None:
+        super().__init__(value, content_type="application/octet-stream")
+        self._size = len(value)
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        return self._value.decode(encoding, errors)
+
+    async def as_bytes(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        return self._value
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        cut = len(self._value) - (len(self._value) > TLS_UNSEEN)
+        await writer.write(self._value[:cut])
+        if cut < len(self._value):
+            await writer.write(self._value[cut:])
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        await self.write(writer)
 
 
 class _RequestTarget:

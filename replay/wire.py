@@ -10,7 +10,8 @@ whatever is not known goes to the parser.
 
 The bytes are written with ``os.write`` on the transport's own descriptor, not with ``transport.write``, which keeps
 them until the end of the loop's turn: then the clock would say "sent" before it is. Whatever the kernel does not
-take at once goes through the transport.
+take at once goes through the transport. A target may answer before it has read the whole request; a connection that
+still holds a part of one is closed, never used again.
 """
 
 import asyncio
@@ -32,6 +33,8 @@ from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, T
 from logreplay.replay.ticker import Clock
 
 IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
+TLS_UNSEEN: Final = 1 << 16
+"""Bytes below a TLS layer that are not sent yet, up to which it goes on writing."""
 MAX_HEAD: Final = 1 << 20
 """Bytes of a response's head; more is a protocol error."""
 
@@ -165,7 +168,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_begun", "_body", "_clock", "_complete", "_fd", "_feed", "_first", "_head", "_in_body", "_lasting",
-        "_parser", "_request", "_retried", "_sender", "_transport", "connect", "reused", "seq", "start",
+        "_parser", "_request", "_retried", "_sender", "_transport", "_unsent", "connect", "reused", "seq", "start",
     )  # fmt: skip
 
     def __init__(self, sender: WireSender, seq: int, request: bytes, start: int) -> None:
@@ -174,7 +177,7 @@ class Connection(asyncio.Protocol):
         self._fd = -1
         self._new_parser()
         self._reset(seq, request, start)
-        self.connect, self.reused, self._retried = 0, False, False
+        self.connect, self.reused, self._retried, self._unsent = 0, False, False, False
 
     def _reset(self, seq: int, request: bytes, start: int) -> None:
         self.seq, self._request, self.start = seq, request, start
@@ -204,7 +207,7 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         assert transport
         if self._fd < 0:
-            transport.write(request)
+            self._write_encrypted(transport, request)
             return
         try:
             written = os.write(self._fd, request)
@@ -216,6 +219,18 @@ class Connection(asyncio.Protocol):
             written = 0  # this machine's own (ENOBUFS): nobody else would notice, so the transport has to meet it
         if written < len(request):
             transport.write(request[written:])
+            self._unsent = True
+
+    def _write_encrypted(self, transport: asyncio.Transport, request: bytes) -> None:
+        """Write over TLS. Of a long request the last byte goes alone.
+
+        The TLS layer does not count what the layer below it has not sent yet, but it holds back what comes after that.
+        """
+        if len(request) > TLS_UNSEEN:
+            transport.write(request[:-1])
+            request = request[-1:]
+            self._unsent = True
+        transport.write(request)
 
     # what the transport says
 
@@ -344,6 +359,8 @@ class Connection(asyncio.Protocol):
 
     def _finish(self, now: int, first: int, status: int, size: int, *, lasting: bool) -> None:
         """The answer is whole."""
+        if self._unsent:
+            lasting = lasting and self._sent_all()
         sender, seq, start, connect = self._sender, self.seq, self.start, self.connect
         self.seq = -1
         del sender.busy[seq]
@@ -356,6 +373,11 @@ class Connection(asyncio.Protocol):
             sender.idle[self] = now
         else:
             self.drop()
+
+    def _sent_all(self) -> bool:
+        """Whether the transport has written what it was given: else the next request would stand in this one's body."""
+        self._unsent = False
+        return self._transport is not None and self._transport.get_write_buffer_size() == 0
 
     def fail(self, word: str, detail: str = "") -> None:
         """End the exchange, and the connection with it."""
