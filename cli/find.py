@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from logreplay.cli.conflicts import reconciled
 from logreplay.cli.ending import report
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.growing import GrowingCurve, point_of
@@ -130,6 +131,7 @@ def find(
         goal = Goal(tuple(bounds), start, max_tps, precision, trial_s, trials, budget, vusers)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    sending = reconciled(sending, shaping)
     search = Search(goal)
     folder = new_folder(output or new_name("find"), force=force)
     with ExitStack() as stack:

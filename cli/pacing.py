@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -13,6 +13,9 @@ from logreplay.cli.values import Duration, Parsed, Rate, positive_rate
 if TYPE_CHECKING:
     from logreplay.replay.plan import Stream
     from logreplay.replay.schedule import Schedule
+
+
+_DELAY_S: Final = 5.0
 
 
 def _ramp(text: str) -> tuple[float, float]:
@@ -61,7 +64,7 @@ class Pacing:
     steps: tuple[tuple[float, float], ...] | None = None
     vusers: int | None = None
     follow: bool = False
-    delay: float = 5.0
+    delay: float | None = None
     think: float | None = 0.0
     duration: float | None = None
     requests: int | None = None
@@ -80,13 +83,17 @@ class Pacing:
                 ("say when to send: " if not said else "these do not go together: only ")
                 + "one of --tps R, --speed X, --ramp A..B, --steps, --vusers N or --follow"
             )
+        if self.delay is not None and not self.follow:
+            raise click.UsageError("--delay needs --follow: it says how much later than the log the requests are sent")
         if self.ramp and self.duration is None:
             raise click.UsageError("--ramp needs a duration: add --for 1m")
         if self.steps and self.duration is not None:
             raise click.UsageError("--steps have durations of their own: leave out --for")
+        if self.follow:
+            return
         if self.arrivals == "log" and self.tps is None:
             raise click.UsageError("--arrivals log needs a mean rate: add --tps R, or use --speed X for the log's own")
-        if self.arrivals == "poisson" and (self.speed or self.vusers or self.follow):
+        if self.arrivals == "poisson" and (self.speed or self.vusers):
             raise click.UsageError("--arrivals poisson needs a rate: --tps R, --ramp A..B or --steps")
         if self.think != 0.0 and self.vusers is None:
             raise click.UsageError("--think is for users who wait: add --vusers N")
@@ -128,7 +135,7 @@ class Pacing:
         return {
             "for" if name == "duration" else name: value
             for name, value in given.items()
-            if value not in (None, False) and (name != "think" or self.vusers) and (name != "delay" or self.follow)
+            if value not in (None, False) and (name != "think" or self.vusers)
         }
 
     @property
@@ -151,7 +158,7 @@ class Pacing:
             return Users(self.vusers, self.think, self.duration, self.requests)
         schedule: Schedule
         if self.follow:
-            schedule = Live(self.delay)
+            schedule = Live(_DELAY_S if self.delay is None else self.delay)
         elif self.speed is not None:
             schedule = Limited(LogTimes(self.speed), seconds=self.duration)
         elif self.tps is not None:
@@ -218,7 +225,7 @@ _OPTIONS = (
         help="What users pause after an answer.",
     ),
     _option("--follow", is_flag=True, help="LOG as it is being written, at its own times; its old lines are not sent."),
-    _option("--delay", type=Duration(), default=5.0, metavar="D", help="With --follow: how much later; default: 5s."),
+    _option("--delay", type=Duration(), metavar="D", help="With --follow: how much later; default: 5s."),
     _option("--for", "duration", type=Duration(), help="How long; default: once through the log."),
     _option("--requests", type=click.IntRange(1), metavar="N", help="How many."),
     _option(

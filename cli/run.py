@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from logreplay.cli.conflicts import reconciled
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.following import followed
 from logreplay.cli.inputs import LogName, new_name, replayable, say, target_or_builtin
@@ -86,6 +87,7 @@ def run(
     from logreplay.replay.watch import Watch, describe
 
     pacing.check()
+    sending = reconciled(sending, shaping, pacing)
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")
         if not dry_run:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from click.core import ParameterSource
 
+from logreplay.cli.conflicts import reconciled
 from logreplay.cli.ending import report_sweep
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import LogName, new_folder, new_name, replayable, say, target_or_builtin
@@ -96,6 +97,7 @@ def sweep(
     from logreplay.replay.manifest import Manifest, fingerprint
     from logreplay.replay.sweep import Course
 
+    sending = reconciled(sending, shaping)
     if vusers:
         rates, log, target = None, *_without_rates(rates, log, target)
     if resume and output:

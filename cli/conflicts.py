@@ -1,0 +1,62 @@
+"""Options of different groups that contradict each other."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from logreplay.cli.sending import Sending
+from logreplay.cli.shaping import Shaping
+
+if TYPE_CHECKING:
+    from logreplay.cli.pacing import Pacing
+
+
+def reconciled(sending: Sending, shaping: Shaping, pacing: "Pacing | None" = None) -> Sending:
+    """Refuse options that contradict each other; let one process send where several cannot.
+
+    Args:
+        sending: how to send.
+        shaping: what to send.
+        pacing: when to send, for commands with `--follow`.
+
+    Returns:
+        ``sending``, with one worker where the other options need that.
+
+    Raises:
+        UsageError: names both options.
+    """
+    for conflict in (*_following(sending, shaping, pacing), *_hooked(sending, shaping)):
+        raise click.UsageError(conflict)
+    alone = shaping.hook or (pacing and pacing.follow)
+    return replace(sending, workers=1) if alone else sending
+
+
+def _several(sending: Sending) -> str:
+    """The option that asks for several workers; empty if there is none."""
+    if sending.cluster:
+        return "--cluster"
+    return "--workers" if (sending.workers or 1) > 1 else ""
+
+
+def _hooked(sending: Sending, shaping: Shaping) -> Iterator[str]:
+    if shaping.hook and (several := _several(sending)):
+        remedy = "leave out --cluster" if several == "--cluster" else "use --workers 1"
+        yield f"--hook and {several} exclude each other: one process must see every request once; {remedy}"
+
+
+def _following(sending: Sending, shaping: Shaping, pacing: "Pacing | None") -> Iterator[str]:
+    if pacing is None or not pacing.follow:
+        return
+    if several := _several(sending):
+        yield f"--follow and {several} exclude each other: one process reads the log as it grows, and sends"
+    for option, given in (("--shuffle", shaping.shuffle), ("--random", shaping.random), ("--loop", pacing.loop)):
+        if given:
+            yield f"--follow and {option} exclude each other: {option} needs a log that has an end"
+    if shaping.beginning:
+        yield "--follow and --from exclude each other: --follow begins with the next line of the log"
+    if pacing.skip_idle is not None:
+        yield "--follow and --skip-idle exclude each other: requests are sent as the log grows, gaps included"
+    if pacing.arrivals != "even":
+        yield f"--follow and --arrivals {pacing.arrivals} exclude each other: --follow takes the log's own times"

@@ -1,0 +1,82 @@
+"""Options of different groups that contradict each other are refused in a sentence that names both."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from logreplay.cli import main
+
+LOG = '127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n'
+HOOK = "def same(request):\n    return request\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "access.log").write_text(LOG)
+    (tmp_path / "conflict_hooks.py").write_text(HOOK)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        "--workers 2",
+        "--cluster local:2",
+        "--shuffle",
+        "--random",
+        "--loop",
+        "--from 5",
+        "--skip-idle 1s",
+        "--arrivals poisson",
+        "--arrivals log",
+        "--dry-run",
+        "--tps 5",
+        "--vusers 5",
+    ],
+)
+def test_follow_refuses_what_needs_the_whole_log(others: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", "access.log", "http://127.0.0.1:1", "--follow", *others.split(), "-o", "r.csv"]
+    assert main.run(arguments) == 2
+    said = capsys.readouterr().err
+    assert "--follow" in said
+    assert others.split()[0] in said
+    assert not (folder / "r.csv").exists()
+
+
+@pytest.mark.parametrize("command", [["run", "--tps", "5"], ["sweep", "5"], ["find", "--p99", "1s"]])
+@pytest.mark.parametrize("several", ["--workers 2", "--cluster local:2", "--cluster tcp://127.0.0.1:1"])
+def test_a_hook_refuses_several_workers(
+    command: list[str], several: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, *rest = command
+    positional = [value for value in rest if not value.startswith("--")] if name == "sweep" else []
+    options = [] if name == "sweep" else rest
+    target = ["access.log", "http://127.0.0.1:1", "--hook", "conflict_hooks:same"]
+    assert main.run([name, *positional, *target, *options, *several.split(), "-o", "out"]) == 2
+    said = capsys.readouterr().err
+    assert "--hook" in said
+    assert several.split()[0] in said
+    assert not (folder / "out").exists()
+
+
+def test_a_delay_without_follow_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--delay", "3"]) == 2
+    assert "--delay needs --follow" in capsys.readouterr().err
+
+
+def test_a_hook_with_one_worker_is_called_once_for_each_request(folder: Path) -> None:
+    """From a folder with the hook's module, as a user would start it."""
+    calls = "calls = open('calls', 'a', buffering=1)\ndef noted(request):\n    print(request.number, file=calls)\n"
+    (folder / "noting_hooks.py").write_text(calls + "    return request\n")
+    (folder / "many.log").write_text(LOG * 40)
+    command = [sys.executable, "-m", "logreplay.cli.main", "run", "many.log", "--tps", "200", "--workers", "1"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LOGREPLAY_")}
+    ended = subprocess.run(
+        [*command, "--hook", "noting_hooks:noted", "-o", "r.csv"], env=environment, capture_output=True, timeout=60
+    )
+    assert ended.returncode in (0, 3), ended.stderr.decode()
+    assert (folder / "calls").read_text().split() == [str(number) for number in range(40)]
