@@ -26,7 +26,7 @@ from yarl import URL
 from logreplay.replay.endpoint import Endpoint
 from logreplay.replay.faults import connect_fault, local_fault, loss_fault
 from logreplay.replay.heads import PAYLOAD, default_headers, header_rows
-from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.sender import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.ticker import Clock
 from logreplay.replay.wire import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN
 
@@ -123,7 +123,7 @@ class AiohttpSender:
         _target.set(target)
         status = size = 0
         error, detail = "", ""
-        reason, headers = b"", list[tuple[bytes, bytes]]()
+        reason, kept, headers = b"", b"", list[tuple[bytes, bytes]]()
         try:
             async with await self._answered(request, points) as response:
                 status = response.status
@@ -132,6 +132,8 @@ class AiohttpSender:
                     raise aiohttp.ClientPayloadError(what)
                 reason, headers = (response.reason or "").encode("latin-1", "replace"), [*response.raw_headers]
                 while data := await response.content.readany():
+                    if self._trace and len(kept) < KEPT_BODY:
+                        kept += data[: KEPT_BODY - len(kept)]
                     size += len(data)
             end = points.last or self._clock()  # an answer may have come before the request was sent
         except asyncio.CancelledError:
@@ -153,9 +155,9 @@ class AiohttpSender:
         self._done(seq, start, connect, latency, xfertime, size, status, ERROR_CODES[error])
         if self._trace:
             head = "\r\n".join((f"{op} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent), "", ""))
-            times = (connect / 1e9, latency / 1e9, xfertime / 1e9)
+            sent_bytes, times = head.encode() + (body or b""), (connect / 1e9, latency / 1e9, xfertime / 1e9)
             self._trace(
-                Exchange(seq, head.encode() + (body or b""), status, reason, headers, size, *times, error, detail)
+                Exchange(seq, sent_bytes, status, reason, headers, size, *times, error, detail, body=kept),
             )
 
     async def _answered(self, request: _Request, points: _Points) -> aiohttp.ClientResponse:

@@ -19,6 +19,9 @@ ERROR_CODES: Final = {word: code for code, word in enumerate(("", *ERRORS))}
 
 USER_AGENT: Final = "logreplay"
 
+KEPT_BODY: Final = 8192
+"""Bytes kept of a response body for those who watch: more than is shown, so that a secret at the cut is recognised."""
+
 
 class Done(Protocol):
     """How a sender reports the end of an exchange. Times are nanoseconds of the engine's clock."""
@@ -60,6 +63,8 @@ class Exchange:
     detail: str
     expected_rc: int = 0
     """What the log had; filled in by the engine."""
+    body: bytes = b""
+    """The first `KEPT_BODY` bytes of the response body; ``size`` says how long it was."""
 
 
 Trace = Callable[[Exchange], None]

@@ -1,11 +1,19 @@
 """Watching exchanges one by one: what is unexpected, and how an exchange is shown."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from logreplay.parsers.secrecy import masked
 from logreplay.replay.outcome import Outcome
 from logreplay.replay.sender import Exchange, SenderCounts
+
+SHOWN_BODY: Final = 4096
+"""Bytes shown of the body of a failing exchange."""
+_SHOWN_BINARY: Final = 32
+_CONTROL: Final = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+"""Bytes that no text has; the rule of file(1)."""
 
 
 def unexpected(status: int, expected: int) -> bool:
@@ -51,7 +59,7 @@ class Watch:
         """Look at one exchange."""
         if self.show:
             self.show(describe(exchange, secrets=self.secrets))
-        if self.crash and not self.culprit and (exchange.error or unexpected(exchange.status, exchange.expected_rc)):
+        if self.crash and not self.culprit and failed(exchange):
             if exchange.error == "cancelled":
                 return
             self.culprit = exchange
@@ -59,8 +67,13 @@ class Watch:
                 self.stop("crash")
 
 
+def failed(exchange: Exchange) -> bool:
+    """Whether an exchange had no answer, or one that the log did not promise."""
+    return bool(exchange.error) or unexpected(exchange.status, exchange.expected_rc)
+
+
 def describe(exchange: Exchange, *, secrets: bool = False) -> str:
-    """An exchange as text, a line each for what was sent, got, and measured.
+    """An exchange as text, a line each for what was sent, got, and measured; if it failed, with its body's beginning.
 
     Control bytes are shown as escapes, and secrets (`logreplay.parsers.secrecy`) as ``***`` unless asked for.
     """
@@ -72,6 +85,7 @@ def describe(exchange: Exchange, *, secrets: bool = False) -> str:
     if exchange.status:
         lines.append(f"< {exchange.status} {shown(exchange.reason)}".rstrip())
         lines += [f"< {shown(name + b': ' + value)}" for name, value in exchange.headers]
+        lines += _body_lines(exchange, secrets=secrets) if failed(exchange) else []
     if exchange.error:
         lines.append(f"! {exchange.error}" + (f": {shown(exchange.detail.encode())}" if exchange.detail else ""))
     elif unexpected(exchange.status, exchange.expected_rc):
@@ -86,6 +100,21 @@ def describe(exchange: Exchange, *, secrets: bool = False) -> str:
     )
     lines.append(f"= request {exchange.seq}: {exchange.size} bytes, {times}")
     return "\n".join(lines) + "\n"
+
+
+def _body_lines(exchange: Exchange, *, secrets: bool) -> list[str]:
+    """The first `SHOWN_BODY` bytes of a response body, line by line; binary data are named, not shown."""
+    body, size = exchange.body, exchange.size
+    if not body:
+        return []
+    if _CONTROL.search(body):
+        coding = next((value for name, value in exchange.headers if name.lower() == b"content-encoding"), b"")
+        kind = f"binary ({printable(coding)})" if coding else "binary"
+        return [f"| {size} bytes, {kind}, beginning {body[:_SHOWN_BINARY].hex(' ')}"]
+    if not secrets:  # the quote ends a JSON value that is cut off, so that it is recognised
+        body = masked(body.decode("latin-1") + '"').encode("latin-1").removesuffix(b'"')
+    lines = [f"| {printable(line.expandtabs())}" for line in body[:SHOWN_BODY].splitlines()]
+    return [*lines, f"| ... the first {SHOWN_BODY} of {size} bytes"] if size > SHOWN_BODY else lines
 
 
 def describe_course(outcome: Outcome) -> str:

@@ -29,7 +29,7 @@ from logreplay.replay.endpoint import Endpoint
 from logreplay.replay.faults import connect_fault, local_fault, loss_fault
 from logreplay.replay.heads import default_headers, render
 from logreplay.replay.known import HEAD_END, Known, remember
-from logreplay.replay.sender import ERROR_CODES, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.sender import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.ticker import Clock
 
 IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
@@ -447,7 +447,7 @@ class TracedConnection(Connection):
     def __init__(self, sender: WireSender, seq: int, request: bytes, start: int) -> None:
         super().__init__(sender, seq, request, start)
         self._headers: list[tuple[bytes, bytes]] = []
-        self._reason = b""
+        self._reason = self._kept = b""
 
     def on_status(self, reason: bytes) -> None:
         self._reason = reason
@@ -455,14 +455,21 @@ class TracedConnection(Connection):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers.append((name, value))
 
+    def on_body(self, data: bytes) -> None:
+        if self._begun == 1 and len(self._kept) < KEPT_BODY:
+            self._kept += data[: KEPT_BODY - len(self._kept)]
+        super().on_body(data)
+
     def _traced(self, seq: int, end: int, status: int, word: str, detail: str) -> None:
         headers, self._headers = self._headers, []
+        body, self._kept = self._kept, b""
         connected = min(self.start + self.connect, end)
         first = min(self._first or end, end)
         times = (self.connect / 1e9, (first - connected) / 1e9, (end - first) / 1e9)
         trace = self._sender.trace
         assert trace
-        trace(Exchange(seq, self._request, status, self._reason, headers, self._body, *times, word, detail))
+        answer = (status, self._reason, headers, self._body)
+        trace(Exchange(seq, self._request, *answer, *times, word, detail, body=body))
 
 
 def _ends_with_connection(head: bytes) -> bool:
