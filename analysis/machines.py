@@ -10,6 +10,8 @@ from logreplay.analysis.quantiles import SMALLEST_SAMPLE
 from logreplay.analysis.summary import show
 
 PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+FIGURES: Final = ("mean", *PERCENTILES)
+"""Response times of a step that a bound may be set for. The mean is that of the requests answered as expected."""
 LONG_STEP_S: Final = 60
 """Steps shorter than this flatter: queues have not filled yet. What is read off them is marked with ~."""
 
@@ -24,6 +26,7 @@ class Capacity:
         machines_at_best: if one machine carries the upper end of the bracket; None if no rate failed.
         low: highest rate that one machine carried within the bound, as did all below; requests/s.
         high: lowest rate above at which it did not.
+        mean: mean response time at ``low``, seconds; of several steps at that rate the mean of their means.
         approximate: whether the rates are read off steps too short to be trusted to a few percent.
     """
 
@@ -33,6 +36,7 @@ class Capacity:
     low: float | None = None
     high: float | None = None
     approximate: bool = True
+    mean: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -52,21 +56,24 @@ def capacity(
         steps: step table with evidence, as `logreplay.analysis.stability.judged_steps` returns it.
         tps: load to carry, requests/s.
         within: bound of the response time, seconds.
-        percentile: which one is bounded: p50, p90, p95, p99 or p999.
+        percentile: which figure is bounded: p50, p90, p95, p99, p999 or mean.
         headroom: share of each machine that is to stay free, 0 to below 1.
 
     Raises:
         ValueError: nonsense arguments.
     """
-    if percentile not in PERCENTILES:
-        raise ValueError(f"percentile must be one of {', '.join(PERCENTILES)}, got {percentile!r}")
+    if percentile not in FIGURES:
+        raise ValueError(f"percentile must be one of {', '.join(FIGURES)}, got {percentile!r}")
     if not (tps > 0 and within > 0 and 0 <= headroom < 1):
         raise ValueError(
             f"tps and within must be above 0, headroom from 0 to below 1; got {tps!r}, {within!r}, {headroom!r}"
         )
     bound = f"{percentile} within {show(within)}"
-    needed = SMALLEST_SAMPLE[PERCENTILES[percentile]]
+    needed = SMALLEST_SAMPLE[PERCENTILES[percentile]] if percentile in PERCENTILES else 1
     valid = steps.filter((pl.col("verdict") != "generator-limited") & (pl.col("scheduled") >= needed))
+    valid = valid.with_columns(pl.col("mean").cast(pl.Float64))
+    if percentile == "mean":  # none where nothing was answered as expected, and then no bound was kept
+        valid = valid.with_columns(pl.col("mean").fill_null(math.inf))
     valid = valid.filter(pl.col(percentile).is_not_null())
     if valid.is_empty():
         return Capacity(f"no valid step with the {needed} requests that {percentile} needs: use longer steps")
@@ -78,6 +85,7 @@ def capacity(
     failed = kept.index(False) if not all(kept) else None
     low = rates[(failed or len(rates)) - 1]
     high = rates[failed] if failed is not None else None
+    mean = valid.filter(pl.col("rate") == low)["mean"].mean()
     short = bool((valid["duration"] < 0.9 * LONG_STEP_S).any())
     machines = _machines(tps, low, headroom)
     at_best = _machines(tps, high, headroom) if high is not None else None
@@ -85,13 +93,15 @@ def capacity(
     spare = f", {headroom:.0%} of each kept free" if headroom else ", no headroom"
     plural = "s" if machines != 1 else ""
     sentence = f"{about}{machines} machine{plural} for {tps:g}/s with {bound}{spare}: one carries {about}{low:g}/s"
+    if isinstance(mean, float):
+        sentence += f" (mean {show(mean)})"
     if high is None:
         sentence += f"; it kept the bound at every rate tried, up to {low:g}/s: sweep higher, it may be fewer"
     elif at_best != machines:
         sentence += f", not {high:g}/s; {at_best} if the upper end holds"
     else:
         sentence += f", not {high:g}/s"
-    return Capacity(sentence, machines, at_best, low, high, short)
+    return Capacity(sentence, machines, at_best, low, high, short, mean if isinstance(mean, float) else None)
 
 
 def _machines(tps: float, rate: float, headroom: float) -> int:

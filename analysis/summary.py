@@ -236,12 +236,13 @@ def _number(value: float | None) -> str:
 
 
 def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
-    """Return rows (rate, sent, goodput, errors, p50, p90, p95, p99, its range, lag p95, verdict) as text."""
+    """Return rows (rate, sent, goodput, errors, mean, p50, p90, p95, p99, its range, lag p95, verdict) as text."""
     return [
         (
             f"{row['rate']:.4g}",
             *("–" if row[name] is None else f"{row[name]:.1f}" for name in ("sent", "goodput")),
             str(row["errors"]),
+            show(row["mean"]),
             *(show(row[name], failed=row[name] == math.inf) for name in ("p50", "p90", "p95", "p99")),
             between(row),
             show(row["lag_p95"]),

@@ -61,8 +61,8 @@ def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
     from logreplay.cli.tables import OpenTable, print_times
 
     if steps.height > 1:
-        heads = ("rate/s", "sent/s", "good/s", "errors", "p50", "p90", "p95", "p99", "p99 within", "lag p95", "verdict")
-        table = OpenTable(*heads, dispensable=("sent/s", "p90", "lag p95", "p95", "p99 within"))
+        heads = ("rate/s", "sent/s", "good/s", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")
+        table = OpenTable(*heads, "verdict", dispensable=("sent/s", "p90", "lag p95", "p95", "p99 within", "mean"))
         for row in step_rows(steps.head(_MOST_ROWS)):
             table.add(*row)
         table.print()

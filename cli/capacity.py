@@ -14,10 +14,10 @@ from logreplay.cli.values import Duration, Percent, Rate
 @click.option("--within", type=Duration(), required=True, help="Bound of the response time.")
 @click.option(
     "--percentile",
-    type=click.Choice(["p50", "p90", "p95", "p99", "p999"]),
+    type=click.Choice(["mean", "p50", "p90", "p95", "p99", "p999"]),
     default="p90",
     show_default=True,
-    help="Which percentile is bounded.",
+    help="Which percentile, or the mean, is bounded.",
 )
 @click.option("--headroom", type=Percent(), default="0%", show_default=True, help="Share of each machine to stay free.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")

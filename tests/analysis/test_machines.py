@@ -9,10 +9,17 @@ from logreplay.analysis.machines import Capacity, capacity
 
 
 def table(*rows: tuple[float, float, str], seconds: float = 60, scheduled: int = 5000) -> pl.DataFrame:
-    """Steps of (rate, p90, verdict)."""
+    """Steps of (rate, p90, verdict); the mean is half of p90."""
     return pl.DataFrame(
         [
-            {"rate": rate, "p90": p90, "verdict": verdict, "duration": seconds, "scheduled": scheduled}
+            {
+                "rate": rate,
+                "p90": p90,
+                "mean": p90 / 2,
+                "verdict": verdict,
+                "duration": seconds,
+                "scheduled": scheduled,
+            }
             for rate, p90, verdict in rows
         ],
         schema_overrides={"rate": pl.Float64, "p90": pl.Float64},
@@ -30,8 +37,18 @@ def test_both_ends_of_the_bracket_are_said() -> None:
     found = ask(BRACKET)
     assert (found.machines, found.machines_at_best) == (6, 5)
     assert found.sentence == (
-        "6 machines for 200/s with p90 within 300 ms, no headroom: one carries 38/s, not 42/s; 5 if the upper end holds"
+        "6 machines for 200/s with p90 within 300 ms, no headroom: one carries 38/s (mean 100 ms), "
+        "not 42/s; 5 if the upper end holds"
     )
+
+
+def test_the_mean_at_the_carried_rate_is_said_and_may_be_bounded() -> None:
+    assert ask(BRACKET).mean == pytest.approx(0.1)
+    assert ask(BRACKET, percentile="mean").low == 42
+    dead = table((30, 0.1, "stable"), (38, 0.1, "stable")).with_columns(
+        mean=pl.when(pl.col("rate") > 30).then(None).otherwise("mean")
+    )
+    assert ask(dead, percentile="mean").low == 30
 
 
 def test_headroom_is_kept_free_on_each_machine() -> None:
@@ -81,7 +98,7 @@ def test_infinite_percentiles_fail() -> None:
 
 
 def test_nonsense_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^percentile must be one of p50, p90, p95, p99, p999, got 'p42'$"):
+    with pytest.raises(ValueError, match=r"^percentile must be one of mean, p50, p90, p95, p99, p999, got 'p42'$"):
         ask(BRACKET, percentile="p42")
     with pytest.raises(ValueError, match=r"^tps and within must be above 0"):
         ask(BRACKET, tps=0)

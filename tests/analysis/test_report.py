@@ -57,6 +57,10 @@ def test_the_verdict_is_the_heading(text: str) -> None:
     assert re.search(r"<h1>Saturation ~2\d\d/s", text)
 
 
+def test_steps_and_routes_have_their_mean(text: str) -> None:
+    assert text.count("<th>mean</th><th>p50</th>") == 2
+
+
 def test_nothing_of_the_log_becomes_an_element(text: str) -> None:
     elements = Elements()
     elements.feed(text)
