@@ -17,7 +17,7 @@ from logreplay.analysis.intake import Requests
 from logreplay.analysis.sources import Source
 from logreplay.analysis.summary import About, remembering
 from logreplay.analysis.watched import stem
-from logreplay.analysis.whole import write_whole
+from logreplay.parsers.files import write_whole
 from logreplay.parsers.record import LogreplayError, to_csv
 
 

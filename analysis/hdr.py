@@ -19,7 +19,7 @@ import numpy.typing as npt
 from logreplay.analysis.intake import Requests, those
 from logreplay.analysis.parts import SECOND, by_second, changes
 from logreplay.analysis.quantiles import Ints
-from logreplay.analysis.whole import whole
+from logreplay.parsers.files import whole
 
 LOWEST: Final = 1
 HIGHEST: Final = 3_600_000_000

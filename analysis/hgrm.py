@@ -14,7 +14,7 @@ import numpy as np
 
 from logreplay.analysis.intake import Requests
 from logreplay.analysis.quantiles import Floats, average, deviation, ranks
-from logreplay.analysis.whole import whole
+from logreplay.parsers.files import whole
 
 TICKS: Final = 5
 _MILLISECOND: Final = 1000

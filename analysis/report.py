@@ -19,7 +19,7 @@ from matplotlib import rc_context
 
 from logreplay.analysis import buckets, pictures, plots, summary
 from logreplay.analysis.analyse import Analysis
-from logreplay.analysis.whole import whole
+from logreplay.parsers.files import whole
 from logreplay.parsers.secrecy import masked
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
         raise click.UsageError(f"--trial: {trial:g} s are too short to see anything; at least {SHORTEST_S:g} s")
     import uvloop
 
-    from logreplay.analysis.whole import write_whole
+    from logreplay.parsers.files import write_whole
     from logreplay.replay.calibrate import calibrate as measure
 
     def show(done: "Trial") -> None:

@@ -46,10 +46,12 @@ def compare(
     import json
 
     from logreplay.analysis import comparison, fidelity, sources
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.parsers.files import check_absent, check_distinct
 
-    if output is not None and output.exists() and not force:
-        raise LogreplayError(f"{output}: exists already; choose another with -o, or replace it with --force")
+    if output is not None:
+        check_distinct([("-o", output)], [("BASELINE", baseline), ("CANDIDATE", candidate)])
+        if not force:
+            check_absent(output)
     if fidelity.is_log(sources.locate(baseline)):
         likeness = fidelity.against_log(baseline, candidate)
         click.echo(json.dumps(likeness.as_dict(), indent=2) if as_json else likeness.sentence)
@@ -61,7 +63,7 @@ def compare(
     if not as_json:
         _print_comparison(found)
     if output is not None:
-        _draw(found, output, tolerance)
+        _draw(found, output, tolerance, force=force)
         click.echo(str(output), err=True)
     failed = fail_above is not None and found.change is not None and found.change.verdict(tolerance) == "slower"
     return Exit.CONDITION if failed and found.change.ratio > 1 + fail_above else Exit.OK  # type: ignore[union-attr,operator]
@@ -118,12 +120,14 @@ def _print_statuses(found: "Comparison | Fidelity") -> None:
     click.echo(f"bodies of another size: {share:.2%} ({low:.2%} to {high:.2%})")
 
 
-def _draw(found: "Comparison", output: Path, tolerance: float) -> None:
+def _draw(found: "Comparison", output: Path, tolerance: float, *, force: bool) -> None:
     from logreplay.analysis import plots, plots_compare
+    from logreplay.parsers.files import whole
 
     shown = plots_compare.shown(found)
 
     def draw(ax: "Axes") -> None:
         plots_compare.changes(ax, shown, tolerance=tolerance).set_title(found.sentence, fontsize=10.5, loc="left")
 
-    plots.save(plots.figure(draw, size=(9, 1.6 + 0.32 * len(shown))), output)
+    with whole(output, force=force) as fresh:
+        plots.save(plots.figure(draw, size=(9, 1.6 + 0.32 * len(shown))), fresh)

@@ -35,12 +35,12 @@ def init(
       logreplay init
       logreplay init --log access.log --target http://127.0.0.1:8080
     """
-    from logreplay.analysis.whole import write_whole
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.parsers.files import check_absent, check_distinct, write_whole
 
     path = Path(FILE)
-    if path.exists() and not force:
-        raise LogreplayError(f"{path}: exists already; overwrite it with --force")
+    if not force:
+        check_absent(path, "overwrite it with --force")
+    check_distinct([("the settings file", path)], [("--log", log)] if log else [])
     asking = sys.stdin.isatty() and sys.stderr.isatty()
     if log is None and asking:
         log = click.prompt("access log (empty: the bundled sample)", default="", show_default=False, err=True)
@@ -53,7 +53,7 @@ def init(
         _ask(target, allow_target, quiet=quiet)
     root = click.get_current_context().find_root().command
     assert isinstance(root, click.Group)
-    write_whole(path, settings_text(root, log or "", target or ""))
+    write_whole(path, settings_text(root, log or "", target or ""), force=force)
     say(f"{path}: what you type wins over it; now: logreplay run --tps 10 --for 10s\n{path}", quiet=quiet)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -47,11 +46,12 @@ def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
         yield log
         return
     from logreplay.parsers.convert import ConvertOptions, convert
+    from logreplay.parsers.files import scratch_folder
 
-    with TemporaryDirectory(prefix="logreplay-") as folder, bundled_log() as sample:
+    with scratch_folder() as folder, bundled_log() as sample:
         if log is None:
             say(f"no LOG given: replaying the bundled sample log, {BUNDLED}", quiet=quiet)
-        path = Path(folder) / "log.csv"
+        path = folder / "log.csv"
         if log is not None and is_url_list(log):
             with path.open("wb") as file:
                 file.writelines(to_normalized(read_url_list(log)))

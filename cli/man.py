@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from logreplay.analysis.whole import write_whole
 from logreplay.cli.inputs import say
 
 
@@ -29,6 +28,8 @@ def man(command: str | None, output: Path | None) -> None:
     if output is None:
         click.echo(page(root, command or ""), nl=False)
         return
+    from logreplay.parsers.files import write_whole
+
     output.mkdir(parents=True, exist_ok=True)
     for name in ("", *root.commands):
         write_whole(output / f"{_title(name)}.1", page(root, name))

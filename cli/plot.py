@@ -40,13 +40,15 @@ def plot(
     """
     from logreplay.analysis import plots
     from logreplay.analysis.analyse import analyse
+    from logreplay.parsers.files import check_absent, check_distinct, whole
     from logreplay.parsers.record import LogreplayError
 
     output = output or Path(f"{'overlay' if len(results) > 1 else kind}.png")
     if output.suffix.lower() not in (".png", ".svg"):
         raise click.UsageError(f"{output}: a picture is .png or .svg")
-    if output.exists() and not force:
-        raise LogreplayError(f"{output}: exists already; choose another with -o, or replace it with --force")
+    check_distinct([("-o", output)], [("result log", path) for path in results])
+    if not force:
+        check_absent(output)
     if len(results) > 1:
         from logreplay.analysis.plots_compare import overlay
 
@@ -59,6 +61,7 @@ def plot(
         if kind not in kinds(analysis):
             raise LogreplayError(f"{results[0]}: no {kind} to draw; these data allow: {', '.join(kinds(analysis))}")
         made = plots.figure(lambda ax: draw(ax, analysis, kind, slo=within, linear=linear, title=True))
-    plots.save(made, output)
+    with whole(output, force=force) as fresh:
+        plots.save(made, fresh)
     if not quiet:
         click.echo(str(output), err=True)

@@ -1,5 +1,6 @@
 """``logreplay seconds``: the per-second table of a result log."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -23,18 +24,21 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     from logreplay.analysis import intake, sources
     from logreplay.analysis.buckets import seconds as per_second
     from logreplay.analysis.watched import with_watched
-    from logreplay.analysis.whole import write_whole
-    from logreplay.parsers.record import LogreplayError, to_csv
+    from logreplay.parsers.files import check_distinct, whole
+    from logreplay.parsers.record import to_csv
 
     if output == Path("-"):
         output = None
-    if output is not None and output.exists() and not force:
-        raise LogreplayError(f"{output}: exists already; choose another with -o, or replace it with --force")
-    table = with_watched(per_second(intake.read(results)), sources.locate(results))
-    text = table.write_ndjson().encode() if as_json else to_csv(table, header=True)
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    write_whole(output, text)
+    path = sources.locate(results)
+    with ExitStack() as stack:
+        if output is not None:
+            check_distinct([("-o", output)], [("result log", path)])
+            fresh = stack.enter_context(whole(output, force=force))
+        table = with_watched(per_second(intake.read(results)), path)
+        text = table.write_ndjson().encode() if as_json else to_csv(table, header=True)
+        if output is None:
+            click.echo(text, nl=False)
+            return
+        fresh.write_bytes(text)
     if not quiet:
         click.echo(f"{output}: {table.height} seconds", err=True)

@@ -195,7 +195,7 @@ def _judge_users(folder: Path, users: Mapping[int, int], duration: float, think:
     """Write ``users.csv``, and say what it says."""
     from logreplay.analysis import intake
     from logreplay.analysis.users import judge_users, users_table
-    from logreplay.analysis.whole import write_whole
+    from logreplay.parsers.files import write_whole
 
     table = users_table(intake.read(folder / "results.csv"), users, duration)
     write_whole(folder / "users.csv", table.write_csv())

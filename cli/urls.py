@@ -1,6 +1,7 @@
 """``logreplay urls``: the cross product of lists as a normalized CSV."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -30,7 +31,7 @@ def urls(template: str, variables: Sequence[str], output: str, force: bool, quie
     Example:
       logreplay urls '/projects/{project}/widgets/{widget}' --var project=@projects.txt --var widget=1..9
     """
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.parsers.files import check_distinct, whole
     from logreplay.replay.urls import expand, to_normalized, values
 
     named: dict[str, Sequence[str]] = {}
@@ -49,12 +50,13 @@ def urls(template: str, variables: Sequence[str], output: str, force: bool, quie
         next(expand(template, named))  # says what is wrong before a file is made
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="TEMPLATE") from None
-    try:
-        with click.open_file(output, "wb" if force or output == "-" else "xb") as file:
+    if output == "-":
+        with click.open_file(output, "wb") as file:
             file.writelines(to_normalized(expand(template, named)))
-    except FileExistsError:
-        raise LogreplayError(
-            f"{output}: exists already; choose another name with -o, or overwrite it with --force"
-        ) from None
+    else:
+        files = [text.partition("=")[2] for text in variables]
+        check_distinct([("-o", Path(output))], [("--var", name[1:]) for name in files if name.startswith("@")])
+        with whole(Path(output), force=force) as fresh, fresh.open("wb") as file:
+            file.writelines(to_normalized(expand(template, named)))
     say(f"{count:,} requests: {output}", quiet=quiet)
     return Exit.OK

@@ -1,7 +1,6 @@
 """Access logs → the normalized CSV, its reject file and the account of every line."""
 
 import errno
-import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -9,7 +8,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import gettempdir
 from typing import BinaryIO, Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -18,6 +16,7 @@ import polars as pl
 
 from logreplay.parsers import clock, deliver
 from logreplay.parsers.detect import Reading, detect
+from logreplay.parsers.files import NewFile, check_distinct, is_stream, scratch_folder
 from logreplay.parsers.filters import Filter
 from logreplay.parsers.intake import Intake, Limit, Progress, TooManyRejects
 from logreplay.parsers.layouts import Format
@@ -75,7 +74,7 @@ def convert(
     """Convert access logs to one normalized CSV in order of start.
 
     Nothing half-written can be taken for a result: rows go to a file beside the output, which takes its name when all
-    is done. (Only a kill that leaves no time to tidy up leaves such a file, ``.NAME.PID.part``, behind.)
+    is done. (A kill leaves such files, ``.part.NAME*``, behind; the next conversion to that name replaces them.)
 
     Args:
         paths: plain or compressed (gzip, bzip2, xz, zstd: told by content); ``-`` is standard input.
@@ -97,7 +96,10 @@ def convert(
     with ExitStack() as stack:
         sources = open_logs(paths, options, stack)
         rejects = options.rejects or _rejects_beside(target or output_for(paths[0]))
-        job = _Job(sources, target, rejects, options)
+        logs = [("log", path) for path in paths]
+        check_distinct([*([("-o", target)] if target else []), ("--rejects", rejects)], logs)
+        folder = stack.enter_context(scratch_folder()) if target is None or is_stream(target) else target.parent
+        job = _Job(sources, target, rejects, options, folder)
         stack.callback(job.tidy_up)
         try:
             return job.run(progress, executor)
@@ -108,7 +110,7 @@ def convert(
                 raise LogreplayError(f"{target or 'standard output'}: disk full: {advice}") from None
             if isinstance(error, BrokenPipeError):
                 raise
-            name = str(target) if str(where).endswith(".part") else where
+            name = str(target) if Path(where).name.startswith(".part.") else where
             raise LogreplayError(f"{name}: cannot be written: {error.strerror}; choose another place with -o") from None
         except TooManyRejects:
             job.keep_rejects()
@@ -155,23 +157,19 @@ def find_reading(sources: Sequence[Source], options: ConvertOptions) -> Reading:
 class _Job:
     """One conversion under way."""
 
-    def __init__(self, sources: Sequence[Source], target: Path | None, rejects: Path, options: ConvertOptions) -> None:
+    def __init__(
+        self, sources: Sequence[Source], target: Path | None, rejects: Path, options: ConvertOptions, folder: Path
+    ) -> None:
         self._sources, self._target, self._options = sources, target, options
         self._kind = deliver.kind_of(target or "-", options.to)
         self._rejects_path = rejects
-        for option, path in (("-o", target), ("--rejects", rejects)):
-            if path is not None and path.exists() and not options.force and not _is_stream(path):
-                advice = f"choose another name with {option}, or overwrite with --force"
-                raise LogreplayError(f"{path}: exists already; {advice}")
-        folder = target.parent if target and not _is_stream(target) else Path(gettempdir())
-        mark = f"{os.getpid()}.part"
-        self._sorted = folder / f".{target.name if target else 'logreplay'}.{mark}"
-        self._delivery = self._sorted.with_name(f".{self._sorted.name}.out.{mark}")
-        self._rejects_part = self._rejects_path
-        if not _is_stream(self._rejects_path):
-            self._rejects_part = self._rejects_path.with_name(f".{self._rejects_path.name}.{mark}")
         self._rejects: BinaryIO | None = None
         self._sorter: Sorter | None = None
+        with ExitStack() as stack:
+            self._new = stack.enter_context(_new(target, "-o", options)) if target else None
+            self._new_rejects = stack.enter_context(_new(rejects, "--rejects", options))
+            self._names = stack.pop_all()
+        self._sorted = folder / f"{self._new.part.name if self._new else '.part.stdout'}.sorted"
         self._bounds: tuple[int, int] | None = None
         self.report = ConvertReport(output=str(target or "-"))
 
@@ -200,7 +198,6 @@ class _Job:
         report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
         if self._bounds:
             report.first, report.last = (_iso(us) for us in self._bounds)
-        self.keep_rejects()
         self._deliver()
         return report
 
@@ -211,23 +208,20 @@ class _Job:
         if self._rejects is not None:
             with suppress(OSError):  # a full disk refuses what is still to be written, too
                 self._rejects.close()
-        for path in (self._rejects_part, self._delivery):
-            if path.exists() and not _is_stream(path):
-                path.unlink()
+        self._names.close()
 
     def keep_rejects(self) -> None:
         """Give the reject file its name."""
         if self._rejects is not None:
             self._rejects.close()
-            if self._rejects_part != self._rejects_path:
-                self._rejects_part.replace(self._rejects_path)
+            self._new_rejects.keep()
             self.report.rejects = str(self._rejects_path)
-        elif self._options.force and not _is_stream(self._rejects_path):
+        elif self._options.force and not is_stream(self._rejects_path):
             self._rejects_path.unlink(missing_ok=True)
 
     def _keep_line(self, name: str, number: int, reason: str, line: bytes, whole: bool) -> None:
         if self._rejects is None:
-            self._rejects = open(self._rejects_part, "wb")  # noqa: SIM115  # closed by tidy_up()
+            self._rejects = open(self._new_rejects.part, "wb")  # noqa: SIM115  # closed by tidy_up()
         if reason:
             place = f"{name}:{number}" if len(self._sources) > 1 else str(number)
             redacted = b"(redacted)" if self._options.redact else b""
@@ -247,23 +241,23 @@ class _Job:
 
     def _deliver(self) -> None:
         kind = self._kind
-        if self._target is None:
+        if self._new is None or self._target is None:
+            self.keep_rejects()
             deliver.write(self._sorted, sys.stdout.buffer, kind)
             sys.stdout.buffer.flush()
-        elif _is_stream(self._target):
-            with open(self._target, "wb") as out:
+        elif kind == "csv" and not is_stream(self._target):
+            self.keep_rejects()
+            self._new.keep(self._sorted)
+        else:  # both files take their names when both are whole
+            with open(self._new.part, "wb") as out:
                 deliver.write(self._sorted, out, kind)
-        elif kind == "csv":
-            self._sorted.replace(self._target)
-        else:
-            with open(self._delivery, "wb") as out:
-                deliver.write(self._sorted, out, kind)
-            self._delivery.replace(self._target)
+            self.keep_rejects()
+            self._new.keep()
 
 
-def _is_stream(path: Path) -> bool:
-    """Whether a path is a device or a pipe: it is written to, and never replaced or removed."""
-    return path.exists() and not path.is_file() and not path.is_dir()
+def _new(path: Path, option: str, options: ConvertOptions) -> NewFile:
+    advice = f"choose another name with {option}, or overwrite with --force"
+    return NewFile(path, force=options.force, advice=advice)
 
 
 def output_columns(formats: Sequence[Format]) -> tuple[str, ...]:

@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
 
+from logreplay.parsers.files import scratch_folder
 from logreplay.parsers.record import CORE_COLUMNS
 from logreplay.replay.endpoint import parse_target, resolve
 from logreplay.replay.engine import Engine, Limits
@@ -75,8 +75,7 @@ async def calibrate(trial_s: float = 1.0, on_trial: Callable[[Trial], object] | 
     lateness = await timer_lateness(_FIRST, trial_s)
     bound = max(LAG_P99_S, 2 * float(np.quantile(lateness, 0.99)))
     trials: list[Trial] = []
-    with responding() as url, TemporaryDirectory(prefix="logreplay-") as name:
-        folder = Path(name)
+    with responding() as url, scratch_folder() as folder:
         log = _log(folder / "log.csv")
 
         async def on_time(rate: float) -> bool:

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from logreplay.parsers.files import scratch_folder
 from logreplay.replay.plan import CHUNK_ROWS, Made, Requests
 
 
@@ -61,8 +60,8 @@ class Drawn(Made):
 def _gathered(requests: Requests) -> Iterator[pl.DataFrame]:
     """Yield one frame with all requests of a pass, mapped from a file that goes with this generator."""
     timeless = pl.lit(None, pl.Datetime("us")).alias("start")
-    with TemporaryDirectory(prefix="logreplay-order-") as folder:
-        path = Path(folder) / "deck.arrow"
+    with scratch_folder() as folder:
+        path = folder / "deck.arrow"
         writer = None
         for frame in requests.one_pass():
             table = frame.with_columns(timeless).to_arrow(compat_level=pl.CompatLevel.newest())

@@ -32,9 +32,9 @@ def ours(folder: str) -> set[str]:
 
 
 @pytest.mark.parametrize("folder", ["replay", "analysis"])
-def test_replay_and_analysis_know_the_record_what_is_secret_and_nothing_else_of_the_others(folder: str) -> None:
+def test_replay_and_analysis_know_the_record_secrets_and_files_and_nothing_else_of_the_others(folder: str) -> None:
     others = {name for name in ours(folder) if not name.startswith(f"logreplay.{folder}")}
-    assert others <= {"logreplay.parsers.record", "logreplay.parsers.secrecy"}
+    assert others <= {f"logreplay.parsers.{name}" for name in ("record", "secrecy", "files")}
 
 
 def test_parsers_know_nothing_above_them() -> None:

@@ -224,6 +224,41 @@ def test_results_are_overwritten_only_by_force(tmp_path: Path) -> None:
     assert converted(tmp_path, LINE, LINE, options=ConvertOptions(force=True)).height == 2
 
 
+@pytest.mark.parametrize(
+    ("output", "rejects"),
+    [("in.csv", None), ("./in.csv", None), ("link.csv", None), ("out.csv", "in.csv"), ("x.csv", "x.csv")],
+)
+@pytest.mark.parametrize("force", [False, True])
+def test_an_output_that_is_the_log_or_the_other_output_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str, rejects: str | None, force: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text(f"{LINE}\nnonsense\n")
+    Path("link.csv").symlink_to("in.csv")
+    options = ConvertOptions(rejects=Path(rejects) if rejects else None, force=force)
+    with pytest.raises(LogreplayError, match=r"would overwrite in\.csv, the log|name the same file"):
+        convert(["in.csv"], output, options)
+    assert Path("in.csv").read_text() == f"{LINE}\nnonsense\n"
+    assert sorted(os.listdir()) == ["in.csv", "link.csv"]
+
+
+def test_the_rejects_beside_the_output_are_never_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "access.rejects"
+    log.write_text(LINE + "\n")
+    with pytest.raises(LogreplayError, match=r"access.rejects: --rejects would overwrite .*access.rejects, the log"):
+        convert([log], tmp_path / "access.csv", ConvertOptions(force=True))
+    assert log.read_text() == LINE + "\n"
+
+
+def test_a_conversion_that_fails_keeps_both_earlier_files(tmp_path: Path) -> None:
+    converted(tmp_path, LINE, "nonsense")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix != ".log"}
+    assert len(before) >= 1
+    with pytest.raises(LogreplayError):
+        converted(tmp_path, "nonsense", options=ConvertOptions(force=True))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix != ".log"} == before
+
+
 def test_a_pipe_is_written_to_and_never_replaced(tmp_path: Path) -> None:
     """As root, a rename over /dev/null would end more than a conversion."""
     log, rows, rejects = tmp_path / "access.log", tmp_path / "rows", tmp_path / "rejects"

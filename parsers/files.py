@@ -1,0 +1,277 @@
+"""Writes files whole or not at all, one writer for a name, and never over a file that is read.
+
+Theory of operation. A new file grows under a temporary name beside its own and takes its name when it is whole. The
+writer holds a kernel lock (flock) on the temporary file. The kernel releases it whatever ends the process, so a file
+without a lock was left behind by a process that was killed, and may be written anew. On a file system without locks
+only the exclusive creation of names protects the writers from each other.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from shutil import rmtree
+from tempfile import gettempdir, mkdtemp
+from typing import Final, Self
+
+from logreplay.parsers.record import LogreplayError
+
+ADVICE: Final = "choose another with -o, or replace it with --force"
+
+_LOCK_NAME: Final = ".logreplay.lock"
+_SCRATCH: Final = "logreplay-"
+_TRIES: Final = 5
+_PAUSE_S: Final = 0.01
+
+
+class TakenError(LogreplayError):
+    """A name that something has already, or that another process writes now."""
+
+
+class Lock:
+    """A kernel lock on a file or folder, held until `release` or the end of the process.
+
+    Args:
+        path: a folder; or a file, made if it is missing, and removed by `release`.
+        of: the name that is protected, for the message.
+
+    Raises:
+        TakenError: another process holds it.
+        OSError: the file cannot be made.
+    """
+
+    def __init__(self, path: Path, of: Path) -> None:
+        self._path, self._folder = path, path.is_dir()
+        for _ in range(_TRIES):
+            try:
+                if self._take():
+                    return
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(of)) from None
+            time.sleep(_PAUSE_S)  # its last holder may just be removing it
+        raise TakenError(in_use(of))
+
+    def _take(self) -> bool:
+        flags = os.O_RDONLY if self._folder else os.O_RDWR | os.O_CREAT
+        self._descriptor = os.open(self._path, flags, 0o666)
+        with suppress(FileNotFoundError):  # removed by its last holder before it was locked here
+            if lock(self._descriptor) and os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
+                return True
+        os.close(self._descriptor)
+        return False
+
+    def release(self) -> None:
+        """Let the next one write; a lock file is removed."""
+        if not self._folder:
+            self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+
+def lock(descriptor: int) -> bool:
+    """Lock an open file until it is closed; False if another process holds the lock."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks
+    return True
+
+
+def in_use(path: Path) -> str:
+    """What to say of a name that another process writes."""
+    return f"{path}: another logreplay is writing it; wait for its end, or choose another with -o"
+
+
+def lock_beside(path: Path) -> Lock:
+    """Lock a name by a hidden file beside it; lock files that killed runs left in that folder are removed.
+
+    Raises:
+        TakenError: another process holds it.
+        OSError: the folder cannot be written.
+    """
+    for left in path.parent.glob(f".*{_LOCK_NAME}"):
+        with suppress(OSError, TakenError):
+            Lock(left, left).release()
+    return Lock(path.with_name(f".{path.name}{_LOCK_NAME}"), path)
+
+
+class NewFile:
+    """A file that takes its name when it is whole. A device or a pipe is written to directly.
+
+    Args:
+        path: its name.
+        force: a file of that name may be replaced.
+        advice: what to do where there is one.
+
+    Attributes:
+        part: where to write.
+
+    Raises:
+        LogreplayError: something has that name and ``force`` was not given (`TakenError`), another process writes it,
+            or the folder cannot be written.
+    """
+
+    def __init__(self, path: Path, *, force: bool = False, advice: str = ADVICE) -> None:
+        self._path, self._force, self._advice = path, force, advice
+        self.part, self._lock = path, None
+        if is_stream(path):
+            return
+        self._check()
+        self.part = path.with_name(f".part.{path.name}")
+        try:
+            self._lock = Lock(self.part, path)
+        except OSError as error:
+            raise LogreplayError(f"{path}: cannot be written: {why(error)}; choose another with -o") from None
+
+    def keep(self, made: Path | None = None) -> None:
+        """Give the file its name; it was written at ``part``, or at ``made`` in the same folder.
+
+        Raises:
+            TakenError: something has taken that name meanwhile.
+            OSError: it cannot be renamed.
+        """
+        if self.part == self._path:
+            return
+        made = made or self.part
+        if not self._force:
+            try:
+                os.link(made, self._path)
+                made.unlink()
+                return
+            except FileExistsError:
+                raise TakenError(f"{self._path}: exists already; {self._advice}") from None
+            except OSError:  # a file system without links
+                self._check()
+        made.replace(self._path)
+
+    def close(self) -> None:
+        """Remove the temporary file, if it was not kept."""
+        if self._lock:
+            self._lock.release()
+            self._lock = None
+
+    def _check(self) -> None:
+        if not self._force:
+            check_absent(self._path, self._advice)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@contextmanager
+def whole(path: Path, *, force: bool = True, advice: str = ADVICE) -> Iterator[Path]:
+    """Give another name to write under; the file gets its own when the block has ended well.
+
+    Raises:
+        LogreplayError: as `NewFile`.
+        OSError: it cannot be written or renamed.
+    """
+    with closing(NewFile(path, force=force, advice=advice)) as new:
+        yield new.part
+        new.keep()
+
+
+def write_whole(path: Path, data: bytes | str, *, force: bool = True) -> None:
+    """Write a file that is there whole or not at all; text as UTF-8.
+
+    Raises:
+        LogreplayError: as `NewFile`.
+        OSError: it cannot be written.
+    """
+    with whole(path, force=force) as fresh:
+        fresh.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def check_absent(path: Path, advice: str = ADVICE) -> None:
+    """Check that nothing has this name, not even a link that leads nowhere.
+
+    Raises:
+        TakenError: something has.
+    """
+    if os.path.lexists(path):
+        raise TakenError(f"{path}: exists already; {advice}")
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is a device or a pipe: it is written to, and never replaced or removed."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def check_distinct(writes: Sequence[tuple[str, Path]], reads: Sequence[tuple[str, str | Path]] = ()) -> None:
+    """Check that no file to be written is a second one, nor one that is read: by links and other spellings, too.
+
+    Args:
+        writes: option or role, and path.
+        reads: argument or option, and path; ``-`` is standard input.
+
+    Raises:
+        LogreplayError: two of the paths are one file.
+    """
+    for at, (role, path) in enumerate(writes):
+        for other, read in reads:
+            if _same_file(path, read):
+                name = "standard input" if str(read) == "-" else read
+                raise LogreplayError(f"{path}: {role} would overwrite {name}, the {other}; choose another name with -o")
+        for other, written in writes[:at]:
+            if _same_file(path, written):
+                raise LogreplayError(f"{path}: {other} and {role} name the same file; choose another name for one")
+
+
+def _same_file(one: Path, other: str | Path) -> bool:
+    try:
+        first, second = os.stat(one), os.stat(0 if str(other) == "-" else other)
+    except OSError:
+        return str(other) != "-" and os.path.realpath(one) == os.path.realpath(other)
+    return stat.S_ISREG(first.st_mode) and os.path.samestat(first, second)
+
+
+def why(error: OSError) -> str:
+    """Why a file cannot be written, in words."""
+    if error.errno == errno.ENOSPC:
+        return "the disk is full; free some space, or write elsewhere with -o"
+    return error.strerror or str(error)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Make a temporary folder for the length of a block; remove those that killed processes left behind."""
+    _clear_scratch()
+    folder = Path(mkdtemp(prefix=_SCRATCH))
+    descriptor = os.open(folder / f"{_LOCK_NAME}.new", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        lock(descriptor)
+        (folder / f"{_LOCK_NAME}.new").rename(folder / _LOCK_NAME)  # nobody sees it without its lock
+        yield folder
+    finally:
+        rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _clear_scratch() -> None:
+    for mark in Path(gettempdir()).glob(f"{_SCRATCH}*/{_LOCK_NAME}"):
+        with suppress(OSError):
+            if mark.parent.is_symlink() or mark.parent.stat().st_uid != os.getuid():
+                continue
+            descriptor = os.open(mark, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                if _abandoned(descriptor):
+                    rmtree(mark.parent, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+def _abandoned(descriptor: int) -> bool:
+    """Whether the process that locked a file is gone; without locks nobody knows."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,125 @@
+"""Files are there whole or not at all, have one writer, and never replace what is read."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from logreplay.parsers.files import NewFile, TakenError, check_distinct, scratch_folder, whole, write_whole
+from logreplay.parsers.record import LogreplayError
+
+
+def test_what_was_there_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "seconds.csv"
+    write_whole(path, "before")
+    with pytest.raises(UnicodeEncodeError), whole(path) as fresh, fresh.open("w", encoding="ascii") as file:
+        file.writelines(["half\n", "näher"])
+    assert path.read_text() == "before"
+    write_whole(path, "näher".encode())
+    assert path.read_text(encoding="utf-8") == "näher"
+    assert [found.name for found in tmp_path.iterdir()] == ["seconds.csv"]
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(path, b"rows")
+        assert os.read(reader, 100) == b"rows"
+    finally:
+        os.close(reader)
+    assert path.is_fifo()
+
+
+def write_in_another_process(path: Path) -> "subprocess.Popen[str]":
+    """Start a process that writes a file and says so, and goes on until it is killed."""
+    code = (
+        "import sys; from pathlib import Path; from logreplay.parsers.files import whole\n"
+        "with whole(Path(sys.argv[1])) as fresh:\n"
+        "    fresh.write_text('half'); print('writing', flush=True); sys.stdin.read()\n"
+    )
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", code, str(path)], stdin=pipe, stdout=pipe, text=True)
+    assert process.stdout
+    assert process.stdout.readline() == "writing\n"
+    return process
+
+
+def test_a_name_has_one_writer_until_that_one_ends_or_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "seconds.csv"
+    with write_in_another_process(path) as process:
+        with pytest.raises(TakenError, match="another logreplay is writing it"):
+            write_whole(path, "mine")
+        process.kill()
+    assert not path.exists()
+    write_whole(path, "mine")
+    assert path.read_text() == "mine"
+    assert [found.name for found in tmp_path.iterdir()] == ["seconds.csv"]
+
+
+def test_a_name_that_was_taken_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "seconds.csv"
+    with NewFile(path) as new:
+        new.part.write_text("mine")
+        path.write_text("theirs")
+        with pytest.raises(TakenError, match=r"seconds\.csv: exists already"):
+            new.keep()
+    assert path.read_text() == "theirs"
+
+
+def test_a_link_that_leads_nowhere_is_no_free_name(tmp_path: Path) -> None:
+    path = tmp_path / "seconds.csv"
+    path.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(TakenError, match="exists already"):
+        write_whole(path, "mine", force=False)
+
+
+@pytest.mark.parametrize("how", ["same", "dotted", "symbolic", "hard", "missing"])
+def test_two_names_of_one_file_are_recognized(tmp_path: Path, how: str) -> None:
+    one, other = tmp_path / "in.csv", tmp_path / "other.csv"
+    if how != "missing":
+        one.touch()
+    match how:
+        case "symbolic":
+            other.symlink_to(one)
+        case "hard":
+            other.hardlink_to(one)
+        case "dotted" | "missing":
+            (tmp_path / "deeper").mkdir()
+            other = tmp_path / "deeper" / ".." / "in.csv"
+        case _:
+            other = one
+    with pytest.raises(LogreplayError, match="-o would overwrite"):
+        check_distinct([("-o", other)], [("LOG", one)])
+    with pytest.raises(LogreplayError, match="-o and --rejects name the same file"):
+        check_distinct([("-o", one), ("--rejects", other)])
+
+
+def test_two_outputs_may_be_one_device() -> None:
+    check_distinct([("-o", Path("/dev/null")), ("--rejects", Path("/dev/null"))], [("LOG", "/dev/null")])
+
+
+def test_a_folder_of_a_killed_process_is_removed_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "logreplay-of-somebody").mkdir()
+    code = (
+        "import sys; from logreplay.parsers.files import scratch_folder\n"
+        "with scratch_folder() as folder: print(folder, flush=True); sys.stdin.read()\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
+        assert process.stdout
+        theirs = Path(process.stdout.readline().strip())
+        with scratch_folder() as mine:
+            assert theirs.exists()
+        assert not mine.exists()
+        process.kill()
+    assert theirs.exists()
+    with scratch_folder():
+        assert not theirs.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["logreplay-of-somebody"]
