@@ -1,6 +1,6 @@
 """Logs that name their values: which name is which raw field, and what times and durations mean by their names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from logreplay.parsers.clock import Stamp
@@ -54,6 +54,14 @@ _ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "body": ("request_body",),
 }
 """Names that logs give to a value, the better ones first. Those of LTSV: http://ltsv.org/"""
+
+
+_STATUS: Final = {alias.lower() for alias in _ALIASES["rc"]}
+
+
+def has_status(names: Iterable[str]) -> bool:
+    """Whether one of the names is that of a status."""
+    return any(name.lower() in _STATUS for name in names)
 
 
 def choose(names: Mapping[str, int]) -> dict[str, str]:

@@ -40,6 +40,10 @@ _THOUSAND: Final = np.frombuffer("".join(f"{n:03}\0\0\0\0\0" for n in range(1000
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
 """The years 1 to 9999."""
+_EARLIEST: Final = -30_610_224_000 * SECOND
+_LATEST: Final = 253_370_678_400 * SECOND
+"""Stamps of the years 1000 to 9998 are read: a request that began some years before its stamp, or a stamp moved by its
+time zone, still has a date that every reader of the CSV can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,9 @@ def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
         zone: IANA name, for stamps that carry no offset and whose format does not say what they mean.
     """
     found = _read(text, stamp, stamp.zone or zone or "UTC")
+    outside = (found.us < _EARLIEST) | (found.us >= _LATEST)
+    if outside.any():
+        found = replace(found, us=found.us.set(outside.fill_null(False), None))
     return replace(found, naive=0) if stamp.zone else found
 
 
@@ -166,15 +173,18 @@ def read_clf(letters: Letters) -> tuple[Times, np.ndarray[Any, np.dtype[np.bool_
         (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64),
     )
     fits &= (day >= 1) & (day <= following - days) & (hour < 24) & (minute < 60) & (second < 60)
+    fits &= (two[:, 22] < 24) & (two[:, 24] < 60)
     offset = np.where(sign == ord("-"), -1, 1) * (two[:, 22] * 60 + two[:, 24])
-    return ((days + day - 1) * 86_400 + hour * 3600 + (minute - offset) * 60 + second) * SECOND, fits
+    us = ((days + day - 1) * 86_400 + hour * 3600 + (minute - offset) * 60 + second) * SECOND
+    return us, fits & (us >= _EARLIEST) & (us < _LATEST)
 
 
 def _offset(text: pl.Expr) -> pl.Expr:
-    """``+05:30`` → microseconds; 0 for ``Z`` and where there is none."""
+    """``+05:30`` → microseconds; 0 for ``Z`` and where there is none; null where no clock can have it (``+9999``)."""
     hours, minutes = (part.cast(pl.Int64, strict=False) for part in (text.str.slice(1, 2), text.str.slice(-2)))
     size = (hours * 60 + minutes) * (60 * SECOND)
-    return pl.when(text.str.starts_with("-")).then(-size).otherwise(size).fill_null(0)
+    signed = pl.when(text.str.starts_with("-")).then(-size).otherwise(size).fill_null(0)
+    return pl.when((hours > 23) | (minutes > 59)).then(None).otherwise(signed)
 
 
 def _in_zone(local: pl.Series, zone: str) -> tuple[pl.Series, pl.Series]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 from zoneinfo import ZoneInfo
@@ -317,4 +317,5 @@ def _rejects_beside(target: Path) -> Path:
 
 
 def _iso(us: int) -> str:
-    return datetime.fromtimestamp(us // clock.SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{us % clock.SECOND:06}Z"
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")

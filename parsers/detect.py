@@ -21,7 +21,7 @@ from logreplay.parsers.w3c import Header, stretches
 _FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)
 
 ENOUGH: Final = 0.5
-"""Share of the sample's lines that must fit, or the file is no access log."""
+"""Share of the sample's lines that must fit, or some that are requests beyond doubt, or the file is no access log."""
 
 _MARKS: Final = {
     "nginx": r'\\x[0-9A-F]?[A-F]|\\x5C|\\x22|" (?:499|444|49[4-7]) [0-9]|"" 4[0-9]{2} [0-9]',
@@ -106,7 +106,8 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading
         wanted: what the user said of the format (``-f``).
 
     Raises:
-        LogreplayError: fewer than half of the lines fit any format, or ``wanted`` is none.
+        LogreplayError: fewer than half of the lines fit any format and none is a request beyond doubt, or ``wanted`` is
+            no format or none that the lines are in.
     """
     given = defined(wanted)
     data = b"".join(sample if sample.endswith(b"\n") else sample + b"\n" for sample in samples if sample)
@@ -127,8 +128,14 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading
         own = _choose(shown, [*reading.formats, format])
         if own.clean > reading.clean and own.share > reading.share - FEW:
             reading = replace(own, prefix=reading.prefix)
+    if not reading.formats:
+        seen = f"; its first line: {lines[0][:120]!r}" if len(lines) else ""
+        raise LogreplayError(
+            f"{name}: -f {wanted}: no line of the sample is {wanted.upper()} with a request in it{seen}; leave out -f, "
+            "or name another format"
+        )
     reading = replace(reading, server=_server(reading, shown))
-    if given is None and reading.share < ENOUGH:
+    if given is None and reading.share < ENOUGH and not _holds_requests(reading.formats[0], shown):
         rest = shown.gather(_misfits(shown, reading.formats))
         raise LogreplayError(
             f"{name}: not an access log, or in an unknown format: {reading.share:.0%} of {len(lines)} sample lines fit"
@@ -136,6 +143,12 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading
             + "; say the format with -f"
         )
     return reading
+
+
+def _holds_requests(format: Format, lines: pl.Series) -> bool:
+    """Whether some lines are requests beyond doubt: a format with method, time and status fits them."""
+    fields = format.layout.fields
+    return {"time", "rc"} <= fields and bool({"request", "op"} & fields) and parse(lines, [format]).rows.height > 0
 
 
 def _by_directives(data: bytes, name: str) -> Reading:

@@ -11,6 +11,12 @@ from typing import Final
 CLEAN: Final = r"[!#-\[\]-~]"
 """What passes unchanged into ``url``: printable ASCII without blank, quote and backslash (Rust and Python regex)."""
 
+LONGEST_S: Final = 1e9
+"""Durations are below this many seconds, some 30 years; what is longer is damage."""
+
+MOST_BYTES: Final = 10**18
+"""Byte counts are below this; what is larger is damage."""
+
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _NAMED: Final = {"b": "\b", "n": "\n", "r": "\r", "t": "\t", "v": "\v", '"': '"', "\\": "\\"}
 _METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -159,7 +165,7 @@ def seconds(text: str, unit: float | None) -> float | None:
         Rejected: not a duration.
     """
     found = [value for part in _LIST.split(text.strip()) if (value := _one_duration(part, unit)) is not None]
-    return sum(found) if found else None
+    return _checked(sum(found)) if found else None
 
 
 def _one_duration(text: str, unit: float | None) -> float | None:
@@ -175,16 +181,20 @@ def _one_duration(text: str, unit: float | None) -> float | None:
             value = sum(float(number) * _SPELLED.get(name, 1e-6) for number, name in pieces)
     except ValueError:
         raise Rejected("duration") from None
-    if not 0 <= value < 1e9:
+    return _checked(value)
+
+
+def _checked(duration: float) -> float:
+    if not 0 <= duration < LONGEST_S:
         raise Rejected("duration")
-    return value
+    return duration
 
 
 def count(text: str) -> int:
     """Read a number of bytes; ``-``, empty and negative: 0.
 
     Raises:
-        Rejected: not a number, or beyond 64 bits.
+        Rejected: not a number, or not below `MOST_BYTES`.
     """
     if text in ("", "-") or text.startswith("-"):
         return 0
@@ -192,7 +202,7 @@ def count(text: str) -> int:
         value = int(text.removeprefix("+")) if text.isascii() else -1
     except ValueError:
         raise Rejected("bytes") from None
-    if not 0 <= value < 1 << 62:
+    if not 0 <= value < MOST_BYTES:
         raise Rejected("bytes")
     return value
 

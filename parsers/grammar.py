@@ -230,11 +230,9 @@ def _directive(which: str, argument: str, letter: str) -> list[str | Field]:
 
 
 def _time(argument: str) -> Field:
-    prefix, _, rest = argument.rpartition(":") if argument.startswith(("begin:", "end:")) else ("", "", argument)
+    prefix, _, rest = argument.partition(":") if argument.startswith(("begin:", "end:")) else ("", "", argument)
     at: Literal["start", "end"] = "end" if prefix == "end" else "start"
     rank = 0 if at == "end" else 10
-    if argument.startswith(("begin:", "end:")) and not rest:
-        rest = argument.partition(":")[2]
     fixed = {
         "sec": Field("time", "epoch", rank + 1, stamp=Stamp("epoch", at)),
         "%s": Field("time", "epoch", rank + 1, stamp=Stamp("epoch", at)),
@@ -376,7 +374,7 @@ def _patterns(
         return strict, wide, wide
     quoted = isinstance(before, str) and before.endswith('"') and isinstance(after, str) and after.startswith('"')
     stops = "\\\\" + (re.escape(after[0]) if isinstance(after, str) and after else "")
-    if field.kind in ("target", "path") or field.slot in ("url", "op"):
+    if field.kind in ("target", "path") or field.slot in ("url", "op", "args", "query"):
         stops += ' "' + (r"\?" if field.kind == "path" and isinstance(after, Field) else "")
     if field.slot == "client":
         stops += r' ,"\['

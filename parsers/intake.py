@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Final, Protocol
 
 import numpy as np
@@ -70,7 +71,7 @@ class Limit:
         """
         number = text.strip().removesuffix("%")
         value = float(number)
-        if not value >= 0 or (text.strip() == number and value != int(value)):
+        if not 0 <= value < inf or (text.strip() == number and not value.is_integer()):
             raise ValueError(text)
         return cls(count=int(value)) if text.strip() == number else cls(share=value / 100)
 

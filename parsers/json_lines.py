@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.parsers.aliases import choose, meaning
+from logreplay.parsers.aliases import choose, has_status, meaning
 from logreplay.parsers.clock import Stamp
 from logreplay.parsers.fields import CLEAN
 from logreplay.parsers.layouts import Format
@@ -213,6 +213,8 @@ def _is_clean(columns: Iterable[str]) -> pl.Expr:
         match name:
             case "url":
                 tests.append(column.str.contains(rf"^/{CLEAN}*$").fill_null(False))
+            case "args" | "query":
+                tests.append(column.str.contains(rf"^{CLEAN}*$") | column.is_null())
             case "op":
                 tests.append(column.str.contains(r"^[A-Z]+$").fill_null(False) & (column != "CONNECT"))
             case "rc":
@@ -281,6 +283,8 @@ def from_sample(lines: Sequence[str]) -> Format | None:
     records = [record for line in lines if (record := load(line)) is not None]
     if not records:
         return None
+    answered = [record for record in records if has_status(record)]  # the others may be messages of another kind
+    records = answered or records
     names = Counter(name for record in records for name, value in record.items() if not isinstance(value, dict | list))
     slots = choose(names)
     if not slots:

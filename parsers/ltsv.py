@@ -20,6 +20,7 @@ _SHAPES: Final = {
     "request": rf"(?P<op>[A-Z]+) (?P<url>/{CLEAN}*)(?: (?P<protocol>HTTP/[0-9.]+))?",
     "op": r"(?P<op>[A-Z]+)",
     "url": rf"(?P<url>/{CLEAN}*)",
+    "args": rf"(?P<args>{CLEAN}*)",
     "rc": r"(?P<rc>[0-9]{3})",
     "bytes": r"(?P<bytes>[0-9]+|-)",
     "total": r"(?P<total>[0-9]+(?:\.[0-9]+)?|-)",

@@ -5,7 +5,7 @@ Every line gets exactly one fate: a row, blank, unreplayable or rejected; the la
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -36,8 +36,15 @@ has no digits below a second; ``fold``: see `clock.Instants`; ``back``: what lie
 request, microseconds. The others are those of the normalized record."""
 
 
+_COUNTS: Final = {"bytes": fields.MOST_BYTES, "rc": 1000, "request_bytes": fields.MOST_BYTES}
+"""Raw fields that are whole numbers, and what these are below."""
+
 _DUMMY: Final = "(internal dummy connection)"
 _DUMMY_REASON: Final = "Apache's own dummy connection"
+
+
+BUG: Final = "a bug of logreplay, please report it"
+"""Reason of lines that made parsing fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ class Parsed:
 
 
 def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: int = 9) -> Parsed:
-    """Read a block of lines.
+    """Read a block of lines. One that makes this fail is rejected alone: the block is halved until it is found.
 
     Args:
         lines: without line ends, one character a byte.
@@ -68,6 +75,20 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
         zone: for stamps that carry none.
         tiers: how many of the formats' ever wider rules to try.
     """
+    try:
+        return _parse(lines, formats, zone, tiers)
+    except (Exception, pl.exceptions.PanicException) as error:
+        if len(lines) < 2:
+            reason = f"{BUG}: {type(error).__name__}"
+            return Parsed(pl.DataFrame(schema=ROW_SCHEMA), [Refusal(0, "rejected", reason)], 0, 0)
+    half = len(lines) // 2
+    first, second = (parse(part, formats, zone, tiers) for part in (lines.head(half), lines.slice(half)))
+    rows = pl.concat([first.rows, second.rows.with_columns(pl.col("line") + pl.lit(half, pl.UInt32))])
+    refusals = [replace(refusal, line=refusal.line + half) for refusal in second.refusals]
+    return Parsed(rows, [*first.refusals, *refusals], first.blank + second.blank, first.naive + second.naive)
+
+
+def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -> Parsed:
     frame = lines.to_frame("text").with_row_index("line")
     found: list[pl.DataFrame] = []
     refusals: list[Refusal] = []
@@ -82,7 +103,9 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
                 refusals += [Refusal(line, "unreplayable", _DUMMY_REASON) for line in frame["line"].filter(dummy)]
                 raw, fits, frame = raw.filter(~dummy), fits.filter(~dummy), frame.filter(~dummy)
         if fits.any():
-            tidy = _where(_typed(raw, format).with_columns(frame["line"]), fits)
+            numbers = _numbers(raw, format)
+            fits &= _are_readable(raw, numbers)
+            tidy = _where(_typed(raw, numbers).with_columns(frame["line"]), fits)
             rows, bad, without_zone = _with_time(tidy, format, zone)
             found.append(rows)
             refusals += bad
@@ -132,21 +155,42 @@ def _is_blank(text: pl.Series) -> pl.Series:
     return text.str.contains(r"^\s*(?:#|$)")
 
 
-def _typed(raw: pl.DataFrame, format: Format) -> pl.DataFrame:
-    """Clean raw fields → rows without times; what is not there is null."""
-    have = set(raw.columns)
-
-    def number(name: str) -> pl.Expr:
-        return pl.col(name).cast(pl.Int64, strict=False).fill_null(0) if name in have else pl.lit(0, pl.Int64)
+def _numbers(raw: pl.DataFrame, format: Format) -> pl.DataFrame:
+    """Raw fields that are numbers, null where they hold none; durations in seconds."""
 
     def seconds(name: str, unit: float | None) -> pl.Expr:
-        if name not in have:
-            return pl.lit(None, pl.Float64)
         assert unit is not None, "a unit in the text is a matter of the careful path"
-        if _is_sum(raw[name]):
-            pieces = pl.col(name).str.extract_all(r"-?[0-9.]+(?:[eE]-?[0-9]+)?").cast(pl.List(pl.Float64), strict=False)
-            return pieces.list.eval(pl.element().filter(pl.element() >= 0)).list.sum() * unit
-        return pl.col(name).cast(pl.Float64, strict=False) * unit
+        if not _is_sum(raw[name]):
+            return pl.col(name).cast(pl.Float64, strict=False) * unit
+        pieces = pl.col(name).str.extract_all(r"-?[0-9.]+(?:[eE]-?[0-9]+)?").cast(pl.List(pl.Float64), strict=False)
+        total = pieces.list.eval(pl.element().filter(pl.element() >= 0)).list.sum() * unit
+        return pl.when(pieces.list.eval(pl.element().is_null()).list.any().not_()).then(total).alias(name)
+
+    counts = [pl.col(name).cast(pl.Int64, strict=False) for name in _COUNTS if name in raw.columns]
+    units = (("total", format.total_unit), ("first", format.first_unit))
+    return raw.select(*counts, *(seconds(name, unit) for name, unit in units if name in raw.columns))
+
+
+def _are_readable(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.Series:
+    """Which rows hold only numbers that may stand in the record; the others are a matter of the careful path."""
+    readable = pl.repeat(True, raw.height, dtype=pl.Boolean, eager=True)
+    for number in numbers:
+        good = number.is_between(0, _COUNTS.get(number.name, fields.LONGEST_S), closed="left")
+        if number.null_count():
+            text = raw[number.name]
+            absent = number.is_null() & (text.is_null() | text.is_in(["", "-"]))
+            good = good.fill_null(False) | absent.fill_null(True)
+        readable &= good
+    return readable
+
+
+def _typed(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
+    """Clean raw fields → rows without times; what is not there is null."""
+    have = set(raw.columns)
+    raw = raw.with_columns(numbers.get_columns())
+
+    def number(name: str) -> pl.Expr:
+        return pl.col(name).fill_null(0) if name in have else pl.lit(0, pl.Int64)
 
     def text(name: str) -> pl.Expr:
         if name not in have:
@@ -158,8 +202,9 @@ def _typed(raw: pl.DataFrame, format: Format) -> pl.DataFrame:
     if "query" in have:
         url = url + pl.col("query").fill_null("")
     if "args" in have:
-        url = url + pl.when(pl.col("args").is_in(["", "-"])).then(pl.lit("")).otherwise("?" + pl.col("args"))
-    total, first = seconds("total", format.total_unit), seconds("first", format.first_unit)
+        args = pl.col("args").fill_null("")
+        url = url + pl.when(args.is_in(["", "-"])).then(pl.lit("")).otherwise("?" + args)
+    total, first = (pl.col(name) if name in have else pl.lit(None, pl.Float64) for name in ("total", "first"))
     latency = pl.coalesce(pl.min_horizontal(first, total), pl.lit(0.0)) if "first" in have else total.fill_null(0.0)
     xfertime = (total - latency).fill_null(0.0) if "first" in have else pl.lit(0.0)
     columns = {

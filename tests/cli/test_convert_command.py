@@ -75,6 +75,9 @@ def test_a_condition_on_rejects_has_its_own_exit_code(tmp_path: Path) -> None:
     ("words", "text"),
     [
         (["--max-rejects", "many"], "--max-rejects 'many': write a number of lines, or a share such as 2%"),
+        (["--max-rejects", "inf"], "--max-rejects 'inf': write a number of lines, or a share such as 2%"),
+        (["--max-rejects", "1e999%"], "--max-rejects '1e999%': write a number of lines, or a share such as 2%"),
+        (["--max-rejects", "nan"], "--max-rejects 'nan': write a number of lines, or a share such as 2%"),
         (["--json", "-o", "-"], "--json and -o - both want standard output; choose one"),
         (["--time-unit", "weeks"], "'weeks' is not one of"),
     ],

@@ -8,7 +8,7 @@ import polars as pl
 from logreplay.parsers import json_lines, ltsv
 from logreplay.parsers.formats import FORMATS
 from logreplay.parsers.reader import text_lines
-from logreplay.parsers.rows import TEXTS, Parsed, parse
+from logreplay.parsers.rows import BUG, TEXTS, Parsed, parse
 
 JSON: Final = (
     r'{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"bytes":17,"request_time":0.001}'
@@ -42,6 +42,7 @@ def check(lines: pl.Series, parsed: Parsed) -> None:
     """Hold what parsing promises."""
     rows = parsed.rows
     assert len(lines) == rows.height + len(parsed.refusals) + parsed.blank
+    assert not [refusal for refusal in parsed.refusals if refusal.reason.startswith(BUG)]
     if not rows.height:
         return
     for name in ("us", "url", "op", "rc", "bytes", "latency", "xfertime"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from logreplay.parsers.clock import Kind, Stamp, columns, read
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9998, 12, 31), timezones=st.just(UTC))
+MOMENTS = st.datetimes(datetime(1000, 1, 2), datetime(9998, 12, 30), timezones=st.just(UTC))
 
 
 def instants(*texts: str | None, stamp: Stamp, zone: str = "") -> list[str | None]:

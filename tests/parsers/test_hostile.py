@@ -18,7 +18,7 @@ from logreplay.parsers.formats import FORMATS
 from logreplay.parsers.layouts import Format
 from logreplay.parsers.reader import text_lines
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.parsers.rows import parse
+from logreplay.parsers.rows import BUG, parse
 
 JSON = r'{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"bytes":17,"request_time":0.001}'
 LTSV = "time:2026-11-20T18:58:56+01:00\treq:GET /a HTTP/1.1\tstatus:200\tsize:17\treqtime:0.001\tua:x"
@@ -64,6 +64,7 @@ def test_mutated_lines_never_raise_and_are_all_accounted_for(case: tuple[Format,
     lines = text_lines(data) if data else pl.Series([], dtype=pl.String)
     parsed = parse(lines, [format], "Europe/Berlin")
     assert len(lines) == parsed.rows.height + len(parsed.refusals) + parsed.blank
+    assert not [refusal for refusal in parsed.refusals if refusal.reason.startswith(BUG)]
     for name in ("us", "url", "op", "rc", "bytes", "latency", "xfertime"):
         assert parsed.rows[name].null_count() == 0
     assert all(0x20 < ord(c) < 0x7F and c != '"' for url in parsed.rows["url"] for c in url)
