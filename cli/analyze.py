@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from logreplay.cli.configurable import Configurable
 from logreplay.cli.sharing import cluster_executor, cluster_option
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _MOST_ROWS: Final = 100
 """Steps shown on a terminal."""
 
 
-@click.command(short_help="Tables, pictures and report of a result log.")
+@click.command(cls=Configurable, short_help="Tables, pictures and report of a result log.")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; analyze-TIME by default.")
 @click.option("--no-plots", is_flag=True, help="Tables and summary only.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import on_terminal, say
 from logreplay.cli.values import Duration
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 SHORTEST_S = 0.05
 
 
-@click.command(short_help="What this machine can send.")
+@click.command(cls=Configurable, short_help="What this machine can send.")
 @click.option("--trial", type=Duration(), default="1s", show_default=True, help="How long each rate is tried.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Only remember the figures.")

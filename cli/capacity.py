@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.values import Duration, Percent, Rate
 
 
-@click.command(short_help="How many machines carry a load.")
+@click.command(cls=Configurable, short_help="How many machines carry a load.")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--tps", type=Rate(), required=True, help="Load to carry, requests per second.")
 @click.option("--within", type=Duration(), required=True, help="Bound of the response time.")

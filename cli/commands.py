@@ -9,8 +9,6 @@ from typing import Final
 
 import click
 
-from logreplay.cli.settings import prepare
-
 _NAMES: Final = (
     "demo",
     "convert",
@@ -30,7 +28,6 @@ _NAMES: Final = (
     "man",
 )
 """Of the commands, of their modules, and of the objects in these."""
-WITHOUT_SETTINGS: Final = ("init", "completion", "man")
 
 
 class Commands(MutableMapping[str, click.Command]):
@@ -43,8 +40,6 @@ class Commands(MutableMapping[str, click.Command]):
         command = self._loaded[name]
         if command is None:
             command = self._loaded[name] = getattr(import_module(f"logreplay.cli.{name}"), name)
-            if name not in WITHOUT_SETTINGS:
-                prepare(command)
         return command
 
     def __setitem__(self, name: str, command: click.Command) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.values import Percent
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from logreplay.analysis.fidelity import Fidelity
 
 
-@click.command(short_help="Is one run slower than another?")
+@click.command(cls=Configurable, short_help="Is one run slower than another?")
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.argument("candidate", type=click.Path(path_type=Path))
 @click.option(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import on_terminal
 from logreplay.cli.sharing import cluster_executor, cluster_option
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from logreplay.parsers.report import ConvertReport
 
 
-@click.command(short_help="Access logs to normalized CSV.")
+@click.command(cls=Configurable, short_help="Access logs to normalized CSV.")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "-o",

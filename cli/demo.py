@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.configurable import Configurable
 from logreplay.cli.ending import report_sweep
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import BUNDLED, bundled_log, describe, new_folder, new_name, say
@@ -15,7 +16,7 @@ RATES = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)
 STEP_SECONDS = 4.0
 
 
-@click.command(short_help="The whole job on the bundled log, in a minute.")
+@click.command(cls=Configurable, short_help="The whole job on the bundled log, in a minute.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time.")
 @click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")

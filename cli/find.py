@@ -20,7 +20,7 @@ from logreplay.cli.shaping import Shaping, report_left_out, shaping_options
 from logreplay.cli.sharing import replayer
 from logreplay.cli.stopping import stop_option, stop_rule, watched
 from logreplay.cli.telling import Audience, Telling, WithLive, telling_options
-from logreplay.cli.values import Duration, Percent, Rate
+from logreplay.cli.values import Duration, Pause, Percent, Rate
 
 if TYPE_CHECKING:
     from logreplay.analysis.search import Judged, Search, Trial
@@ -42,7 +42,12 @@ def _bound_options(command: Any) -> Any:
     return command
 
 
-@click.command(cls=WithLive, short_help="The highest rate that keeps a bound.")
+@click.command(
+    cls=WithLive,
+    short_help="The highest rate that keeps a bound.",
+    yields_to={"arrivals": {"vusers"}},
+    needs={"think": {"vusers"}},
+)
 @click.argument("log", required=False, type=LogName())
 @click.argument("target", required=False)
 @_bound_options
@@ -68,7 +73,7 @@ def _bound_options(command: Any) -> Any:
 @click.option(
     "--vusers", is_flag=True, help="Search for users who wait for their answers; all rates are numbers of them."
 )
-@click.option("--think", type=Duration(), help="--vusers: pause of a user after each answer; default: none.")
+@click.option("--think", type=Pause(), help="--vusers: pause of a user after each answer; default: none.")
 @click.option("--tps", type=Rate(), help="Say how many such machines this rate needs.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time.")
 @click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
@@ -122,6 +127,8 @@ def find(
     from logreplay.analysis.search_report import sentence, slo, weaknesses
     from logreplay.analysis.summary import About
 
+    if think and not vusers:
+        raise click.UsageError("--think is for users who wait: add --vusers")
     bounds = [Bound(name, limit) for name in _BOUNDS if (limit := limits[name]) is not None]
     if not bounds:
         raise click.UsageError("what must hold? Give a bound, such as --p99 300ms")

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from logreplay.cli.inputs import normalized, say
+from logreplay.cli.option_names import key_of
 from logreplay.cli.sending import Sending
-from logreplay.cli.settings import FILE, REFUSED, key_of, shared
+from logreplay.cli.settings import FILE, REFUSED, shared
 from logreplay.cli.values import Duration, Percent, Percentage, Rate
 
 _COMMANDS = ("run", "sweep", "find", "convert")

@@ -6,14 +6,14 @@ import os
 import signal
 import sys
 from io import StringIO
-from pathlib import Path
 from typing import Final
 
 import click
 
-from logreplay.cli.commands import WITHOUT_SETTINGS, Commands
+from logreplay.cli.commands import Commands
+from logreplay.cli.configurable import find_settings, where_from
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.settings import FILE, read_settings, where_from
+from logreplay.cli.settings import WITHOUT_SETTINGS
 
 _HELP: Final = "logreplay.help"
 _OBJECTS: Final = 100_000
@@ -48,9 +48,9 @@ def cli(context: click.Context) -> None:
       logreplay convert access.log
       logreplay sweep 50..400 access.csv http://127.0.0.1:8080
     """
-    if Path(FILE).is_file() and context.invoked_subcommand not in WITHOUT_SETTINGS:
+    if context.invoked_subcommand not in WITHOUT_SETTINGS:
         try:
-            context.default_map = read_settings(cli, Path(FILE))
+            find_settings(context, cli)
         except click.ClickException:
             if not context.meta.get(_HELP):  # help is there for whoever has to mend the file
                 raise

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.cli.bundles import bundle
+from logreplay.cli.precedence import exclusive
 from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, base
-from logreplay.cli.values import Duration, Parsed, Rate, positive_rate
+from logreplay.cli.values import Duration, Parsed, Pause, Rate, positive_rate
 
 if TYPE_CHECKING:
     from logreplay.replay.plan import Stream
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 
 _DELAY_S: Final = 5.0
+_LOWEST_SUM = 1e-6
+_SLOWEST = 1e-9
 
 
 def _ramp(text: str) -> tuple[float, float]:
@@ -24,7 +27,7 @@ def _ramp(text: str) -> tuple[float, float]:
         rates = float(first), float(last)
     except ValueError:
         rates = (0.0, 0.0)
-    if not dots or min(rates) < 0 or not 0 < sum(rates) <= 20_000_000:
+    if not dots or not min(rates) >= 0 or not _LOWEST_SUM <= sum(rates) <= 20_000_000:
         raise ValueError(f"{text!r} is no ramp; write the first and the last rate, such as 50..400")
     return rates
 
@@ -44,13 +47,13 @@ def _speed(text: str) -> float:
         speed = float(text.lower().removesuffix("x"))
     except ValueError:
         speed = 0.0
-    if not 0 < speed < float("inf"):
+    if not _SLOWEST <= speed <= 1 / _SLOWEST:
         raise ValueError(f"{text!r} is no speed; write 1 for the log's own times, 3 for three times as fast")
     return speed
 
 
 def _think(text: str) -> float | None:
-    return None if text == "log" else Duration().convert(text, None, None)
+    return None if text == "log" else Pause().convert(text, None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,5 +241,12 @@ _OPTIONS = (
 _NAMES = frozenset(Pacing.__dataclass_fields__)
 
 
+YIELDS_TO = {
+    **exclusive("tps", "speed", "ramp", "steps", "vusers", "follow"),
+    "duration": {"steps"},
+    "shuffle": {"random", "speed", "follow"},
+    "random": {"shuffle", "speed", "follow"},
+}
+NEEDS = {"think": {"vusers"}, "delay": {"follow"}, "arrivals": {"tps", "ramp", "steps"}, "skip_idle": {"speed", "tps"}}
 pacing_options = bundle("pacing", Pacing, _OPTIONS)
 """Gives a command the options of pacing; it receives them as one ``pacing``."""

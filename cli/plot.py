@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.configurable import Configurable
 from logreplay.cli.values import Duration
 
 
-@click.command(short_help="One picture, or several runs in one.")
+@click.command(cls=Configurable, short_help="One picture, or several runs in one.")
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--kind",

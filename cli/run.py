@@ -16,7 +16,7 @@ from logreplay.cli.conflicts import reconciled
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.following import followed
 from logreplay.cli.inputs import LogName, new_name, replayable, say, target_or_builtin
-from logreplay.cli.pacing import Pacing, log_report, log_sentence, pacing_options
+from logreplay.cli.pacing import NEEDS, YIELDS_TO, Pacing, log_report, log_sentence, pacing_options
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import Shaping, base, report_left_out, shaping_options
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from logreplay.replay.watch import Watch
 
 
-@click.command(cls=WithLive, short_help="One replay.")
+@click.command(cls=WithLive, short_help="One replay.", yields_to=YIELDS_TO, needs=NEEDS)
 @click.argument("log", required=False, type=LogName())
 @click.argument("target", required=False)
 @pacing_options

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.configurable import Configurable
 
-@click.command(short_help="The per-second table of a result log.")
+
+@click.command(cls=Configurable, short_help="The per-second table of a result log.")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the table there; - is stdout, as without.")
 @click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")

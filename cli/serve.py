@@ -5,11 +5,12 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.configurable import Configurable
 from logreplay.cli.inputs import describe, normalized, say
 from logreplay.cli.values import Duration
 
 
-@click.command(short_help="A target of known capacity.")
+@click.command(cls=Configurable, short_help="A target of known capacity.")
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: any free one.")
 @click.option("--workers", type=click.IntRange(1), default=4, show_default=True, help="Requests worked on at once.")

@@ -19,7 +19,7 @@ from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, report_left_out, 
 from logreplay.cli.stopping import stop_option, stop_rule
 from logreplay.cli.sweeping import sweep_into
 from logreplay.cli.telling import Telling, WithLive, telling_options
-from logreplay.cli.values import Duration, Users, parse_rates
+from logreplay.cli.values import Duration, Pause, Users, parse_rates
 
 if TYPE_CHECKING:
     from logreplay.replay.health import Finding
@@ -29,16 +29,21 @@ if TYPE_CHECKING:
     from logreplay.replay.sweep import At, Order
 
 
-@click.command(cls=WithLive, short_help="A step per rate, and where the curve bends.")
+@click.command(
+    cls=WithLive,
+    short_help="A step per rate, and where the curve bends.",
+    yields_to={"arrivals": {"vusers"}, "refine": {"vusers"}, "settle": {"vusers", "arrivals"}, "output": {"resume"}},
+    needs={"think": {"vusers"}},
+)
 @click.argument("rates", required=False, metavar="RATES")
 @click.argument("log", required=False)
 @click.argument("target", required=False)
 @click.option("--for", "duration", type=Duration(), default="10s", show_default=True, help="How long each step is.")
 @ARRIVALS
 @click.option("--vusers", type=Users(), metavar="N,N,…", help="Instead of RATES: so many users who wait, step by step.")
-@click.option("--think", type=Duration(), default=0.0, metavar="D", help="What users pause after an answer.")
-@click.option("--warmup", type=Duration(), help="Send at the lowest rate first; not judged, kept in warmup.csv.")
-@click.option("--settle", type=Duration(), help="Before each step, send at its rate; not judged, likewise.")
+@click.option("--think", type=Pause(), default=0.0, metavar="D", help="What users pause after an answer.")
+@click.option("--warmup", type=Pause(), help="Send at the lowest rate first; not judged, kept in warmup.csv.")
+@click.option("--settle", type=Pause(), help="Before each step, send at its rate; not judged, likewise.")
 @click.option("--repeat", type=click.IntRange(1), default=1, show_default=True, help="Go through all rates N times.")
 @click.option("--order", type=click.Choice(["given", "up", "down", "shuffle"]), default="given", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Go on after two rates in a row that the target did not carry.")
@@ -98,8 +103,12 @@ def sweep(
     from logreplay.replay.sweep import Course
 
     sending = reconciled(sending, shaping)
+    if vusers and _rates_win(rates):
+        vusers, think = None, 0.0
     if vusers:
         rates, log, target = None, *_without_rates(rates, log, target)
+    if think and not vusers:
+        raise click.UsageError("--think is for users who wait: add --vusers 1,10,50")
     if resume and output:
         raise click.UsageError("--resume goes on in its own folder; leave -o out")
     if refine and vusers:
@@ -160,6 +169,16 @@ def of_ourselves(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
             for finding in outcome.health.findings:
                 if finding.severity is Severity.VOID:
                     yield replace(finding, text=f"at {outcome.offered:g}/s: {finding.text}")
+
+
+def _rates_win(rates: str | None) -> bool:
+    """Return whether RATES are typed, and the users come from the settings."""
+    source = click.get_current_context().get_parameter_source
+    typed, users = (source(name) is ParameterSource.COMMANDLINE for name in ("rates", "vusers"))
+    try:
+        return typed and not users and bool(parse_rates(rates or ""))
+    except ValueError:
+        return False
 
 
 def _without_rates(*given: str | None) -> tuple[str | None, str | None]:

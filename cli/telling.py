@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from logreplay.cli.bundles import bundle
+from logreplay.cli.configurable import Configurable
 from logreplay.cli.inputs import on_terminal, say
 from logreplay.cli.live import LiveLine
 from logreplay.cli.values import Parsed
@@ -206,7 +207,7 @@ def _json_lines() -> "Iterator[Callable[[Snapshot], object]]":
         thread.join()
 
 
-class WithLive(click.Command):
+class WithLive(Configurable):
     """A command on which ``--live`` may stand before an argument: only an address is its value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.inputs import say
 
 
-@click.command(short_help="A list of requests from a template.")
+@click.command(cls=Configurable, short_help="A list of requests from a template.")
 @click.argument("template")
 @click.option(
     "--var",

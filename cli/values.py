@@ -9,6 +9,10 @@ import click
 _SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(us|ms|s|m|h|)")
 
+_SHORTEST_S: Final = 1e-6
+_LONGEST_S: Final = 87_600 * 3600.0
+_LOWEST_RATE: Final = 1e-6
+
 
 class Duration(click.ParamType[float]):
     """``300ms``, ``10``, ``10s``, ``5m`` → seconds, above 0."""
@@ -18,11 +22,18 @@ class Duration(click.ParamType[float]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float | int):
             return float(value)
-        match = _DURATION.fullmatch(str(value).strip().lower())
-        seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
-        if seconds <= 0:
-            self.fail(f"{value!r} is not a duration above 0; write 300ms, 10s or 5m", param, ctx)
-        return seconds
+        try:
+            return seconds_of(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Pause(Duration):
+    """As `Duration`, or 0 for none."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        zero = _DURATION.fullmatch(str(value).strip().lower())
+        return 0.0 if zero and not float(zero[1]) else super().convert(value, param, ctx)
 
 
 class Rate(click.ParamType[float]):
@@ -136,11 +147,29 @@ class Methods(click.ParamType[frozenset[str]]):
         return methods
 
 
+def seconds_of(text: str) -> float:
+    """Read a duration.
+
+    Returns:
+        Seconds, from a microsecond to ten years.
+
+    Raises:
+        ValueError: not a duration, or not within these limits.
+    """
+    match = _DURATION.fullmatch(text.strip().lower())
+    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise ValueError(f"{text!r} is not a duration above 0; write 300ms, 10s or 5m")
+    if not _SHORTEST_S <= seconds <= _LONGEST_S:
+        raise ValueError(f"{text!r} is too {'short' if seconds < 1 else 'long'}: expected 1us to 87600h (ten years)")
+    return seconds
+
+
 def positive_rate(text: str) -> float:
     """Read a rate in requests per second.
 
     Raises:
-        ValueError: not a number above 0 and at most 10 million.
+        ValueError: not a number from a millionth to 10 million.
     """
     try:
         rate = float(text)
@@ -148,6 +177,8 @@ def positive_rate(text: str) -> float:
         rate = 0.0
     if not 0 < rate <= 10_000_000:
         raise ValueError(f"{text!r} is not a rate; write requests per second above 0, such as 100 or 0.5")
+    if rate < _LOWEST_RATE:
+        raise ValueError(f"{text!r} is too low a rate; the lowest is {_LOWEST_RATE:g} requests per second")
     return rate
 
 

@@ -7,13 +7,16 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
+from logreplay.cli.configurable import find_settings
 from logreplay.cli.init import settings_text
 from logreplay.cli.main import cli, run
 from logreplay.cli.settings import REFUSED, read_settings
+from logreplay.replay.headers import Header
 
 SAMPLE = Path(__file__).parents[2] / "sample_logs" / "nginx_combined.log"
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00,0,0,0,5,/ok,200,GET\n"
@@ -40,6 +43,14 @@ def previewed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return next(line for line in capsys.readouterr().out.splitlines() if re.match(r"\d+ requests", line))
 
 
+def parameters(*words: str) -> dict[str, Any]:
+    """The options of a command as it receives them."""
+    with cli.make_context("logreplay", list(words)) as context:
+        context.invoked_subcommand = words[0]
+        find_settings(context, cli)
+        return cli.commands[words[0]].make_context(words[0], list(words[1:]), context).params
+
+
 def failed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert run([*words]) in (1, 2)
     return capsys.readouterr().err
@@ -48,13 +59,116 @@ def failed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_what_is_typed_wins_over_variables_they_over_the_file_it_over_defaults(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write('seed = 1\n[run]\ntps = 10\nfor = "1s"\n')
+    write("requests = 5\n[run]\ntps = 10\nrequests = 10\n")
     assert previewed(capsys).startswith("10 requests")
-    monkeypatch.setenv("LOGREPLAY_TPS", "20")
+    monkeypatch.setenv("LOGREPLAY_REQUESTS", "20")
     assert previewed(capsys).startswith("20 requests")
-    monkeypatch.setenv("LOGREPLAY_RUN_TPS", "30")
+    monkeypatch.setenv("LOGREPLAY_RUN_REQUESTS", "30")
     assert previewed(capsys).startswith("30 requests")
-    assert previewed(capsys, "--tps", "40").startswith("40 requests")
+    assert previewed(capsys, "--requests", "40").startswith("40 requests")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "sent"),
+    [
+        ("tps = 10", ["--speed", "2"], "1 requests"),
+        ("speed = 3", ["--tps", "10", "--for", "1s"], "10 requests"),
+        ("vusers = 5\nthink = '1s'", ["--tps", "10", "--for", "1s"], "10 requests"),
+        ("tps = 10\narrivals = 'poisson'", ["--speed", "1"], "1 requests"),
+        ("for = '1m'", ["--steps", "5:1s"], "5 requests"),
+        ("follow = true\ndelay = '1s'", ["--tps", "10", "--for", "1s"], "10 requests"),
+        ("tps = 10\nshuffle = true\nskip-idle = '1s'", ["--speed", "1", "--no-shuffle"], "1 requests"),
+        ("tps = 10\nrequests = 7", ["--no-requests"], "1 requests"),
+        ("vusers = 3\nthink = '5s'\nrequests = 4", ["--think", "0"], "4 requests"),
+        ("tps = 10\nmatch = ['nothing']\nfor = '1s'", ["--no-match"], "10 requests"),
+        ("tps = 10\nlog = 'none.log'\nfor = '1s'", ["--no-target"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nno-cache = true", ["--cache"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nby-client = true", ["--no-by-client"], "10 requests"),
+    ],
+)
+def test_what_is_typed_sets_aside_the_settings_that_contradict_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], settings: str, words: list[str], sent: str
+) -> None:
+    write(f"[run]\n{settings}\n")
+    assert previewed(capsys, *words).startswith(sent)
+
+
+def test_a_variable_sets_aside_the_settings_of_the_file_that_contradict_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("[run]\nspeed = 3\n")
+    monkeypatch.setenv("LOGREPLAY_RUN_TPS", "10")
+    assert previewed(capsys, "--for", "1s").startswith("10 requests")
+
+
+def test_an_option_and_what_resets_it_contradict_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = failed(capsys, "run", "a.csv", "--tps", "1", "--no-tps")
+    assert "--tps and --no-tps contradict each other: give one of them" in said
+
+
+def test_rates_that_are_typed_win_over_users_of_the_settings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("[sweep]\nvusers = '1,2'\nthink = '1s'\n")
+    assert "none.log" in failed(capsys, "sweep", "10,20", "none.log", "-o", "a")
+    write("[sweep]\nrefine = true\nrates = '10,20'\n")
+    assert "none.log" in failed(capsys, "sweep", "--vusers", "1,2", "none.log", "-o", "b")
+
+
+def test_a_variable_with_several_values_has_one_a_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGREPLAY_RUN_HEADER", "X-Test: 1 2\nX-Other: 3\n")
+    assert parameters("run", "--tps", "1")["header"] == (Header("X-Test", "1 2"), Header("X-Other", "3"))
+    assert parameters("run", "--tps", "1", "--no-header")["header"] == ()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "keeps_alive"),
+    [
+        ("LOGREPLAY_RUN_NO_KEEP_ALIVE", "1", False),
+        ("LOGREPLAY_RUN_NO_KEEP_ALIVE", "0", True),
+        ("LOGREPLAY_NO_KEEP_ALIVE", "true", False),
+        ("LOGREPLAY_KEEP_ALIVE", "0", False),
+        ("LOGREPLAY_KEEP_ALIVE", "1", True),
+        ("LOGREPLAY_KEEP_ALIVE", "", True),
+    ],
+)
+def test_a_switch_that_turns_something_off_has_a_variable_under_both_names(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, keeps_alive: bool
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert parameters("run")["keep_alive"] is keeps_alive
+
+
+def test_a_variable_reaches_only_the_commands_for_which_it_means_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGREPLAY_WORKERS", "7")
+    assert parameters("run")["workers"] == parameters("sweep")["workers"] == 7
+    assert parameters("serve")["workers"] == 4
+    monkeypatch.setenv("LOGREPLAY_SERVE_WORKERS", "5")
+    assert parameters("serve")["workers"] == 5
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("LOGREPLAY_TIMOUT", "1s", "LOGREPLAY_TIMOUT: there is no option 'timout' for all commands; did you mean "),
+        ("LOGREPLAY_RUN_TSP", "1", "run has no option 'tsp'; did you mean LOGREPLAY_RUN_TPS"),
+        ("LOGREPLAY_TPS", "1", "does not mean the same in all commands; set LOGREPLAY_RUN_TPS or LOGREPLAY_FIND_TPS"),
+        ("LOGREPLAY_RUN_BY_CLIENT", "maybe", "LOGREPLAY_RUN_BY_CLIENT=maybe: 'by-client' is a switch; set 1 or 0"),
+    ],
+)
+def test_a_variable_that_sets_nothing_is_an_error(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    value: str,
+    said: str,
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert said in failed(capsys, "run", "a.csv", "--tps", "1", "--dry-run")
+    assert run(["run", "--help"]) == 0
 
 
 def test_what_the_file_sets_is_said_on_each_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,6 +197,7 @@ def test_what_widens_permission_is_said_even_if_quiet(folder: Path, capsys: pyte
         ("[run]\ntps = {a = 1}", "line 2: 'tps' needs a value"),
         ("[run\n", "logreplay.toml: no TOML: "),
         ("[sweep]\nhook = 'a:b'", "line 2: 'hook' cannot be set in a file: it runs code; give it on the command line"),
+        ("no-force = false", "line 1: 'force' cannot be set in a file: it overwrites results"),
         ("force = true", "line 1: 'force' cannot be set in a file: it overwrites results"),
         ("watch = ['a=!rm -r .']", "line 1: 'watch' cannot be set in a file: it runs a command"),
     ],
@@ -99,8 +214,8 @@ def test_a_value_that_cannot_be_says_where_it_comes_from(
 ) -> None:
     write("[run]\ntps = 'fast'")
     assert "write requests per second above 0, such as 100 or 0.5 (from logreplay.toml)" in failed(capsys, "run")
-    monkeypatch.setenv("LOGREPLAY_TPS", "faster")
-    assert "(from LOGREPLAY_TPS)" in failed(capsys, "run")
+    monkeypatch.setenv("LOGREPLAY_RUN_TPS", "faster")
+    assert "(from LOGREPLAY_RUN_TPS)" in failed(capsys, "run")
     assert "(from" not in failed(capsys, "run", "--tps", "x")
 
 
@@ -128,15 +243,6 @@ def test_help_is_there_also_where_the_file_is_broken(folder: Path, capsys: pytes
     assert "no TOML" in failed(capsys, "run", "--tps", "5", "--dry-run")
 
 
-def test_a_switch_that_turns_off_has_a_variable_of_what_it_turns_off(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LOGREPLAY_KEEP_ALIVE", "0")
-    assert cli.commands["run"].make_context("run", []).params["keep_alive"] is False
-    monkeypatch.setenv("LOGREPLAY_KEEP_ALIVE", "1")
-    assert cli.commands["run"].make_context("run", []).params["keep_alive"] is True
-
-
 def test_users_step_by_step_take_log_and_target_from_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(f'log = "one.log"\ntarget = "{TARGET}"')
     assert "one.log" in failed(capsys, "sweep", "--vusers", "1,2", "-o", "a")
@@ -151,7 +257,7 @@ def test_every_line_of_a_new_file_may_be_set(folder: Path) -> None:
     Path("logreplay.toml").chmod(0o600)
     assert len(lines) > 100
     values = read_settings(cli, Path("logreplay.toml"))
-    assert values["find"]["timeout"] == values["run"]["timeout"] == "30s"
+    assert values["find"]["timeout"].value == values["run"]["timeout"].value == "30s"
     assert not REFUSED.keys() & tomllib.loads("\n".join(lines)).keys()
 
 

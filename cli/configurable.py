@@ -1,0 +1,118 @@
+"""Commands whose options can also come from ``logreplay.toml`` and ``LOGREPLAY_*`` variables."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+
+from logreplay.cli.inputs import say
+from logreplay.cli.option_names import key_of, opposite
+from logreplay.cli.precedence import Names, Setting, applicable
+from logreplay.cli.settings import FILE, WIDENING, permission, read_settings
+from logreplay.cli.variables import PREFIX, read_variables
+
+_FOUND: Final = "logreplay.settings"
+_APPLIED: Final = "logreplay.settings.applied"
+_EPILOG: Final = (
+    f"Each option can also stand in {FILE} (logreplay init writes one) or in a variable such as {PREFIX}{{}}; "
+    "the command line wins, and --no-NAME sets an option back to its default."
+)
+
+
+def find_settings(context: click.Context, group: click.Group) -> None:
+    """Read the file and the variables, for the commands of this context.
+
+    Raises:
+        ClickException: one of them has an unknown name or a wrong value, or the file sets what it may not.
+    """
+    variables = read_variables(group, os.environ)
+    file = read_settings(group, Path(FILE)) if Path(FILE).is_file() else {}
+    context.meta[_FOUND] = {name: file.get(name, {}) | variables.get(name, {}) for name in {**file, **variables}}
+
+
+class Configurable(click.Command):
+    """A command that takes settings.
+
+    Args:
+        yields_to, needs: settings that are left out beside others; see `logreplay.cli.precedence.applicable`.
+    """
+
+    def __init__(self, *args: Any, yields_to: Names | None = None, needs: Names | None = None, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._yields_to, self._needs = yields_to, needs
+        self.resets = dict(_resets(self.params))
+        if self.params:
+            self.epilog = _EPILOG.format(f"{self.name}_{key_of(self.params[-1])}".replace("-", "_").upper())
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, among them the hidden options that set others back to their defaults."""
+        return [*super().get_params(ctx), *(option for _, option in self.resets.values())]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line, and take from the settings what it leaves open."""
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        typed = self._typed(args)
+        reset = {name for name, (_, option) in self.resets.items() if option.name in typed}
+        for name in sorted(reset & typed):
+            option, back = self.resets[name]
+            raise click.UsageError(f"--{key_of(option)} and {back.opts[0]} contradict each other: give one of them")
+        found: Mapping[str, Setting] = ctx.meta.get(_FOUND, {}).get(self.name, {})
+        applied = applicable(found, typed, reset, self._yields_to, self._needs)
+        ctx.meta[_APPLIED] = applied
+        ctx.default_map = {name: setting.value for name, setting in applied.items()}
+        return super().parse_args(ctx, args)
+
+    def _typed(self, args: list[str]) -> set[str]:
+        """Return the names of the parameters that stand on the command line."""
+        context = click.Context(self, resilient_parsing=True, help_option_names=[])
+        with context.scope(cleanup=False):
+            super().parse_args(context, list(args))
+        names = {parameter.name or "" for parameter in self.get_params(context)}
+        return {name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Say what comes from the file, then run the command."""
+        applied: Mapping[str, Setting] = ctx.meta.get(_APPLIED, {})
+        taken = {
+            key_of(parameter): applied[parameter.name].value
+            for parameter in self.params
+            if parameter.name in applied and applied[parameter.name].origin == FILE
+        }
+        if taken:
+            wide = any(key in taken for key in WIDENING)
+            said = ", ".join(f"{key}{_shown(value)}" for key, value in taken.items())
+            say(f"{FILE}: {said}", quiet=bool(ctx.params.get("quiet")) and not wide)
+        if "allow-target" in taken and "target" in taken:
+            permission(ctx.params["target"], ctx.params["allow_target"])
+        return super().invoke(ctx)
+
+
+def where_from(error: click.BadParameter) -> str:
+    """Return where a wrong value came from, if not from the command line; empty if it did."""
+    if error.ctx is None or error.param is None or not error.param.name:
+        return ""
+    setting = error.ctx.meta.get(_APPLIED, {}).get(error.param.name)
+    return f" (from {setting.origin})" if setting else ""
+
+
+def _resets(parameters: list[click.Parameter]) -> "list[tuple[str, tuple[click.Parameter, click.Option]]]":
+    """Return the options that set others back to their defaults, by the name of the parameter."""
+    taken = {name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)}
+    return [
+        (parameter.name or "", (parameter, click.Option([name], is_flag=True, expose_value=False, hidden=True)))
+        for parameter in parameters
+        if not parameter.required and not parameter.secondary_opts
+        if (name := f"--{opposite(key_of(parameter))}") not in taken
+    ]
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it stands after its name; a switch has none."""
+    if isinstance(value, bool):
+        return ""
+    text = " " + (" ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
+    return "".join(char if char.isprintable() else "?" for char in text)

@@ -1,0 +1,51 @@
+"""The names under which options and arguments are set, in a settings file and in variables."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+import click
+
+
+def settable(command: click.Command) -> Iterator[tuple[str, click.Parameter]]:
+    """List the names of a command's options without ``--``, those that undo its switches, and its arguments."""
+    for parameter in command.params:
+        if isinstance(parameter, click.Argument):
+            yield parameter.name or "", parameter
+            continue
+        for name in (*parameter.opts, *parameter.secondary_opts):
+            if name.startswith("--"):
+                yield name[2:], parameter
+        if is_switch(parameter) and not parameter.secondary_opts:
+            yield opposite(key_of(parameter)), parameter
+
+
+def key_of(parameter: click.Parameter) -> str:
+    """Return the name by which a parameter is set."""
+    return next((name[2:] for name in parameter.opts if name.startswith("--")), parameter.name or "")
+
+
+def opposite(key: str) -> str:
+    """Return the name of the option that undoes another one: ``tps`` and ``no-tps``, ``no-cache`` and ``cache``."""
+    return key.removeprefix("no-") if key.startswith("no-") else f"no-{key}"
+
+
+def is_switch(parameter: click.Parameter) -> bool:
+    """Return whether an option takes no value."""
+    return isinstance(parameter, click.Option) and parameter.is_flag
+
+
+def switched(parameter: click.Parameter, key: str, *, on: bool) -> bool:
+    """Return the value of a switch that is turned on or off under one of its names."""
+    typed = bool(getattr(parameter, "flag_value", True))
+    return typed is on if f"--{key}" in parameter.opts else typed is not on
+
+
+def takes_several(parameter: click.Parameter) -> bool:
+    """Return whether a parameter can be given more than once."""
+    return parameter.nargs != 1 or bool(getattr(parameter, "multiple", False))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the names that are near to it, or all there are."""
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(sorted(set(known)))}"

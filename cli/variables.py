@@ -1,0 +1,75 @@
+"""Options from variables: ``LOGREPLAY_RUN_TPS`` for one command, ``LOGREPLAY_TIMEOUT`` for all that share it."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from logreplay.cli.option_names import is_switch, nearest, switched, takes_several
+from logreplay.cli.precedence import Rank, Setting
+from logreplay.cli.settings import alike, configurable, shared
+
+PREFIX: Final = "LOGREPLAY_"
+_ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def read_variables(group: click.Group, environment: Mapping[str, str]) -> dict[str, dict[str, Setting]]:
+    """Read the settings in an environment. An empty variable counts as not set.
+
+    Returns:
+        For each command the settings by the name of the parameter.
+
+    Raises:
+        ClickException: a variable has an unknown name, or a switch has a value other than 1 or 0.
+    """
+    found = {name: text for name, text in environment.items() if name.startswith(PREFIX) and text}
+    if not found:
+        return {}
+    commands = configurable(group)
+    everywhere = shared(group)
+    general: dict[str, dict[str, Setting]] = {name: {} for name in commands}
+    single: dict[str, dict[str, Setting]] = {name: {} for name in commands}
+    for variable, text in found.items():
+        key = variable.removeprefix(PREFIX).lower().replace("_", "-")
+        command = next((name for name in commands if key.startswith(f"{name}-")), "")
+        parameter = commands.get(command, {}).get(key.removeprefix(f"{command}-"))
+        if parameter is not None:
+            name = key.removeprefix(f"{command}-")
+            single[command][parameter.name or ""] = _setting(variable, name, parameter, text, Rank.COMMAND_VARIABLE)
+        elif key in everywhere:
+            for other, options in commands.items():
+                if key in options and alike(options[key], everywhere[key]):
+                    given = _setting(variable, key, options[key], text, Rank.VARIABLE)
+                    general[other][options[key].name or ""] = given
+        else:
+            raise click.ClickException(f"{variable}: {_unknown(key, command, commands, everywhere)}")
+    return {name: general[name] | single[name] for name in commands}
+
+
+def _unknown(
+    key: str, command: str, commands: Mapping[str, Mapping[str, click.Parameter]], everywhere: Mapping[str, object]
+) -> str:
+    """Say that no option has this name, and which names are near to it."""
+    if command:
+        own = {_variable(command, name) for name in commands[command]}
+        text = f"{command} has no option {key.removeprefix(f'{command}-')!r}"
+        return text + nearest(_variable(key), own)
+    if having := [name for name, options in commands.items() if key in options]:
+        names = " or ".join(_variable(name, key) for name in having)
+        return f"{key!r} does not mean the same in all commands; set {names}"
+    return f"there is no option {key!r} for all commands" + nearest(_variable(key), map(_variable, everywhere))
+
+
+def _variable(*parts: str) -> str:
+    return PREFIX + "_".join(parts).replace("-", "_").upper()
+
+
+def _setting(variable: str, key: str, parameter: click.Parameter, text: str, rank: Rank) -> Setting:
+    value: Any = text
+    if is_switch(parameter):
+        if text.lower() not in (*_ON, *_OFF):
+            raise click.ClickException(f"{variable}={text}: {key!r} is a switch; set 1 or 0")
+        value = switched(parameter, key, on=text.lower() in _ON)
+    elif takes_several(parameter):
+        value = tuple(line for line in text.splitlines() if line.strip())
+    return Setting(value, rank, variable)
