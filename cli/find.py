@@ -45,7 +45,7 @@ def _bound_options(command: Any) -> Any:
 @click.command(
     cls=WithLive,
     short_help="The highest rate that keeps a bound.",
-    yields_to={"arrivals": {"vusers"}},
+    yields_to={"workers": {"hook"}, "arrivals": {"vusers"}},
     needs={"think": {"vusers"}},
 )
 @click.argument("log", required=False, type=LogName())

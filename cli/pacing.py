@@ -246,6 +246,9 @@ YIELDS_TO = {
     "duration": {"steps"},
     "shuffle": {"random", "speed", "follow"},
     "random": {"shuffle", "speed", "follow"},
+    "workers": {"follow", "hook"},
+    "loop": {"follow"},
+    "beginning": {"follow"},
 }
 NEEDS = {"think": {"vusers"}, "delay": {"follow"}, "arrivals": {"tps", "ramp", "steps"}, "skip_idle": {"speed", "tps"}}
 pacing_options = bundle("pacing", Pacing, _OPTIONS)

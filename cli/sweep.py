@@ -32,7 +32,13 @@ if TYPE_CHECKING:
 @click.command(
     cls=WithLive,
     short_help="A step per rate, and where the curve bends.",
-    yields_to={"arrivals": {"vusers"}, "refine": {"vusers"}, "settle": {"vusers", "arrivals"}, "output": {"resume"}},
+    yields_to={
+        "workers": {"hook"},
+        "arrivals": {"vusers"},
+        "refine": {"vusers"},
+        "settle": {"vusers", "arrivals"},
+        "output": {"resume"},
+    },
     needs={"think": {"vusers"}},
 )
 @click.argument("rates", required=False, metavar="RATES")
