@@ -85,8 +85,9 @@ def ab(requests: Requests, service: Micros) -> dict[str, Any]:
         ``connect``, ``processing`` (all but connect), ``waiting`` (to the first byte) and ``total``: each with ``min``,
         ``mean``, ``sd``, ``median`` and ``max``, seconds. ``served_within``: percentage of the requests served →
         seconds. ``requests_per_second``; ``time_per_request``: seconds, across all concurrent requests;
-        ``complete_requests``, ``failed_requests`` (no answer), ``non_2xx_responses``. All but the last three are of
-        the answered requests.
+        ``complete_requests``, ``failed_requests`` (no answer), ``non_2xx_responses``; ``keep_alive_requests``: answered
+        on a connection that was already open, None where the rows do not say; ``html_transferred``: bytes of bodies.
+        All but the failed requests are of the answered requests.
     """
     answered = requests.outcome <= HTTP_ERROR
     status = requests.kind_counts[:FIRST_ERROR]
@@ -107,7 +108,15 @@ def ab(requests: Requests, service: Micros) -> dict[str, Any]:
         "complete_requests": complete,
         "failed_requests": requests.count(NET_ERROR),
         "non_2xx_responses": complete - int(status[200:300].sum()),
+        "keep_alive_requests": _reused(requests, complete),
+        "html_transferred": int(those(requests.bytes, answered).sum(dtype=np.int64)),
     }
+
+
+def _reused(requests: Requests, complete: int) -> int | None:
+    """Answered requests that opened no connection; None where no request did, for then the rows have no such times."""
+    opened = requests.connect > 0
+    return complete - int((opened & (requests.outcome <= HTTP_ERROR)).sum()) if opened.any() else None
 
 
 def _ratio(part: float, whole: float) -> float | None:

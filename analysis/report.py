@@ -94,6 +94,7 @@ def html(analysis: Analysis) -> str:
         ladder=summary.latency_rows(analysis.summary),
         siege=summary.siege_rows(analysis.summary) if requests else [],
         ab=summary.ab_rows(analysis.summary) if requests else None,
+        ab_counts=summary.ab_counts(analysis.summary) if requests else [],
         kinds=_kinds(analysis),
         routes=buckets.by_route(requests).head(_ROUTES).to_dicts() if requests else [],
         slowest=requests.slowest.to_dicts() if requests else [],

@@ -229,6 +229,24 @@ def ab_rows(summary: Mapping[str, Any]) -> tuple[list[tuple[str, ...]], list[tup
     return spread, [(f"{percent} %", show(value)) for percent, value in tables["served_within"].items()]
 
 
+def ab_counts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return ab's counts and rates as rows (name, value) of text, without those that are not known."""
+    tables, received = summary["ab"], summary.get("received_bytes")
+    mean = tables["total"]["mean"]
+    rows = (
+        ("Complete requests", tables["complete_requests"], "", 1),
+        ("Failed requests", tables["failed_requests"], "", 1),
+        ("Non-2xx responses", tables["non_2xx_responses"], "", 1),
+        ("Keep-Alive requests", tables.get("keep_alive_requests"), "", 1),
+        ("Total transferred", received, " bytes", 1),
+        ("HTML transferred", tables.get("html_transferred"), " bytes", 1),
+        ("Requests per second", tables["requests_per_second"], " [#/sec] (mean)", 1.0),
+        ("Time per request", mean, " [ms] (mean)", 1000.0),
+        ("Time per request", tables["time_per_request"], " [ms] (mean, across all concurrent requests)", 1000.0),
+    )
+    return [(name, f"{_number(value * scale)}{unit}") for name, value, unit, scale in rows if value is not None]
+
+
 def _number(value: float | None) -> str:
     if value is None:
         return "–"

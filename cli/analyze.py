@@ -58,8 +58,8 @@ def analyze(
 
 def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
     """Print the tables of one run on stdout: steps if there are several, times, the figures of siege and ab."""
-    from logreplay.analysis.summary import ab_rows, siege_rows, step_rows
-    from logreplay.cli.tables import OpenTable, print_times
+    from logreplay.analysis.summary import step_rows
+    from logreplay.cli.tables import OpenTable, print_classic, print_times
 
     if steps.height > 1:
         heads = ("rate/s", "sent/s", "good/s", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")
@@ -70,15 +70,5 @@ def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
         if steps.height > _MOST_ROWS:
             click.echo(f"{steps.height - _MOST_ROWS:,} more steps are in steps.csv")
     print_times(summary)
-    if "siege" not in summary:
-        return
-    table = OpenTable("as siege counts", "", " ", words=(" ",))
-    for figure in siege_rows(summary):
-        table.add(*figure)
-    table.print()
-    spread, ladder = ab_rows(summary)
-    table = OpenTable("as ab counts", "min", "mean", "sd", "median", "max")
-    for row in spread:
-        table.add(*row)
-    table.print()
-    click.echo("served within: " + ", ".join(f"{percent} {value}" for percent, value in ladder))
+    if "siege" in summary:
+        print_classic(summary)

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 @click.option("-v", "--verbose", is_flag=True, help="Print each exchange.")
 @click.option("-d", "--debug", is_flag=True, help="Say what the replayer itself does.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option(
+    "--classic", is_flag=True, help="Print the figures of siege and ab too; a summary as JSON always has them."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and when; send nothing.")
 @stop_option
@@ -60,6 +63,7 @@ def run(
     verbose: bool,
     debug: bool,
     quiet: bool,
+    classic: bool,
     as_json: bool,
     dry_run: bool,
     stop_at: "Sequence[Condition]",
@@ -82,6 +86,7 @@ def run(
       logreplay run access.log http://127.0.0.1:8080 --vusers 50 --think 1s --for 1m
     """
     from logreplay.analysis.folder import summary_beside
+    from logreplay.cli.tables import print_classic
     from logreplay.replay.plan import Plan
     from logreplay.replay.results import check_new
     from logreplay.replay.watch import Watch, describe
@@ -132,6 +137,9 @@ def run(
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
         _print_summary(summary)
+        if classic:
+            click.echo()
+            print_classic(summary)
     for sentence in (log_sentence(replayed), _punctuality(summary)):
         if sentence:
             say(sentence, quiet=quiet)
@@ -211,6 +219,7 @@ def _summarise(
         "verdict": str(outcome.health.verdict),
         "left_out": outcome.left_out,
         "stopped": outcome.stopped or None,
+        "received_bytes": outcome.received,
         "replay": replayed,
     }
     return write_beside(path, About(log, target, options, [finding.as_dict() for finding in findings], more))

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.table import Table
 
@@ -49,6 +50,26 @@ class OpenTable:
         for row in self._rows:
             table.add_row(*(row[index] for index in kept))
         return table, table.__rich_measure__(wide := Console(width=10_000), wide.options).maximum
+
+
+def print_classic(summary: Mapping[str, Any]) -> None:
+    """Print the figures of a run as siege and ab count them."""
+    from logreplay.analysis.summary import ab_counts, ab_rows, siege_rows
+
+    table = OpenTable("as siege counts", "", " ", words=(" ",))
+    for figure in siege_rows(summary):
+        table.add(*figure)
+    table.print()
+    table = OpenTable("as ab counts", " ", words=(" ",))
+    for count in ab_counts(summary):
+        table.add(*count)
+    table.print()
+    spread, ladder = ab_rows(summary)
+    table = OpenTable("", "min", "mean", "sd", "median", "max")
+    for row in spread:
+        table.add(*row)
+    table.print()
+    click.echo("served within: " + ", ".join(f"{percent} {value}" for percent, value in ladder))
 
 
 def print_times(summary: Mapping[str, Any]) -> None:

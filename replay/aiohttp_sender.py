@@ -88,7 +88,7 @@ class AiohttpSender:
             resolver = _Resolved(self._endpoint.addresses)
             connector = _Connector(limit=0, use_dns_cache=False, resolver=resolver, ssl=self._tls or True, **reuse)
             connector.clock = clock
-        connector._factory = partial(_TimedHandler, self._clock, loop=self._loop)  # type: ignore[assignment]
+        connector._factory = partial(_TimedHandler, self._clock, self.counts, loop=self._loop)  # type: ignore[assignment]
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -208,8 +208,9 @@ def _word(error: Exception, points: _Points) -> str:
 class _TimedHandler(ResponseHandler):
     """aiohttp's connection, which notes when bytes arrive."""
 
-    def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, clock: Clock, counts: SenderCounts, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
+        self._counts = counts
         self._points: _Points | None = None
         self._now, self._rests = clock, False
         self._heads = self._idling = 0
@@ -258,6 +259,7 @@ class _TimedHandler(ResponseHandler):
         if self._rests:
             self.abort()
             return
+        self._counts.received += len(data)
         points = self._points
         if points is not None:
             points.last = self._now()

@@ -127,7 +127,7 @@ class Engine:
         self._pump: Pump | None = None
         self._expected: dict[int, int] = {}
         self._local: Counter[str] = Counter()
-        self._queued = 0
+        self._queued = self._received = 0
 
     async def __aenter__(self) -> Self:
         self._recorder = Recorder(self._results, threaded=self._threaded)
@@ -319,6 +319,7 @@ class Engine:
         assert pump
         base = self._clock() if pump.base is None else pump.base
         queued, self._queued = self._sender.counts.queued - self._queued, self._sender.counts.queued
+        received, self._received = self._sender.counts.received - self._received, self._sender.counts.received
         local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
         evidence = Evidence.of(
             tally,
@@ -344,6 +345,7 @@ class Engine:
             seconds=max(evidence.seconds, 0 if pump.stopped else plan.schedule.duration or 0),
             backlog=backlog,
             stopped=self._stopped,
+            received=received,
         )
 
     def _note_expected(self, first: int, statuses: list[int]) -> None:

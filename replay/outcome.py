@@ -76,6 +76,7 @@ class Outcome:
         stopped: why it ended before its plan did; empty if it did not.
         left_out: rows of the log that were not sent, by reason.
         lost: shards that were lost in it, by name.
+        received: bytes of all responses, heads included; without those of lost shards.
         tally: all that was counted.
     """
 
@@ -104,6 +105,7 @@ class Outcome:
     stopped: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
     lost: tuple[str, ...] = ()
+    received: int = 0
     tally: Tally = field(default_factory=Tally, repr=False)
 
     @classmethod
@@ -123,6 +125,7 @@ class Outcome:
         backlog: int,
         stopped: str,
         lost: tuple[str, ...] = (),
+        received: int = 0,
     ) -> Self:
         """The counts of a tally, and what it does not know; asserts that nothing is lost in them."""
         assert evidence.scheduled == tally.sent + tally.dropped, "scheduled = sent + dropped"
@@ -153,5 +156,6 @@ class Outcome:
             stopped=stopped,
             left_out=dict(plan.requests.left_out.most_common()),
             lost=lost,
+            received=received,
             tally=tally,
         )

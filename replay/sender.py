@@ -79,6 +79,8 @@ class SenderCounts:
     retried: int = 0
     queued: int = 0
     """Requests that waited for the one before them of the same client."""
+    received: int = 0
+    """Bytes of all responses, heads included, without TLS."""
     local: Counter[str] = field(default_factory=Counter)
     """Connections that this machine could not open, by the name of its error (EMFILE, EADDRNOTAVAIL)."""
     details: dict[str, str] = field(default_factory=dict)

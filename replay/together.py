@@ -83,6 +83,7 @@ class Shared:
             backlog=sum(outcome.backlog for outcome in outcomes),
             stopped=stopped,
             lost=tuple(lost.name for lost in self.lost),
+            received=sum(outcome.received for outcome in outcomes),
         )
 
     @property

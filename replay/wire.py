@@ -246,6 +246,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         now = self._clock()
+        self._sender.counts.received += len(data)
         if self.seq < 0:  # nobody asked
             self.drop()
             return

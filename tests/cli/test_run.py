@@ -52,6 +52,31 @@ def rows_of(path: Path) -> pl.DataFrame:
     return scan(path).collect()
 
 
+@pytest.mark.parametrize("more", [(), ("--workers", 2), ("--sender", "aiohttp")])
+def test_a_run_prints_the_figures_of_siege_and_ab_if_asked(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[object, ...]
+) -> None:
+    log = write_log(tmp_path / "access.csv", ["/ok"] * 40 + ["/404"] * 8 + ["/reset"] * 2)
+    assert_ran(log, server.url, "--tps", 100, "--classic", "-o", tmp_path / "r.csv", *more)
+    lines = capsys.readouterr().out.splitlines()
+    found = {" ".join(words[:2]): words[2] for line in lines if len(words := line.split()) > 2}
+    assert found["Complete requests"] == "48"
+    assert found["Failed requests"] == "2"
+    assert found["Non-2xx responses"] == "8"
+    assert found["failed transactions"] == "2"
+    assert 0 < int(found["Keep-Alive requests"]) < 48
+    heads = 40 * len(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n") + 8 * len(
+        b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n"
+    )
+    assert found["HTML transferred"] == "216"
+    assert found["Total transferred"].replace(",", "") == str(216 + heads)
+    assert {"Requests per", "Time per"} <= found.keys()
+    assert [line.split()[0] for line in lines if re.match(r" ?(connect|processing|waiting|total) ", line)] == [
+        "connect", "processing", "waiting", "total",
+    ]  # fmt: skip
+    assert lines[-1].startswith("served within: 50 % ")
+
+
 def test_a_run_writes_a_row_for_each_request(log: Path, server: RawServer, tmp_path: Path) -> None:
     assert_ran(log, server.url, "--tps", 200, "-o", tmp_path / "r.csv")
     rows = rows_of(tmp_path / "r.csv")

@@ -19,7 +19,7 @@ from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
 from logreplay.replay.schedule import Constant
 from logreplay.replay.wire import WireSender
-from raw_server import RawServer, raw_server
+from raw_server import CHUNKED, RawServer, raw_server, whole
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 TIMEOUT = 0.8
@@ -104,6 +104,14 @@ def test_progress_counts_the_whole_second(tmp_path: Path) -> None:
     assert len(seen) >= 2
     for now in seen:
         assert now.completed >= 0.75 * (now.sent - now.in_flight)
+
+
+@SENDERS
+def test_the_bytes_of_heads_and_bodies_are_counted(tmp_path: Path, sender: type[WireSender]) -> None:
+    head, chunked = len(whole()) - 5, len(CHUNKED) + len(b"3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\n\r\n")
+    outcome, *_ = send(sender, write_log(tmp_path, ["/ok", "/chunked"] * 10), rate=100)
+    assert outcome.bytes == 10 * 5 + 10 * 7
+    assert outcome.received == 10 * (head + 5) + 10 * chunked
 
 
 @SENDERS
