@@ -6,8 +6,12 @@ pump; the pump sends all that is due, reading the clock for each, never early, a
 Chunks of the plan are made ready by a second thread, records are worked up by a third (`recorder`); the loop itself
 does nothing but send and note.
 
-One engine is one run and one result log. It may run several plans one after the other (the steps of a sweep):
-``seq`` and ``scheduled`` go on from one to the next.
+One engine is one run and one result log. It may run several plans one after the other (the steps of a sweep), never
+two at once: ``seq`` and ``scheduled`` go on from one to the next.
+
+Code of the caller runs in the loop: ``on_progress`` and ``trace``. An exception in one of them stops the run as a
+signal does; what is in flight is recorded, the rows are written, then `Engine.run` raises that exception. A stop rule
+lives in such a callback: to go on without it would load the target unwatched.
 """
 
 import asyncio
@@ -21,14 +25,16 @@ from functools import partial
 from itertools import cycle
 from typing import Final, Protocol, Self
 
+from logreplay.parsers.record import LogreplayError
 from logreplay.replay.closed import ClosedPump, Users
 from logreplay.replay.dealing import Share
+from logreplay.replay.delay import Delay
 from logreplay.replay.health import Evidence, judge
 from logreplay.replay.outcome import Outcome, Progress
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
 from logreplay.replay.reader import Reader
-from logreplay.replay.recorder import Recorder
+from logreplay.replay.recorder import MOST_WAITING, Recorder
 from logreplay.replay.results import Results, utc
 from logreplay.replay.sender import Exchange, Sender, SenderCounts, Trace
 from logreplay.replay.tally import Tally
@@ -44,6 +50,9 @@ _SECOND: Final = 1_000_000_000
 _REST_S: Final = 0.002
 _COUNTED_S: Final = 0.3
 """How long to wait at most until what was handed on is counted, before it is said how the run stands."""
+_READING_S: Final = 30.0
+_READING_STOPPED_S: Final = 1.0
+"""How long the reading of a plan may take to end, when the plan was cut, and when the run is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +137,8 @@ class Engine:
         self._expected: dict[int, int] = {}
         self._local: Counter[str] = Counter()
         self._queued = self._received = 0
+        self._running = False
+        self._fault: BaseException | None = None
 
     async def __aenter__(self) -> Self:
         self._recorder = Recorder(self._results, threaded=self._threaded)
@@ -187,12 +198,29 @@ class Engine:
 
         Raises:
             LogreplayError: the log cannot be read, or the results cannot be written; what was recorded is on disk.
+            RuntimeError: this engine runs a plan already.
+
+        What ``on_progress`` or ``trace`` raise ends the run, and is raised when what was recorded is on disk.
         """
-        reader = Reader(plan, self._sender, threaded=self._threaded)
-        begin = await self._agreed(reader, agree) if agree else self._begin
+        if self._running:
+            raise RuntimeError("this engine runs a plan already: await that one first, or make a second engine")
+        self._running = True
+        try:
+            return await self._run(plan, on_progress, agree)
+        finally:
+            self._running = False
+
+    async def _run(
+        self,
+        plan: Plan | Share,
+        on_progress: Callable[[Progress], None] | None,
+        agree: Callable[[], Awaitable[Start]] | None,
+    ) -> Outcome:
         users = plan.schedule if isinstance(plan.schedule, Users) else None
         if users and not self._tell:
             raise ValueError("an engine that runs users must be made with closed=True")
+        reader = Reader(plan, self._sender, threaded=self._threaded)
+        begin = await self._agreed(reader, agree) if agree else self._begin
         pump = self._pump = (partial(ClosedPump, users) if users else Pump)(
             reader,
             self._sender,
@@ -218,12 +246,37 @@ class Engine:
             vitals = pulse.stop()
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
-            await self._off_loop(reader.close)
+            self._recorder.flush()
+            await self._close(reader)
         first, self._seq = self._seq, pump.seq
-        tally = await self._take_tally()
-        if self._recorder.failure:
-            raise self._recorder.failure
-        return self._outcome(plan, tally, vitals, first, taken_up, backlog)
+        tally, delay = await self._take_tally()
+        if error := self._recorder.failure or self._fault:
+            raise error
+        return self._outcome(plan, tally, delay, vitals, first, taken_up, backlog)
+
+    async def _close(self, reader: Reader) -> None:
+        """End the reading of a plan.
+
+        Raises:
+            LogreplayError: it does not end, and another plan could not be read beside it.
+        """
+        reader.close()
+        began = time.monotonic()
+        while not reader.ended:
+            waited = time.monotonic() - began
+            if self._stopped and waited > _READING_STOPPED_S:
+                return  # its thread ends with the process
+            if waited > _READING_S:
+                raise LogreplayError(
+                    f"reading what to send did not end within {_READING_S:g} s: a hook or the disk of the log blocks; "
+                    "give the calls of the hook a time-out"
+                )
+            await asyncio.sleep(_REST_S)
+
+    def _fail(self, error: BaseException) -> None:
+        """End the run, and let `run` raise this when the rows are written."""
+        self._fault = self._fault or error
+        self.stop(f"{type(error).__name__}: {error}")
 
     def _begin(self, ready: int) -> int:
         """When a plan begins whose first requests are ready now: the run with the first one, others on a whole second.
@@ -244,7 +297,7 @@ class Engine:
             await self._off_loop(reader.wait)
             start = await agree()
         except BaseException:
-            await self._off_loop(reader.close)
+            reader.close()
             raise
         self._begin_run(start)
         return lambda ready: start.at
@@ -274,18 +327,24 @@ class Engine:
 
         Seldom, all of it: to work up what was handed on disturbs the loop, little or much of it alike.
         """
+        counted = self._ask_to_count()
         for time_to_tell in cycle((False, True)):
             await asyncio.sleep(_FLUSH_S)
-            if self._threaded:
-                with suppress(TimeoutError):  # not wait_for, which until Python 3.12 may lose a cancellation
-                    async with asyncio.timeout(_COUNTED_S):
-                        await self._counted()
-            else:
-                self._recorder.flush()
+            if counted.is_set():
+                counted = self._ask_to_count()
+            self._recorder.flush()
+            with suppress(TimeoutError):  # not wait_for, which until Python 3.12 may lose a cancellation
+                async with asyncio.timeout(_COUNTED_S):
+                    await counted.wait()
             if self._recorder.failure:
                 self.stop(str(self._recorder.failure))
-            if on_progress and time_to_tell:
-                on_progress(self.progress())
+            if (waiting := self._recorder.waiting) > MOST_WAITING:
+                self._fail(_too_slow(waiting))
+            if on_progress and time_to_tell and not self._fault:
+                try:
+                    on_progress(self.progress())
+                except BaseException as error:  # the caller's code
+                    self._fail(error)
 
     def progress(self) -> Progress:
         """How the plan that runs now stands; all zeros before the first."""
@@ -297,23 +356,25 @@ class Engine:
             in_flight=self.in_flight,
         )
 
-    async def _take_tally(self) -> Tally:
-        """The counts of the plan that ended, complete; begin anew."""
-        await self._counted()
+    async def _take_tally(self) -> tuple[Tally, Delay]:
+        """The counts of the plan that ended, complete, and how late its rows were written; begin anew."""
+        await self._ask_to_count().wait()
         tally, self._recorder.tally = self._recorder.tally, Tally()
-        return tally
+        delay, self._recorder.delay = self._recorder.delay, Delay()
+        return tally, delay
 
-    async def _counted(self) -> None:
-        """Wait until all that has ended by now is counted."""
-        if not self._threaded:
-            self._recorder.flush()
-            return
+    def _ask_to_count(self) -> asyncio.Event:
+        """Return an event that is set when all that has ended by now is counted."""
         counted = asyncio.Event()
-        self._recorder.sync(partial(asyncio.get_running_loop().call_soon_threadsafe, counted.set))
-        await counted.wait()
+        if self._threaded:
+            self._recorder.sync(partial(asyncio.get_running_loop().call_soon_threadsafe, counted.set))
+        else:
+            self._recorder.flush()
+            counted.set()
+        return counted
 
     def _outcome(
-        self, plan: Plan | Share, tally: Tally, vitals: Vitals, first: int, taken_up: int, backlog: int
+        self, plan: Plan | Share, tally: Tally, delay: Delay, vitals: Vitals, first: int, taken_up: int, backlog: int
     ) -> Outcome:
         pump = self._pump
         assert pump
@@ -331,6 +392,7 @@ class Engine:
             queued=queued,
             local=local,
             vitals=vitals,
+            delay=delay,
         )
         return Outcome.of(
             plan,
@@ -353,7 +415,10 @@ class Engine:
 
     def _see(self, exchange: Exchange) -> None:
         assert self._trace
-        self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
+        try:
+            self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
+        except BaseException as error:  # the caller's code, called from within a connection
+            self._fail(error)
 
     def _record_and_tell(
         self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
@@ -367,6 +432,14 @@ class Engine:
             await asyncio.to_thread(call)
         else:
             call()
+
+
+def _too_slow(waiting: int) -> LogreplayError:
+    return LogreplayError(
+        f"the result log cannot be written as fast as requests end: {waiting} rows were waiting in memory, so the run "
+        "was stopped; the rows are written. Write to a faster disk with -o, ask for less, or choose another form "
+        "(.csv.zst needs a fifth of the disk's rate)"
+    )
 
 
 async def replay(

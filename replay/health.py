@@ -5,10 +5,11 @@ a run from ``p95 > max(50 ms, 20 % of it)`` on, or when less than 98 % of the sc
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Self
 
+from logreplay.replay.delay import Delay
 from logreplay.replay.tally import Tally
 from logreplay.replay.vitals import Vitals
 
@@ -17,6 +18,8 @@ FAILING: Final = 0.5
 """Share of requests without a usable answer from which on nothing but failure was measured."""
 _BUSY: Final = 0.8
 _STOOD_STILL_S: Final = 0.5
+_WRITTEN_LATE_S: Final = 3.0
+"""Rows are on disk within about a second, on a busy machine within two."""
 
 
 class Severity(StrEnum):
@@ -71,6 +74,7 @@ class Evidence:
         queued: requests that had to wait for the one before them of the same client.
         local: connections this machine could not open, by the name of its error.
         vitals: of our own process.
+        delay: how far the writing of rows lagged behind.
     """
 
     offered: float
@@ -91,6 +95,7 @@ class Evidence:
     vitals: Vitals
     queued: int = 0
     response_p99: float | None = None
+    delay: Delay = field(default_factory=Delay)
 
     @classmethod
     def of(
@@ -105,6 +110,7 @@ class Evidence:
         queued: int,
         local: Mapping[str, int],
         vitals: Vitals,
+        delay: Delay | None = None,
     ) -> Self:
         """What a tally says, and what it does not know."""
         return cls(
@@ -126,6 +132,7 @@ class Evidence:
             local=local,
             vitals=vitals,
             queued=queued,
+            delay=delay or Delay(),
         )
 
     @property
@@ -189,9 +196,22 @@ def _generator(seen: Evidence) -> list[Finding]:
                 "response times of that time are ours, not the target's",
             )
         )
+    if seen.delay.longest > _WRITTEN_LATE_S + seen.vitals.longest_pause:
+        findings.append(Finding("slow_disk", Severity.WARNING, _slow_disk(seen.delay)))
     for name, count in seen.local.items():
         findings.append(Finding(name.lower(), Severity.VOID, _local(name, count)))
     return findings
+
+
+def _slow_disk(delay: Delay) -> str:
+    cause = "the disk of the result log is too slow"
+    if delay.writing < delay.working / 2:
+        cause = "this machine had too little processor time for the recorder"
+    return (
+        f"{delay.rows} rows were written late, up to {delay.longest:.1f} s after their requests ended: {cause} "
+        f"(writing took {delay.writing:.1f} s); response times are not affected; a crash would have lost these rows; "
+        "write to a faster disk with -o, or ask for less"
+    )
 
 
 def _why_late(seen: Evidence) -> str:

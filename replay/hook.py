@@ -99,6 +99,8 @@ class Hooked(Made):
         except Exception as error:  # the user's code; it may fail for one request and not for the next
             result, fault = None, f"failed: {type(error).__name__}"
             self.first_error = self.first_error or f"{type(error).__name__}: {error}"
+        except BaseException as error:  # sys.exit(), or a panic of a library: it wants to end more than one request
+            raise LogreplayError(f"the hook ended with {type(error).__name__}: {error}") from error
         self.calls += 1
         self.spent += (time.perf_counter_ns() - began) / 1e9
         if result is None or fault:
@@ -138,6 +140,8 @@ def load(name: str) -> Hook:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, SyntaxError) as error:
         raise LogreplayError(f"hook {name!r}: {error}") from None
+    except (Exception, SystemExit) as error:
+        raise LogreplayError(f"hook {name!r}: importing {module} failed: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(here)
     if not callable(found):

@@ -3,10 +3,12 @@
 import queue
 import threading
 import time
+from asyncio import CancelledError
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from logreplay.parsers.record import LogreplayError
 from logreplay.replay.heads import is_sent
 from logreplay.replay.plan import Chunk
 from logreplay.replay.sender import Sender
@@ -17,6 +19,10 @@ _AHEAD: Final = 16
 _HEAD_START_S: Final = 0.2
 """How long the first chunk waits for the others at most: else reading would disturb the beginning of the plan. What
 follows a growing log may have no others."""
+
+
+_LEAVING: Final = (SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError)
+"""Raised by the user's code in this thread, these would end the loop of the other one without a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +85,18 @@ class Reader:
         return self._begun.is_set() and time.monotonic() - self._begun_at > _HEAD_START_S
 
     def close(self) -> None:
-        """Stop reading, and let go of the log."""
+        """Ask to stop reading and to let go of the log. Does not wait; see `ended`."""
         self._closed = True
         self._room.release()
-        if self._thread:
-            self._thread.join()
+        if not self._thread:
+            self._let_go()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is read any more. A hook or a file system that blocks can put this off for ever."""
+        return self._thread is None or not self._thread.is_alive()
+
+    def _let_go(self) -> None:
         if isinstance(self._chunks, Generator):  # now, not when the collector comes by: it has a file open
             self._chunks.close()
 
@@ -95,12 +108,20 @@ class Reader:
                     return Ready(_recorded(chunk), self._sender.prepare(chunk.frame))
             except StopIteration:
                 break
+            except _LEAVING as error:  # asyncio would take these for its own
+                return Ended(LogreplayError(f"reading what to send ended with {type(error).__name__}: {error}"))
             except BaseException as error:  # told to the loop, which raises it; a panic of Polars is no Exception
                 return Ended(error)
         return Ended()
 
     def _work(self) -> None:
         step_back()
+        try:
+            self._read_ahead()
+        finally:
+            self._let_go()
+
+    def _read_ahead(self) -> None:
         while True:
             if not self._room.acquire(blocking=False):
                 self._ahead.set()

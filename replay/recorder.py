@@ -4,11 +4,16 @@ Theory of operation. In the loop each finished exchange is packed as eight integ
 done there. Buffers, and the chunks of the plan they belong to, go through one queue to a second thread, which
 counts, joins each record with its row of the plan, and writes. A chunk is let go when all its requests are
 recorded, so memory is flat however long the run.
+
+The loop never waits for the disk. Where the disk is slow, records wait in memory, at most `MOST_WAITING` of them:
+then the engine ends the run with an error. To hold requests back instead would change the load that is measured, and
+send a burst when the disk recovers. Nothing is lost: what ended is written before the engine closes.
 """
 
 import queue
 import struct
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS, RESULT_COLUMNS, LogreplayError, to_csv
+from logreplay.replay.delay import Delay
 from logreplay.replay.results import MemoryResults, Results
 from logreplay.replay.sender import ERROR_CODES
 from logreplay.replay.tally import Tally
@@ -31,6 +37,10 @@ DROPPED: Final = ERROR_CODES["dropped"]
 _PACK: Final = struct.Struct("8q").pack_into
 _BUFFER_RECORDS: Final = 16_384
 """Handed on together at most: each time costs about as much as a thousand records do."""
+MOST_WAITING: Final = 500_000
+"""Records that may wait for the disk: some 150 MB with their rows of the plan, 50 s at 10,000 requests/s."""
+_LATE_S: Final = 1.0
+"""Rows that are written later than this after they were handed on are counted as delayed."""
 _ERROR_NAMES: Final = pl.Series((None, *ERRORS), dtype=pl.String)
 
 
@@ -55,6 +65,17 @@ class Registered:
     left: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Handed:
+    """Packed records, and when they were handed on."""
+
+    records: bytes
+    at: float
+
+
+_Item = Registered | _Handed | Callable[[], object]
+
+
 class Recorder:
     """Takes records in the loop, hands rows to the results.
 
@@ -67,12 +88,12 @@ class Recorder:
         self.tally = Tally()
         self.failure: BaseException | None = None
         self.recorded = 0
+        self.delay = Delay()
+        self._written = 0
         self._results, self._origin, self._wall = results, 0, 0
-        self._buffer, self._at = _new_buffer(), 0
+        self._buffer, self._at = bytearray(_BUFFER_RECORDS * 64), 0
         self._chunks: list[Registered] = []
-        self._queue: queue.SimpleQueue[Registered | tuple[bytearray, int] | Callable[[], object] | None] = (
-            queue.SimpleQueue()
-        )
+        self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True) if threaded else None
         if self._thread:
             self._thread.start()
@@ -100,12 +121,17 @@ class Recorder:
         if self._at == _BUFFER_RECORDS * 64:
             self.flush()
 
+    @property
+    def waiting(self) -> int:
+        """Records that are not written yet."""
+        return self.recorded - self._written
+
     def flush(self) -> None:
         """Hand on what was recorded."""
         if self._at:
-            full = (self._buffer, self._at)
-            self._buffer, self._at = _new_buffer(), 0
-            self._put(full)
+            handed = _Handed(bytes(memoryview(self._buffer)[: self._at]), time.monotonic())
+            self._at = 0
+            self._put(handed)
 
     def close(self) -> None:
         """Write what is left. Blocks; call it off the loop."""
@@ -119,7 +145,7 @@ class Recorder:
         self.flush()
         self._put(call)
 
-    def _put(self, item: Registered | tuple[bytearray, int] | Callable[[], object]) -> None:
+    def _put(self, item: _Item) -> None:
         if self._thread:
             self._queue.put(item)
         else:
@@ -138,12 +164,19 @@ class Recorder:
         except BaseException as error:  # a panic of Polars is no Exception
             self.failure = self.failure or error
 
-    def _handle(self, item: Registered | tuple[bytearray, int] | Callable[[], object]) -> None:
+    def _handle(self, item: _Item) -> None:
         if isinstance(item, Registered):
             self._chunks.append(item)
-        elif isinstance(item, tuple):
-            buffer, size = item
-            self._write(np.frombuffer(buffer, RECORD, count=size // 64))
+        elif isinstance(item, _Handed):
+            records = np.frombuffer(item.records, RECORD)
+            began = time.monotonic()
+            try:
+                self._write(records)
+            finally:
+                ended = time.monotonic()
+                waited = ended - item.at
+                self._written += len(records)
+                self.delay += Delay(len(records) if waited > _LATE_S else 0, waited, ended - began)
         else:
             item()
 
@@ -152,10 +185,13 @@ class Recorder:
         self.tally.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
         self.tally.sample(records, rows)
         if self.failure is None:
+            began = time.monotonic()
             try:
                 self._results.write(result_rows(records, rows, due, self._origin, self._wall))
             except LogreplayError as error:
                 self.failure = error
+            finally:
+                self.delay += Delay(writing=time.monotonic() - began)
 
     def _join(self, records: NDArray[np.void]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
         """The planned rows of these records, in their order, and when each was due."""
@@ -186,10 +222,6 @@ def _rehearse() -> None:
     recorder.record(0, 0, 0, 0, 0, 0, 200, 0)
     recorder.flush()
     to_csv(results.frame, header=False)
-
-
-def _new_buffer() -> bytearray:
-    return bytearray(_BUFFER_RECORDS * 64)
 
 
 def result_rows(

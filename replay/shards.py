@@ -140,6 +140,8 @@ class Shards:
         self._stopped = ""
         self._ended_early: int | None = None
         self._post = ThreadPoolExecutor(1, "post")
+        self._running = False
+        self._fault: BaseException | None = None
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -182,11 +184,22 @@ class Shards:
 
         Args:
             plan: what to send and when; its time begins on a whole second of the run, at one instant in all shards.
-            on_progress: called about once a second, with the figures of all shards together.
+            on_progress: called about once a second, with the figures of all shards together; what it raises ends the
+                run, and is raised when what was recorded is on disk.
 
         Raises:
             LogreplayError: the log cannot be read by a shard, or the results cannot be written.
+            RuntimeError: a plan runs already.
         """
+        if self._running:
+            raise RuntimeError("these shards run a plan already: await that one first, or make others")
+        self._running = True
+        try:
+            return await self._run(plan, on_progress)
+        finally:
+            self._running = False
+
+    async def _run(self, plan: Plan, on_progress: Callable[[Progress], None] | None) -> Outcome:
         if isinstance(plan.schedule, Users) and plan.schedule.count < len(self._members):
             raise LogreplayError(
                 f"{plan.schedule.count} users cannot be shared by {len(self._members)} workers; "
@@ -216,8 +229,8 @@ class Shards:
         early = self._ended_early
         early_s = None if early is None else (self._clock.common(early) - self._origin) / 1e9
         filled = await asyncio.to_thread(self._log.finish, early_s)
-        if self._log.failure:
-            raise self._log.failure
+        if error := self._log.failure or self._fault:
+            raise error
         if ended:
             adopt(plan.requests, next(iter(ended.values())).requests)
         return self._outcome(plan, ended, filled)
@@ -352,7 +365,10 @@ class Shards:
             member.word, member.where, member.pid = message.word, message.where, message.pid
             self._tell(member, Welcome(message.word))
         if isinstance(message, Seen):
-            self._exchanges.see(message.exchange)
+            try:
+                self._exchanges.see(message.exchange)
+            except BaseException as error:  # the caller's code
+                self._fail(error)
         elif not isinstance(message, Report | Alive):
             member.ended = member.ended or isinstance(message, Ended)
             member.inbox.put_nowait(message)
@@ -433,7 +449,16 @@ class Shards:
     async def _show(self, on_progress: Callable[[Progress], None]) -> None:
         while True:
             await asyncio.sleep(1.0)
-            on_progress(self.progress())
+            try:
+                on_progress(self.progress())
+            except BaseException as error:  # the caller's code
+                self._fail(error)
+                return
+
+    def _fail(self, error: BaseException) -> None:
+        """End the run, and let `run` raise this when the rows are written."""
+        self._fault = self._fault or error
+        self.stop(f"{type(error).__name__}: {error}")
 
     # --- what it comes to
 

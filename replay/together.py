@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from logreplay.replay.clockoffset import SAME, ClockOffset
+from logreplay.replay.delay import Delay
 from logreplay.replay.health import Evidence, Finding, Health, Severity, Verdict
 from logreplay.replay.messages import BEAT_S, Ended
 from logreplay.replay.outcome import Outcome
@@ -100,6 +101,7 @@ class Shared:
             queued=sum(part.queued for part in seen),
             local=sum((Counter(part.local) for part in seen), Counter()),
             vitals=max((part.vitals for part in seen), key=lambda vitals: vitals.loop_share, default=Vitals()),
+            delay=sum((part.delay for part in seen), Delay()),
         )
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from logreplay.replay.delay import Delay
 from logreplay.replay.health import Evidence, Severity, Verdict, judge, worst
 from logreplay.replay.responder import responding
 from logreplay.replay.vitals import Vitals
@@ -55,6 +56,9 @@ GOOD = Evidence(
         ({"sent": 9000, "dropped": 1000}, Verdict.RATE_MISSED, ["dropped", "rate_missed"]),
         ({"seconds": 11, "lag_p95": 1}, Verdict.GENERATOR_BOUND, ["lag"]),
         ({"vitals": Vitals(seconds=10, longest_pause=2)}, Verdict.VALID, ["stood_still"]),
+        ({"delay": Delay(9, 4.0, 5.0, 4.5)}, Verdict.VALID, ["slow_disk"]),
+        ({"delay": Delay(9, 2.0, 5.0, 4.5)}, Verdict.VALID, []),
+        ({"delay": Delay(9, 6, 1, 1), "vitals": Vitals(longest_pause=5)}, Verdict.VALID, ["stood_still"]),
     ],
 )
 def test_each_kind_of_evidence_has_its_verdict(change: dict[str, Any], verdict: Verdict, codes: Sequence[str]) -> None:
@@ -74,6 +78,16 @@ def test_a_finding_says_what_was_seen_and_what_helps() -> None:
     )
     waited = replace(busy, vitals=replace(busy.vitals, waited=4))
     assert "it waited 4.0 s of 10.0 s for a CPU that others used" in judge(waited).findings[0].text
+
+
+def test_late_rows_are_charged_to_the_disk_or_to_the_processor() -> None:
+    (slow,) = judge(replace(GOOD, delay=Delay(700, 4.0, working=5.0, writing=4.5))).findings
+    assert slow.text.startswith(
+        "700 rows were written late, up to 4.0 s after their requests ended: the disk of the result log is too slow "
+        "(writing took 4.5 s); response times are not affected"
+    )
+    (busy,) = judge(replace(GOOD, delay=Delay(700, 4.0, working=5.0, writing=0.5))).findings
+    assert "this machine had too little processor time for the recorder (writing took 0.5 s)" in busy.text
 
 
 def test_the_worst_step_speaks_for_the_run() -> None:

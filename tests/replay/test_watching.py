@@ -22,14 +22,16 @@ def test_it_ends_also_when_the_rows_were_counted_just_then(turns: int, monkeypat
         async with Engine(sender, MemoryResults()) as engine:
             asked, counted = asyncio.Event(), asyncio.Event()
 
-            async def _counted() -> None:
+            def ask_to_count() -> asyncio.Event:
                 asked.set()
-                await counted.wait()
+                return counted
 
-            monkeypatch.setattr(engine, "_counted", _counted)
+            monkeypatch.setattr(engine, "_ask_to_count", ask_to_count)
             pump: Any = None
             watch = asyncio.create_task(engine._watch(pump, None))
             await asked.wait()
+            for _ in range(3):
+                await asyncio.sleep(0)  # until it waits
             counted.set()
             for _ in range(turns):
                 await asyncio.sleep(0)

@@ -1,0 +1,29 @@
+"""How far the writing of rows lags behind the requests."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """How far the writing of rows lagged behind.
+
+    Attributes:
+        rows: rows written more than a second after they were handed on.
+        longest: seconds that the most delayed rows waited.
+        working: seconds that counting and writing took.
+        writing: of these, seconds in which the results were written: the disk's share.
+    """
+
+    rows: int = 0
+    longest: float = 0.0
+    working: float = 0.0
+    writing: float = 0.0
+
+    def __add__(self, other: "Delay") -> "Delay":
+        """Both together."""
+        return Delay(
+            self.rows + other.rows,
+            max(self.longest, other.longest),
+            self.working + other.working,
+            self.writing + other.writing,
+        )

@@ -1,0 +1,230 @@
+"""Code of the caller that fails, blocks or wants to end the process, and results that are slow to write."""
+
+import asyncio
+import sys
+import threading
+import time
+import tracemalloc
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import polars as pl
+import pytest
+
+from logreplay.parsers.record import LogreplayError, scan
+from logreplay.replay import engine as engine_module
+from logreplay.replay.endpoint import Endpoint, parse_target
+from logreplay.replay.engine import Engine, replay
+from logreplay.replay.hook import Hooked, Planned, load
+from logreplay.replay.outcome import Outcome, Progress
+from logreplay.replay.places import processes
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.recorder import Recorder
+from logreplay.replay.results import MemoryResults, ResultLog
+from logreplay.replay.schedule import Constant
+from logreplay.replay.sender import Exchange
+from logreplay.replay.shards import Shards
+from logreplay.replay.wire import WireSender
+from raw_server import raw_server
+
+PATIENCE = 30.0
+
+
+class Spoilt(BaseException):
+    """No `Exception`, as a panic of Polars."""
+
+
+def sender_to(url: str) -> WireSender:
+    return WireSender(Endpoint(parse_target(url), ("127.0.0.1",)), timeout=5.0)
+
+
+def rows_on_disk_when(
+    run: Callable[[Engine, Plan], Awaitable[None]], log: Path, path: Path, seconds: float = 60
+) -> pl.DataFrame:
+    """Run something that ends a run of an engine, and read what is on disk."""
+
+    async def main() -> None:
+        async with raw_server() as server, Engine(sender_to(server.url), ResultLog(path)) as engine:
+            await asyncio.wait_for(run(engine, Plan(Requests(log, loop=True), Constant(100, seconds))), PATIENCE)
+
+    asyncio.run(main())
+    return scan(path).collect()
+
+
+@pytest.mark.parametrize("kind", [ValueError, Spoilt, SystemExit])
+def test_what_on_progress_raises_ends_the_run_and_the_rows_are_on_disk(
+    log: Path, tmp_path: Path, kind: type[BaseException]
+) -> None:
+    def show(now: Progress) -> NoReturn:
+        raise kind(f"{now.scheduled > 0}")
+
+    async def run(engine: Engine, plan: Plan) -> None:
+        with pytest.raises(kind, match="True"):
+            await engine.run(plan, show)
+        assert engine.in_flight == 0
+
+    rows = rows_on_disk_when(run, log, tmp_path / "r.csv")
+    assert 50 < rows.height < 1000
+    assert rows["seq"].n_unique() == rows.height
+
+
+def test_what_a_trace_raises_ends_the_run_and_the_rows_are_on_disk(log: Path, tmp_path: Path) -> None:
+    def trace(exchange: Exchange) -> NoReturn:
+        raise Spoilt(str(exchange.seq))
+
+    async def main() -> None:
+        async with raw_server() as server:
+            plan = Plan(Requests(log), Constant(100, 60))
+            results = ResultLog(tmp_path / "r.csv")
+            await asyncio.wait_for(replay(plan, sender_to(server.url), results, trace=trace), PATIENCE)
+
+    with pytest.raises(Spoilt):
+        asyncio.run(main())
+    assert scan(tmp_path / "r.csv").collect().height
+
+
+@pytest.mark.slow
+def test_what_on_progress_raises_ends_a_run_of_several_processes(log: Path, tmp_path: Path) -> None:
+    def show(now: Progress) -> NoReturn:
+        raise Spoilt
+
+    async def main() -> None:
+        path = tmp_path / "r.csv"
+        async with (
+            raw_server() as server,
+            Shards(processes(2), partial(sender_to, server.url), ResultLog(path)) as shards,
+        ):
+            plan = Plan(Requests(log, loop=True), Constant(100, 60))
+            await asyncio.wait_for(shards.run(plan, show), PATIENCE)
+
+    with pytest.raises(Spoilt):
+        asyncio.run(main())
+    assert scan(tmp_path / "r.csv").collect().height
+
+
+def test_a_second_run_of_an_engine_at_the_same_time_is_refused_and_the_first_goes_on(log: Path, tmp_path: Path) -> None:
+    async def run(engine: Engine, plan: Plan) -> None:
+        first = asyncio.create_task(engine.run(plan))
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="this engine runs a plan already: await that one first"):
+            await engine.run(plan)
+        assert (await first).sent == 50
+        assert (await engine.run(plan)).sent == 50
+
+    assert rows_on_disk_when(run, log, tmp_path / "r.csv", seconds=0.5).height == 100
+
+
+def test_a_hook_that_leaves_the_process_ends_the_run_with_its_message(log: Path) -> None:
+    def leave(planned: Planned) -> NoReturn:
+        sys.exit("no token")
+
+    async def main() -> None:
+        async with raw_server() as server:
+            plan = Plan(Hooked(Requests(log), leave), Constant(100, 1))
+            await asyncio.wait_for(replay(plan, sender_to(server.url), MemoryResults()), PATIENCE)
+
+    with pytest.raises(LogreplayError, match="the hook ended with SystemExit: no token"):
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize("line", ["raise SystemExit(3)", "1 / 0"])
+def test_a_module_of_a_hook_that_fails_when_imported_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spoilt_hooks.py").write_text(f"{line}\n")
+    with pytest.raises(LogreplayError, match=r"importing spoilt_hooks failed: (SystemExit: 3|ZeroDivisionError)"):
+        load("spoilt_hooks:sign")
+    sys.modules.pop("spoilt_hooks", None)
+
+
+def test_a_stop_does_not_wait_for_a_hook_that_blocks(log: Path) -> None:
+    let_go, called = threading.Event(), threading.Event()
+
+    def block(planned: Planned) -> Planned:
+        if planned.number == 20:
+            called.set()
+            let_go.wait()
+        return planned
+
+    async def main() -> Outcome:
+        async with raw_server() as server, Engine(sender_to(server.url), MemoryResults()) as engine:
+            running = asyncio.create_task(engine.run(Plan(Hooked(Requests(log), block), Constant(100, 60))))
+            await asyncio.to_thread(called.wait)
+            engine.stop("interrupted")
+            return await asyncio.wait_for(running, PATIENCE)
+
+    try:
+        assert asyncio.run(main()).stopped == "interrupted"
+    finally:
+        let_go.set()
+
+
+class Stuck(MemoryResults):
+    """Results that are not written until they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = threading.Event()
+
+    def write(self, rows: pl.DataFrame) -> None:
+        assert self.let_go.wait(PATIENCE)
+        super().write(rows)
+
+
+def test_a_disk_that_does_not_keep_up_ends_the_run_with_an_error_and_no_row_is_lost(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "MOST_WAITING", 300)
+    results = Stuck()
+
+    async def main() -> int:
+        async with raw_server() as server, Engine(sender_to(server.url), results) as engine:
+            stop = engine.stop
+
+            def stopped(why: str = "") -> None:
+                stop(why)
+                results.let_go.set()
+
+            monkeypatch.setattr(engine, "stop", stopped)
+            with pytest.raises(LogreplayError, match=r"cannot be written as fast as requests end: \d+ rows were wait"):
+                await asyncio.wait_for(engine.run(Plan(Requests(log, loop=True), Constant(500, 60))), PATIENCE)
+            return engine._seq
+
+    taken_up = asyncio.run(main())
+    assert results.frame["seq"].sort().to_list() == list(range(taken_up))
+    assert 300 < taken_up < 5000
+
+
+def test_rows_that_are_written_late_are_counted(log: Path) -> None:
+    results = Stuck()
+
+    async def main() -> Outcome:
+        async with raw_server() as server:
+            threading.Timer(1.8, results.let_go.set).start()  # how long the disk stalls
+            return await replay(Plan(Requests(log), Constant(100, 1)), sender_to(server.url), results)
+
+    began = time.monotonic()
+    delay = asyncio.run(main()).evidence.delay
+    assert 0 < delay.rows <= 100
+    assert 1.0 < delay.longest < time.monotonic() - began
+    assert delay.writing > delay.working / 2
+
+
+def test_records_that_wait_need_no_more_memory_than_they_are_long() -> None:
+    hold = threading.Event()
+    recorder = Recorder(MemoryResults())
+    recorder.sync(hold.wait)
+    tracemalloc.start()
+    try:
+        for seq in range(100):
+            recorder.record(seq, 0, 0, 0, 0, 0, 200, 0)
+            recorder.flush()
+        assert recorder.waiting == 100
+        assert tracemalloc.get_traced_memory()[0] < 200_000
+    finally:
+        tracemalloc.stop()
+        hold.set()
+        recorder.close()
