@@ -145,6 +145,7 @@ class AiohttpSender:
             if local := local_fault(raised):
                 self.counts.local[local] += 1
             self.counts.details.setdefault(error, detail)
+            _forget(raised)
         if points.handler is not None:
             points.handler.rest(usable=not error)
         if end - start > self._timeout * 1e9 or error in ("timeout", "connect_timeout"):
@@ -203,6 +204,18 @@ def _word(error: Exception, points: _Points) -> str:
         case OSError():
             return loss_fault(error, in_body=False) if points.sends else connect_fault(error)
     return "protocol"
+
+
+def _forget(error: BaseException) -> None:
+    """Break the cycles of an error, its causes and the frames it came through: the collector is off during a run."""
+    chain, seen = [error], set[int]()
+    while chain:
+        one = chain.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = None
+        chain += [other for other in (one.__cause__, one.__context__) if other]
 
 
 class _TimedHandler(ResponseHandler):

@@ -15,11 +15,10 @@ lives in such a callback: to go on without it would load the target unwatched.
 """
 
 import asyncio
-import gc
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
@@ -29,6 +28,7 @@ from logreplay.parsers.record import LogreplayError
 from logreplay.replay.closed import ClosedPump, Users
 from logreplay.replay.dealing import Share
 from logreplay.replay.delay import Delay
+from logreplay.replay.garbage import collect_young, no_collection
 from logreplay.replay.health import Evidence, judge
 from logreplay.replay.outcome import Outcome, Progress
 from logreplay.replay.plan import Plan
@@ -238,7 +238,7 @@ class Engine:
         watch = asyncio.create_task(self._watch(pump, on_progress))
         pulse = Pulse()
         try:
-            with _no_collection(), quick_switching():
+            with no_collection(), quick_switching():
                 await pump.run()
                 taken_up, backlog = self._clock(), self.in_flight
                 await self._drain(plan.schedule.duration)
@@ -336,6 +336,7 @@ class Engine:
             with suppress(TimeoutError):  # not wait_for, which until Python 3.12 may lose a cancellation
                 async with asyncio.timeout(_COUNTED_S):
                     await counted.wait()
+            collect_young()
             if self._recorder.failure:
                 self.stop(str(self._recorder.failure))
             if (waiting := self._recorder.waiting) > MOST_WAITING:
@@ -481,18 +482,3 @@ async def replay(
 async def _stop_when(stop: asyncio.Event, engine: Engine) -> None:
     await stop.wait()
     engine.stop("interrupted")
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """No pause of the garbage collector: nothing on the hot path makes cycles."""
-    was_enabled = gc.isenabled()
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        if was_enabled:
-            gc.enable()

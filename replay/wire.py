@@ -104,6 +104,8 @@ class WireSender:
             connection.fail(connect_fault(error), f"{type(error).__name__}: {error}")
         finally:
             del self._opening[connection]
+            if connection.is_lost:
+                connection.forget()
 
     def _dialled(self, connection: "Connection") -> Coroutine[Any, Any, Any]:
         target = self.endpoint.target
@@ -192,6 +194,11 @@ class Connection(asyncio.Protocol):
     def usable(self) -> bool:
         """Whether another exchange may begin here."""
         return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it never was open, or no longer is."""
+        return self._transport is None
 
     def begin(self, seq: int, request: bytes, start: int) -> None:
         """Start another exchange on this connection."""
@@ -299,7 +306,11 @@ class Connection(asyncio.Protocol):
         if self.seq >= 0:
             self._lost(exc)
         self._transport = None
-        self._parser = self._feed = None  # breaks the cycles: the collector is off during a run
+        self.forget()
+
+    def forget(self) -> None:
+        """Break the cycles with the parser: the collector is off during a run."""
+        self._parser = self._feed = None
 
     def _lost(self, exc: BaseException | None) -> None:
         sender = self._sender

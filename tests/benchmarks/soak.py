@@ -1,8 +1,8 @@
 """A long run, watched from outside: do memory, descriptors and lag stay as they are at the beginning?
 
-Usage, from the folder ``tests``: ``python -m benchmarks.soak [--rate 5000] [--for 1h] [--faults 0]``. The run is the
-command of every day against a target that fails on purpose (`faulty`); what it recorded is held against what the
-target did. Exit code 1 if anything grew, or a count is not the target's.
+Usage, from the folder ``tests``: ``python -m benchmarks.soak [--rate 5000] [--for 1h] [--faults 0] [--sender wire]``.
+The run is the command of every day against a target that fails on purpose (`faulty`); what it recorded is held against
+what the target did. Exit code 1 if anything grew, or a count is not the target's.
 """
 
 import json
@@ -84,7 +84,7 @@ class Soak:
         return not self.wrong and all(figure.flat for figure in self.figures)
 
 
-def soak(rate: float, seconds: float, faults: int, folder: Path) -> Soak:
+def soak(rate: float, seconds: float, faults: int, folder: Path, sender: str = "wire") -> Soak:
     """Run it.
 
     Args:
@@ -92,6 +92,7 @@ def soak(rate: float, seconds: float, faults: int, folder: Path) -> Soak:
         seconds: how long.
         faults: three of so many requests are answered badly; 0: none.
         folder: for the log and the result log.
+        sender: ``wire`` or ``aiohttp``.
     """
     log, output = folder / "log.csv", folder / "results.csv.zst"
     rows = (f"2026-01-01,00:00:00,0,0,0,24,/shop/item/{number}?q={number},200,GET\n" for number in range(100_000))
@@ -99,7 +100,7 @@ def soak(rate: float, seconds: float, faults: int, folder: Path) -> Soak:
     memory, descriptors = [], []
     with _target(faults) as (url, ended):
         command = [sys.executable, "-m", "logreplay.cli.main", "run", log, url, "--tps", rate, "--for", seconds]
-        command += ["--timeout", TIMEOUT_S, "--workers", 1, "-o", output, "-q"]
+        command += ["--timeout", TIMEOUT_S, "--workers", 1, "--sender", sender, "-o", output, "-q"]
         with subprocess.Popen([str(part) for part in command]) as process:
             while not output.exists() and process.poll() is None:
                 time.sleep(0.02)
@@ -185,11 +186,12 @@ def _resident(pid: int) -> float:
 @click.option("--rate", default=5000.0, show_default=True)
 @click.option("--for", "seconds", default="1h", show_default=True, type=Duration())
 @click.option("--faults", default=0, show_default=True, help="Three of so many requests are answered badly; 0: none.")
-def main(rate: float, seconds: float, faults: int) -> None:
+@click.option("--sender", type=click.Choice(["wire", "aiohttp"]), default="wire", show_default=True)
+def main(rate: float, seconds: float, faults: int, sender: str) -> None:
     with TemporaryDirectory(prefix="soak-") as name:
-        done = soak(rate, seconds, faults, Path(name))
+        done = soak(rate, seconds, faults, Path(name), sender)
     load = os.getloadavg()[2]
-    print(f"{rate:g}/s for {seconds:g} s, faults {faults}; load of the machine at the end {load:.1f}")
+    print(f"{sender}: {rate:g}/s for {seconds:g} s, faults {faults}; load of the machine at the end {load:.1f}")
     print("\n".join([*map(str, done.figures), *done.said, *done.wrong]))
     sys.exit(not done.good)
 

@@ -1,0 +1,146 @@
+"""A run of any length needs the memory of a short one, whatever goes wrong in it."""
+
+import asyncio
+import gc
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import uvloop
+
+from asking import SENDERS, Kind
+from certificates import Authority
+from logreplay.replay.endpoint import Endpoint, parse_target, resolve, tls_context
+from logreplay.replay.engine import Limits, replay
+from logreplay.replay.garbage import collect_young, no_collection
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.results import ResultLog
+from logreplay.replay.schedule import Constant
+from logreplay.replay.ticker import monotonic
+from raw_server import raw_server
+
+BATCH = 50
+FAILURES = ("refused", "tls", "/reset", "/close", "/short", "/garbage", "/stall", "/stall-in-body")
+
+
+@asynccontextmanager
+async def failing(failure: str, folder: Path) -> AsyncIterator[tuple[str, str]]:
+    """A target that fails in this way: its address, and the path to ask for."""
+    if failure == "refused":
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            yield f"http://127.0.0.1:{taken.getsockname()[1]}", "/"
+        return
+    tls = Authority(folder).good if failure == "tls" else None
+    async with raw_server(tls=tls) as server:
+        yield server.url, "/ok" if tls else failure
+
+
+async def fail_often(sender: Kind, url: str, path: str, count: int, watch: Callable[[int], None]) -> None:
+    """Send so many requests, some at once; ``watch`` is told how many have ended, now and then."""
+    ended = 0
+    over = asyncio.Event()
+
+    def done(*_: int) -> None:
+        nonlocal ended
+        ended += 1
+        over.set()
+
+    target: Endpoint = await resolve(parse_target(url))
+    made: Any = sender(target, timeout=0.05 if "stall" in path else 5, tls=tls_context() if "https" in url else None)
+    await made.open(done, monotonic)
+    request = made.prepare(pl.DataFrame({"op": ["GET"], "url": [path]}))[0]
+    for sent in range(0, count, BATCH):
+        for seq in range(sent, sent + BATCH):
+            made.send(seq, request, monotonic())
+        while ended < sent + BATCH:
+            over.clear()
+            await over.wait()
+        watch(ended)
+    await made.close()
+
+
+@SENDERS
+@pytest.mark.parametrize("failure", FAILURES)
+def test_an_error_leaves_no_cycle_behind(tmp_path: Path, sender: Kind, failure: str) -> None:
+    """The collector is off during a run: what only it can free stays until the end."""
+    errors, kept = 300, []
+
+    async def main() -> None:
+        async with failing(failure, tmp_path) as (url, path):
+            await fail_often(sender, url, path, BATCH, lambda _: None)  # what is made once is made
+            with no_collection():
+                await fail_often(sender, url, path, errors, lambda _: None)
+                kept.append(gc.collect())
+
+    uvloop.run(main())
+    assert kept[0] < 2 * errors, "objects in cycles"
+
+
+def test_cycles_that_others_make_are_freed_before_they_are_many() -> None:
+    with no_collection():
+        gc.collect(0)
+        freed = []
+        for _ in range(1000):
+            for _ in range(1000):
+                cycle: list[object] = []
+                cycle.append(cycle)
+            before = gc.get_count()[0]
+            collect_young()
+            freed.append(before - gc.get_count()[0])
+        assert max(freed) > 40_000
+        assert gc.get_count()[0] < 60_000
+
+
+def resident() -> int:
+    """Bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.slow
+@SENDERS
+@pytest.mark.parametrize("failure", ["refused", "/short"])
+def test_forty_thousand_errors_need_the_memory_of_ten_thousand(tmp_path: Path, sender: Kind, failure: str) -> None:
+    seen: list[int] = []
+
+    def watch(ended: int) -> None:
+        if ended % 10_000 == 0:
+            seen.append(resident())
+
+    async def main() -> None:
+        async with failing(failure, tmp_path) as (url, path):
+            with no_collection():
+                await fail_often(sender, url, path, 40_000, watch)
+
+    uvloop.run(main())
+    servers = 0 if failure == "refused" else 400  # it is in this process, and keeps the heads
+    assert (seen[-1] - seen[0]) / 30_000 < 200 + servers, "bytes per error"
+
+
+@pytest.mark.slow
+@SENDERS
+def test_a_run_against_a_refusing_target_stays_flat(tmp_path: Path, sender: Kind) -> None:
+    """With the engine, the recorder and the result log, too."""
+    log, seen = tmp_path / "log.csv", list[int]()
+    header = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n"
+    log.write_text(header + "2026-01-01,00:00:00.000000,0,0,0,0,/ok,200,GET\n" * 1000)
+
+    async def main() -> int:
+        async with failing("refused", tmp_path) as (url, _):
+            made = sender(await resolve(parse_target(url)), timeout=5)
+            plan = Plan(Requests(log), Constant(1500, 20))
+            results = ResultLog(tmp_path / "results.csv")
+            outcome = await replay(
+                plan, made, results, limits=Limits(1000), on_progress=lambda _: seen.append(resident())
+            )
+            return outcome.errors["refused"]
+
+    errors = uvloop.run(main())
+    assert errors > 10_000
+    third = len(seen) // 3
+    assert (seen[-1] - seen[third]) / (errors * 2 / 3) < 400, "bytes per error"
