@@ -20,7 +20,8 @@ from logreplay.cli.shaping import Shaping, report_left_out, shaping_options
 from logreplay.cli.sharing import replayer
 from logreplay.cli.stopping import stop_option, stop_rule, watched
 from logreplay.cli.telling import Audience, Telling, WithLive, telling_options
-from logreplay.cli.values import Duration, Pause, Percent, Rate
+from logreplay.cli.thinking import Pauses, parse_pauses, said, thinking
+from logreplay.cli.values import Duration, Parsed, Percent, Rate
 
 if TYPE_CHECKING:
     from logreplay.analysis.search import Judged, Search, Trial
@@ -73,7 +74,12 @@ def _bound_options(command: Any) -> Any:
 @click.option(
     "--vusers", is_flag=True, help="Search for users who wait for their answers; all rates are numbers of them."
 )
-@click.option("--think", type=Pause(), help="--vusers: pause of a user after each answer; default: none.")
+@click.option(
+    "--think",
+    type=Parsed(parse_pauses),
+    metavar="D|D..D",
+    help="--vusers: pause of a user after each response, or a range to draw each pause from evenly; default: none.",
+)
 @click.option("--tps", type=Rate(), help="Say how many such machines this rate needs.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time.")
 @click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
@@ -96,7 +102,7 @@ def find(
     budget: float,
     arrivals: str,
     vusers: bool,
-    think: float | None,
+    think: Pauses | None,
     tps: float | None,
     output: Path | None,
     force: bool,
@@ -145,7 +151,9 @@ def find(
         csv = stack.enter_context(replayable(log, quiet=quiet))
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         requests, rule = shaping.stream(csv, stack, methods=sending.methods, loop=True, quiet=quiet), stop_rule(stop_at)
-        schedule_of = users(think or 0.0) if vusers else by_chance if arrivals == "poisson" else evenly
+        schedule_of = (
+            users(thinking(think or 0.0, shaping.seed)) if vusers else by_chance if arrivals == "poisson" else evenly
+        )
         ended, findings = _search(search, folder, requests, url, sending, telling, rule, schedule_of, quiet=quiet)
     if not ended:
         why = f"stopped: {rule.hit};" if rule.hit else "interrupted"
@@ -154,7 +162,7 @@ def find(
     options = {
         **{str(bound.statistic): bound.limit for bound in goal.bounds},
         "start": start, "max_tps": max_tps, "precision": precision, "trial": trial_s, "trials": trials,
-        "budget": budget, "arrivals": arrivals, "vusers": vusers, "think": think,
+        "budget": budget, "arrivals": arrivals, "vusers": vusers, "think": said(think, shaping.seed),
         "timeout": sending.timeout, "sender": sending.sender, **shaping.said(),
     }  # fmt: skip
     found = [finding.as_dict() for finding in findings] + weaknesses(search)

@@ -9,7 +9,8 @@ import click
 from logreplay.cli.bundles import bundle
 from logreplay.cli.precedence import exclusive
 from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, base
-from logreplay.cli.values import Duration, Parsed, Pause, Rate, positive_rate
+from logreplay.cli.thinking import Pauses, parse_pauses, said, thinking
+from logreplay.cli.values import Duration, Parsed, Rate, positive_rate
 
 if TYPE_CHECKING:
     from logreplay.replay.plan import Stream
@@ -52,8 +53,8 @@ def _speed(text: str) -> float:
     return speed
 
 
-def _think(text: str) -> float | None:
-    return None if text == "log" else Pause().convert(text, None, None)
+def _think(text: str) -> Pauses | None:
+    return None if text == "log" else parse_pauses(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ class Pacing:
     vusers: int | None = None
     follow: bool = False
     delay: float | None = None
-    think: float | None = 0.0
+    think: Pauses | None = 0.0
     duration: float | None = None
     requests: int | None = None
     loop: bool | None = None
@@ -132,9 +133,9 @@ class Pacing:
         """The rate, if it is the same all the time."""
         return None if self.arrivals == "log" else self.tps
 
-    def said(self) -> dict[str, Any]:
-        """What the user said, for the summary."""
-        given = {name: getattr(self, name) for name in sorted(_NAMES)}
+    def said(self, seed: int) -> dict[str, Any]:
+        """What the user said, for the summary; random think times with the seed they are drawn from."""
+        given = {name: getattr(self, name) for name in sorted(_NAMES)} | {"think": said(self.think, seed)}
         return {
             "for" if name == "duration" else name: value
             for name, value in given.items()
@@ -158,7 +159,8 @@ class Pacing:
         from logreplay.replay.schedule import Limited, Ramp, Steps
 
         if self.vusers is not None:
-            return Users(self.vusers, self.think, self.duration, self.requests)
+            think = None if self.think is None else thinking(self.think, shaping.seed)
+            return Users(self.vusers, think, self.duration, self.requests)
         schedule: Schedule
         if self.follow:
             schedule = Live(_DELAY_S if self.delay is None else self.delay)
@@ -224,8 +226,9 @@ _OPTIONS = (
         "--think",
         type=Parsed(_think),
         default=0.0,
-        metavar="D|log",
-        help="What users pause after an answer.",
+        metavar="D|D..D|log",
+        help="Pause of a user after each response: fixed, drawn evenly from a range (--seed), or as logged; "
+        "default: none.",
     ),
     _option("--follow", is_flag=True, help="LOG as it is being written, at its own times; its old lines are not sent."),
     _option("--delay", type=Duration(), metavar="D", help="With --follow: how much later; default: 5s."),

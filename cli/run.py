@@ -129,7 +129,7 @@ def run(
         say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"), quiet=quiet)
         return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
 
-    options = {**pacing.said(), **shaping.said(), "timeout": sending.timeout, "sender": sending.sender}
+    options = {**pacing.said(shaping.seed), **shaping.said(), "timeout": sending.timeout, "sender": sending.sender}
     findings += outcome.health.findings
     replayed = log_report(stream, plan.schedule, outcome.scheduled)
     summary = _summarise(path, str(log) if log else None, url, options, outcome, findings, replayed)

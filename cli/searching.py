@@ -3,11 +3,13 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from logreplay.analysis.bounds import Evidence
     from logreplay.analysis.search import Judged, Search, Trial
+    from logreplay.replay.closed import UniformThink
     from logreplay.replay.engine import Replayer
     from logreplay.replay.outcome import Outcome as Ran
     from logreplay.replay.outcome import Progress
@@ -103,11 +105,15 @@ def evenly(trial: "Trial") -> "Schedule":
     return Constant(trial.rate, trial.seconds)
 
 
-def users(think_s: float) -> "Callable[[Trial], Schedule]":
-    """Users who think for so long after each answer; their number is searched."""
-    from logreplay.replay.closed import Users
+def users(think: "float | UniformThink") -> "Callable[[Trial], Schedule]":
+    """Users who think after each response, differently in each trial if at random; their number is searched."""
+    from logreplay.replay.closed import UniformThink, Users
 
-    return lambda trial: Users(round(trial.rate), think_s, trial.seconds)
+    def schedule(trial: "Trial") -> "Schedule":
+        drawn = replace(think, seed=think.seed + trial.number) if isinstance(think, UniformThink) else think
+        return Users(round(trial.rate), drawn, trial.seconds)
+
+    return schedule
 
 
 class _Look:

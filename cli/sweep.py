@@ -19,9 +19,11 @@ from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, report_left_out, 
 from logreplay.cli.stopping import stop_option, stop_rule
 from logreplay.cli.sweeping import sweep_into
 from logreplay.cli.telling import Telling, WithLive, telling_options
-from logreplay.cli.values import Duration, Pause, Users, parse_rates
+from logreplay.cli.thinking import Pauses, mean_of, parse_pauses, said, thinking
+from logreplay.cli.values import Duration, Parsed, Pause, Users, parse_rates
 
 if TYPE_CHECKING:
+    from logreplay.replay.closed import UniformThink
     from logreplay.replay.health import Finding
     from logreplay.replay.outcome import Outcome
     from logreplay.replay.plan import Stream
@@ -47,7 +49,13 @@ if TYPE_CHECKING:
 @click.option("--for", "duration", type=Duration(), default="10s", show_default=True, help="How long each step is.")
 @ARRIVALS
 @click.option("--vusers", type=Users(), metavar="N,N,…", help="Instead of RATES: so many users who wait, step by step.")
-@click.option("--think", type=Pause(), default=0.0, metavar="D", help="What users pause after an answer.")
+@click.option(
+    "--think",
+    type=Parsed(parse_pauses),
+    default=0.0,
+    metavar="D|D..D",
+    help="Pause of a user after each response, or a range to draw each pause from evenly; default: none.",
+)
 @click.option("--warmup", type=Pause(), help="Send at the lowest rate first; not judged, kept in warmup.csv.")
 @click.option("--settle", type=Pause(), help="Before each step, send at its rate; not judged, likewise.")
 @click.option("--repeat", type=click.IntRange(1), default=1, show_default=True, help="Go through all rates N times.")
@@ -71,7 +79,7 @@ def sweep(
     duration: float,
     arrivals: str,
     vusers: Sequence[int] | None,
-    think: float,
+    think: Pauses,
     warmup: float | None,
     settle: float | None,
     repeat: int,
@@ -124,7 +132,11 @@ def sweep(
     levels = _levels(rates, vusers)
     keep_going = keep_going or bool(vusers)
     course = Course(levels, duration, warmup or 0, settle or 0, repeat, cast("Order", order), shaping.seed, keep_going)
-    how = {"vusers": list(levels), "think": think} if vusers else {"rates": list(levels), "arrivals": arrivals}
+    how = (
+        {"vusers": list(levels), "think": said(think, shaping.seed)}
+        if vusers
+        else {"rates": list(levels), "arrivals": arrivals}
+    )
     options = {
         **how, "for": duration, "warmup": warmup, "settle": settle, "repeat": repeat, "order": order,
         **shaping.said(), "timeout": sending.timeout, "sender": sending.sender,
@@ -143,13 +155,13 @@ def sweep(
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         in_time = arrivals == "log"
         stream = shaping.stream(csv, stack, methods=sending.methods, loop=True, in_time=in_time, quiet=quiet)
-        at = _users(think) if vusers else arriving(arrivals, stream, shaping)
+        at = _users(thinking(think, shaping.seed)) if vusers else arriving(arrivals, stream, shaping)
         make = partial(sweep_into, manifest, stream, url, course, sending, rule, telling)
         outcomes, findings = make(at=at, closed=bool(vusers), refine=refine, quiet=quiet)
     more: dict[str, Any] = {"left_out": dict(stream.left_out)}
     if vusers:
         users = {step.index: int(step.rate) for step in course.steps()}
-        more["users"] = _judge_users(folder, users, duration, think)
+        more["users"] = _judge_users(folder, users, duration, mean_of(think))
         more["answer"] = more["users"]["sentence"]
     told = [finding.as_dict() for finding in (*findings, *of_ourselves(outcomes))]
     about = About(log, url, options, told, more)
@@ -210,13 +222,13 @@ def _levels(rates: str | None, vusers: Sequence[int] | None) -> Sequence[float]:
         raise click.UsageError(f"RATES: {error} or, for several, 50..400, 50..400:25 or 10,20,50") from None
 
 
-def _users(think: float) -> "At":
+def _users(think: "float | UniformThink") -> "At":
     from logreplay.replay.closed import Users
 
     return lambda count, seconds: Users(int(count), think, seconds)
 
 
-def _judge_users(folder: Path, users: Mapping[int, int], duration: float, think: float) -> dict[str, Any]:
+def _judge_users(folder: Path, users: Mapping[int, int], duration: float, mean_think: float) -> dict[str, Any]:
     """Write ``users.csv``, and say what it says."""
     from logreplay.analysis import intake
     from logreplay.analysis.users import judge_users, users_table
@@ -224,7 +236,7 @@ def _judge_users(folder: Path, users: Mapping[int, int], duration: float, think:
 
     table = users_table(intake.read(folder / "results.csv"), users, duration)
     write_whole(folder / "users.csv", table.write_csv())
-    return {**judge_users(table, think).as_dict(), "steps": table.to_dicts()}
+    return {**judge_users(table, mean_think).as_dict(), "steps": table.to_dicts()}
 
 
 def _rounds(outcomes: "Sequence[Outcome]", stream: "Stream") -> str:

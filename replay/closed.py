@@ -18,16 +18,48 @@ from logreplay.replay.schedule import Instants, Pacer
 
 
 @dataclass(frozen=True, slots=True)
+class UniformThink:
+    """Think times at random: drawn for each request, evenly between two bounds.
+
+    Attributes:
+        low, high: bounds, seconds.
+        seed: the same draws for the same seed.
+        part: of several processes that draw from one seed, which one.
+
+    Raises:
+        ValueError: bounds below 0, or not in order.
+    """
+
+    low: float
+    high: float
+    seed: int = 0
+    part: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low <= self.high < float("inf"):
+            raise ValueError(f"think times must be 0 <= low <= high, got {self.low!r}..{self.high!r}")
+
+    @property
+    def mean(self) -> float:
+        """Seconds."""
+        return (self.low + self.high) / 2
+
+    def generator(self) -> np.random.Generator:
+        """Make the source of the draws."""
+        return np.random.default_rng([self.seed, self.part])
+
+
+@dataclass(frozen=True, slots=True)
 class Users:
     """A closed loop as the schedule of a plan; its engine must be made with ``closed=True``.
 
-    All users share the plan: whoever is free takes its next request. They come one after the other within one think
-    time, if that is fixed; or else all at once.
+    All users share the plan: whoever is free takes its next request. They come one after the other within one (mean)
+    think time; all at once, if that comes from the log.
 
     Attributes:
         count: users, at least 1.
-        think: seconds between an answer and the same user's next request; None: the ``thinktime`` that the log has
-            for the request just answered (`Requests.keep` must name it).
+        think: seconds between an answer and the same user's next request, fixed or at random; None: the ``thinktime``
+            that the log has for the request just answered (`Requests.keep` must name it).
         duration: seconds; a request that would begin later is not sent. None: to the end of the plan.
         requests: no more than this many, of all users together. None: no limit.
 
@@ -36,14 +68,14 @@ class Users:
     """
 
     count: int
-    think: float | None = 0.0
+    think: float | UniformThink | None = 0.0
     duration: float | None = None
     requests: int | None = None
 
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"a closed loop needs at least 1 user, got {self.count!r}")
-        if self.think is not None and not 0 <= self.think < float("inf"):
+        if isinstance(self.think, float | int) and not 0 <= self.think < float("inf"):
             raise ValueError(f"think time must not be below 0 s, got {self.think!r}")
         if self.duration is not None and not self.duration > 0:
             raise ValueError(f"duration must be above 0 s, got {self.duration!r}")
@@ -77,13 +109,14 @@ class ClosedPump(Pump):
         super().__init__(*others, **options)
         self._users, self._free, self._come = users, 0, False
         self._loop = asyncio.get_running_loop()
+        self._draws = users.think.generator() if isinstance(users.think, UniformThink) else None
         self._think: Sequence[float] = ()
         self._thinking: dict[int, float] = {}
 
     def ended(self, seq: int) -> None:
         """An exchange ended: its user thinks, and is free. Not at once: the connection is not idle yet."""
         think = self._users.think
-        if think is None:
+        if not isinstance(think, float | int):
             think = self._thinking.pop(seq, 0.0)
         if think:
             self._loop.call_later(think, self._one_free)
@@ -126,16 +159,22 @@ class ClosedPump(Pump):
         self._come = True
         if users.duration is not None:
             self._loop.call_later(users.duration, self._wake_up)
-        if users.think:
+        if think := users.think.mean if isinstance(users.think, UniformThink) else users.think:
             for place in range(users.count):
-                self._loop.call_later(place / users.count * users.think, self._one_free)
+                self._loop.call_later(place / users.count * think, self._one_free)
         else:
             self._free = users.count
 
     def _with_think(self, frame: pl.DataFrame) -> pl.DataFrame:
         """A chunk's frame with the think times, as they go into the result log."""
-        if self._users.think is not None:
-            return frame.with_columns(pl.lit(self._users.think).alias("thinktime"))
-        frame = frame.with_columns(pl.col("thinktime").fill_null(0.0).clip(0.0))
+        think = self._users.think
+        if isinstance(think, UniformThink):
+            assert self._draws
+            drawn = self._draws.uniform(think.low, think.high, frame.height).round(6)
+            frame = frame.with_columns(pl.Series("thinktime", drawn))
+        elif think is not None:
+            return frame.with_columns(pl.lit(think).alias("thinktime"))
+        else:
+            frame = frame.with_columns(pl.col("thinktime").fill_null(0.0).clip(0.0))
         self._think = frame["thinktime"].to_list()
         return frame

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from logreplay.replay.closed import Users
+from logreplay.replay.closed import UniformThink, Users
 from logreplay.replay.plan import CHUNK_ROWS, Chunk, Plan, Stream
 from logreplay.replay.schedule import Instants, Schedule
 
@@ -42,7 +42,10 @@ class Share:
         """Of the whole plan; but of the users of a closed loop those that are dealt to this shard."""
         schedule = self.plan.schedule
         if isinstance(schedule, Users):
-            return replace(schedule, count=shared_out(schedule.count, self.count)[self.index])
+            think = schedule.think
+            if isinstance(think, UniformThink):
+                think = replace(think, part=self.index)
+            return replace(schedule, count=shared_out(schedule.count, self.count)[self.index], think=think)
         return schedule
 
     @property

@@ -290,3 +290,22 @@ def test_a_run_in_which_nothing_was_due_leaves_nothing_behind(
     assert logreplay("run", log, server.url, "--tps", 0.01, "--for", "100ms", "-o", tmp_path / "r.csv") == 1
     assert "nothing was sent: the schedule holds no request" in capsys.readouterr().err
     assert not (tmp_path / "r.csv").exists()
+
+
+def test_random_think_times_are_named_in_the_summary_with_their_seed(
+    log: Path, server: RawServer, tmp_path: Path
+) -> None:
+    users = ("--vusers", 5, "--think", "10ms..30ms", "--seed", 3)
+    assert_ran(log, server.url, *users, "-o", tmp_path / "r.csv")
+    said = json.loads((tmp_path / "r.summary.json").read_text())["options"]["think"]
+    assert said == {"distribution": "uniform", "low": 0.01, "high": 0.03, "seed": 3}
+    assert rows_of(tmp_path / "r.csv")["thinktime"].is_between(0.01, 0.03).all()
+
+
+@pytest.mark.parametrize("command", ["run", "sweep", "find"])
+def test_a_range_of_think_times_that_is_empty_is_refused(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    users = {"run": ("--vusers", 5), "sweep": ("--vusers", "1,2"), "find": ("--vusers", "--p99", "1s")}[command]
+    assert logreplay(command, log, "http://127.0.0.1:1", *users, "--think", "3s..1s", "-o", tmp_path / "r") == 2
+    assert "'3s..1s' is an empty range: 3 s is above 1 s" in capsys.readouterr().err

@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.replay.closed import Users
+from logreplay.replay.closed import UniformThink, Users
+from logreplay.replay.dealing import Share
 from logreplay.replay.endpoint import parse_target, resolve
 from logreplay.replay.engine import Engine
 from logreplay.replay.outcome import Outcome
@@ -75,6 +76,38 @@ def test_little_holds_with_think_time(log: Path) -> None:
     (outcome,), rows = closed(log, Users(30, think=0.5, duration=60), capacity=Capacity(8, 0.02))
     assert outcome.ok / 60 == pytest.approx(30 / 0.52, rel=0.02)
     assert rows["thinktime"].unique().to_list() == [0.5]
+
+
+def test_random_think_times_fill_their_range_and_little_holds_for_their_mean(log: Path) -> None:
+    (outcome,), rows = closed(log, Users(30, UniformThink(0.2, 0.8), duration=60), capacity=Capacity(8, 0.02))
+    assert outcome.ok / 60 == pytest.approx(30 / 0.52, rel=0.02)
+    drawn = rows["thinktime"]
+    assert 0.2 <= drawn.min() < 0.21  # type: ignore[operator]
+    assert 0.79 < drawn.max() <= 0.8  # type: ignore[operator]
+    assert drawn.mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_user_pauses_for_the_time_that_was_drawn_and_logged(log: Path) -> None:
+    _, rows = closed(log, Users(1, UniformThink(1.0, 3.0), duration=60), capacity=Capacity(1, 0.1))
+    rows = rows.sort("seq")
+    ends = rows["scheduled"] + rows["latency"]
+    pauses = (rows["scheduled"].shift(-1) - ends).drop_nulls().to_list()
+    assert pauses == pytest.approx(rows["thinktime"][:-1].to_list(), abs=1e-5)
+
+
+def test_random_think_times_are_those_of_the_seed_and_differ_between_processes(log: Path) -> None:
+    def drawn(think: UniformThink) -> list[float]:
+        return (
+            closed(log, Users(3, think, requests=50), capacity=Capacity(3, 0.1))[1].sort("seq")["thinktime"].to_list()
+        )
+
+    first = drawn(UniformThink(0, 1, seed=7))
+    assert first == drawn(UniformThink(0, 1, seed=7))
+    assert first != drawn(UniformThink(0, 1, seed=8))
+    plan = Plan(Requests(log), Users(4, UniformThink(0, 1, seed=7)))
+    parts = [Share(plan, index, 2).schedule for index in range(2)]
+    assert all(isinstance(part, Users) and isinstance(part.think, UniformThink) for part in parts)
+    assert drawn(parts[0].think) != drawn(parts[1].think)  # type: ignore[attr-defined]
 
 
 def test_users_come_within_one_think_time(log: Path) -> None:
