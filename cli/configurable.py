@@ -103,11 +103,18 @@ def _resets(parameters: list[click.Parameter]) -> "list[tuple[str, tuple[click.P
     """Return the options that set others back to their defaults, by the name of the parameter."""
     taken = {name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)}
     return [
-        (parameter.name or "", (parameter, click.Option([name], is_flag=True, expose_value=False, hidden=True)))
+        (parameter.name or "", (parameter, _reset(name, f"reset {parameter.name}")))
         for parameter in parameters
         if not parameter.required and not parameter.secondary_opts
         if (name := f"--{opposite(key_of(parameter))}") not in taken
     ]
+
+
+def _reset(name: str, stored_as: str) -> click.Option:
+    """Return such an option; by its own name, ``--keep-alive`` would be stored where ``--no-keep-alive`` is."""
+    option = click.Option([name], is_flag=True, expose_value=False, hidden=True)
+    option.name = stored_as
+    return option
 
 
 def _shown(value: Any) -> str:

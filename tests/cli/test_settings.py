@@ -12,9 +12,10 @@ from typing import Any
 import click
 import pytest
 
-from logreplay.cli.configurable import find_settings
+from logreplay.cli.configurable import Configurable, find_settings
 from logreplay.cli.init import settings_text
 from logreplay.cli.main import cli, run
+from logreplay.cli.option_names import key_of
 from logreplay.cli.settings import REFUSED, read_settings
 from logreplay.replay.headers import Header
 
@@ -104,6 +105,66 @@ def test_a_variable_sets_aside_the_settings_of_the_file_that_contradict_it(
 def test_an_option_and_what_resets_it_contradict_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = failed(capsys, "run", "a.csv", "--tps", "1", "--no-tps")
     assert "--tps and --no-tps contradict each other: give one of them" in said
+
+
+NEEDED = {
+    "convert": ["a.csv"],
+    "urls": ["a.csv"],
+    "analyze": ["a.csv"],
+    "seconds": ["a.csv"],
+    "capacity": ["a.csv", "--tps", "1", "--within", "1s"],
+    "compare": ["a.csv", "a.csv"],
+    "plot": ["a.csv"],
+    "completion": ["bash"],
+}
+"""The words without which a command cannot be parsed."""
+SWITCHES = [
+    (name, option, switch)
+    for name, command in cli.commands.items()
+    for option in command.params
+    if isinstance(option, click.Option) and option.is_flag
+    for switch in (*option.opts, *option.secondary_opts)
+]
+RESETS = [
+    (name, option, reset.opts[0])
+    for name, command in cli.commands.items()
+    if isinstance(command, Configurable)
+    for option, reset in command.resets.values()
+]
+
+
+@pytest.mark.parametrize(("command", "option", "switch"), SWITCHES, ids=lambda part: str(part))
+def test_every_switch_alone_is_accepted_and_received(
+    folder: Path, command: str, option: click.Option, switch: str
+) -> None:
+    words = NEEDED.get(command, [])
+    on = switch in option.opts and option.flag_value is not False
+    assert bool(parameters(command, *words, switch)[option.name or ""]) is on
+
+
+@pytest.mark.parametrize(("command", "option", "reset"), RESETS, ids=lambda part: str(part))
+def test_every_option_that_resets_another_alone_is_accepted_and_changes_nothing(
+    folder: Path, command: str, option: click.Parameter, reset: str
+) -> None:
+    words = NEEDED.get(command, [])
+    assert repr(parameters(command, *words, reset)) == repr(parameters(command, *words))
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "reset"),
+    [row for row in RESETS if isinstance(row[1], click.Option) and row[1].is_flag],
+    ids=lambda part: str(part),
+)
+def test_every_switch_of_the_settings_is_undone_by_its_opposite_and_contradicts_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, option: click.Option, reset: str
+) -> None:
+    words = NEEDED.get(command, [])
+    default = parameters(command, *words)
+    monkeypatch.setenv(f"LOGREPLAY_{command}_{key_of(option)}".replace("-", "_").upper(), "1")
+    assert repr(parameters(command, *words)) != repr(default)
+    assert repr(parameters(command, *words, reset)) == repr(default)
+    with pytest.raises(click.UsageError, match=f"--{key_of(option)} and {reset} contradict each other"):
+        parameters(command, *words, f"--{key_of(option)}", reset)
 
 
 def test_rates_that_are_typed_win_over_users_of_the_settings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
