@@ -20,8 +20,9 @@ from logreplay.cli.values import Duration
 def serve(log: Path | None, port: int, workers: int, service_time: float, exponential: bool, quiet: bool) -> None:
     """Serve a target that answers each URL as LOG did, and carries WORKERS / SERVICE-TIME requests a second.
 
-    LOG is an access log or a normalized CSV; without it the bundled sample log. Requests wait in one queue, first
-    come, first served. What the log does not know is answered with 404. Listens on 127.0.0.1 only; ends with Ctrl-C.
+    LOG is an access log, a normalized CSV or a list of urls; without it the bundled sample log. Requests wait in one
+    queue, first come, first served. A URL without a logged status is answered with 200, a HEAD as the logged GET,
+    without its body, and what the log does not know with 404. Listens on 127.0.0.1 only; ends with Ctrl-C.
 
     \b
     Example:

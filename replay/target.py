@@ -74,13 +74,14 @@ class Queue:
 class Answers:
     """Status and size for each request of a log.
 
-    Where a log has several answers to one request (200, then 304), they come round in the log's order.
+    Where a log has several answers to one request (200, then 304), they come round in the log's order. Where it has no
+    status (a list of urls), the answer is 200.
     """
 
     def __init__(self, rows: Iterator[tuple[str, str, int, int]]) -> None:
         logged: dict[tuple[str, str], list[tuple[int, int]]] = {}
         for op, url, rc, size in rows:
-            logged.setdefault((op, url), []).append((rc, size))
+            logged.setdefault((op, url), []).append((rc or 200, size))
         self._logged = {
             request: cycle(answers if len(set(answers)) > 1 else answers[:1]) for request, answers in logged.items()
         }
@@ -94,14 +95,15 @@ class Answers:
         """
         batches = read_batches(path, ("op", "url", "rc", "bytes"))
         return cls(
-            (op or "", url or "", 200 if rc is None else rc, size or 0)
-            for batch in batches
-            for op, url, rc, size in batch.iter_rows()
+            (op or "", url or "", rc or 0, size or 0) for batch in batches for op, url, rc, size in batch.iter_rows()
         )
 
     def take(self, op: str, url: str) -> tuple[int, int]:
-        """Status and body size of the next answer to this request; 404 where the log does not know it."""
-        answers = self._logged.get((op, url))
+        """Status and body size of the next answer to this request; 404 where the log does not know it.
+
+        A HEAD that the log does not know is answered as the GET of the same url.
+        """
+        answers = self._logged.get((op, url)) or (self._logged.get(("GET", url)) if op == "HEAD" else None)
         return next(answers) if answers else (404, 0)
 
 
@@ -119,9 +121,11 @@ class _Handler:
         await request.read()
         await asyncio.sleep(done - loop.time())
         if status < 200 and request.transport is not None:
-            request.transport.abort()  # the log says that no answer was given
-        if request.method == "HEAD" or status in NO_BODY:
+            request.transport.abort()  # 101 and the like: no final answer
+        if status in NO_BODY:
             return web.Response(status=status)
+        if request.method == "HEAD":
+            return web.Response(status=status, headers={"Content-Length": str(size)})
         if size <= len(FILLER):
             return web.Response(status=status, body=FILLER[:size], content_type="application/octet-stream")
         return await _stream(request, status, size)

@@ -79,12 +79,43 @@ def test_each_url_is_answered_as_the_log_did_several_answers_in_turn(log: Path) 
     assert asyncio.run(visit()) == [(200, 5), (304, 0), (200, 5), (206, 200_000), (404, 0), (200, 0)]
 
 
-def test_where_the_log_has_no_status_the_connection_ends_without_an_answer(log: Path) -> None:
-    async def visit() -> None:
+def test_a_request_logged_without_a_status_is_answered_with_200_on_a_connection_that_stays(log: Path) -> None:
+    async def visit() -> list[tuple[int, int]]:
         async with serving(Answers.of_log(log), FAST) as base, ClientSession() as session:
+            answers = [await ask(session, base + url) for url in ("/silent", "/silent", "/a?x=%2F")]
+            assert session.connector
+            assert len(session.connector._conns) == 1
+            return answers
+
+    assert asyncio.run(visit()) == [(200, 0), (200, 0), (200, 5)]
+
+
+def test_a_head_of_a_logged_get_is_answered_as_that_get_without_its_body(log: Path) -> None:
+    async def visit() -> list[tuple[int, str | None, bytes]]:
+        async with serving(Answers.of_log(log), FAST) as base, ClientSession() as session:
+            answers = []
+            for url in ("/big", "/silent", "/a?x=%2F", "/unknown", "/big"):
+                async with session.head(URL(base + url, encoded=True)) as response:
+                    answers.append((response.status, response.headers.get("Content-Length"), await response.read()))
+            return answers
+
+    assert asyncio.run(visit()) == [
+        (206, "200000", b""),
+        (200, "0", b""),
+        (200, "77", b""),
+        (404, "0", b""),
+        (206, "200000", b""),
+    ]
+
+
+def test_a_status_that_is_no_final_answer_ends_the_connection(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(LOG.replace("/silent,0", "/socket,101"))
+
+    async def visit() -> None:
+        async with serving(Answers.of_log(path), FAST) as base, ClientSession() as session:
             with pytest.raises(ServerDisconnectedError):
-                await ask(session, base + "/silent")
-            assert await ask(session, base + "/a?x=%2F") == (200, 5)
+                await ask(session, base + "/socket")
 
     asyncio.run(visit())
 
