@@ -36,8 +36,13 @@ class Spoilt(BaseException):
     """No `Exception`, as a panic of Polars."""
 
 
+def sender_maker(url: str) -> Callable[[], WireSender]:
+    """Of parts that a worker process can import, as it cannot this module."""
+    return partial(WireSender, Endpoint(parse_target(url), ("127.0.0.1",)), timeout=5.0)
+
+
 def sender_to(url: str) -> WireSender:
-    return WireSender(Endpoint(parse_target(url), ("127.0.0.1",)), timeout=5.0)
+    return sender_maker(url)()
 
 
 def rows_on_disk_when(
@@ -94,7 +99,7 @@ def test_what_on_progress_raises_ends_a_run_of_several_processes(log: Path, tmp_
         path = tmp_path / "r.csv"
         async with (
             raw_server() as server,
-            Shards(processes(2), partial(sender_to, server.url), ResultLog(path)) as shards,
+            Shards(processes(2), sender_maker(server.url), ResultLog(path)) as shards,
         ):
             plan = Plan(Requests(log, loop=True), Constant(100, 60))
             await asyncio.wait_for(shards.run(plan, show), PATIENCE)
