@@ -76,7 +76,15 @@ async def replayer(
     from logreplay.replay.shards import Shards
 
     with closing(results), _places(sending, processes) as places:
-        async with Shards(places, sender, results, limits=sending.limits, watch=watch, closed=closed) as shards:
+        async with Shards(
+            places,
+            sender,
+            results,
+            limits=sending.limits,
+            watch=watch,
+            closed=closed,
+            by_client=sending.by_client,
+        ) as shards:
             if watch:
                 watch.stop = shards.stop
             yield shards

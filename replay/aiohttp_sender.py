@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from itertools import cycle
+from math import inf
 from typing import Any, Final, Literal, cast
 
 import aiohttp
@@ -103,7 +104,7 @@ class AiohttpSender:
         )
         self._session._retry_connection = False  # it would send again what a new connection did not carry
 
-    def send(self, seq: int, request: _Request, start: int) -> None:
+    def send(self, seq: int, request: _Request, start: int, latest: float = inf) -> None:
         task = self._loop.create_task(self._exchange(seq, request, start))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

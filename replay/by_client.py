@@ -2,12 +2,14 @@
 
 A request whose predecessor has not been answered waits for it, and the wait is counted as lag: with it the response
 time is what that client would have waited. So a slow target is asked less by each client, and the loop is no longer
-fully open.
+fully open. A request that must not be late (``latest`` of `send`) is dropped where it waits.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
 from typing import Any, Final
 
 import polars as pl
@@ -19,6 +21,16 @@ MAX_IDLE: Final = 1000
 """Idle connections kept: clients that have not asked for the longest are disconnected first."""
 
 _CANCELLED: Final = ERROR_CODES["cancelled"]
+_DROPPED: Final = ERROR_CODES["dropped"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A request that waits for the one before it of the same client, until ``latest`` (nanoseconds of the clock)."""
+
+    seq: int
+    head: bytes
+    latest: float
 
 
 class ByClientSender(WireSender):
@@ -30,7 +42,9 @@ class ByClientSender(WireSender):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._own: dict[str, Connection] = {}
-        self._waiting: dict[str, deque[tuple[int, bytes]]] = {}
+        self._waiting: dict[str, deque[_Waiting]] = {}
+        self._expiring: deque[tuple[float, str, int]] = deque()
+        self._expiry: asyncio.TimerHandle | None = None
         self._client: dict[int, str] = {}
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
@@ -42,7 +56,9 @@ class ByClientSender(WireSender):
         self._report = done
         await super().open(self._ended, clock, trace)
 
-    def send(self, seq: int, request: tuple[str, bytes], start: int) -> None:  # type: ignore[override]
+    def send(  # type: ignore[override]
+        self, seq: int, request: tuple[str, bytes], start: int, latest: float = inf
+    ) -> None:
         client, head = request
         waiting = self._waiting.get(client)
         if waiting is None:
@@ -50,7 +66,10 @@ class ByClientSender(WireSender):
             self._begin(client, seq, head, start)
         else:
             self.counts.queued += 1
-            waiting.append((seq, head))
+            waiting.append(_Waiting(seq, head, latest))
+            if latest < inf:
+                self._expiring.append((latest, client, seq))
+                self._watch_expiry()
 
     def dial(self, seq: int, request: bytes, start: int) -> None:
         super().dial(seq, request, start)
@@ -58,11 +77,29 @@ class ByClientSender(WireSender):
 
     def cancel(self) -> None:
         queues, self._waiting = self._waiting, {client: deque() for client in self._waiting}
+        self._expiring.clear()
         super().cancel()
-        now = self.clock()
         for queue in queues.values():
-            for seq, _ in queue:
-                self._report(seq, now, 0, 0, 0, 0, 0, _CANCELLED)
+            for one in queue:
+                self._end_unsent(one, _CANCELLED)
+
+    def _end_unsent(self, one: _Waiting, error: int) -> None:
+        self._report(one.seq, self.clock(), 0, 0, 0, 0, 0, error)
+
+    def _watch_expiry(self) -> None:
+        if self._expiring and self._expiry is None:
+            left = self._expiring[0][0] - self.clock()
+            self._expiry = self._turn.call_later(max(0.0, left) / 1e9, self._expire)
+
+    def _expire(self) -> None:
+        """Drop what has waited too long. What is due later expires later: the first in line expire first."""
+        self._expiry = None
+        while self._expiring and self._expiring[0][0] < self.clock():
+            _, client, seq = self._expiring.popleft()
+            waiting = self._waiting.get(client)
+            if waiting and waiting[0].seq == seq:
+                self._end_unsent(waiting.popleft(), _DROPPED)
+        self._watch_expiry()
 
     def _begin(self, client: str, seq: int, head: bytes, start: int) -> None:
         self._client[seq] = client
@@ -88,10 +125,12 @@ class ByClientSender(WireSender):
 
     def _next(self, client: str) -> None:
         waiting = self._waiting[client]
-        if waiting:
-            seq, head = waiting.popleft()
-            self._begin(client, seq, head, self.clock())
-            return
+        while waiting:
+            one, now = waiting.popleft(), self.clock()
+            if now <= one.latest:
+                self._begin(client, one.seq, one.head, now)
+                return
+            self._end_unsent(one, _DROPPED)
         del self._waiting[client]
         if self._own.get(client) not in self.idle:
             self._own.pop(client, None)

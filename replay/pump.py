@@ -137,7 +137,7 @@ class Pump:
             else:
                 self.seq = seq = seq + 1
                 at += 1
-                send(seq - 1, requests[at - 1], now)
+                send(seq - 1, requests[at - 1], now, when + patience)
         else:
             self._finish()
         self._at = at

@@ -7,6 +7,7 @@ exchange when told, and reports its end exactly once. It never raises for anythi
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final, Protocol
 
 import polars as pl
@@ -105,8 +106,16 @@ class Sender(Protocol):
             LogreplayError: the target is unusable.
         """
 
-    def send(self, seq: int, request: Any, start: int) -> None:
-        """Start an exchange now. Its end is reported once, from the loop, perhaps before this returns."""
+    def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
+        """Start an exchange now. Its end is reported once, from the loop, perhaps before this returns.
+
+        Args:
+            seq: number of the request.
+            request: as `prepare` made it.
+            start: now, nanoseconds of the clock.
+            latest: a sender that lets the request wait must not start it after this instant, but report it as
+                ``dropped``.
+        """
 
     def cancel(self) -> None:
         """End every exchange in flight now, as ``cancelled``."""

@@ -103,6 +103,7 @@ class Shards:
         limits: what may be done to keep the schedule, of all shards together.
         watch: looks at exchanges, as far as it wants to; each one that it sees costs throughput.
         closed: the plans are closed loops.
+        by_client: all requests of a client go to one shard, in order; for senders that keep that order.
 
     Raises:
         ValueError: there is no place.
@@ -118,6 +119,7 @@ class Shards:
         limits: Limits | None = None,
         watch: Watch | None = None,
         closed: bool = False,
+        by_client: bool = False,
     ) -> None:
         limits = limits or Limits()
         if not places:
@@ -128,7 +130,7 @@ class Shards:
                 "allow more with --max-in-flight, or take fewer with --workers"
             )
         self._places, self._sender, self._results, self._limits = places, sender, results, limits
-        self._exchanges, self._closed = watch or Watch(), closed
+        self._exchanges, self._closed, self._by_client = watch or Watch(), closed, by_client
         self._members: list[_Member] = []
         self._log = MergedLog(results, len(places))
         self._clock = SAME
@@ -271,7 +273,7 @@ class Shards:
 
     def _share(self, member: _Member) -> Share:
         assert self._plan
-        return Share(self._plan, member.index, len(self._members))
+        return Share(self._plan, member.index, len(self._members), by_client=self._by_client)
 
     def _begin(self) -> None:
         """Name the instant at which all begin: soon for the first plan, later ones on a whole second of the run."""
@@ -482,6 +484,7 @@ class Shards:
             self._total() + filled,
             filled,
             early=self._ended_early is not None,
+            by_client=self._by_client,
         )
         first = self._first
         self._first += shared.numbers(len(self._members))

@@ -39,6 +39,7 @@ class Shared:
         tally: counts of all rows.
         filled: counts of those rows that were filled in for lost shards.
         early: the plan was stopped or cut.
+        by_client: requests were dealt by client.
     """
 
     plan: Plan
@@ -48,6 +49,7 @@ class Shared:
     tally: Tally
     filled: Tally
     early: bool
+    by_client: bool = False
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -61,7 +63,9 @@ class Shared:
 
     def numbers(self, count: int) -> int:
         """How many numbers (seq) the plan took: more than its requests, where shards did not all come equally far."""
-        if not self.early and not self.lost:
+        if self.by_client and self.lost:
+            return count * self.scheduled  # a lost one may have had any number of them
+        if not self.early and not self.lost and not self.by_client:
             return self.scheduled
         return max(self.scheduled, count * max((outcome.scheduled for outcome in self.outcomes), default=0))
 

@@ -20,6 +20,7 @@ import re
 import ssl
 from collections.abc import Coroutine, Sequence
 from itertools import cycle, takewhile
+from math import inf
 from typing import Any, Final, cast
 
 import httptools
@@ -78,7 +79,7 @@ class WireSender:
         self._sweep_s = min(0.05, max(0.001, self.timeout_ns / 20e9))
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 
-    def send(self, seq: int, request: bytes, start: int) -> None:
+    def send(self, seq: int, request: bytes, start: int, latest: float = inf) -> None:
         idle = self.idle
         while idle:
             connection = idle.popitem()[0]

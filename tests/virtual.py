@@ -3,6 +3,7 @@
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine, Sequence
+from math import inf
 from typing import Any, TypeVar
 
 import polars as pl
@@ -61,7 +62,7 @@ class OneServerQueue:
     async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
         self._done, self._loop = done, asyncio.get_running_loop()
 
-    def send(self, seq: int, request: str, start: int) -> None:
+    def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
         begin = max(start / 1e9, self._free)
         if self._stall[0] <= begin < self._stall[1]:
             begin = self._stall[1]

@@ -12,7 +12,7 @@ import pytest
 from logreplay.replay import by_client
 from logreplay.replay.by_client import ByClientSender
 from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Engine
+from logreplay.replay.engine import Engine, Limits
 from logreplay.replay.outcome import Outcome
 from logreplay.replay.plan import Plan, Requests
 from logreplay.replay.results import MemoryResults
@@ -96,6 +96,43 @@ def test_those_who_wait_are_cancelled_with_the_others(tmp_path: Path) -> None:
     outcome = asyncio.run(main())
     assert outcome.scheduled == outcome.sent == 60
     assert outcome.errors["cancelled"] == 60 - outcome.ok
+
+
+def test_what_waits_too_long_for_its_client_is_dropped_and_counted(tmp_path: Path) -> None:
+    """One client asks 50 times a second of a server that needs 100 ms: one in five can be sent."""
+    log, results = log_of(tmp_path / "log.csv", 1, 40), MemoryResults()
+
+    async def main() -> tuple[RecordingServer, Outcome]:
+        async with recording(0.1) as server:
+            sender = ByClientSender(await resolve(parse_target(server.url)), timeout=5)
+            async with Engine(sender, results, limits=Limits(drop_after=0.2)) as engine:
+                return server, await engine.run(Plan(Requests(log, loop=False), Constant(50)))
+
+    server, outcome = asyncio.run(main())
+    rows = results.frame
+    dropped = pl.col("error").fill_null("") == "dropped"
+    sent, unsent = rows.filter(~dropped), rows.filter(dropped)
+    assert (outcome.scheduled, outcome.sent, outcome.dropped) == (40, sent.height, unsent.height)
+    assert unsent.height > 20
+    assert max(sent["lag"].to_list()) <= 0.2
+    assert min(unsent["lag"].to_list()) > 0.2
+    assert [one.target for one in server.received] == sent.sort("seq")["url"].to_list()
+
+
+def test_a_target_that_hangs_holds_up_no_drop(tmp_path: Path) -> None:
+    """The first request is never answered; those behind it are dropped when their time is over, not at its time-out."""
+    log, results = log_of(tmp_path / "log.csv", 1, 10), MemoryResults()
+
+    async def main() -> Outcome:
+        async with recording(60) as server:
+            sender = ByClientSender(await resolve(parse_target(server.url)), timeout=2)
+            async with Engine(sender, results, limits=Limits(drop_after=0.1)) as engine:
+                return await engine.run(Plan(Requests(log, loop=False), Constant(100)))
+
+    assert asyncio.run(main()).dropped == 9
+    waits = results.frame.filter(pl.col("error") == "dropped")["lag"].to_list()
+    assert min(waits) > 0.1
+    assert max(waits) < 1.5
 
 
 def test_idle_connections_of_many_clients_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 
 import polars as pl
@@ -34,7 +35,7 @@ class Workers:
     async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
         self._done, self._loop = done, asyncio.get_running_loop()
 
-    def send(self, seq: int, request: str, start: int) -> None:
+    def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
         end = self._queue.finish(start / 1e9)
         self.waiting[seq] = self._loop.call_at(end, self._end, seq, start, round(end * 1e9) - start)
 

@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from math import inf
 from pathlib import Path
 
@@ -37,6 +38,21 @@ def test_every_request_is_dealt_to_one_shard_in_turn(log: Path, count: int, requ
     assert len(whole) == requests
     for index in range(count):
         assert rows_of(iter(Share(plan, index, count))) == whole[index::count]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_all_requests_of_a_client_are_dealt_to_one_shard_in_their_order(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "clients.csv"
+    names = [f"10.0.0.{number * number % 37}" if number % 11 else "" for number in range(5000)]
+    lines = [f"2026-01-01,00:00:00,0,0,0,5,/{number},200,GET,{name}" for number, name in enumerate(names)]
+    path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op,client", *lines]) + "\n")
+    plan = Plan(Requests(path), Constant(1000, count=12_000))
+    whole = rows_of(iter(plan))
+    shares = [rows_of(iter(Share(plan, index, count, by_client=True))) for index in range(count)]
+    assert sorted(chain.from_iterable(shares)) == sorted(whole)
+    clients = [{names[row] for row, _ in share} for share in shares]
+    assert sum(map(len, clients)) == len(set(names))
+    assert all([due for _, due in share] == sorted(due for _, due in share) for share in shares)
 
 
 def test_a_share_comes_in_chunks_of_a_good_size_however_many_shards_there_are(log: Path) -> None:

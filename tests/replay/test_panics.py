@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import NoReturn
 
@@ -42,7 +43,7 @@ class Unreadable:
 
 
 class Unable(WireSender):
-    def send(self, seq: int, request: object, now: int) -> NoReturn:
+    def send(self, seq: int, request: object, now: int, latest: float = inf) -> NoReturn:
         raise Panic(f"request {seq}")
 
 

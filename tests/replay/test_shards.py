@@ -8,14 +8,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from beside import beside
 from logreplay.cli.main import run
 from logreplay.parsers.convert import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, scan
@@ -32,6 +34,7 @@ from logreplay.replay.step_log import JUDGED, StepLog
 from logreplay.replay.sweep import Course, Step, sweep
 from logreplay.replay.target import Capacity, spawned
 from logreplay.replay.wire import WireSender
+from recording import RecordingServer, recording
 
 pytestmark = pytest.mark.alone
 
@@ -190,6 +193,39 @@ def test_run_with_workers_is_a_run(
     summary = json.loads(capsys.readouterr().out)
     assert summary["requests"]["scheduled"] == summary["requests"]["sent"] == 300
     assert sorted(scan(path).collect()["seq"]) == list(range(300))
+
+
+def test_with_several_workers_each_client_keeps_its_connection_and_its_order(tmp_path: Path) -> None:
+    clients, each = 12, 25
+    log, path = tmp_path / "log.csv", tmp_path / "r.csv"
+    rows = [
+        f"2026-01-01,00:00:00,0,0,0,5,/{client}/{number},200,GET,10.0.0.{client}"
+        for number in range(each)
+        for client in range(clients)
+    ]
+    log.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op,client", *rows]) + "\n")
+    seen: list[RecordingServer] = []
+
+    @asynccontextmanager
+    async def serving() -> AsyncIterator[str]:
+        async with recording(0.01) as server:
+            seen.append(server)
+            yield server.url
+
+    with beside(serving) as url:
+        words = ["run", log, url, "--tps", 600, "--workers", 3, "--by-client", "-o", path, "-q"]
+        assert run([str(word) for word in words]) in (0, 3)  # a busy machine may be late
+    order, connections = defaultdict(list), defaultdict(set)
+    for one in seen[0].received:
+        if one.target.count("/") == 2:  # not the question whether the target answers
+            _, client, number = one.target.split("/")
+            order[client].append(int(number))
+            connections[client].add(one.connection)
+    assert order == {str(client): list(range(each)) for client in range(clients)}
+    assert all(len(numbers) == 1 for numbers in connections.values())
+    assert len(set.union(*connections.values())) == clients
+    results = scan(path).collect()
+    assert results["seq"].n_unique() == results.height == clients * each
 
 
 def test_crash_stops_all_workers_at_the_first_failure(
