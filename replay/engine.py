@@ -365,8 +365,9 @@ class Engine:
         return tally, delay
 
     def _ask_to_count(self) -> asyncio.Event:
-        """Return an event that is set when all that has ended by now is counted."""
+        """Return an event that is set when all that has ended by now is counted, and what is under way is looked at."""
         counted = asyncio.Event()
+        self._recorder.sync(partial(self._recorder.count_waiting, self._pump.seq if self._pump else 0, self._clock()))
         if self._threaded:
             self._recorder.sync(partial(asyncio.get_running_loop().call_soon_threadsafe, counted.set))
         else:

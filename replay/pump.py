@@ -155,7 +155,7 @@ class Pump:
             self.base = self._begin(self._clock())
         due = item.chunk.due + self.base
         frame = self._with_think(item.chunk.frame)
-        self._registered = Registered(self.seq, frame, due, self._step, self._offered, left=len(due))
+        self._registered = Registered(self.seq, frame, due, self._step, self._offered)
         self._recorder.register(self._registered)
         self._due, self._requests, self._at = due.tolist(), item.requests, 0
         if self._note_expected:

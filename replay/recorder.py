@@ -15,7 +15,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS, RESULT_COLUMNS, LogreplayError, to_csv
 from logreplay.replay.delay import Delay
+from logreplay.replay.histogram import Histogram
 from logreplay.replay.results import MemoryResults, Results
 from logreplay.replay.sender import ERROR_CODES
 from logreplay.replay.tally import Tally
@@ -55,6 +56,7 @@ class Registered:
         step: index of the step.
         offered: requests/s asked of the step; 0: none were, and the result log says nothing.
         left: requests not recorded yet.
+        open: ``(n,)`` which these are.
     """
 
     first: int
@@ -62,7 +64,11 @@ class Registered:
     due: NDArray[np.int64]
     step: int
     offered: float
-    left: int
+    left: int = field(init=False)
+    open: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left, self.open = len(self.due), np.ones(len(self.due), np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +151,19 @@ class Recorder:
         self.flush()
         self._put(call)
 
+    def count_waiting(self, next_seq: int, now: int) -> None:
+        """Note in the tally how long requests under way have been waiting. Call it with `sync`.
+
+        Args:
+            next_seq: all requests before this one were taken up.
+            now: nanoseconds of the clock.
+        """
+        waiting = Histogram()
+        for chunk in self._chunks:
+            taken_up = max(0, next_seq - chunk.first)
+            waiting.add(now - chunk.due[:taken_up][chunk.open[:taken_up]])
+        self.tally.waiting = waiting
+
     def _put(self, item: _Item) -> None:
         if self._thread:
             self._queue.put(item)
@@ -207,8 +226,9 @@ class Recorder:
         offered = pl.Series("offered", [chunk.offered or None for chunk in chunks], dtype=pl.Float64)
         rows = pl.concat([chunk.frame for chunk in chunks])[at].with_columns(steps[place], offered[place])
         due = np.concatenate([chunk.due for chunk in chunks])[at]
-        for chunk, count in zip(chunks, counts.tolist(), strict=True):
+        for number, (chunk, count) in enumerate(zip(chunks, counts.tolist(), strict=True)):
             chunk.left -= count
+            chunk.open[seqs[place == number] - chunk.first] = False
         self._chunks = [chunk for chunk in self._chunks if chunk.left]
         return rows, due
 
@@ -218,7 +238,7 @@ def _rehearse() -> None:
     planned = {"row": 0, "url": "/", "op": "GET", "expected_rc": 200, "expected_bytes": 0, "expected_latency": 0.0}
     results = MemoryResults()
     recorder = Recorder(results, threaded=False)
-    recorder.register(Registered(0, pl.DataFrame([{**planned, "client": ""}]), np.zeros(1, np.int64), 0, 1.0, left=1))
+    recorder.register(Registered(0, pl.DataFrame([{**planned, "client": ""}]), np.zeros(1, np.int64), 0, 1.0))
     recorder.record(0, 0, 0, 0, 0, 0, 200, 0)
     recorder.flush()
     to_csv(results.frame, header=False)

@@ -25,6 +25,7 @@ from logreplay.replay.clockoffset import SAME, ClockOffset
 from logreplay.replay.closed import Users
 from logreplay.replay.dealing import Share, shared_out
 from logreplay.replay.engine import Limits
+from logreplay.replay.histogram import Histogram
 from logreplay.replay.merging import Arrived, Estate, MergedLog
 from logreplay.replay.messages import (
     ALIVE_S,
@@ -396,6 +397,7 @@ class Shards:
         if member.left:
             return
         member.lost = member.doomed
+        member.tally.waiting = Histogram()  # what it had under way counts as ended
         member.inbox.put_nowait(None)
         began = self._plan is not None and self._at > 0 and not member.ended
         self._log.lose(member.index, self._estate(member) if began else None)

@@ -1,15 +1,21 @@
-"""Conditions under which a run ends itself: ``errors>5%/10s``, ``p99>2s/10s``, ``in_flight>5000``. Pure: no clock."""
+"""Conditions under which a run ends itself: ``errors>5%/10s``, ``p99>2s/10s``, ``in_flight>5000``. Pure: no clock.
+
+A target that hangs ends nothing, so p50 and p99 also count the requests under way. Each request counts once: as above
+the limit when its response time passes the limit, whether it has ended by then or not, and else when it ends.
+"""
 
 import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Final
 
 from logreplay.replay.outcome import Progress
 from logreplay.replay.tally import Tally
 
-FIGURES: Final = ("errors", "p50", "p99", "in_flight")
+_SHARES: Final = {"p50": 0.5, "p99": 0.99}
+FIGURES: Final = ("errors", *_SHARES, "in_flight")
 _CONDITION: Final = re.compile(r"(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%|us|ms|s|m|)\s*(?:/\s*(\d+(?:\.\d+)?)\s*(ms|s|m|))?")
 _SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "": 1.0}
 
@@ -68,31 +74,45 @@ class StopRule:
         if last is None:
             self._since.clear()  # another plan has begun
         for condition in self.conditions:
-            value = _value(condition.figure, now, last)
-            if value is None:
+            above = _above(condition, now, last)
+            if above is None:
                 continue
-            if value <= condition.limit:
+            if not above:
                 self._since.pop(condition.text, None)
                 continue
             since = self._since.setdefault(condition.text, last.elapsed if last else 0.0)
             if not self.hit and now.elapsed - since >= condition.window - 0.05:
-                self.hit = f"{condition.text}: {_shown(condition.figure, value)}"
+                self.hit = f"{condition.text}: {above}"
         return self.hit
 
 
-def _value(figure: str, now: Progress, last: Progress | None) -> float | None:
-    """The figure in the time since the last look; None where nothing ended in it, which says nothing."""
-    if figure == "in_flight":
-        return now.in_flight
-    if figure != "errors":
-        response = now.tally.response - (last.tally if last else Tally()).response
-        return response.quantile({"p50": 0.5, "p99": 0.99}[figure])
+def _above(condition: Condition, now: Progress, last: Progress | None) -> str | None:
+    """The figure since the last look, in words, if it is above the limit, else empty; None where nothing tells."""
+    if condition.figure in _SHARES:
+        return _late(condition, now.tally, last.tally if last else Tally())
+    if condition.figure == "in_flight":
+        return f"{now.in_flight:g} in flight" if now.in_flight > condition.limit else ""
     errors = now.net_error + now.new_errors - (last.net_error + last.new_errors if last else 0)
     ended = now.completed + now.net_error - (last.completed + last.net_error if last else 0)
-    return errors / ended if ended else None
+    if not ended:
+        return None
+    return f"{errors / ended:.1%} errors" if errors / ended > condition.limit else ""
 
 
-def _shown(figure: str, value: float) -> str:
-    if figure == "errors":
-        return f"{value:.1%} errors"
-    return f"{value:g} in flight" if figure == "in_flight" else f"{figure} {value:.3g} s"
+def _late(condition: Condition, now: Tally, last: Tally) -> str | None:
+    """`_above` for a percentile of the response time."""
+
+    def passed(tally: Tally) -> int:
+        return sum(times.total - times.up_to([condition.limit])[0] for times in (tally.response, tally.waiting))
+
+    ended, waiting = now.response - last.response, now.waiting.total - now.waiting.up_to([condition.limit])[0]
+    over = max(0, passed(now) - passed(last))
+    counted = over + ended.up_to([condition.limit])[0]
+    if not counted and not waiting:
+        return None
+    share = _SHARES[condition.figure]
+    if counted and over <= counted - ceil(share * counted - 1e-9):
+        return ""
+    value = ended.quantile(share) or 0.0
+    shown = f"{value:.3g} s" if value > condition.limit else f"above {condition.limit:g} s"
+    return f"{condition.figure} {shown}" + (f", {waiting} requests wait longer than that" if waiting else "")

@@ -35,6 +35,7 @@ class Tally:
         samples: for each error and each status of 400 and above the first request, as method and url.
         lag: of all requests, the dropped ones too.
         response: response times of those that were sent.
+        waiting: how long those under way have been waiting since they were due, when this was last looked at.
     """
 
     sent: int = 0
@@ -50,6 +51,7 @@ class Tally:
     samples: dict[str, str] = field(default_factory=dict)
     lag: Histogram = field(default_factory=Histogram)
     response: Histogram = field(default_factory=Histogram)
+    waiting: Histogram = field(default_factory=Histogram)
 
     def add(self, records: NDArray[np.void], due: NDArray[np.int64], expected_rc: NDArray[np.int64]) -> None:
         """Count some records.
@@ -101,10 +103,11 @@ class Tally:
     def __add__(self, other: "Tally") -> "Tally":
         """Both together."""
         return Tally(
-            **{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[:-3]},
+            **{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[:-4]},
             samples={**other.samples, **self.samples},
             lag=self.lag + other.lag,
             response=self.response + other.response,
+            waiting=self.waiting + other.waiting,
         )
 
 

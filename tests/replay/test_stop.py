@@ -1,13 +1,20 @@
 """A run ends itself when a figure stays above its limit, and says which."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from beside import beside
+from logreplay.cli.exit_codes import Exit
+from logreplay.cli.main import run
+from logreplay.parsers.record import scan
 from logreplay.replay.outcome import Progress
 from logreplay.replay.stop import Condition, StopRule, parse
 from logreplay.replay.tally import Tally
+from raw_server import raw_server
 
 
 def progress(
@@ -81,3 +88,61 @@ def test_a_second_in_which_nothing_ended_says_nothing() -> None:
     seen = [slow, replace(slow, elapsed=2.0), replace(slow, elapsed=3.0), replace(progress(2, p99=3), elapsed=4.0)]
     assert seconds_until(rule, seen) == 4
     assert rule.hit.startswith("p99>2s/3s: p99 3")
+
+
+def hanging(second: int, *, quick: int, stuck: int, ended: int = 0) -> Progress:
+    """After so many seconds, in each of which so many requests ended in 0.1 s; so many wait for 9 s, or ended in it."""
+    tally = Tally()
+    tally.response.add(np.full(second * quick, int(1e8)))
+    tally.response.add(np.full(ended, int(9e9)))
+    tally.waiting.add(np.full(stuck, int(9e9)))
+    return replace(progress(second, in_flight=stuck), tally=tally)
+
+
+def test_what_waits_longer_than_the_limit_counts_as_above_it() -> None:
+    rule = StopRule([parse("p99>2s/3s")])
+    assert seconds_until(rule, [hanging(s, quick=0, stuck=100 * s) for s in range(1, 6)]) == 3
+    assert rule.hit == "p99>2s/3s: p99 above 2 s, 300 requests wait longer than that"
+
+
+def test_users_who_all_wait_for_ever_stop_the_run() -> None:
+    assert seconds_until(StopRule([parse("p50>2s/3s")]), [hanging(s, quick=0, stuck=5) for s in range(1, 6)]) == 3
+
+
+def test_a_share_that_hangs_is_seen_beside_the_answers() -> None:
+    seen = [hanging(s, quick=100, stuck=2 * s) for s in range(1, 6)]
+    assert seconds_until(StopRule([parse("p99>2s/3s")]), seen) == 3
+    assert seconds_until(StopRule([parse("p50>2s/3s")]), seen) is None
+
+
+def test_a_request_counts_once_however_long_it_waits_and_when_it_ends() -> None:
+    seen = [hanging(1, quick=100, stuck=20), *(hanging(s, quick=100, stuck=20) for s in range(2, 6))]
+    seen += [hanging(6, quick=100, stuck=0, ended=20), hanging(7, quick=100, stuck=0, ended=20)]
+    assert seconds_until(StopRule([parse("p99>2s/2s")]), seen) is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--tps", 50),
+        ("--tps", 50, "--sender", "aiohttp"),
+        ("--vusers", 5),
+        ("--tps", 50, "--max-in-flight", 3),
+        pytest.param(("--tps", 50, "--workers", 2), marks=pytest.mark.slow),
+    ],
+)
+def test_a_target_that_hangs_stops_the_run_long_before_its_time_outs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[object, ...]
+) -> None:
+    log, results = tmp_path / "log.csv", tmp_path / "results.csv"
+    log.write_text(
+        "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "2026-01-01,00:00:00,0,0,0,5,/stall,200,GET\n" * 9
+    )
+    with beside(raw_server) as server:
+        when = ("--loop", "--for", "100s", "--timeout", "100s", "--stop", "p99>300ms/2s")
+        code = run([str(part) for part in ("run", log, server.url, *more, *when, "-o", results)])
+    assert code == Exit.CONDITION
+    assert re.search(r"stopped: p99>300ms/2s: p99 above 0.3 s, \d+ requests wait longer", capsys.readouterr().err)
+    rows = scan(results).collect()
+    assert set(rows["error"]) == {"cancelled"}
+    assert rows["scheduled"].max() < 50  # type: ignore[operator]
