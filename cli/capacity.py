@@ -20,7 +20,13 @@ from logreplay.cli.values import Duration, Percent, Rate
     show_default=True,
     help="Which percentile, or the mean, is bounded.",
 )
-@click.option("--headroom", type=Percent(), default="0%", show_default=True, help="Share of each machine to stay free.")
+@click.option(
+    "--headroom",
+    type=Percent(most=0.99),
+    default="0%",
+    show_default=True,
+    help="Share of each machine to stay free.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def capacity(results: Path, tps: float, within: float, percentile: str, headroom: float, as_json: bool) -> int:
     """Say how many machines carry a load within a bound, from a sweep of one of them.

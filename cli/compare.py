@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.argument("candidate", type=click.Path(path_type=Path))
 @click.option(
-    "--tolerance", type=Percent(), default="2%", show_default=True, help="Changes up to this are called none."
+    "--tolerance", type=Percent(most=10), default="2%", show_default=True, help="Changes up to this are called none."
 )
-@click.option("--fail-above", type=Percent(), help="Exit with 4 if the candidate is slower by more than this.")
+@click.option(
+    "--fail-above", type=Percent(most=10), help="Exit with 4 if the candidate is slower by more than this, such as 5%."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Draw the changes there, as PNG or SVG.")
 @click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
@@ -54,6 +57,7 @@ def compare(
         if not force:
             check_absent(output)
     if fidelity.is_log(sources.locate(baseline)):
+        _refuse_gates(baseline, fail_above=fail_above, output=output)
         likeness = fidelity.against_log(baseline, candidate)
         click.echo(json.dumps(likeness.as_dict(), indent=2) if as_json else likeness.sentence)
         if not as_json:
@@ -68,6 +72,21 @@ def compare(
         click.echo(str(output), err=True)
     failed = fail_above is not None and found.change is not None and found.change.verdict(tolerance) == "slower"
     return Exit.CONDITION if failed and found.change.ratio > 1 + fail_above else Exit.OK  # type: ignore[union-attr,operator]
+
+
+def _refuse_gates(baseline: Path, *, fail_above: float | None, output: Path | None) -> None:
+    """Refuse the options that have no meaning where BASELINE is a log: it says how the requests were spread.
+
+    Raises:
+        UsageError: names the option and the log.
+    """
+    tolerance = click.get_current_context().get_parameter_source("tolerance") is not ParameterSource.DEFAULT
+    for option, given in (("--fail-above", fail_above is not None), ("--tolerance", tolerance), ("-o", bool(output))):
+        if given:
+            raise click.UsageError(
+                f"{option} and the log {baseline} as BASELINE exclude each other: response times are compared between "
+                "two result logs; give the result log of a run as BASELINE"
+            )
 
 
 def _print_comparison(found: "Comparison") -> None:

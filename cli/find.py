@@ -163,7 +163,7 @@ def find(
         **{str(bound.statistic): bound.limit for bound in goal.bounds},
         "start": start, "max_tps": max_tps, "precision": precision, "trial": trial_s, "trials": trials,
         "budget": budget, "arrivals": arrivals, "vusers": vusers, "think": said(think, shaping.seed),
-        "timeout": sending.timeout, "sender": sending.sender, **shaping.said(),
+        **sending.said(), **shaping.said(),
     }  # fmt: skip
     found = [finding.as_dict() for finding in findings] + weaknesses(search)
     text, facts = sentence(search, tps), slo(search, tps)

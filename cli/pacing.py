@@ -252,6 +252,8 @@ YIELDS_TO = {
     "workers": {"follow", "hook"},
     "loop": {"follow"},
     "beginning": {"follow"},
+    "verbose": {"as_json"},
+    "as_json": {"verbose"},
 }
 NEEDS = {"think": {"vusers"}, "delay": {"follow"}, "arrivals": {"tps", "ramp", "steps"}, "skip_idle": {"speed", "tps"}}
 pacing_options = bundle("pacing", Pacing, _OPTIONS)

@@ -92,6 +92,8 @@ def run(
     from logreplay.replay.watch import Watch, describe
 
     pacing.check()
+    if verbose and as_json:
+        raise click.UsageError("--verbose and --json both want standard output; choose one")
     sending = reconciled(sending, shaping, pacing)
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")
@@ -129,7 +131,7 @@ def run(
         say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"), quiet=quiet)
         return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
 
-    options = {**pacing.said(shaping.seed), **shaping.said(), "timeout": sending.timeout, "sender": sending.sender}
+    options = {**pacing.said(shaping.seed), **shaping.said(), **sending.said()}
     findings += outcome.health.findings
     replayed = log_report(stream, plan.schedule, outcome.scheduled)
     summary = _summarise(path, str(log) if log else None, url, options, outcome, findings, replayed)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -50,6 +50,13 @@ class Sending:
     def free(self) -> bool:
         """Whether requests start when they are due, and wait for nothing of the target's."""
         return self.max_in_flight is None and not self.by_client
+
+    def said(self) -> dict[str, Any]:
+        """What the user said of how to send, for the summary: what differs from the defaults."""
+        given = {name: getattr(self, name) for name in _MEASURED if getattr(self, name) != getattr(_NONE, name)}
+        if self.methods != _NONE.methods:
+            given["methods"] = sorted(self.methods)
+        return {"timeout": self.timeout, "sender": self.sender, **given}
 
     def processes(self, rate: float) -> int:
         """How many processes of this machine send, for the highest rate of a run, requests/s.
@@ -133,6 +140,9 @@ class Sending:
         return chosen(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
 
 
+_NONE = Sending()
+_MEASURED = ("keep_alive", "by_client", "max_in_flight", "late", "workers", "cluster")
+"""Options that change what is measured."""
 _OPTIONS = (
     click.option("--timeout", type=Duration(), default="30s", show_default=True, help="For each request."),
     click.option("--max-in-flight", type=click.IntRange(1), help="Requests under way at once; default: no limit."),

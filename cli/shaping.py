@@ -123,6 +123,14 @@ class Shaping:
     inject: Sequence[tuple[Path, float]] = ()
     hook: str | None = None
 
+    @property
+    def files(self) -> "list[Path]":
+        """The files that requests and bodies come from, other than the log."""
+        from logreplay.replay.bodies import BodyFrom
+
+        body = [self.body.table] if isinstance(self.body, BodyFrom) else []
+        return [*(path for path, _ in self.inject), *body]
+
     def stream(
         self,
         log: "Path | Source",

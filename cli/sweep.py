@@ -139,13 +139,15 @@ def sweep(
     )
     options = {
         **how, "for": duration, "warmup": warmup, "settle": settle, "repeat": repeat, "order": order,
-        **shaping.said(), "timeout": sending.timeout, "sender": sending.sender,
+        **shaping.said(), **sending.said(),
     }  # fmt: skip
     folder = resume or new_folder(output or new_name("sweep"), force=force)
     rule = stop_rule(stop_at)
     with ExitStack() as stack:
         csv = stack.enter_context(replayable(LogName().convert(log, None, None) if log else None, quiet=quiet))
         what = {"log": fingerprint(csv), "target": target or "built-in", **options}
+        if shaping.files:
+            what["files"] = {str(path): fingerprint(path) for path in shaping.files}
         if resume:
             manifest = Manifest.read(resume)
             manifest.check(what)

@@ -1,5 +1,6 @@
 """Text of an option → value: durations, rates, ranges of rates. No library of ours is imported here."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -49,20 +50,30 @@ class Rate(click.ParamType[float]):
 
 
 class Percent(click.ParamType[float]):
-    """``20%``, ``2.5 %`` or ``0.2`` → a fraction from 0 to below 10."""
+    """``20%``, ``2.5 %`` or ``0.2`` → a fraction. ``5`` could mean 5 % or 500 %, and is refused.
+
+    Args:
+        most: the largest fraction.
+    """
 
     name = "percent"
+
+    def __init__(self, most: float = 1.0) -> None:
+        self.most = most
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
         text = str(value).strip()
         try:
-            fraction = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+            number = float(text.removesuffix("%"))
         except ValueError:
-            fraction = -1.0
-        if not 0 <= fraction < 10:
-            self.fail(f"{value!r} is not a share; write 20% or 0.2", param, ctx)
+            number = -1.0
+        if not text.endswith("%") and 1 <= number < math.inf:
+            self.fail(f"{value!r} is ambiguous: write {number:g}%, or {number / 100:g}", param, ctx)
+        fraction = number / 100 if text.endswith("%") else number
+        if not 0 <= fraction <= self.most:
+            self.fail(f"{value!r}: expected a share from 0% to {self.most:.0%}, such as 20% or 0.2", param, ctx)
         return fraction
 
 

@@ -96,15 +96,22 @@ class Manifest:
         """Check that this is the sweep that is asked for now.
 
         Raises:
-            LogreplayError: it is another; says in what.
+            LogreplayError: it is another; lists all that differs.
         """
         now = json.loads(json.dumps(what))
-        for name in {**self.what, **now}:
-            if self.what.get(name) != now.get(name):
-                raise LogreplayError(
-                    f"{self.folder}: was another sweep: {name} was {self.what.get(name)!r}, is now {now.get(name)!r}; "
-                    "give the same log, target and options, or begin anew with -o"
-                )
+        changed = [name for name in {**self.what, **now} if self.what.get(name) != now.get(name)]
+        if changed:
+            listed = ", ".join(
+                f"{name} was {_said(self.what.get(name))}, is now {_said(now.get(name))}" for name in changed
+            )
+            raise LogreplayError(
+                f"{self.folder}: was another sweep: {listed}; "
+                "give the same log, target and options, or begin anew with -o"
+            )
+
+
+def _said(value: object) -> str:
+    return "not given" if value is None else repr(value)
 
 
 def fingerprint(log: Path | Stored) -> str:

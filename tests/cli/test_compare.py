@@ -67,6 +67,42 @@ def test_a_log_is_compared_by_shape(folder: Path) -> None:
     assert "status class as in the log for 100.0%" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [(("--fail-above", "5%"), "--fail-above"), (("--tolerance", "1%"), "--tolerance"), (("-o", "a.svg"), "-o")],
+)
+def test_options_of_response_times_are_refused_where_the_baseline_is_a_log(
+    folder: Path, words: tuple[str, ...], option: str
+) -> None:
+    done = logreplay("compare", folder / "log.csv", folder / "once.csv", *words)
+    assert isinstance(done.exception, UsageError)
+    assert f"{option} and the log {folder / 'log.csv'} as BASELINE exclude each other" in done.exception.message
+    assert not Path("a.svg").exists()
+
+
+@pytest.mark.parametrize("option", ["--fail-above", "--tolerance"])
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        ("5", "'5' is ambiguous: write 5%, or 0.05"),
+        ("1", "'1' is ambiguous: write 1%, or 0.01"),
+        ("1001%", "'1001%': expected a share from 0% to 1000%"),
+        ("nan", "'nan': expected a share"),
+        ("inf", "'inf': expected a share"),
+    ],
+)
+def test_a_share_that_could_mean_two_things_is_refused(folder: Path, option: str, share: str, said: str) -> None:
+    done = logreplay("compare", folder / "once.csv", folder / "slower.csv", option, share)
+    assert isinstance(done.exception, UsageError)
+    assert said in done.exception.message
+
+
+def test_a_machine_cannot_be_kept_free_altogether(folder: Path) -> None:
+    done = logreplay("capacity", folder / "once.csv", "--tps", 1000, "--within", "200ms", "--headroom", "100%")
+    assert isinstance(done.exception, UsageError)
+    assert "'100%': expected a share from 0% to 99%" in done.exception.message
+
+
 def test_the_changes_can_be_drawn(folder: Path, tmp_path: Path) -> None:
     picture = tmp_path / "changes.svg"
     assert logreplay("compare", folder / "once.csv", folder / "slower.csv", "-o", picture).exit_code == Exit.OK

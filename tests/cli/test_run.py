@@ -157,6 +157,23 @@ def test_verbose_shows_each_exchange_with_control_bytes_escaped(
     assert "\x9b" not in shown
 
 
+def test_exchanges_and_json_do_not_share_standard_output(
+    server: RawServer, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert logreplay("run", log, server.url, "--tps", 50, "-o", tmp_path / "r.csv", "-v", "--json") == 2
+    said = capsys.readouterr()
+    assert not said.out
+    assert "--verbose and --json both want standard output; choose one" in said.err
+
+
+def test_the_summary_holds_how_requests_were_sent(server: RawServer, log: Path, tmp_path: Path) -> None:
+    words = ("--no-keep-alive", "--max-in-flight", 9, "--late", "drop:2s", "--methods", "HEAD,GET,POST")
+    assert_ran(log, server.url, "--tps", 500, "-o", tmp_path / "r.csv", *words)
+    options = json.loads((tmp_path / "r.summary.json").read_text())["options"]
+    how = {"keep_alive": False, "max_in_flight": 9, "late": 2.0, "methods": ["GET", "HEAD", "POST"]}
+    assert how.items() <= options.items()
+
+
 def test_what_is_not_sent_is_named(server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = write_log(tmp_path / "log.csv", ["/ok", "http://127.0.0.1:1/evil", "*"])
     log.write_text(log.read_text() + "2026-01-01,00:00:00,0,0,0,0,/post,200,POST\n")

@@ -395,3 +395,10 @@ def test_live_may_stand_before_the_log() -> None:
     context = cli.commands["run"].make_context("run", ["--live", "8089", "access.log"])
     assert (context.params["log"], context.params["live"].port) == (Path("access.log"), 8089)
     assert isinstance(cli, click.Group)
+
+
+def test_a_nul_character_in_the_file_is_an_error_that_names_the_option(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write('[run]\ntps = 1\ncacert = "a\\u0000b"\n')
+    assert "logreplay.toml, line 3: 'cacert' holds the character U+0000" in failed(capsys, "run", "a.csv", TARGET)

@@ -90,6 +90,42 @@ def test_another_sweep_does_not_go_on_in_its_folder(log: Path, target: str, tmp_
     )
 
 
+SENDING = [
+    ("--no-keep-alive", "keep_alive was not given, is now False"),
+    ("--by-client", "by_client was not given, is now True"),
+    ("--max-in-flight 5", "max_in_flight was not given, is now 5"),
+    ("--late drop:1s", "late was not given, is now 1.0"),
+    ("--methods GET", "methods was not given, is now ['GET']"),
+    ("--workers 2", "workers was not given, is now 2"),
+    ("--timeout 5s", "timeout was 30.0, is now 5.0"),
+    ("--sender aiohttp", "sender was 'wire', is now 'aiohttp'"),
+    ("--header X-A:b", "header was not given, is now ['X-A']"),
+    ("--by-client --timeout 5s", "timeout was 30.0, is now 5.0, by_client was not given, is now True"),
+]
+
+
+def test_a_sweep_goes_on_only_with_the_same_way_of_sending_and_lists_all_that_differs(
+    log: Path, target: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "sweep"
+    said_by(sweep(log, target, "-o", folder, rates="20"), *VALID_OR_NOT)
+    for words, text in SENDING:
+        said = said_by(sweep(log, target, "--resume", folder, *words.split(), rates="20"), 1)
+        assert f"{folder}: was another sweep: {text}; give the same log" in said
+
+
+def test_a_sweep_does_not_go_on_with_another_file_to_inject(log: Path, target: str, tmp_path: Path) -> None:
+    folder, other = tmp_path / "sweep", tmp_path / "other.csv"
+    other.write_text(LOG)
+    inject = ("--inject", f"{other}:3%")
+    said_by(sweep(log, target, "-o", folder, *inject, rates="20"), *VALID_OR_NOT)
+    said_by(sweep(log, target, "--resume", folder, *inject, rates="20"), *VALID_OR_NOT)
+    other.write_text(LOG.replace("/1,", "/2,"))
+    assert f"was another sweep: files was {{'{other}': " in said_by(
+        sweep(log, target, "--resume", folder, *inject, rates="20"), 1
+    )
+
+
 @pytest.mark.parametrize(
     ("now", "text"),
     [
