@@ -1,7 +1,7 @@
 """A growing access log → rows, line by line as they come."""
 
 import time
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _QUIET_S = 2.5
 """Rows of the newest seconds are held back to be spread over them, but no longer than this."""
 
+_ENOUGH = 200
+"""Lines after which the format of a log must be known. Its first ones may be messages of another kind."""
+
 
 def followed(log: Path, seconds: float | None) -> "Followed":
     """A log as a source of requests while it is written.
@@ -23,10 +26,13 @@ def followed(log: Path, seconds: float | None) -> "Followed":
         seconds: for how long; None: until the run is stopped.
 
     Raises:
-        LogreplayError: what is there of it is no access log.
+        LogreplayError: it is no file, is compressed, or what is there of it is no access log.
     """
+    from logreplay.parsers.record import LogreplayError
     from logreplay.replay.follow import Followed, Tail
 
+    if log.exists() and not log.is_file():
+        raise LogreplayError(f"--follow {log}: is not a file; name the log file that a server writes")
     return Followed(Tail(log, seconds=seconds), LineParser(log))
 
 
@@ -39,44 +45,89 @@ class LineParser:
 
     def __init__(self, log: Path) -> None:
         from logreplay.parsers.spread import Spreader
+        from logreplay.parsers.w3c import Header
 
         self._log = log
         self._spreader = Spreader()
+        self._header = Header()
         self._reading = self._known()
+        self._unread = b""
         self._heard = time.monotonic()
-        self.refused: Counter[str] = Counter()
 
     def __call__(self, data: bytes) -> "pl.DataFrame":
-        """Rows that are settled, in order of start, with the columns of a normalized CSV."""
+        """Take lines; return the rows that are settled, in order of start, and one for each line that is no request."""
+        if data:
+            self._heard = time.monotonic()
+            return self._read(data)
+        return self._rows([self._spreader.close()] if time.monotonic() - self._heard > _QUIET_S else [])
+
+    def close(self) -> "pl.DataFrame":
+        """Return the rows that were held back."""
+        reasons = ["rejected: format unknown"] * self._unread.count(b"\n")
+        self._unread = b""
+        return self._rows([self._spreader.close()], reasons)
+
+    def _read(self, data: bytes) -> "pl.DataFrame":
+        from logreplay.parsers.reader import Block
+
+        self._unread += data
+        self._reading = self._reading or self._found(self._unread)
+        if self._reading is None:
+            return self._rows([])
+        block, self._unread = Block(self._unread, 1, 0), b""
+        frames, reasons = [], []
+        for piece, formats in self._reading.pieces([block], self._header):
+            parsed = self._reading.parse(piece.lines(), formats, "")
+            reasons += [f"{refusal.kind}: {refusal.reason}" for refusal in parsed.refusals]
+            frames.append(self._spreader.add(parsed.rows))
+        return self._rows(frames, reasons)
+
+    def _rows(self, frames: "Sequence[pl.DataFrame]", reasons: Sequence[str] = ()) -> "pl.DataFrame":
         import polars as pl
 
         from logreplay.parsers.convert import with_date_and_time
-        from logreplay.parsers.detect import detect
-        from logreplay.parsers.reader import text_lines
         from logreplay.parsers.rows import ROW_SCHEMA
         from logreplay.parsers.spread import start_times
 
-        if data:
-            self._heard = time.monotonic()
-            self._reading = self._reading or detect([data], str(self._log))
-            parsed = self._reading.parse(text_lines(data), self._reading.formats, "")
-            self.refused.update(refusal.reason for refusal in parsed.refusals)
-            rows = self._spreader.add(parsed.rows)
-        elif time.monotonic() - self._heard > _QUIET_S:
-            rows = self._spreader.close()
-        else:
-            rows = start_times(pl.DataFrame(schema=ROW_SCHEMA))
-        return with_date_and_time(rows.sort("start", maintain_order=True))
+        rows = pl.concat([start_times(pl.DataFrame(schema=ROW_SCHEMA)), *frames])
+        refused = pl.DataFrame({"reason": reasons}, schema={"reason": pl.String})
+        settled = with_date_and_time(rows.sort("start", maintain_order=True))
+        return pl.concat([settled, refused], how="diagonal")
+
+    def _found(self, data: bytes) -> "Reading | None":
+        """The format that these lines tell; None as long as they do not."""
+        from logreplay.parsers.detect import detect, says_format
+        from logreplay.parsers.record import LogreplayError
+
+        if not says_format(data):
+            return None
+        try:
+            return detect([data], str(self._log))
+        except LogreplayError:
+            if data.count(b"\n") < _ENOUGH:
+                return None
+            raise
 
     def _known(self) -> "Reading | None":
-        """The format of what is there already; None if that is nothing."""
+        """The format of what is there already; None if that does not tell it."""
         from logreplay.parsers.convert import ConvertOptions, find_reading
+        from logreplay.parsers.detect import says_format
         from logreplay.parsers.reader import Source
+        from logreplay.parsers.record import LogreplayError
+        from logreplay.parsers.w3c import stretches
 
         if not self._log.exists() or not self._log.stat().st_size:
             return None
         source = Source(self._log)
         try:
-            return find_reading([source], ConvertOptions())
+            if source.compression:
+                raise LogreplayError(f"--follow {self._log}: is compressed; name the log file that a server writes")
+            if not says_format(source.sample()):
+                return None
+            reading = find_reading([source], ConvertOptions())
+            for block in source.blocks() if not reading.formats else ():
+                for _ in stretches(block.data, self._header):
+                    pass  # takes in the directives, which say how the next line is laid out
+            return reading
         finally:
             source.close()

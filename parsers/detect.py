@@ -1,7 +1,7 @@
 """Which format is a log in? Decided by what fits a sample of its lines, not by its name or its first line."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -19,6 +19,7 @@ from logreplay.parsers.units import UNITS
 from logreplay.parsers.w3c import Header, stretches
 
 _FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)
+_SAYS: Final = re.compile(rb"^(?:#Fields:|[\0 \t]*[^#\s\0])", re.MULTILINE)
 
 ENOUGH: Final = 0.5
 """Share of the sample's lines that must fit, or some that are requests beyond doubt, or the file is no access log."""
@@ -79,13 +80,20 @@ class Reading:
             format = replace(format, stamp=replace(format.stamp, at=self.stamped))
         return format
 
-    def pieces(self, blocks: Iterator[Block]) -> Iterator[tuple[Block, tuple[Format, ...]]]:
-        """Cut the blocks of one file where its directives change the layout."""
+    def pieces(
+        self, blocks: Iterable[Block], header: Header | None = None
+    ) -> Iterator[tuple[Block, tuple[Format, ...]]]:
+        """Cut the blocks of one file where its directives change the layout.
+
+        Args:
+            blocks: of the file.
+            header: what the directives before these blocks said; brought up to date on the way.
+        """
         if self.formats:
             for block in blocks:
                 yield block, self.formats
             return
-        header = Header()
+        header = header or Header()
         for block in blocks:
             if block.part:
                 yield block, ()
@@ -95,6 +103,11 @@ class Reading:
                 data = block.data[begin:end]
                 yield replace(block, data=data, first=line), (format,) if format else ()
                 line += count_lines(data)
+
+
+def says_format(data: bytes) -> bool:
+    """Whether lines can tell the format of their log: not all of them are blank or comments."""
+    return bool(_SAYS.search(data))
 
 
 def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading:

@@ -28,8 +28,9 @@ from logreplay.parsers.record import LogreplayError
 from logreplay.replay.closed import ClosedPump, Users
 from logreplay.replay.dealing import Share
 from logreplay.replay.delay import Delay
+from logreplay.replay.follow import delay_of
 from logreplay.replay.garbage import collect_young, no_collection
-from logreplay.replay.health import Evidence, judge
+from logreplay.replay.health import Evidence, ReadLate, judge
 from logreplay.replay.outcome import Outcome, Progress
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
@@ -395,6 +396,7 @@ class Engine:
             local=local,
             vitals=vitals,
             delay=delay,
+            late=ReadLate(pump.read_late, pump.read_late_ns / 1e9, delay_of(plan.schedule)),
         )
         return Outcome.of(
             plan,

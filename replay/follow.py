@@ -8,17 +8,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
 
 from logreplay.parsers import record
-from logreplay.replay.schedule import Instants, Pacer
+from logreplay.replay.schedule import Instants, Limited, Pacer, Schedule
 
 POLL_S: Final = 0.05
 _BLOCK: Final = 1 << 20
-_MARK: Final = 64
+_MARK: Final = 1024
+"""Bytes by which the beginning of a file is known again: those of W3C logs differ only behind their first lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,13 @@ class Live:
         return pace
 
 
+def delay_of(schedule: Schedule) -> float | None:
+    """How much later than the log a schedule sends, seconds; None if it does not follow one."""
+    while isinstance(schedule, Limited):
+        schedule = schedule.schedule
+    return schedule.delay if isinstance(schedule, Live) else None
+
+
 class Tail:
     """Reads what is appended to a file, through its rotation (another file takes its name) and truncation.
 
@@ -95,10 +103,12 @@ class Tail:
             raise record.LogreplayError(f"{self._path}: {error.strerror}") from None
         try:
             if not self._from_start:
-                os.lseek(file, 0, os.SEEK_END)
+                _seek_last_line(file)
             rest = b""
             while end is None or time.monotonic() < end:
-                self._rewind_if_truncated(file)
+                if self._rewind_if_truncated(file) and rest:
+                    yield rest + b"\n"
+                    rest = b""
                 data = os.read(file, _BLOCK)
                 if data:
                     whole, newline, rest = (rest + data).rpartition(b"\n")
@@ -123,16 +133,18 @@ class Tail:
         finally:
             os.close(file)
 
-    def _rewind_if_truncated(self, file: int) -> None:
+    def _rewind_if_truncated(self, file: int) -> bool:
         """Begin again where a file was cut: it is shorter than what was read, or begins with something else."""
         at = os.lseek(file, 0, os.SEEK_CUR)
         begins = os.pread(file, _MARK, 0)
-        if os.fstat(file).st_size < at or not begins.startswith(self._mark[:at]):
+        cut = os.fstat(file).st_size < at or not begins.startswith(self._mark[:at])
+        if cut:
             os.lseek(file, 0, os.SEEK_SET)
             self._mark = b""
             self.rotations += 1
         if len(self._mark) < _MARK:
             self._mark = begins
+        return cut
 
     def _successor(self, file: int) -> int | None:
         """The file that has the name now, if it is another one."""
@@ -146,27 +158,53 @@ class Tail:
         return new
 
 
+def _seek_last_line(file: int) -> None:
+    """Go to the end of a file, or to the beginning of a line there of which only a part is written."""
+    end = os.lseek(file, 0, os.SEEK_END)
+    begin = max(end - _BLOCK, 0)
+    last = os.pread(file, end - begin, begin)
+    if (newline := last.rfind(b"\n")) >= 0 or not begin:
+        os.lseek(file, begin + newline + 1, os.SEEK_SET)
+
+
+class Parser(Protocol):
+    """Turns the lines of a log into rows with the columns of a normalized CSV.
+
+    A line that became no row is a row with only a ``reason``.
+    """
+
+    def __call__(self, data: bytes) -> pl.DataFrame:
+        """Take whole lines (or ``b""``: nothing came); return the rows that are settled."""
+
+    def close(self) -> pl.DataFrame:
+        """Return the other rows: no more lines come."""
+
+
 @dataclass(frozen=True, slots=True)
 class Followed:
     """A log that grows, as a source of rows; without requests for a while it yields empty frames.
 
     Attributes:
         tail: its lines.
-        parse: lines (or ``b""``: nothing came) → rows with the columns of a normalized CSV, as many as are settled.
+        parse: makes rows of them.
     """
 
     tail: Tail
-    parse: Callable[[bytes], pl.DataFrame]
+    parse: Parser
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         for data in self.tail:
-            rows = self.parse(data)
-            yield rows.select(
-                pl.col(name).cast(record.SCHEMA.get(name, pl.String), strict=False)
-                if name in rows.columns
-                else pl.lit(None, record.SCHEMA.get(name, pl.String)).alias(name)
-                for name in columns
-            )
+            yield _chosen(self.parse(data), columns)
+        yield _chosen(self.parse.close(), columns)
 
     def __str__(self) -> str:
         return "the log that is followed"
+
+
+def _chosen(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    return rows.select(
+        pl.col(name).cast(record.SCHEMA.get(name, pl.String), strict=False)
+        if name in rows.columns
+        else pl.lit(None, record.SCHEMA.get(name, pl.String)).alias(name)
+        for name in (*columns, "reason")
+    )

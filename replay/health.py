@@ -7,6 +7,7 @@ a run from ``p95 > max(50 ms, 20 % of it)`` on, or when less than 98 % of the sc
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from math import ceil
 from typing import Any, Final, Self
 
 from logreplay.replay.delay import Delay
@@ -59,6 +60,21 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadLate:
+    """Requests that came from the log after they were due.
+
+    Attributes:
+        requests: how many.
+        longest: how late at most, seconds.
+        follow_delay: seconds between a log that grows and its replay; None: the log did not grow.
+    """
+
+    requests: int = 0
+    longest: float = 0.0
+    follow_delay: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What is known of a run, to be judged. Times in seconds.
 
@@ -75,6 +91,7 @@ class Evidence:
         local: connections this machine could not open, by the name of its error.
         vitals: of our own process.
         delay: how far the writing of rows lagged behind.
+        late: requests that came from the log after they were due.
     """
 
     offered: float
@@ -96,6 +113,7 @@ class Evidence:
     queued: int = 0
     response_p99: float | None = None
     delay: Delay = field(default_factory=Delay)
+    late: ReadLate = field(default_factory=ReadLate)
 
     @classmethod
     def of(
@@ -111,6 +129,7 @@ class Evidence:
         local: Mapping[str, int],
         vitals: Vitals,
         delay: Delay | None = None,
+        late: ReadLate | None = None,
     ) -> Self:
         """What a tally says, and what it does not know."""
         return cls(
@@ -133,6 +152,7 @@ class Evidence:
             vitals=vitals,
             queued=queued,
             delay=delay or Delay(),
+            late=late or ReadLate(),
         )
 
     @property
@@ -215,7 +235,15 @@ def _slow_disk(delay: Delay) -> str:
 
 
 def _why_late(seen: Evidence) -> str:
-    vitals = seen.vitals
+    vitals, late = seen.vitals, seen.late
+    read_late = late.requests > 0.01 * seen.scheduled
+    if read_late and late.follow_delay is not None:
+        return (
+            f"--delay {late.follow_delay:g}s is too short for this log: {late.requests} of {seen.scheduled} requests "
+            f"were read up to {late.longest:.1f} s after they were due; a line is written when its request ends, and "
+            "stamps of whole seconds take up to 4 s more; "
+            f"repeat with --delay {ceil(late.follow_delay + late.longest)}s or more"
+        )
     if vitals.waited > 0.1 * max(vitals.seconds, 1e-9):
         return (
             f"it waited {vitals.waited:.1f} s of {vitals.seconds:.1f} s for a CPU that others used; "
@@ -227,6 +255,11 @@ def _why_late(seen: Evidence) -> str:
         return (
             f"it used {vitals.loop_share:.0%} of its core; ask for less than {seen.offered:g}/s, "
             "or give it more processes with --workers; logreplay calibrate tells what this machine can send"
+        )
+    if read_late:
+        return (
+            f"{late.requests} of {seen.scheduled} requests were read up to {late.longest:.1f} s after they were due: "
+            "the disk of the log or a hook is too slow; ask for less, or make it faster"
         )
     return "something held the machine up; see whether it is idle, and repeat the run"
 

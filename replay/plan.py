@@ -205,7 +205,7 @@ class Requests:
                 "client",
                 record.start_time(),
                 *extra,
-                *(name for name in frame.columns if is_sent(name)),
+                *(name for name in frame.columns if is_sent(name) or name == "reason"),
             )
             for shape in self.shapes:
                 planned = shape(planned)

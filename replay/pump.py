@@ -9,6 +9,7 @@ import polars as pl
 
 from logreplay.replay.reader import Ended, Reader
 from logreplay.replay.recorder import DROPPED, Recorder, Registered
+from logreplay.replay.schedule import Instants
 from logreplay.replay.sender import Sender
 from logreplay.replay.ticker import Clock, ticker
 
@@ -18,6 +19,8 @@ _GRAIN_NS: Final = 150_000
 """Where requests come thick, those due within this of each other share one waking: a timer's costs as much as one."""
 _BURST: Final = 64
 """Requests sent in one go when late, before the answers that came meanwhile are read."""
+_LATE_NS: Final = 5_000_000
+"""Requests that were read so late after they were due count as read late."""
 _NOT_READY_NS: Final = 200_000
 """How soon to look again for a chunk that is not ready."""
 
@@ -58,6 +61,8 @@ class Pump:
         self.blocked = False
         self.limited = 0
         self.stopped = False
+        self.read_late, self.read_late_ns = 0, 0
+        self._starved = False
         self._reader, self._sender, self._recorder, self._clock = reader, sender, recorder, clock
         self._begin, self._step, self._offered = begin, step, offered
         self._cap = inf if max_in_flight is None else max_in_flight
@@ -146,6 +151,7 @@ class Pump:
         """Take the next chunk; False if there is none, or none yet."""
         item = self._reader.poll()
         if item is None:
+            self._starved = True
             self._ticker.arm(self._clock() + _NOT_READY_NS)
             return False
         if isinstance(item, Ended):
@@ -154,6 +160,8 @@ class Pump:
         if self.base is None:
             self.base = self._begin(self._clock())
         due = item.chunk.due + self.base
+        if self._starved:
+            self._note_late(due)
         frame = self._with_think(item.chunk.frame)
         self._registered = Registered(self.seq, frame, due, self._step, self._offered)
         self._recorder.register(self._registered)
@@ -161,6 +169,13 @@ class Pump:
         if self._note_expected:
             self._note_expected(self.seq, item.chunk.frame["expected_rc"].to_list())
         return True
+
+    def _note_late(self, due: Instants) -> None:
+        """Count requests for which the loop waited until after they were due."""
+        self._starved = False
+        late = self._clock() - due
+        self.read_late += int((late > _LATE_NS).sum())
+        self.read_late_ns = max(self.read_late_ns, int(late.max()))
 
     def _with_think(self, frame: pl.DataFrame) -> pl.DataFrame:
         return frame

@@ -21,7 +21,8 @@ class Source(Protocol):
         """Yield all rows once, in order, some thousands at a time.
 
         Args:
-            columns: what must be there, typed by `logreplay.parsers.record.SCHEMA`; unknown values are null.
+            columns: what must be there, typed by `logreplay.parsers.record.SCHEMA`; unknown values are null. There may
+                be one more, ``reason``: why a row cannot be sent.
 
         Raises:
             LogreplayError: the rows cannot be read.

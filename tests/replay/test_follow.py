@@ -1,20 +1,33 @@
 """A log that is being written, rotated, truncated."""
 
 import asyncio
+import gzip
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.request import urlopen
 
 import numpy as np
+import polars as pl
 import pytest
 
 from conftest import ServerFactory
+from logreplay.cli.following import LineParser, followed
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.follow import Live, Tail
+from logreplay.replay.endpoint import Endpoint, parse_target
+from logreplay.replay.engine import Engine
+from logreplay.replay.follow import Followed, Live, Tail
+from logreplay.replay.health import Finding
+from logreplay.replay.plan import Plan, Requests
+from logreplay.replay.results import ResultLog
+from logreplay.replay.wire import WireSender
+from raw_server import raw_server
 from recording import recording
 
 
@@ -140,3 +153,126 @@ def test_a_live_log_is_replayed_against_another_server(tmp_path: Path, nginx: Se
     numbers = [int(target.removeprefix("/live/")) for target in arrived]
     assert len(numbers) >= 9
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_half_a_line_before_a_truncation_is_not_glued_to_the_first_line_after_it(tmp_path: Path) -> None:
+    log = Writer(tmp_path / "access.log")
+    log.append(b"one\nhal")
+    log.wait_for(b"one\n")
+    os.truncate(log.path, 0)
+    log.append(b"new\n")
+    log.wait_for(b"new\n")
+    assert log.seen == b"one\nhal\nnew\n"
+
+
+def test_a_line_that_is_being_written_at_the_beginning_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    path.write_bytes(b"old\nne")
+    lines = iter(Tail(path))
+    assert next(lines) == b""
+    with path.open("ab") as file:
+        file.write(b"w\n")
+    assert next(line for line in lines if line) == b"new\n"
+
+
+FIELDS = b"#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status sc-bytes time-taken\n"
+IIS = b"#Software: Microsoft Internet Information Services 10.0\n#Version: 1.0\n#Date: 2026-11-22 00:00:00\n" + FIELDS
+IIS_LINE = b"2026-11-22 10:00:00 10.0.0.7 GET /%b - 200 17 5\n"
+CLF_LINE = b'10.0.0.7 - - [22/Nov/2026:10:00:00 +0000] "GET /%b HTTP/1.1" 200 17 "-" "curl"\n'
+CLF_AFTER = CLF_LINE.replace(b"10:00:00", b"10:00:09")
+IIS_AFTER = IIS_LINE.replace(b"10:00:00", b"10:00:09")
+
+
+@pytest.mark.parametrize(
+    ("there", "come", "urls"),
+    [
+        (IIS + IIS_LINE % b"old", [IIS_LINE % b"a", IIS_AFTER % b"b"], ["/a", "/b"]),
+        (IIS, [IIS_LINE % b"a", IIS_AFTER % b"b"], ["/a", "/b"]),
+        (b"", [IIS[:70], IIS[70:], IIS_LINE % b"a", IIS_AFTER % b"b"], ["/a", "/b"]),
+        (b"", [IIS + IIS_LINE % b"a", IIS + IIS_AFTER % b"b"], ["/a", "/b"]),
+        (
+            IIS + IIS_LINE % b"old",
+            [b"#Fields: date time cs-method cs-uri-stem\n", b"2026-11-22 10:00:00 GET /a\n"],
+            ["/a"],
+        ),
+        (b"# rotated by hand\n", [b"# again\n", CLF_LINE % b"a", CLF_AFTER % b"b"], ["/a", "/b"]),
+        (b"", [b"\n", b"# by hand\n", CLF_LINE % b"a", CLF_AFTER % b"b"], ["/a", "/b"]),
+        (b"", [b"starting\n", b"ready\n", CLF_LINE % b"a", CLF_AFTER % b"b"], ["/a", "/b"]),
+    ],
+    ids=["iis", "iis header", "iis new", "iis restarted", "other fields", "comment", "new comment", "messages"],
+)
+def test_a_log_that_begins_with_comments_or_messages_is_followed(
+    tmp_path: Path, there: bytes, come: list[bytes], urls: list[str]
+) -> None:
+    log = tmp_path / "access.log"
+    log.write_bytes(there)
+    parser = LineParser(log)
+    rows = pl.concat([*(parser(data) for data in come), parser.close()])
+    assert rows["url"].drop_nulls().to_list() == urls
+    assert set(rows["reason"].drop_nulls()) <= {"rejected: layout"}
+
+
+def test_lines_that_are_no_requests_are_counted_by_reason(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_bytes(CLF_LINE % b"old")
+    impossible = CLF_LINE.replace(b"22/Nov", b"31/Feb") % b"c"
+    empty = CLF_LINE.replace(b"GET /%b HTTP/1.1", b"-")
+    come = (CLF_LINE % b"a", b"nonsense\n", b"\n", impossible, empty)
+    tail = Tail(log, from_start=True, seconds=0.2)
+    log.write_bytes(CLF_LINE % b"old" + b"".join(come))
+    requests = Requests(Followed(tail, LineParser(log)), loop=False)
+    assert sum(frame.height for frame in requests.frames()) == 2
+    assert requests.left_out == {"rejected: layout": 1, "rejected: time stamp": 1, "unreplayable: no request": 1}
+
+
+def test_lines_of_a_log_whose_format_never_showed_are_counted(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    parser = LineParser(log)
+    assert pl.concat([parser(b"starting\nready\n"), parser.close()])["reason"].to_list() == [
+        "rejected: format unknown",
+        "rejected: format unknown",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: path.write_bytes(gzip.compress(CLF_LINE % b"a")), "is compressed"),
+        (os.mkfifo, "is not a file"),
+        (Path.mkdir, "is not a file"),
+    ],
+)
+def test_what_does_not_grow_by_lines_is_not_followed(tmp_path: Path, make: Callable[[Path], None], said: str) -> None:
+    make(tmp_path / "access.log")
+    with pytest.raises(LogreplayError, match=f"--follow .*access.log: {said}"):
+        followed(tmp_path / "access.log", None)
+
+
+def sender_to(url: str) -> WireSender:
+    return WireSender(Endpoint(parse_target(url), ("127.0.0.1",)), timeout=30.0)
+
+
+def test_a_delay_shorter_than_reading_takes_is_called_too_short(tmp_path: Path) -> None:
+    """The log tells of requests half a second after they began, so a delay of 0.1 s cannot be kept."""
+    log = tmp_path / "access.log"
+    log.write_bytes(b"")
+
+    class Slow:
+        """Yields lines of requests that are over by now."""
+
+        def __iter__(self) -> Iterator[bytes]:
+            for _ in range(3):
+                begun = (datetime.now(UTC) - timedelta(seconds=0.5)).isoformat().encode()
+                yield b'{"time":"%b","uri":"/","status":200}\n' % begun * 20
+                time.sleep(0.4)  # as servers write, now and then
+
+    async def main() -> Sequence[Finding]:
+        source = Followed(Slow(), LineParser(log))  # type: ignore[arg-type]
+        results = ResultLog(tmp_path / "results.csv")
+        async with raw_server() as server, Engine(sender_to(server.url), results) as engine:
+            outcome = await engine.run(Plan(Requests(source, loop=False), Live(0.1)))
+        return outcome.health.findings
+
+    said = next(finding.text for finding in asyncio.run(main()) if finding.code == "lag")
+    assert re.search(r"--delay 0.1s is too short for this log: .* repeat with --delay [1-9][0-9]*s or more", said)
+    assert "machine" not in said

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from logreplay.replay.delay import Delay
-from logreplay.replay.health import Evidence, Severity, Verdict, judge, worst
+from logreplay.replay.health import Evidence, ReadLate, Severity, Verdict, judge, worst
 from logreplay.replay.responder import responding
 from logreplay.replay.vitals import Vitals
 
@@ -88,6 +88,15 @@ def test_late_rows_are_charged_to_the_disk_or_to_the_processor() -> None:
     )
     (busy,) = judge(replace(GOOD, delay=Delay(700, 4.0, working=5.0, writing=0.5))).findings
     assert "this machine had too little processor time for the recorder (writing took 0.5 s)" in busy.text
+
+
+def test_requests_that_were_read_late_are_charged_to_what_they_were_read_from() -> None:
+    late = replace(GOOD, lag_p95=0.2, lag_p99=0.3, late=ReadLate(GOOD.scheduled // 2, 0.3))
+    (slow,) = judge(late).findings
+    assert "after they were due: the disk of the log or a hook is too slow" in slow.text
+    (short,) = judge(replace(late, late=replace(late.late, follow_delay=1.5))).findings
+    assert "--delay 1.5s is too short for this log" in short.text
+    assert "repeat with --delay 2s or more" in short.text
 
 
 def test_the_worst_step_speaks_for_the_run() -> None:
