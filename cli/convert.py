@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--output",
     metavar="CSV",
     help="Where to write; - is standard output. Default: access.log → access.csv in the current folder. The ending may "
-    "be .csv, .csv.gz, .csv.zst or .parquet.",
+    "be .csv, .csv.gz, .csv.zst, .parquet or .pias.",
 )
 @click.option(
     "-f",
@@ -91,8 +91,9 @@ def convert(
     """Convert access logs to the normalized CSV that the other commands read.
 
     Several logs become one CSV in order of time; plain, gz, bz2, xz and zst are told apart by content, and - is
-    standard input. Lines that cannot be replayed, or not be understood, are counted by reason and kept in a .rejects
-    file beside the CSV: number, reason, tab, the line.
+    standard input. Normalized CSVs, result logs and Parquet files are merged likewise. Lines that cannot be replayed,
+    or not be understood, are counted by reason and kept in a .rejects file beside the CSV: number, reason, tab, the
+    line.
 
     The format is found by content. Names for -f: combined, common, vhost_combined, combinedio, nginx-main,
     nginx-combined-timed (with $request_time), nginx-ingress, npm, npmplus, apache-combined-us (with %D),
@@ -102,6 +103,7 @@ def convert(
     \b
     Examples:
       logreplay convert access.log.1.gz access.log -o access.csv
+      logreplay convert monday.csv tuesday.csv -o week.parquet
       logreplay convert access.log -f /etc/nginx/nginx.conf#timed
       logreplay convert access.log -f '$remote_addr [$time_local] "$request" $status $request_time'
     """

@@ -1,8 +1,8 @@
-"""Access logs → the normalized CSV, its reject file and the account of every line."""
+"""Access logs, or normalized CSVs → the normalized CSV, its reject file and the account of every line."""
 
 import errno
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +20,7 @@ from logreplay.parsers.files import NewFile, check_distinct, is_stream, scratch_
 from logreplay.parsers.filters import Filter
 from logreplay.parsers.intake import Intake, Limit, Progress, TooManyRejects
 from logreplay.parsers.layouts import Format
+from logreplay.parsers.normalized import Tables, normalized_among
 from logreplay.parsers.notes import notes
 from logreplay.parsers.order import Sorter
 from logreplay.parsers.reader import Source, whole_lines
@@ -71,13 +72,14 @@ def convert(
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> ConvertReport:
-    """Convert access logs to one normalized CSV in order of start.
+    """Convert access logs, or normalized CSVs, to one normalized CSV in order of start.
 
     Nothing half-written can be taken for a result: rows go to a file beside the output, which takes its name when all
     is done. (A kill leaves such files, ``.part.NAME*``, behind; the next conversion to that name replaces them.)
 
     Args:
-        paths: plain or compressed (gzip, bzip2, xz, zstd: told by content); ``-`` is standard input.
+        paths: plain or compressed (gzip, bzip2, xz, zstd: told by content); ``-`` is standard input. Or normalized CSVs
+            (also Parquet files of them), which are merged with all their columns.
         output: the file to make; ``-`` is standard output.
         options: how.
         progress: told about once a block.
@@ -94,12 +96,15 @@ def convert(
     options = options or ConvertOptions()
     target = None if str(output) == "-" else Path(output)
     with ExitStack() as stack:
-        sources = open_logs(paths, options, stack)
+        tables = normalized_among(paths)
+        if tables:
+            _check_fits(options, executor, tables[0])
+        sources = [] if tables else open_logs(paths, options, stack)
         rejects = options.rejects or _rejects_beside(target or output_for(paths[0]))
         logs = [("log", path) for path in paths]
         check_distinct([*([("-o", target)] if target else []), ("--rejects", rejects)], logs)
         folder = stack.enter_context(scratch_folder()) if target is None or is_stream(target) else target.parent
-        job = _Job(sources, target, rejects, options, folder)
+        job = _Job(sources, tables, target, rejects, options, folder)
         stack.callback(job.tidy_up)
         try:
             return job.run(progress, executor)
@@ -115,6 +120,22 @@ def convert(
         except TooManyRejects:
             job.keep_rejects()
             raise
+
+
+def _check_fits(options: ConvertOptions, executor: Executor | None, table: Path) -> None:
+    """Check that no option says how to read a log where there is none.
+
+    Raises:
+        LogreplayError: one does.
+    """
+    said = {
+        "--format": options.format not in ("auto", ""),
+        "--time-unit": options.time_unit,
+        "--stamped": options.stamped,
+        "--cluster": executor is not None,
+    }
+    if option := next((name for name, value in said.items() if value), None):
+        raise LogreplayError(f"{option} and {table} exclude each other: a normalized CSV is not parsed; leave it out")
 
 
 def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitStack) -> list[Source]:
@@ -158,9 +179,15 @@ class _Job:
     """One conversion under way."""
 
     def __init__(
-        self, sources: Sequence[Source], target: Path | None, rejects: Path, options: ConvertOptions, folder: Path
+        self,
+        sources: Sequence[Source],
+        tables: Sequence[Path],
+        target: Path | None,
+        rejects: Path,
+        options: ConvertOptions,
+        folder: Path,
     ) -> None:
-        self._sources, self._target, self._options = sources, target, options
+        self._sources, self._tables, self._target, self._options = sources, tables, target, options
         self._kind = deliver.kind_of(target or "-", options.to)
         self._rejects_path = rejects
         self._rejects: BinaryIO | None = None
@@ -174,32 +201,45 @@ class _Job:
         self.report = ConvertReport(output=str(target or "-"))
 
     def run(self, progress: Progress | None, executor: Executor | None) -> ConvertReport:
+        if self._tables:
+            tables = Tables(self._tables, self.report, self._keep_line, self._options.limit, progress)
+            self._sort(tables.rows(), AsLines(tables.columns[2:]), packed=False)
+        else:
+            self._run_logs(progress, executor)
+        if self._bounds:
+            self.report.first, self.report.last = (_iso(us) for us in self._bounds)
+        self._deliver()
+        return self.report
+
+    def _run_logs(self, progress: Progress | None, executor: Executor | None) -> None:
         options, report = self._options, self.report
         reading = find_reading(self._sources, options)
         report.format, report.share = reading.name, reading.share
         report.server = reading.server
-        keep = options.filter.condition(options.timezone)
-        redactor = Redactor() if options.redact else None
-        columns = output_columns(reading.formats)
-        self._sorter = Sorter(self._sorted, (",".join(columns) + "\n").encode(), _encode)
-        pack = AsLines(columns[2:])
+        pack = AsLines(output_columns(reading.formats)[2:])
         intake = Intake(self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress)
         intake.executor = executor
-        intake.pack = None if keep is not None or redactor else pack
-        for rows in intake.rows():
+        packed = options.filter.condition(options.timezone) is None and not options.redact
+        intake.pack = pack if packed else None
+        self._sort(intake.rows(), pack, packed=packed)
+        report.resolution_s = intake.fine
+        report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
+
+    def _sort(self, batches: Iterator[pl.DataFrame], pack: "AsLines", *, packed: bool) -> None:
+        """Filter and redact rows, and bring them in order of start."""
+        options, report = self._options, self.report
+        keep = options.filter.condition(options.timezone)
+        redactor = Redactor() if options.redact else None
+        header = ",".join((*CORE_COLUMNS[:2], *pack.columns)) + "\n"
+        self._sorter = Sorter(self._sorted, header.encode(), _encode)
+        for rows in batches:
             wanted = rows if keep is None else rows.filter(keep)
             report.filtered += rows.height - wanted.height
             report.converted -= rows.height - wanted.height
             wanted = redactor.rows(wanted) if redactor else wanted
-            self._emit(wanted if intake.pack else pack(wanted))
+            self._emit(wanted if packed else pack(wanted))
         report.sentence()
         self._sorter.close()
-        report.resolution_s = intake.fine
-        report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
-        if self._bounds:
-            report.first, report.last = (_iso(us) for us in self._bounds)
-        self._deliver()
-        return report
 
     def tidy_up(self) -> None:
         """Leave no half-written file behind."""
@@ -223,7 +263,7 @@ class _Job:
         if self._rejects is None:
             self._rejects = open(self._new_rejects.part, "wb")  # noqa: SIM115  # closed by tidy_up()
         if reason:
-            place = f"{name}:{number}" if len(self._sources) > 1 else str(number)
+            place = f"{name}:{number}" if len(self._sources) + len(self._tables) > 1 else str(number)
             redacted = b"(redacted)" if self._options.redact else b""
             self._rejects.write(f"{place} {reason}\t".encode("utf-8", "surrogateescape") + redacted)
         if not self._options.redact:
@@ -290,15 +330,15 @@ class AsLines:
     columns: tuple[str, ...]
 
     def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
-        frame = rows.with_columns(pl.lit(0).alias(name) for name in ("thinktime", *_zeros(rows)))
+        frame = rows.with_columns(pl.lit(0).alias(name) for name in _zeros(rows))
         stamp = pl.lit(STAMP[:10]).alias("date"), pl.lit(STAMP[11:]).alias("time")
         text = to_csv(frame.select(*stamp, *self.columns), header=False)
         return rows.select(name for name in _TIMES if name in rows.columns).with_columns(rest=whole_lines(text))
 
 
 def _zeros(rows: pl.DataFrame) -> list[str]:
-    """Durations that are all 0: as whole numbers they are written faster."""
-    return ["xfertime"] if (rows["xfertime"] == 0).all() else []
+    """Durations that are all 0, or not there: as whole numbers they are written faster."""
+    return [name for name in ("xfertime", "thinktime") if name not in rows.columns or (rows[name] == 0).all()]
 
 
 def _encode(rows: pl.DataFrame) -> bytearray:

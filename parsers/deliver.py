@@ -12,6 +12,8 @@ from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, read_batches,
 
 Kind = Literal["csv", "csv.gz", "csv.zst", "parquet", "pias"]
 
+_KINDS: Final[tuple[Kind, ...]] = ("csv.gz", "csv.zst", "parquet", "pias", "csv")
+
 _PIAS_HEADER: Final = b"#yyy-mm-dd hh:mm:ss latency xfertime sleeptime bytes url rc op\n"
 
 
@@ -19,19 +21,21 @@ def kind_of(output: str | Path, wanted: str = "") -> Kind:
     """What to write, by the user's word or by the ending of the name; of a name without an ending, CSV.
 
     Raises:
-        LogreplayError: nothing is known to be written under such a name.
+        LogreplayError: nothing is known to be written under such a name, or it says another kind than the user.
     """
-    if wanted in ("parquet", "pias"):
-        return wanted  # type: ignore[return-value]
     name = Path(output).name.lower()
-    endings: tuple[Kind, ...] = ("csv.gz", "csv.zst", "parquet", "csv")
-    kind = next((kind for kind in endings if name.endswith("." + kind)), None)
+    kind = next((kind for kind in _KINDS if name.endswith("." + kind)), None)
     if kind is None and Path(name).suffix and not wanted:
         raise LogreplayError(
-            f"{output}: what should be written there? Choose an ending out of .csv, .csv.gz, .csv.zst and .parquet, or "
-            "say it with --to"
+            f"{output}: what should be written there? Choose an ending out of .csv, .csv.gz, .csv.zst, .parquet and "
+            ".pias, or say it with --to"
         )
-    return kind or "csv"
+    if kind and wanted and kind.partition(".")[0] != wanted:
+        raise LogreplayError(
+            f"--to {wanted} and -o {output} contradict each other: the name says {kind}; leave out --to, or name the "
+            f"output .{wanted}"
+        )
+    return kind or wanted or "csv"  # type: ignore[return-value]  # the words of --to are kinds
 
 
 def write(sorted_csv: Path, out: BinaryIO, kind: Kind) -> None:

@@ -126,7 +126,7 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading
     data = b"".join(sample if sample.endswith(b"\n") else sample + b"\n" for sample in samples if sample)
     lines = text_lines(data)
     if lines[0].startswith(",".join(CORE_COLUMNS)):
-        raise LogreplayError(f"{name}: is a normalized CSV already; replay it as it is: logreplay run {name}")
+        raise LogreplayError(f"{name}: is a normalized CSV already; name the file to convert, or replay it")
     if (given is None and wanted == "auto" and _FIELDS.search(data)) or wanted in ("w3c", "iis"):
         return _by_directives(data, name)
     lines = lines.filter(~lines.str.contains(r"^\s*(?:#|$)"))

@@ -76,6 +76,23 @@ class Limit:
         return cls(count=int(value)) if text.strip() == number else cls(share=value / 100)
 
 
+def check_limit(report: ConvertReport, limit: Limit, *, final: bool) -> None:
+    """Check that no more lines were rejected than the user allows; shares are known at the end only.
+
+    Raises:
+        TooManyRejects: more were.
+    """
+    rejected, allowed = report.rejected, limit.count
+    if final and limit.share is not None:
+        allowed = int(limit.share * report.lines)
+    if allowed is not None and rejected > allowed:
+        name, number, reason = next(item for item in report.first_bad if item[2].startswith("rejected"))
+        raise TooManyRejects(
+            f"{name}: line {number}: {reason}; {rejected:,} of {report.lines:,} lines rejected so far, "
+            f"{allowed:,} allowed"
+        )
+
+
 @dataclass(slots=True)
 class Intake:
     """Reads logs.
@@ -137,7 +154,7 @@ class Intake:
                         self.progress(read, total, self.report.lines)
             finally:
                 threads.shutdown(cancel_futures=True)
-        self._check(final=True)
+        check_limit(self.report, self.limit, final=True)
 
     def account(self, source: Source, block: Block, parsed: Parsed) -> None:
         """Count the lines of a block, and hand on those that became no row."""
@@ -157,7 +174,7 @@ class Intake:
             self.report.refuse(source.name, block.first, "rejected", _TOO_LONG)
         reason = f"rejected: {_TOO_LONG}" if block.part == "first" else ""
         self.keep(source.name, block.first, reason, block.data.removesuffix(b"\n"), block.part == "last")
-        self._check(final=False)
+        check_limit(self.report, self.limit, final=False)
 
     def _account_refusals(self, source: Source, block: Block, refusals: Sequence[Refusal]) -> None:
         raw = block.raw_lines()
@@ -168,19 +185,7 @@ class Intake:
             self.report.refuse(source.name, block.first + refusal.line, refusal.kind, reason)
             text = f"{refusal.kind}: {reason}"
             self.keep(source.name, block.first + refusal.line, text, raw[refusal.line], True)
-        self._check(final=False)
-
-    def _check(self, *, final: bool) -> None:
-        rejected, limit = self.report.rejected, self.limit
-        allowed = limit.count
-        if final and limit.share is not None:
-            allowed = int(limit.share * self.report.lines)
-        if allowed is not None and rejected > allowed:
-            name, number, reason = next(item for item in self.report.first_bad if item[2].startswith("rejected"))
-            raise TooManyRejects(
-                f"{name}: line {number}: {reason}; {rejected:,} of {self.report.lines:,} lines rejected so far, "
-                f"{allowed:,} allowed"
-            )
+        check_limit(self.report, self.limit, final=False)
 
     def note_order(self, stamps: np.ndarray, longest: int, newest: int) -> int:
         """Count rows that go back in time; return the newest stamp so far."""

@@ -10,8 +10,8 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -140,9 +140,32 @@ def read_batches(path: str | Path, columns: Sequence[str], rows: int = 8192) -> 
         wanted = _wanted(columns, frame.collect_schema().names())
         yield from frame.with_columns(wanted).select(columns).collect_batches(chunk_size=rows, maintain_order=True)
         return
+    with _read_to_its_end(path) as file:
+        yield from read_csv(file, columns, rows)
+
+
+def read_texts(path: str | Path, rows: int = 8192) -> Iterator[pl.DataFrame]:
+    """`read_batches` of all columns, each value as the text that stands there; null where nothing does.
+
+    Raises:
+        LogreplayError: as for `scan`.
+    """
+    path = Path(path)
+    frame = scan(path)
+    names = frame.collect_schema().names()
+    if path.suffix == ".parquet":
+        yield from frame.cast(pl.String).collect_batches(chunk_size=rows, maintain_order=True)
+        return
+    with _read_to_its_end(path) as file:
+        for block in _csv_blocks(_decompressed(file), rows * _ROW_BYTES):
+            yield _parsed(block, names, _CSV)
+
+
+@contextmanager
+def _read_to_its_end(path: Path) -> Iterator[BinaryIO]:
     try:
         with path.open("rb") as file:
-            yield from read_csv(file, columns, rows)
+            yield file
     except (OSError, EOFError, zlib.error, zstandard.ZstdError, pl.exceptions.PolarsError) as error:
         raise LogreplayError(f"{path}: cannot be read to its end: {error}") from None
 
@@ -215,12 +238,12 @@ def _wanted(columns: Sequence[str], names: Collection[str]) -> list[pl.Expr]:
     ]
 
 
-def _parsed(block: bytes, columns: Sequence[str]) -> pl.DataFrame:
+def _parsed(block: bytes, columns: Sequence[str], how: Mapping[str, Any] = _TYPED) -> pl.DataFrame:
     """Parse a text with a header line; where its quotes do not add up, as if they were letters."""
     if not (block.count(b'"') % 2 and _OPEN_QUOTE.search(block)):  # on such an end Polars 2.1 panics
         with suppress(pl.exceptions.ComputeError, pl.exceptions.PanicException):
-            return pl.read_csv(block, columns=list(columns), **_TYPED)
-    return pl.read_csv(block, columns=list(columns), quote_char=None, **_TYPED)
+            return pl.read_csv(block, columns=list(columns), **how)
+    return pl.read_csv(block, columns=list(columns), quote_char=None, **how)
 
 
 def _csv_blocks(file: BinaryIO, size: int) -> Iterator[bytes]:

@@ -102,6 +102,14 @@ def test_standard_input_is_a_log_too(tmp_path: Path) -> None:
     assert (tmp_path / "out.csv").read_bytes().count(b"\n") > 3000
 
 
+def test_a_normalized_csv_on_standard_input_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    run(tmp_path, str(SAMPLE), "-q", "-o", "log.csv")
+    with open(tmp_path / "log.csv", "rb") as log:
+        done = run(tmp_path, "-", "-o", "out.csv", stdin=log)
+    assert done.returncode == 1
+    assert "standard input: is a normalized CSV already; name the file to convert" in done.stderr
+
+
 def test_help_names_the_formats_and_has_examples(tmp_path: Path) -> None:
     text = run(tmp_path, "--help").stdout
     for word in ("combined", "nginx-ingress", "aws-alb", "haproxy", "nginx.conf#name", "Examples"):

@@ -201,10 +201,6 @@ def test_the_output_name_comes_from_the_log() -> None:
         (None, "{log}: no such file"),
         (b"", "{log}: empty log: nothing to convert"),
         (b"\n\n", "{log}: empty log: nothing to convert"),
-        (
-            b"date,time,latency,xfertime,thinktime,bytes,url,rc,op\n",
-            "{log}: is a normalized CSV already; replay it as it is",
-        ),
         (b"root:x:0\n", "{log}: not an access log, or in an unknown format: 0% of 1 sample lines fit"),
     ],
 )
@@ -313,3 +309,26 @@ def test_these_endings_are_known(name: str, tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     log.write_bytes(b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET / HTTP/1.1" 200 17 "-" "curl/8.5.0"\n')
     assert convert([log], tmp_path / name).converted == 1
+
+
+@pytest.mark.parametrize(
+    ("to", "name", "says"),
+    [
+        ("csv", "x.parquet", "parquet"),
+        ("csv", "x.pias", "pias"),
+        ("parquet", "x.csv", "csv"),
+        ("parquet", "x.csv.gz", r"csv\.gz"),
+        ("pias", "x.csv", "csv"),
+        ("pias", "x.PARQUET", "parquet"),
+    ],
+)
+def test_a_name_that_says_another_kind_than_to_is_refused(tmp_path: Path, to: str, name: str, says: str) -> None:
+    with pytest.raises(LogreplayError, match=rf"--to {to} and -o .*{name} contradict each other: the name says {says}"):
+        convert([SAMPLES / "nginx_request_time.log"], tmp_path / name, ConvertOptions(to=to))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("to", "name"), [("csv", "x.csv.gz"), ("csv", "x.txt"), ("pias", "x.log"), ("pias", "x.pias")])
+def test_a_name_that_agrees_with_to_or_says_nothing_is_taken(tmp_path: Path, to: str, name: str) -> None:
+    convert([SAMPLES / "nginx_request_time.log"], tmp_path / name, ConvertOptions(to=to))
+    assert (tmp_path / name).stat().st_size

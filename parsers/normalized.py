@@ -1,0 +1,137 @@
+"""Reads normalized CSVs to merge or re-write them: all of their columns, and every row checked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from logreplay.parsers import fields
+from logreplay.parsers.intake import Keep, Limit, Progress, check_limit
+from logreplay.parsers.record import CORE_COLUMNS, SCHEMA, LogreplayError, read_texts, scan, start_time, to_csv
+from logreplay.parsers.report import ConvertReport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BELOW: Final = {
+    "rc": 1000,
+    "bytes": fields.MOST_BYTES,
+    **dict.fromkeys(("latency", "xfertime", "thinktime"), fields.LONGEST_S),
+}
+"""Numbers that lie between 0 and this; 0 where nothing stands."""
+
+
+def normalized_among(paths: Sequence[str | Path]) -> list[Path]:
+    """The paths, if they are normalized CSVs; none if they are logs.
+
+    Raises:
+        LogreplayError: some are, and some are not.
+    """
+    tables = [Path(path) for path in paths if str(path) != "-" and Path(path).is_file() and _is_table(Path(path))]
+    if tables and len(tables) < len(paths):
+        log = next(path for path in paths if str(path) == "-" or Path(path) not in tables)
+        name = "standard input" if str(log) == "-" else log
+        raise LogreplayError(
+            f"{name} and {tables[0]}: a log and a normalized CSV cannot be converted together; convert the log first, "
+            "then merge the two"
+        )
+    return tables
+
+
+def _is_table(path: Path) -> bool:
+    if path.suffix == ".parquet":
+        return True
+    try:
+        scan(path)
+    except LogreplayError:
+        return False
+    return True
+
+
+@dataclass(slots=True)
+class Tables:
+    """Reads normalized CSVs and result logs, one after the other.
+
+    Attributes:
+        paths: as `logreplay.parsers.record.scan` takes them.
+        report: where rows are counted. The header is no line.
+        keep: told about rows that are rejected.
+        limit: on rejected rows.
+        progress: told after each batch.
+    """
+
+    paths: Sequence[Path]
+    report: ConvertReport
+    keep: Keep
+    limit: Limit = field(default_factory=Limit)
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        self.report.format, self.report.share, self.report.resolution_s = "normalized CSV", 1.0, 1e-6
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of all files: the core, then the others as they come."""
+        names = [name for path in self.paths for name in scan(path).collect_schema().names()]
+        return tuple(dict.fromkeys((*CORE_COLUMNS, *names)))
+
+    def rows(self) -> "Iterator[pl.DataFrame]":
+        """Yield the rows with `columns` and ``start``: microseconds since 1970, UTC.
+
+        Raises:
+            LogreplayError: a file cannot be read to its end.
+            TooManyRejects: more rows were rejected than `limit` allows.
+        """
+        columns = self.columns
+        total, done = sum(path.stat().st_size for path in self.paths), 0
+        for path in self.paths:
+            first = 1 if path.suffix == ".parquet" else 2  # behind the header line
+            for texts in read_texts(path):
+                yield self._good(texts, str(path), first, columns)
+                first += texts.height
+                if self.progress:
+                    self.progress(done, total, self.report.lines)
+            done += path.stat().st_size
+        check_limit(self.report, self.limit, final=True)
+
+    def _good(self, texts: pl.DataFrame, name: str, first: int, columns: Sequence[str]) -> pl.DataFrame:
+        known = {column: SCHEMA[column] for column in texts.columns if column in SCHEMA}
+        typed = texts.with_columns(pl.col(column).cast(kind, strict=False) for column, kind in known.items())
+        blank = texts.select(pl.all_horizontal(pl.all().is_null())).to_series()
+        reasons = _reasons(texts, typed)
+        bad = reasons.is_not_null() & ~blank
+        report = self.report
+        report.lines += texts.height
+        report.blank += int(blank.sum())
+        for at in bad.arg_true():
+            report.refuse(name, first + at, "rejected", reasons[at])
+            self.keep(name, first + at, f"rejected: {reasons[at]}", to_csv(texts[at], header=False)[:-1], True)
+        check_limit(report, self.limit, final=False)
+        good = typed.filter(~bad & ~blank)
+        report.converted += good.height
+        absent = [column for column in columns if column not in texts.columns]
+        return good.with_columns(
+            start_time().to_physical(),
+            *(pl.col(column).fill_null(0) for column in _BELOW),
+            *(pl.lit(None, SCHEMA.get(column, pl.String)).alias(column) for column in absent),
+        ).select("start", *columns)
+
+
+def _reasons(texts: pl.DataFrame, typed: pl.DataFrame) -> pl.Series:
+    """Why each row is rejected; null if it is not."""
+    unread = {
+        name: texts[name].is_not_null() & typed[name].is_null()
+        for name in texts.columns
+        if SCHEMA.get(name, pl.String) != pl.String
+    }
+    tests: tuple[tuple[str, pl.Expr | pl.Series], ...] = (
+        ("time stamp", start_time().is_null()),
+        ("no request", pl.col("url").is_null() | pl.col("op").is_null()),
+        ("url", ~pl.col("url").str.contains(r"^(?:/[!-~]*|\*)$")),
+        ("method", ~pl.col("op").str.contains(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")),
+        *((name, ~pl.col(name).is_between(0, most, closed="left")) for name, most in _BELOW.items()),
+        *unread.items(),
+    )
+    return typed.select(pl.coalesce(pl.when(test).then(pl.lit(reason)) for reason, test in tests)).to_series()

@@ -1,0 +1,141 @@
+"""Normalized CSVs that are merged, filtered and written in other forms."""
+
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logreplay.parsers.convert import ConvertOptions, convert
+from logreplay.parsers.filters import Filter
+from logreplay.parsers.intake import Limit, TooManyRejects
+from logreplay.parsers.record import LogreplayError, scan
+
+HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
+ROW = "2026-11-20,17:58:{:02}.250000,0.061,0.002,1.5,17,/a?b=c,200,GET"
+COMBINED = '10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a?b=c HTTP/1.1" 200 17 "-" "curl/8.5.0"\n'
+
+
+def table(path: Path, *rows: str, header: str = HEADER) -> Path:
+    path.write_text("\n".join((header, *rows)) + "\n")
+    return path
+
+
+def test_csvs_are_merged_in_order_of_start_with_all_of_their_columns(tmp_path: Path) -> None:
+    one = table(tmp_path / "one.csv", ROW.format(1) + ",10.0.0.7", ROW.format(5) + ",", header=f"{HEADER},client")
+    two = table(tmp_path / "two.csv", ROW.format(4) + ",0,x y", ROW.format(3) + ",1,", header=f"{HEADER},seq,mine")
+    report = convert([one, two], tmp_path / "merged.csv")
+    assert (report.lines, report.converted) == (4, 4)
+    assert (tmp_path / "merged.csv").read_text().splitlines() == [
+        f"{HEADER},client,seq,mine",
+        ROW.format(1) + ",10.0.0.7,,",
+        ROW.format(3) + ",,1,",
+        ROW.format(4) + ",,0,x y",
+        ROW.format(5) + ",,,",
+    ]
+
+
+@pytest.mark.parametrize("name", ["other.csv.gz", "other.csv.zst", "other.parquet"])
+def test_a_csv_comes_back_byte_for_byte_from_each_other_form(tmp_path: Path, name: str) -> None:
+    log = table(tmp_path / "log.csv", *map(ROW.format, range(50)))
+    convert([log], tmp_path / name)
+    convert([tmp_path / name], tmp_path / "back.csv")
+    assert (tmp_path / "back.csv").read_bytes() == log.read_bytes()
+
+
+def test_a_csv_becomes_the_input_of_play_it_again_sam(tmp_path: Path) -> None:
+    log = table(tmp_path / "log.csv", ROW.format(7))
+    convert([log], tmp_path / "log.pias")
+    assert (tmp_path / "log.pias").read_text().splitlines()[1] == (
+        "2026-11-20 17:58:07.250000 0.061 0.002 1.5 17 /a?b=c 200 GET"
+    )
+
+
+def test_rows_of_a_csv_are_filtered_and_redacted(tmp_path: Path) -> None:
+    log = table(tmp_path / "log.csv", ROW.format(1), ROW.format(2).replace("/a", "/z"))
+    options = ConvertOptions(filter=Filter(match="^/z"), redact=True)
+    report = convert([log], tmp_path / "out.csv", options)
+    assert (report.lines, report.converted, report.filtered) == (2, 1, 1)
+    (url,) = scan(tmp_path / "out.csv").collect()["url"]
+    assert url.startswith("/z?b=")
+    assert url != "/z?b=c"
+
+
+def test_a_log_and_a_csv_are_not_converted_together(tmp_path: Path) -> None:
+    (tmp_path / "access.log").write_text(COMBINED)
+    log = table(tmp_path / "log.csv", ROW.format(7))
+    with pytest.raises(LogreplayError, match=r"access\.log and .*log\.csv: .*convert the log first, then merge"):
+        convert([log, tmp_path / "access.log"], tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (ConvertOptions(format="combined"), "--format"),
+        (ConvertOptions(time_unit="ms"), "--time-unit"),
+        (ConvertOptions(stamped="end"), "--stamped"),
+    ],
+)
+def test_options_that_say_how_a_log_is_read_exclude_a_csv(tmp_path: Path, options: ConvertOptions, name: str) -> None:
+    log = table(tmp_path / "log.csv", ROW.format(7))
+    with pytest.raises(LogreplayError, match=rf"{name} and .*log\.csv exclude each other"):
+        convert([log], tmp_path / "out.csv", options)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("2026-11", "2026-13", "time stamp"),
+        ("2026-11", "0000-11", "time stamp"),
+        ("17:58", "25:58", "time stamp"),
+        (",0.061", ",1e300", "latency"),
+        (",0.061", ",NaN", "latency"),
+        (",0.061", ",-1", "latency"),
+        (",0.061", ",soon", "latency"),
+        (",0.002", f",{'9' * 30}", "xfertime"),
+        (",1.5", ",inf", "thinktime"),
+        (",17,", f",{'9' * 20},", "bytes"),
+        (",17,", ",-1,", "bytes"),
+        (",17,", ",1.5,", "bytes"),
+        (",200,", ",1000,", "rc"),
+        ("/a?b=c", "", "no request"),
+        ("/a?b=c", "a b", "url"),
+        (",GET", ",", "no request"),
+        (",GET", ",G T", "method"),
+    ],
+)
+def test_an_impossible_value_rejects_its_row_alone(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    bad = ROW.format(7).replace(old, new, 1)
+    report = convert([table(tmp_path / "log.csv", ROW.format(1), "", bad, ROW.format(2))], tmp_path / "out.csv")
+    assert report.reasons == Counter({f"rejected: {reason}": 1})
+    assert (report.lines, report.converted, report.rejected, report.blank) == (4, 2, 1, 1)
+    assert (tmp_path / "out.rejects").read_text() == f"4 rejected: {reason}\t{bad}\n"
+
+
+def test_rejected_rows_of_a_csv_count_against_the_limit(tmp_path: Path) -> None:
+    log = table(tmp_path / "log.csv", ROW.format(1), ROW.format(2).replace(",17,", ",x,"))
+    with pytest.raises(TooManyRejects, match=r"log\.csv: line 3: rejected: bytes; 1 of 2 lines"):
+        convert([log], tmp_path / "out.csv", ConvertOptions(limit=Limit(count=0)))
+
+
+ODD = ("9" * 30, "1e300", "-1", "NaN", "-inf", "", "0000-00-00", "9999-12-31", "24:00:00", "\\", "é", "\t", "a b", "\0")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 8), st.sampled_from(ODD) | st.text("09-:.eE+, /", max_size=9)), min_size=1))
+def test_an_odd_row_costs_no_other_row(changes: list[tuple[int, str]]) -> None:
+    cells = ROW.format(7).split(",")
+    for place, value in changes:
+        cells[place] = value
+    with TemporaryDirectory() as folder:
+        log = table(Path(folder) / "log.csv", ROW.format(1), ",".join(cells), ROW.format(2))
+        report = convert([log], Path(folder) / "out.csv")
+        rows = scan(Path(folder) / "out.csv").collect()
+    assert report.lines == 3
+    assert rows.height == report.converted >= 2
+    numbers = rows.select(pl.col("latency", "xfertime", "thinktime", "bytes", "rc"))
+    assert not sum(numbers.null_count().row(0))
+    assert all(0 <= value < 1e18 for row in numbers.rows() for value in row)
