@@ -8,7 +8,6 @@ once (`logreplay.replay.shard.Welcome`).
 """
 
 import logging
-import pickle
 import signal
 import threading
 import time
@@ -17,12 +16,12 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import uuid4
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.clockoffset import ClockOffset, boot_id, measure, settled
-from logreplay.replay.messages import Alive, Line
+from logreplay.replay.messages import Alive, Line, packed, unpacked
 from logreplay.replay.places import Place
 
 if TYPE_CHECKING:
@@ -30,6 +29,10 @@ if TYPE_CHECKING:
 
 _CONNECT_S: Final = 10.0
 _SCHEDULER_GONE: Final = "the scheduler of the cluster does not answer"
+_ANSWER_S: Final = 15.0
+"""How long the scheduler may take for an answer. Dask would wait for ever for one that is there and does nothing."""
+
+_Answer = TypeVar("_Answer")
 
 
 class QueueLine:
@@ -45,25 +48,32 @@ class QueueLine:
 
     def send(self, message: object) -> None:
         with self._sending, _hung_up():
-            self._out.put(pickle.dumps(message, protocol=5))
+            self._out.put(packed(message), callback_timeout=_ANSWER_S)
 
     def receive(self, timeout_s: float) -> object | None:
+        began = time.monotonic()
         with _hung_up():
             try:
-                return cast(object, pickle.loads(self._in.get(timeout=timeout_s)))
+                message: bytes = self._in.get(timeout=timeout_s, callback_timeout=timeout_s + _ANSWER_S)
             except TimeoutError:
+                if time.monotonic() - began >= timeout_s + _ANSWER_S:
+                    raise OSError(_SCHEDULER_GONE) from None
                 return None
+        return unpacked(message)
 
     def clock_offset(self) -> ClockOffset:
         with _hung_up():
-            measured = measure(partial(self._client.run_on_scheduler, time.perf_counter_ns))
+            measured = measure(partial(self._of_scheduler, time.perf_counter_ns))
             return settled(measured, same_boot=self._boot_of_scheduler() == boot_id())
 
     def _boot_of_scheduler(self) -> str:
-        # only what any Python has is asked of the scheduler: logreplay need not be there
         with suppress(OSError):
-            return str(self._client.run_on_scheduler(Path("/proc/sys/kernel/random/boot_id").read_text)).strip()
+            return self._of_scheduler(Path("/proc/sys/kernel/random/boot_id").read_text).strip()
         return ""
+
+    def _of_scheduler(self, what: Callable[[], _Answer]) -> _Answer:
+        """Ask the scheduler, and only what any Python has: logreplay need not be there."""
+        return cast(_Answer, self._client.run_on_scheduler(what, callback_timeout=_ANSWER_S))
 
     def close(self) -> None:
         """The queues end with the director's word (`DaskPlace.close`)."""
@@ -71,7 +81,7 @@ class QueueLine:
     def wake(self) -> None:
         """Let our own `receive` return."""
         with _hung_up():
-            self._in.put(pickle.dumps(Alive()))
+            self._in.put(packed(Alive()), callback_timeout=_ANSWER_S)
 
     def forget(self) -> None:
         """Let the scheduler forget the queues."""
@@ -114,12 +124,12 @@ class DaskPlace:
 
     def gone(self) -> str:
         try:
-            workers: dict[str, Any] = self._client.nthreads()
+            workers: dict[str, Any] = self._client.nthreads(callback_timeout=_ANSWER_S)
         except (OSError, RuntimeError, ValueError):
             return _SCHEDULER_GONE
         return "" if self._worker in workers else "its worker has left the cluster, was killed, or crashed"
 
-    def end(self, pid: int | None) -> None:
+    def end(self) -> None:
         """A worker cannot be ended from here; its shard ends when it hears `Leave`, or nothing, from its director.
 
         Who listens to it does not have to wait any longer.

@@ -8,6 +8,7 @@ goes on without it.
 
 import pickle
 import queue
+import select
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ from logreplay.replay.probes import Reading
 from logreplay.replay.snapshot import Snapshot
 
 _BACKLOG: Final = 120
+_OPENING_S: Final = 30.0
 _END_S: Final = 3.0
 
 
@@ -49,10 +51,14 @@ class Companion:
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         with suppress(BrokenPipeError):
             _put(self._stdin, errand)
+        in_time, _, _ = select.select([self._stdout], [], [], _OPENING_S)
+        if not in_time:
+            self._process.kill()
         first = _take(self._stdout)
         if not isinstance(first, Opened):
             self._end()
-            raise LogreplayError(first.why if isinstance(first, Failed) else "the process of the live page died")
+            why = "died" if in_time else f"did not start within {_OPENING_S:g} s"
+            raise LogreplayError(first.why if isinstance(first, Failed) else f"the process of the live page {why}")
         self.opened = first
         self._threads = [threading.Thread(target=work, daemon=True) for work in (self._write, self._listen)]
         for thread in self._threads:

@@ -295,7 +295,8 @@ class Engine:
     async def _agreed(self, reader: Reader, agree: Callable[[], Awaitable[Start]]) -> Callable[[int], int]:
         """When the plan begins, as agreed with others once its first requests are ready."""
         try:
-            await self._off_loop(reader.wait)
+            while not (reader.ready or self._stopped):  # noqa: ASYNC110  another thread's, which may block
+                await asyncio.sleep(_REST_S)
             start = await agree()
         except BaseException:
             reader.close()

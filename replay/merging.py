@@ -4,7 +4,8 @@ Theory of operation. Each shard hands over its rows some times a second, and wit
 told everything. What ended before the earliest of these instants is put in order of completion and written; the rest
 is held. A shard that says nothing for a second holds up nobody any longer: memory is bounded and rows are on disk
 soon, and its late rows follow when they come. What a lost shard did not tell is filled in from its share of the plan
-(`Estate`), so that every request of the plan has its row and all identities hold.
+(`Estate`), so that every request of the plan has its row and all identities hold. That is done when all others have
+ended: to go through a long plan once more takes long, and those that are well must be listened to meanwhile.
 """
 
 import threading
@@ -82,32 +83,29 @@ class Estate:
         self.tally = Tally()
         self._share, self._arrived, self._taken_up = share, arrived, taken_up
         self._first, self._began, self._lost, self._wall = first, began, lost, wall
-        self._chunks: Iterator[Chunk] = iter(share)
-        self._chunk = next(self._chunks, None)
         self._done = 0
-        self._owed = not isinstance(share.schedule, Users)  # users that are gone ask for nothing
 
-    def rows(self, until: float, *, stopped: bool = False) -> Iterator[pl.DataFrame]:
-        """Yield rows of the requests that were due before ``until``, seconds since the start of the run; each once.
+    def rows(self, stopped_at: float | None = None) -> Iterator[pl.DataFrame]:
+        """Yield the rows, in order. Goes through the plan from its beginning, which may take its time.
 
         Args:
-            until: at most up to this.
-            stopped: the plan was stopped then: what is due later is no part of it, but for what was taken up.
+            stopped_at: seconds since the start of the run, if the plan was stopped then: what is due later is no part
+                of it, but for what was taken up.
         """
-        while self._chunk is not None:
-            due = self._chunk.due + self._began
-            count = len(due) if until == inf else int(np.searchsorted(due, until * 1e9))
-            if not self._owed:
-                count = min(len(due), max(0, self._taken_up - self._done))
-            elif stopped:
-                count = max(count, min(len(due), self._taken_up - self._done))
+        for chunk in self._share:
+            due = chunk.due + self._began
+            taken_up = min(len(due), max(0, self._taken_up - self._done))
+            if isinstance(self._share.schedule, Users):  # users that are gone ask for nothing
+                count = taken_up
+            elif stopped_at is None:
+                count = len(due)
+            else:
+                count = max(taken_up, int(np.searchsorted(due, stopped_at * 1e9)))
             if count:
-                yield self._take(self._chunk, due, count)
+                yield self._take(chunk, due, count)
                 self._done += count
             if count < len(due):
-                self._chunk = Chunk(self._chunk.frame[count:], self._chunk.due[count:])
                 return
-            self._chunk = next(self._chunks, None)
 
     def _take(self, chunk: Chunk, due: NDArray[np.int64], count: int) -> pl.DataFrame:
         numbers = np.arange(self._done, self._done + count)
@@ -170,12 +168,15 @@ class MergedLog:
             self._write_what_is_due()
 
     def lose(self, index: int, estate: Estate | None) -> None:
-        """A shard is lost; what it left behind takes its place."""
-        with self._lock:
-            self._lost.add(index)
-            self._told[index] = inf
-            if estate:
-                self._estates.append(estate)
+        """A shard is lost; what it left behind takes its place at the end.
+
+        Takes no lock: called in the loop, which must not wait for the disk. Each statement is atomic, and nothing is
+        added for this shard any more.
+        """
+        self._lost.add(index)
+        self._told[index] = inf
+        if estate:
+            self._estates.append(estate)
 
     def finish(self, stopped_at: float | None = None) -> Tally:
         """All shards are done with the plan, or lost: write everything that is left.
@@ -187,15 +188,15 @@ class MergedLog:
             Counts of the rows that were filled in for lost shards.
         """
         filled = Tally()
-        with self._lock:
-            for estate in self._estates:
-                stop = inf if stopped_at is None else stopped_at
-                for frame in estate.rows(stop, stopped=stopped_at is not None):
+        estates, self._estates = self._estates, []
+        for estate in estates:
+            for frame in estate.rows(stopped_at):
+                with self._lock:
                     self._hold(frame)
                     if sum(held.height for held in self._held) > _HELD_ROWS:
                         self._write(inf)
-                filled += estate.tally
-            self._estates = []
+            filled += estate.tally
+        with self._lock:
             self._write(inf)
         return filled
 
@@ -203,9 +204,6 @@ class MergedLog:
         newest = max((told for told in self._told if told != inf), default=inf)
         until = max(min(self._told), newest - PATIENCE_S)
         if until != inf and until - self._written >= _EVERY_S:
-            for estate in self._estates:
-                for frame in estate.rows(until):
-                    self._hold(frame)
             self._write(until)
 
     def _hold(self, rows: pl.DataFrame) -> None:

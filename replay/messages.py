@@ -3,12 +3,14 @@
 All instants on the line are those of one clock that all shards share (`logreplay.replay.clockoffset`).
 """
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import polars as pl
 
+from logreplay.parsers.record import LogreplayError
 from logreplay.replay.clockoffset import ClockOffset
 from logreplay.replay.dealing import Share
 from logreplay.replay.engine import Limits
@@ -26,6 +28,36 @@ FORSAKEN_S: Final = 20.0
 """Silence after which a shard takes its director for dead."""
 
 
+def packed(message: object) -> bytes:
+    """Write a message as it goes to another process.
+
+    Raises:
+        LogreplayError: it cannot be written.
+    """
+    try:
+        return pickle.dumps(message, protocol=5)
+    except Exception as error:  # it holds objects of the caller's, which may raise anything
+        raise LogreplayError(
+            f"the plan cannot be sent to the workers: {type(error).__name__}: {error}; it may hold only what a worker "
+            "can import: no lambda, no function inside a function, no open file"
+        ) from error
+
+
+def unpacked(message: bytes) -> object:
+    """Read a message.
+
+    Raises:
+        LogreplayError: this process cannot import what it holds.
+    """
+    try:
+        return pickle.loads(message)
+    except Exception as error:  # importing a module of the caller's may raise anything
+        raise LogreplayError(
+            f"what another process sent cannot be read here: {type(error).__name__}: {error}; the modules of a plan "
+            "must be installed where each worker runs, in the same version"
+        ) from error
+
+
 class Line(Protocol):
     """One end of the way between a shard and its director. Both ends may be used from several threads."""
 
@@ -34,6 +66,7 @@ class Line(Protocol):
 
         Raises:
             OSError: there is no other side any more.
+            LogreplayError: the message cannot be sent to another process.
         """
 
     def receive(self, timeout_s: float) -> object | None:
@@ -41,6 +74,7 @@ class Line(Protocol):
 
         Raises:
             OSError, EOFError: there is no other side any more.
+            LogreplayError: what it said cannot be read here.
         """
 
     def clock_offset(self) -> ClockOffset:

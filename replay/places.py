@@ -9,13 +9,16 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import suppress
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
-from typing import Protocol
+from multiprocessing.process import BaseProcess
+from typing import Final, Protocol
 
 from logreplay.replay.clockoffset import SAME, ClockOffset
-from logreplay.replay.messages import Line
+from logreplay.replay.messages import Line, packed, unpacked
+
+_EXIT_S: Final = 5.0
+"""How long a process may take to exit when its shard has ended."""
 
 
 class Place(Protocol):
@@ -43,8 +46,8 @@ class Place(Protocol):
     def gone(self) -> str:
         """Why the place is no more; empty while it is. May take a moment."""
 
-    def end(self, pid: int | None) -> None:
-        """End what still runs there, if it can be ended from here; ``pid`` is its process, as the shard named it."""
+    def end(self) -> None:
+        """End what still runs there, if it can be ended from here."""
 
     def close(self) -> None:
         """Give the place up. May take a moment."""
@@ -59,10 +62,10 @@ class PipeLine:
 
     def send(self, message: object) -> None:
         with self._sending:
-            self._pipe.send(message)
+            self._pipe.send_bytes(packed(message))
 
     def receive(self, timeout_s: float) -> object | None:
-        return self._pipe.recv() if self._pipe.poll(timeout_s) else None
+        return unpacked(self._pipe.recv_bytes()) if self._pipe.poll(timeout_s) else None
 
     def clock_offset(self) -> ClockOffset:
         return SAME
@@ -80,9 +83,10 @@ class ProcessPlace:
         ours, self._theirs = get_context("spawn").Pipe()
         self.name = "a process of this machine"
         self.line: Line = PipeLine(ours)
-        self.executor: Executor = ProcessPoolExecutor(
+        self._pool = ProcessPoolExecutor(
             1, mp_context=get_context("spawn"), initializer=_settle, initargs=(self._theirs,)
         )
+        self.executor: Executor = self._pool
 
     @property
     def connect(self) -> Callable[[], Line]:
@@ -94,14 +98,22 @@ class ProcessPlace:
     def gone(self) -> str:
         return ""  # its executor says so at once
 
-    def end(self, pid: int | None) -> None:
-        if pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+    def end(self) -> None:
+        for process in self._processes():
+            process.kill()
 
     def close(self) -> None:
-        self.executor.shutdown(wait=True, cancel_futures=True)
+        processes = self._processes()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            if not connection.wait([process.sentinel], _EXIT_S):
+                process.kill()
+        self._pool.shutdown(wait=True)
         self.line.close()
+
+    def _processes(self) -> "list[BaseProcess]":
+        """The one of this place, if it was begun; also if it never came so far as to name itself."""
+        return list((self._pool._processes or {}).values())  # Python 3.14 has kill_workers() for this
 
 
 def processes(count: int) -> list[Place]:

@@ -62,22 +62,22 @@ class Reader:
         if self._thread:
             self._thread.start()
 
-    def wait(self) -> None:
-        """Wait until there is something to take. Blocks; call it off the loop."""
-        if self._thread:
-            self._begun.wait()
-            self._ahead.wait(_HEAD_START_S)
+    @property
+    def ready(self) -> bool:
+        """Whether there is something to take."""
+        return self.ended or self._ahead.is_set() or self._has_had_its_start()
 
     def poll(self) -> Ready | Ended | None:
         """The next chunk; None if it is not ready yet."""
         if not self._thread:
             return self._next()
-        if not (self._ahead.is_set() or self._has_had_its_start()):
+        if not self.ready:
             return None
+        ended = self.ended  # looked at first: what it said last is in the queue by then
         try:
             item = self._queue.get_nowait()
         except queue.Empty:
-            return None
+            return Ended(LogreplayError("the thread that reads what to send has died")) if ended else None
         self._room.release()
         return item
 

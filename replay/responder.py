@@ -89,7 +89,7 @@ def responding(delay_s: float = 0.0) -> Iterator[str]:
                 raise LogreplayError("the responder did not start; see it fail with: " + " ".join(command[1:]))
             yield url
         finally:
-            process.terminate()
+            process.kill()  # not terminate: one that was stopped (SIGSTOP) would be waited for
 
 
 async def _serve(delay_s: float) -> None:

@@ -22,6 +22,7 @@ from uuid import uuid4
 
 import polars as pl
 
+from logreplay.parsers.record import LogreplayError
 from logreplay.replay.clockoffset import SAME
 from logreplay.replay.dealing import Share
 from logreplay.replay.engine import Engine, Start
@@ -43,8 +44,10 @@ from logreplay.replay.messages import (
     Seen,
     Stop,
     Welcome,
+    unpacked,
 )
 from logreplay.replay.sender import Exchange
+from logreplay.replay.silence import Silence
 from logreplay.replay.tally import Tally
 from logreplay.replay.ticker import monotonic
 from logreplay.replay.watch import Watch
@@ -52,14 +55,20 @@ from logreplay.replay.watch import Watch
 Order = TypeVar("Order", Prepare, Begin)
 
 
-def run_shard(brief: Brief, connect: Callable[[], Line]) -> None:
+def run_shard(brief: bytes, connect: Callable[[], Line]) -> None:
     """Be a shard, until the director says that it is over.
 
+    Args:
+        brief: a packed `Brief`.
+        connect: makes this end of the line.
+
     Raises:
-        LogreplayError: the log cannot be read here, or the target is unusable from here.
+        LogreplayError: brief, plan or log cannot be read here, or the target is unusable from here.
     """
     import uvloop
 
+    told = unpacked(brief)
+    assert isinstance(told, Brief)
     _raise_descriptor_limit()
     line = connect()
     try:
@@ -69,7 +78,7 @@ def run_shard(brief: Brief, connect: Callable[[], Line]) -> None:
             pass
         if answer == Welcome(word):
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(_Shard(brief, line).serve())
+                runner.run(_Shard(told, line).serve())
     finally:
         line.close()
 
@@ -124,9 +133,14 @@ class _Shard:
         self._taken_up = 0
         self._reporting = threading.Lock()
         self._over = False
+        self._fault: LogreplayError | None = None
 
     async def serve(self) -> None:
-        """Do what the director says until it says that it is over."""
+        """Do what the director says until it says that it is over.
+
+        Raises:
+            LogreplayError: the plan cannot be read here, or not be run.
+        """
         self._loop = asyncio.get_running_loop()
         listener = threading.Thread(target=self._listen, name="listener", daemon=True)
         trace = self._see if self._brief.failures or self._brief.exchanges else None
@@ -142,6 +156,8 @@ class _Shard:
             finally:
                 beat.cancel()
                 self._over = True
+        if self._fault:
+            raise self._fault
 
     async def _next(self, kind: type[Order]) -> Order | None:
         """The next order of this kind; None when it is over."""
@@ -193,16 +209,18 @@ class _Shard:
 
     def _listen(self) -> None:
         """In a thread of its own: take the orders."""
-        heard = time.monotonic()
+        silence = Silence(LISTEN_S + 1.0)
         while not self._over:
             try:
                 order = self._line.receive(LISTEN_S)
             except (OSError, EOFError):
                 order = Leave()
-            if order is None and time.monotonic() - heard > FORSAKEN_S:
+            except LogreplayError as error:
+                self._fault, order = error, Leave()
+            if order is None and silence.look() > FORSAKEN_S:
                 order = Leave()
             if order is not None:
-                heard = time.monotonic()
+                silence.heard()
                 try:
                     self._loop.call_soon_threadsafe(self._hear, order)
                 except RuntimeError:

@@ -43,6 +43,7 @@ from logreplay.replay.messages import (
     Seen,
     Stop,
     Welcome,
+    packed,
 )
 from logreplay.replay.outcome import Outcome, Progress
 from logreplay.replay.places import Place
@@ -50,6 +51,7 @@ from logreplay.replay.plan import Plan
 from logreplay.replay.results import Results, utc
 from logreplay.replay.sender import Sender
 from logreplay.replay.shard import run_shard
+from logreplay.replay.silence import Silence
 from logreplay.replay.tally import Tally
 from logreplay.replay.ticker import monotonic
 from logreplay.replay.together import Lost, Shared, adopt
@@ -59,6 +61,8 @@ SILENT_S: Final = 15.0
 """Silence after which a shard is taken for lost; it reports four times a second."""
 STARTING_S: Final = 120.0
 """How long a shard may take to start, and to get a plan ready."""
+_LOOKED_S: Final = 2.0
+"""What goes by at most between two looks at the shards; longer, and this process stood still itself."""
 _LEAVING_S: Final = 10.0
 _LAST_WORD_S: Final = 2.0
 _SECOND: Final = 1_000_000_000
@@ -78,7 +82,8 @@ class _Member:
     where: str = ""
     lost: str = ""
     error: LogreplayError | None = None
-    heard: float = field(default_factory=time.monotonic)
+    silence: Silence = field(default_factory=lambda: Silence(_LOOKED_S))
+    recording: bool = False
     offset: ClockOffset = SAME
     arrived: Arrived = field(default_factory=Arrived)
     tally: Tally = field(default_factory=Tally)
@@ -208,6 +213,7 @@ class Shards:
                 f"{plan.schedule.count} users cannot be shared by {len(self._members)} workers; "
                 "take fewer with --workers"
             )
+        packed(plan)  # here, where an error can be raised; it is sent from another thread
         self._plan, self._at = plan, 0
         if not self._stopped:
             self._ended_early = None
@@ -266,7 +272,7 @@ class Shards:
                 exchanges=self._exchanges.show is not None,
             )
             name = f"shard {index + 1} of {count} ({place.name})"
-            member = _Member(index, name, place, place.executor.submit(run_shard, brief, place.connect))
+            member = _Member(index, name, place, place.executor.submit(run_shard, packed(brief), place.connect))
             place.taken()
             self._members.append(member)
             member.future.add_done_callback(partial(self._over, member))
@@ -312,10 +318,10 @@ class Shards:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._post.shutdown()
         for member in self._members:
             if not member.future.done():
-                member.place.end(member.pid)
+                member.place.end()
+        self._post.shutdown()  # what is sent to a process that was ended fails at once
         for place in self._places:
             place.close()
         self._results.close()
@@ -324,6 +330,14 @@ class Shards:
 
     def _listen(self, member: _Member) -> None:
         """In a thread for each shard: take in what it says; what a lost one still said, too."""
+        try:
+            self._listen_on(member)
+        except BaseException as error:  # or nobody would let it go
+            self._doom(member, f"it cannot be listened to: {type(error).__name__}: {error}")
+        finally:
+            self._from_thread(self._lose, member)
+
+    def _listen_on(self, member: _Member) -> None:
         while not member.left:
             try:
                 message = member.place.line.receive(LISTEN_S)
@@ -333,14 +347,16 @@ class Shards:
                 self._doom(member, "it hung up")
             if member.doomed and message in (None, Alive()):
                 break
+            member.recording = True
             try:
                 self._record(member, message)
-            except BaseException as error:  # or nobody would let it go; a panic of Polars is no Exception
+            except BaseException as error:  # a panic of Polars is no Exception
                 self._doom(member, f"its rows could not be recorded: {type(error).__name__}: {error}")
                 break
+            finally:
+                member.recording = False
             if message is not None:
                 self._from_thread(self._heard, member, message)
-        self._from_thread(self._lose, member)
 
     def _record(self, member: _Member, message: object) -> None:
         if isinstance(message, Report):
@@ -361,7 +377,7 @@ class Shards:
             self._loop.call_soon_threadsafe(call, *arguments)
 
     def _heard(self, member: _Member, message: object) -> None:
-        member.heard = time.monotonic()
+        member.silence.heard()
         if isinstance(message, Hello):
             if member.word:
                 return  # a scheduler has begun it once more; it is not welcome
@@ -427,7 +443,6 @@ class Shards:
 
     async def _watch(self) -> None:
         """Look after the shards, and let them know that they are looked after."""
-        began = time.monotonic()
         beat = 0
         while True:
             await asyncio.sleep(0.5)
@@ -439,8 +454,10 @@ class Shards:
             for member in self._members:
                 if member.doomed:
                     continue
-                silent = time.monotonic() - member.heard
-                if not member.word and time.monotonic() - began > STARTING_S:
+                if member.recording:
+                    member.silence.heard()  # it may have said more: the disk is what we wait for
+                silent = member.silence.look()
+                if not member.word and silent > STARTING_S:
                     member.doomed = f"it did not start within {STARTING_S:g} s"
                 elif member.word and silent > SILENT_S:
                     member.doomed = f"nothing was heard of it for {silent:.0f} s"
@@ -448,7 +465,7 @@ class Shards:
                     self._doom(member, await asyncio.to_thread(member.place.gone))
                 if member.doomed:
                     self._tell(member, Leave())
-                    await asyncio.to_thread(member.place.end, member.pid)
+                    await asyncio.to_thread(member.place.end)
 
     async def _show(self, on_progress: Callable[[Progress], None]) -> None:
         while True:

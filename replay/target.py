@@ -185,7 +185,7 @@ def spawned(log: Path, capacity: Capacity) -> Iterator[str]:
                 raise LogreplayError(f"the built-in target did not start; see it fail with: logreplay serve {log}")
             yield url
         finally:
-            process.terminate()
+            process.kill()  # not terminate: one that was stopped (SIGSTOP) would be waited for
 
 
 async def _serve_until_stdin_closes(log: Path, capacity: Capacity) -> None:

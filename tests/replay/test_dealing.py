@@ -4,7 +4,6 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +97,7 @@ def test_a_lost_shard_leaves_a_row_for_each_request_it_told_nothing_about(log: P
     arrived = Arrived()
     arrived.add(np.array([0, 1, 2, 4]))
     estate = Estate(share, arrived, 7, first=1000, began=10**9, lost=1_200_000_000, wall=0)
-    rows = pl.concat([*estate.rows(1.5), *estate.rows(inf)])
+    rows = pl.concat(estate.rows())
     assert rows["seq"].to_list() == [1001 + 2 * number for number in range(100) if number not in (0, 1, 2, 4)]
     assert rows["error"].to_list() == ["cancelled"] * 3 + ["dropped"] * 93
     assert (rows["step"] == 3).all()
@@ -110,9 +109,9 @@ def test_a_lost_shard_leaves_a_row_for_each_request_it_told_nothing_about(log: P
 def test_of_a_plan_that_was_stopped_only_what_was_due_by_then_counts(log: Path) -> None:
     share = Share(Plan(Requests(log), Constant(100, 2)), 0, 2)
     estate = Estate(share, Arrived(), 30, first=0, began=0, lost=0, wall=0)
-    assert sum(rows.height for rows in estate.rows(0.5, stopped=True)) == 30
+    assert sum(rows.height for rows in estate.rows(0.5)) == 30
     estate = Estate(share, Arrived(), 3, first=0, began=0, lost=0, wall=0)
-    assert sum(rows.height for rows in estate.rows(0.5, stopped=True)) == 25
+    assert sum(rows.height for rows in estate.rows(0.5)) == 25
 
 
 def ended_at(*ends: float) -> pl.DataFrame:

@@ -1,0 +1,220 @@
+"""Workers that die, hang, stand still or do not understand: who is well goes on, and nobody waits for ever."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.parsers.record import LogreplayError, scan
+from logreplay.replay import companion, reader, shards
+from logreplay.replay.admission import Address
+from logreplay.replay.endpoint import Endpoint, parse_target
+from logreplay.replay.errand import Errand
+from logreplay.replay.hook import Hooked, load
+from logreplay.replay.outcome import Outcome
+from logreplay.replay.places import processes
+from logreplay.replay.plan import CHUNK_ROWS, Made, Plan, Requests, Stream
+from logreplay.replay.responder import responding
+from logreplay.replay.results import MemoryResults
+from logreplay.replay.schedule import Constant
+from logreplay.replay.shards import Shards
+from logreplay.replay.wire import WireSender
+
+ENDS_WITHIN = 60.0
+pytestmark = pytest.mark.slow
+
+NAME = "shard {} of {} (a process of this machine)"
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    with responding() as url:
+        yield url
+
+
+def sender_to(url: str) -> Callable[[], WireSender]:
+    return partial(WireSender, Endpoint(parse_target(url), ("127.0.0.1",)), timeout=5.0)
+
+
+def on_workers(
+    count: int,
+    plan: Plan,
+    sender: Callable[[], WireSender],
+    *,
+    results: MemoryResults | None = None,
+    in_a_while: Callable[[Shards], object] = lambda shards: None,
+) -> tuple[Outcome, pl.DataFrame]:
+    results = results or MemoryResults()
+
+    async def main() -> Outcome:
+        async with asyncio.timeout(ENDS_WITHIN), Shards(processes(count), sender, results) as shards:
+            asyncio.get_running_loop().call_later(1.0, in_a_while, shards)
+            return await shards.run(plan)
+
+    return asyncio.run(main()), results.frame
+
+
+# what cannot travel
+
+
+def test_a_plan_that_cannot_be_pickled_is_an_error_at_once(log: Path, target: str) -> None:
+    plan = Plan(Hooked(Requests(log), lambda request: request), Constant(100, 1))
+    with pytest.raises(LogreplayError, match=r"the plan cannot be sent to the workers: .*lambda"):
+        on_workers(2, plan, sender_to(target))
+
+
+def test_a_plan_whose_module_a_worker_cannot_import_is_an_error_that_names_it(
+    log: Path, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hooks_found_only_here.py").write_text("def sign(request):\n    return request\n")
+    monkeypatch.chdir(tmp_path)
+    plan = Plan(Hooked(Requests(log), load("hooks_found_only_here:sign")), Constant(100, 1))
+    with pytest.raises(LogreplayError, match=r"shard \d of 2 .*No module named 'hooks_found_only_here'"):
+        on_workers(2, plan, sender_to(target))
+
+
+class Stuck:
+    """Makes senders nowhere: to read it in another process takes for ever."""
+
+    def __call__(self) -> WireSender:
+        raise NotImplementedError
+
+    def __reduce__(self) -> tuple[Callable[[float], None], tuple[float]]:
+        return time.sleep, (3600.0,)
+
+
+def test_a_worker_that_hangs_before_its_first_word_is_ended(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "STARTING_S", 3.0)
+    monkeypatch.setattr(shards, "_LEAVING_S", 1.0)
+    with pytest.raises(LogreplayError, match="could not begin: it did not start within 3 s"):
+        on_workers(1, Plan(Requests(log), Constant(100, 1)), Stuck())
+
+
+# the healthy go on
+
+
+@dataclass
+class SlowHere(Made):
+    """A stream that takes its time to be read in the process that coordinates."""
+
+    requests: Stream
+    pid: int
+    seconds: float
+
+    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+        if os.getpid() == self.pid:
+            time.sleep(self.seconds)  # reading a long log takes that long
+        yield from self.requests.frames(rows)
+
+
+def test_a_lost_worker_whose_share_takes_long_to_read_loses_no_other(
+    log: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "SILENT_S", 1.5)
+    name = NAME.format(2, 3)
+
+    def kill(running: Shards) -> None:
+        pid = running.shards[name]
+        assert pid
+        os.kill(pid, signal.SIGKILL)
+
+    plan = Plan(SlowHere(Requests(log), os.getpid(), 4.0), Constant(300, 8))
+    outcome, rows = on_workers(3, plan, sender_to(target), in_a_while=kill)
+    assert outcome.lost == (name,)
+    assert sorted(rows["seq"]) == list(range(2400))
+    assert rows.filter(pl.col("seq") % 3 != 1)["error"].drop_nulls().to_list() == []
+    assert outcome.scheduled == outcome.sent + outcome.dropped == 2400
+
+
+class SlowDisk(MemoryResults):
+    """The first rows take longer to be written than a worker may be silent."""
+
+    def write(self, rows: pl.DataFrame) -> None:
+        if self.frame.is_empty():
+            time.sleep(4.0)
+        super().write(rows)
+
+
+def test_a_slow_disk_is_not_the_silence_of_a_worker(log: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "SILENT_S", 1.5)
+    outcome, rows = on_workers(2, Plan(Requests(log), Constant(200, 8)), sender_to(target), results=SlowDisk())
+    assert outcome.lost == ()
+    assert rows.height == outcome.sent == 1600
+
+
+def test_a_stop_of_the_whole_group_is_not_the_death_of_a_worker(log: Path, tmp_path: Path, target: str) -> None:
+    """Ctrl-Z, and `fg` when more time has gone by than a worker may be silent."""
+    path = tmp_path / "r.csv"
+    code = "from logreplay.replay import shards; shards.SILENT_S = 2.5; from logreplay.cli.main import main; main()"
+    words = ["run", log, target, "--tps", 200, "--for", "8s", "--workers", 2, "-o", path, "-q"]
+    with subprocess.Popen([sys.executable, "-c", code, *map(str, words)], start_new_session=True) as process:
+        while not path.exists() or path.read_bytes().count(b"\n") < 50:
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGSTOP)
+        time.sleep(4.0)  # the length of the pause
+        os.killpg(process.pid, signal.SIGCONT)
+        assert process.wait(ENDS_WITHIN) in (0, 3)
+    summary = json.loads(path.with_name("r.summary.json").read_text())
+    assert "shard_lost" not in {finding["code"] for finding in summary["findings"]}
+    rows = scan(path).collect()
+    assert sorted(rows["seq"]) == list(range(1600))
+    assert rows["error"].drop_nulls().to_list() == []
+
+
+# who waits can be stopped
+
+
+@dataclass
+class Blocked(Made):
+    """A stream of which nothing can be read."""
+
+    requests: Stream
+
+    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+        threading.Event().wait()
+        yield from self.requests.frames(rows)
+
+
+def test_a_stop_does_not_wait_for_a_plan_that_cannot_be_read(log: Path, target: str) -> None:
+    plan = Plan(Blocked(Requests(log)), Constant(100, 60))
+    outcome, rows = on_workers(2, plan, sender_to(target), in_a_while=Shards.stop)
+    assert (outcome.stopped, outcome.scheduled, rows.height) == ("stopped", 0, 0)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_reader_that_dies_ends_the_run_with_a_word(log: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die() -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(reader, "step_back", die)
+
+    async def main() -> None:
+        from logreplay.replay.engine import replay
+
+        async with asyncio.timeout(ENDS_WITHIN):
+            await replay(Plan(Requests(log), Constant(100, 1)), sender_to(target)(), MemoryResults())
+
+    with pytest.raises(LogreplayError, match="the thread that reads what to send has died"):
+        asyncio.run(main())
+
+
+def test_a_live_page_that_does_not_start_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck = tmp_path / "python"
+    stuck.write_text("#!/bin/sh\nexec sleep 3600\n")
+    stuck.chmod(0o755)
+    monkeypatch.setattr(companion.sys, "executable", str(stuck))
+    monkeypatch.setattr(companion, "_OPENING_S", 1.0)
+    with pytest.raises(LogreplayError, match="the process of the live page did not start within 1 s"):
+        companion.Companion(Errand.new(Address("127.0.0.1", 0), None, ()), print)
