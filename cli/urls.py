@@ -11,7 +11,7 @@ from logreplay.cli.inputs import say
 
 
 @click.command(cls=Configurable, short_help="A list of requests from a template.")
-@click.argument("template")
+@click.argument("templates", nargs=-1, required=True, metavar="TEMPLATE...")
 @click.option(
     "--var",
     "variables",
@@ -22,20 +22,23 @@ from logreplay.cli.inputs import say
 @click.option("-o", "--output", default="urls.csv", show_default=True, help="CSV to write; -: standard output.")
 @click.option("--force", is_flag=True, help="Overwrite an existing OUTPUT.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
-def urls(template: str, variables: Sequence[str], output: str, force: bool, quiet: bool) -> int:
+def urls(templates: Sequence[str], variables: Sequence[str], output: str, force: bool, quiet: bool) -> int:
     """Write a request for every combination of values as a normalized CSV that can be replayed.
 
     TEMPLATE is /path/{name} or http://{host}/path/{name}; the host goes into the column of that name, which
-    run --host log sends.
+    run --host log sends. Several templates are written one after the other, each with the variables it names.
 
     \b
-    Example:
+    Examples:
       logreplay urls '/projects/{project}/widgets/{widget}' --var project=@projects.txt --var widget=1..9
+      logreplay urls 'http://{host}/' 'http://{host}/item/{n}' --var host=a.example,b.example --var n=1..1000
     """
     from logreplay.parsers.files import check_distinct, whole
-    from logreplay.replay.urls import expand, to_normalized, values
+    from logreplay.parsers.record import LogreplayError
+    from logreplay.replay.templates import Templates, Values, values
+    from logreplay.replay.urls import write_frames
 
-    named: dict[str, Sequence[str]] = {}
+    named: dict[str, Values] = {}
     for variable in variables:
         name, equals, text = variable.partition("=")
         if not equals or not name.isidentifier() or name in named:
@@ -44,20 +47,18 @@ def urls(template: str, variables: Sequence[str], output: str, force: bool, quie
             named[name] = values(text)
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--var") from None
-    count = 1
-    for choices in named.values():
-        count *= len(choices)
     try:
-        next(expand(template, named))  # says what is wrong before a file is made
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="TEMPLATE") from None
+        product = Templates(templates, named)
+        next(product.frames())  # says what is wrong before a file is made
+    except (ValueError, LogreplayError) as error:
+        raise click.BadParameter(str(error).removeprefix("TEMPLATE "), param_hint="TEMPLATE") from None
     if output == "-":
         with click.open_file(output, "wb") as file:
-            file.writelines(to_normalized(expand(template, named)))
+            file.writelines(write_frames(product.frames()))
     else:
         files = [text.partition("=")[2] for text in variables]
         check_distinct([("-o", Path(output))], [("--var", name[1:]) for name in files if name.startswith("@")])
         with whole(Path(output), force=force) as fresh, fresh.open("wb") as file:
-            file.writelines(to_normalized(expand(template, named)))
-    say(f"{count:,} requests: {output}", quiet=quiet)
+            file.writelines(write_frames(product.frames()))
+    say(f"{product.count:,} requests: {output}", quiet=quiet)
     return Exit.OK

@@ -1,0 +1,149 @@
+"""The cross product of lists: every combination of values filled into templates of urls, a block of rows at a time."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+import polars as pl
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.urls import BATCH, UrlRow
+
+_NAME: Final = re.compile(r"\{(\w+)\}")
+_RANGE: Final = re.compile(r"(-?\d{1,18})\.\.(-?\d{1,18})", re.ASCII)
+_CLEAN: Final = r"^(?:https?://(?P<host>[!$-.0-;=A-Z_a-z~]+)(?P<rest>(?:[/?][!$-~]*)?)|(?P<path>/[!#-~]*))$"
+"""Urls of which nothing needs encoding. All others are a matter of `UrlRow.of`."""
+
+
+class Values(Protocol):
+    """The values of one variable."""
+
+    def __len__(self) -> int: ...
+
+    def at(self, places: "np.ndarray[Any, np.dtype[np.int64]]") -> pl.Series:
+        """Return the values at these places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Values that were written down."""
+
+    texts: pl.Series
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def at(self, places: "np.ndarray[Any, np.dtype[np.int64]]") -> pl.Series:
+        return self.texts.gather(places)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Whole numbers from the first to the last, with zeros in front up to a width."""
+
+    first: int
+    last: int
+    width: int = 0
+
+    def __len__(self) -> int:
+        return abs(self.last - self.first) + 1
+
+    def at(self, places: "np.ndarray[Any, np.dtype[np.int64]]") -> pl.Series:
+        step = 1 if self.first <= self.last else -1
+        return pl.Series(self.first + step * places).cast(pl.String).str.zfill(self.width)
+
+
+def values(text: str) -> Values:
+    """Read the values of a variable: ``@file`` (one a line), ``1..9``, or ``a,b,c``.
+
+    Raises:
+        ValueError: there are none.
+        LogreplayError: the file cannot be read.
+    """
+    if match := _RANGE.fullmatch(text):
+        return Numbers(int(match[1]), int(match[2]), len(match[1]) if match[1].startswith("0") else 0)
+    if text.startswith("@"):
+        try:
+            lines = Path(text[1:]).read_text(encoding="utf-8", errors="replace").splitlines()
+        except (OSError, ValueError) as error:  # a name with NUL is a ValueError
+            raise LogreplayError(f"{text[1:]}: {getattr(error, 'strerror', None) or error}") from None
+        found = [line.strip() for line in lines if line.strip()]
+    else:
+        found = [part for part in text.split(",") if part]
+    if not found:
+        raise ValueError(f"{text!r} holds no values; write a,b,c or 1..9 or @file")
+    return Texts(pl.Series(found, dtype=pl.String))
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """Templates, one after the other, with every combination of the values of their variables.
+
+    Attributes:
+        templates: ``/path/{name}`` or ``http://{host}/path/{name}``.
+        variables: the values of each name; the last one changes fastest.
+
+    Raises:
+        ValueError: a name of a template has no values, or one of the variables stands in no template.
+    """
+
+    templates: Sequence[str]
+    variables: Mapping[str, Values]
+
+    def __post_init__(self) -> None:
+        names = {name: template for template in self.templates for name in _NAME.findall(template)}
+        if lacking := sorted(names.keys() - self.variables.keys()):
+            raise ValueError(f"no values for {{{lacking[0]}}}; give them with --var {lacking[0]}=a,b,c")
+        if unused := sorted(self.variables.keys() - names.keys()):
+            said = " and ".join(repr(template) for template in self.templates)
+            raise ValueError(f"{{{unused[0]}}} is not in the template {said}")
+
+    @property
+    def count(self) -> int:
+        """How many requests they make."""
+        return sum(prod(map(len, self._of(template).values())) for template in self.templates)
+
+    def frames(self) -> Iterator[pl.DataFrame]:
+        """Yield the requests with the columns ``url``, ``host``, ``op`` and ``body``.
+
+        Raises:
+            LogreplayError: with some values a template is no url.
+        """
+        for template in self.templates:
+            pieces, variables = _NAME.split(template), self._of(template)
+            total = prod(map(len, variables.values()))
+            for begin in range(0, total, BATCH):
+                places = np.arange(begin, min(begin + BATCH, total))
+                chosen: dict[str, pl.Series] = {}
+                for name in reversed(variables):
+                    places, place = np.divmod(places, len(variables[name]))
+                    chosen[name] = variables[name].at(place)
+                parts = [chosen[piece] if odd % 2 else pl.lit(piece) for odd, piece in enumerate(pieces)]
+                count = min(BATCH, total - begin)
+                texts = pl.select(pl.concat_str(*parts, pl.repeat("", count)).alias("text"))["text"]
+                yield _requests(texts, template)
+
+    def _of(self, template: str) -> dict[str, Values]:
+        names = set(_NAME.findall(template))
+        return {name: found for name, found in self.variables.items() if name in names}
+
+
+def _requests(texts: pl.Series, template: str) -> pl.DataFrame:
+    """Urls → requests."""
+    parts = texts.str.extract_groups(_CLEAN).struct.unnest()
+    rest = pl.when(pl.col("rest").str.starts_with("/")).then("rest").otherwise("/" + pl.col("rest"))
+    found = parts.select(url=pl.coalesce("path", rest), host="host")
+    odd = found["url"].is_null()
+    if odd.any():
+        try:
+            rows = [UrlRow.of(text) for text in texts.filter(odd)]
+        except ValueError as error:
+            raise LogreplayError(f"TEMPLATE {template!r}: {error}") from None
+        places = odd.arg_true()
+        for name, column in (("url", [row.url for row in rows]), ("host", [row.host for row in rows])):
+            found = found.with_columns(found[name].scatter(places, pl.Series(column, dtype=pl.String)))
+    return found.with_columns(op=pl.lit("GET"), body=pl.lit(None, pl.String))
