@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.values import Percent
+from logreplay.cli.values import Percent, Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--fail-above", type=Percent(most=10), help="Exit with 4 if the candidate is slower by more than this, such as 5%."
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Draw the changes there, as PNG or SVG.")
+@click.option("-o", "--output", type=Picture(), metavar="FILE", help="Draw the changes there, as PNG or SVG.")
 @click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 def compare(

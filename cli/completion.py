@@ -2,8 +2,10 @@
 
 import click
 
+from logreplay.cli.checked import Checked
 
-@click.command(short_help="Completion for bash, zsh or fish.")
+
+@click.command(cls=Checked, short_help="Completion for bash, zsh or fish.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print a script for SHELL that completes commands, options and their values.

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
+from logreplay.cli.checked import Checked
 from logreplay.cli.inputs import say
 from logreplay.cli.option_names import key_of, opposite
 from logreplay.cli.precedence import Names, Setting, applicable
@@ -33,7 +34,7 @@ def find_settings(context: click.Context, group: click.Group) -> None:
     context.meta[_FOUND] = {name: file.get(name, {}) | variables.get(name, {}) for name in {**file, **variables}}
 
 
-class Configurable(click.Command):
+class Configurable(Checked):
     """A command that takes settings.
 
     Args:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.checked import Checked
 from logreplay.cli.inputs import normalized, say
 from logreplay.cli.option_names import key_of
 from logreplay.cli.sending import Sending
@@ -19,7 +20,7 @@ _EXAMPLES = {Duration: "10s", Rate: 100, Percent: "5%", Percentage: "5%", click.
 _ALWAYS_TYPED = ("help", "force", "output", "resume", "quiet", "json", "dry-run", "verbose", "debug", *REFUSED)
 
 
-@click.command(short_help="Write a settings file.")
+@click.command(cls=Checked, short_help="Write a settings file.")
 @click.option("--log", help="Access log or normalized CSV; asked for on a terminal.")
 @click.option("--target", help="http://HOST:PORT; asked for on a terminal.")
 @click.option("--check/--no-check", default=True, show_default=True, help="Read the log and ask the target.")
@@ -115,7 +116,7 @@ def _example(parameter: click.Parameter) -> str:
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return "true"
     default = parameter.to_info_dict().get("default")
-    if isinstance(default, str | int | float) and not isinstance(default, bool):
+    if isinstance(default, str | int | float) and not isinstance(default, bool) and default != "":
         return json.dumps(str(default)) if isinstance(default, str) else json.dumps(default)
     if (example := _EXAMPLES.get(type(parameter.type))) is not None:
         return json.dumps(example)

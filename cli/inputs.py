@@ -169,8 +169,9 @@ def new_folder(folder: Path, *, force: bool = False) -> Path:
     Raises:
         LogreplayError: it holds something already, or cannot be made.
     """
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.parsers.record import LogreplayError, check_name
 
+    check_name(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

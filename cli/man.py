@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.checked import Checked
 from logreplay.cli.inputs import say
 
 
-@click.command(short_help="Manual pages.")
+@click.command(cls=Checked, short_help="Manual pages.")
 @click.argument("command", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the pages of all commands there.")
 def man(command: str | None, output: Path | None) -> None:

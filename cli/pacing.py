@@ -221,7 +221,7 @@ _OPTIONS = (
     _option("--speed", type=Parsed(_speed), metavar="X", help="The log's own times, X times as fast."),
     _option("--ramp", type=Parsed(_ramp), metavar="A..B", help="A rate that changes evenly from A to B; with --for."),
     _option("--steps", type=Parsed(_steps), metavar="R:D,…", help="One rate after the other: 50:10s,100:20s."),
-    _option("--vusers", type=click.IntRange(1), metavar="N", help="N users who each wait for their answer."),
+    _option("--vusers", type=click.IntRange(1, 1_000_000), metavar="N", help="N users who each wait for their answer."),
     _option(
         "--think",
         type=Parsed(_think),

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from logreplay.cli.configurable import Configurable
-from logreplay.cli.values import Duration
+from logreplay.cli.values import Duration, Picture
 
 
 @click.command(cls=Configurable, short_help="One picture, or several runs in one.")
@@ -18,7 +18,7 @@ from logreplay.cli.values import Duration
     show_default=True,
     help="What to draw of one run. Several runs are always hockey sticks.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="PNG or SVG to write; KIND.png by default.")
+@click.option("-o", "--output", type=Picture(), metavar="FILE", help="PNG or SVG to write; KIND.png by default.")
 @click.option("--within", type=Duration(), help="Draw a bound of the response time as well.")
 @click.option("--linear", is_flag=True, help="A linear time axis.")
 @click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
@@ -45,8 +45,6 @@ def plot(
     from logreplay.parsers.record import LogreplayError
 
     output = output or Path(f"{'overlay' if len(results) > 1 else kind}.png")
-    if output.suffix.lower() not in (".png", ".svg"):
-        raise click.UsageError(f"{output}: a picture is .png or .svg")
     check_distinct([("-o", output)], [("result log", path) for path in results])
     if not force:
         check_absent(output)

@@ -174,7 +174,7 @@ _OPTIONS = (
     ),
     click.option(
         "--workers",
-        type=click.IntRange(1),
+        type=click.IntRange(1, 1000),
         metavar="N",
         help="Processes that send; default: as many as the rate needs.",
     ),

@@ -154,6 +154,8 @@ def _as_typed(where: str, key: str, parameter: click.Parameter, value: Any) -> A
     if isinstance(value, bool | dict) or value is None:
         raise click.ClickException(f"{where}: {key!r} needs a value, not {str(value).lower()}")
     items = [str(item) for item in value] if isinstance(value, list) else [str(value)]
+    if not all(item.strip() for item in items):
+        raise click.ClickException(f"{where}: {key!r} is empty: give a value, or leave it out")
     if any("\0" in item for item in items):
         raise click.ClickException(f"{where}: {key!r} holds the character U+0000, which no option can; leave it out")
     return tuple(items) if takes_several(parameter) else ",".join(items)

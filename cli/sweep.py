@@ -58,7 +58,9 @@ if TYPE_CHECKING:
 )
 @click.option("--warmup", type=Pause(), help="Send at the lowest rate first; not judged, kept in warmup.csv.")
 @click.option("--settle", type=Pause(), help="Before each step, send at its rate; not judged, likewise.")
-@click.option("--repeat", type=click.IntRange(1), default=1, show_default=True, help="Go through all rates N times.")
+@click.option(
+    "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Go through all rates N times."
+)
 @click.option("--order", type=click.Choice(["given", "up", "down", "shuffle"]), default="given", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Go on after two rates in a row that the target did not carry.")
 @click.option("--refine", is_flag=True, help="Afterwards, smaller steps where the target saturates.")

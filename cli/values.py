@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -107,6 +108,18 @@ class Parsed(click.ParamType[Any]):
             return self._read(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class Picture(click.ParamType[Path]):
+    """A file to draw into, ``.png`` or ``.svg``."""
+
+    name = "picture"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(str(value))
+        if path.suffix.lower() not in (".png", ".svg"):
+            self.fail(f"{path}: a picture is .png or .svg", param, ctx)
+        return path
 
 
 class Users(click.ParamType[Sequence[int]]):

@@ -353,7 +353,7 @@ def _rejects_beside(target: Path) -> Path:
     stem = target.name
     for ending in (".gz", ".zst", ".csv", ".parquet", ".pias"):
         stem = stem.removesuffix(ending)
-    return target.with_name(stem + ".rejects")
+    return target.parent / (stem + ".rejects")
 
 
 def _iso(us: int) -> str:

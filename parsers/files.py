@@ -121,6 +121,8 @@ class NewFile:
         self.part, self._lock = path, None
         if is_stream(path):
             return
+        if path.is_dir():
+            raise LogreplayError(f"{path}: is a folder; give the name of a file with -o")
         self._check()
         self.part = path.with_name(f".part.{path.name}")
         try:

@@ -58,10 +58,21 @@ class Filter:
         if self.status:
             tests.append(pl.any_horizontal(_status_test(part.strip()) for part in self.status.split(",")))
         if self.method:
-            tests.append(pl.col("op").is_in([part.strip().upper() for part in self.method.split(",")]))
+            tests.append(pl.col("op").is_in([_method(part.strip()) for part in self.method.split(",")]))
         if self.client:
             tests.append(_client_test(self.client))
         return pl.all_horizontal(tests).fill_null(False) if tests else None
+
+
+def _method(text: str) -> str:
+    """Return a method in upper case.
+
+    Raises:
+        LogreplayError: no log can hold it.
+    """
+    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", text):
+        raise LogreplayError(f"--method: {text!r} is not a method; write GET,HEAD,POST")
+    return text.upper()
 
 
 def instant(text: str, zone: str, option: str) -> int:

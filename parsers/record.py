@@ -93,6 +93,18 @@ class LogreplayError(Exception):
     """Something the user can act on: the text says where, what is wrong, the value, and what to do."""
 
 
+def check_name(path: Path) -> None:
+    """Check that Polars can open a file of this name.
+
+    Raises:
+        LogreplayError: the name is not UTF-8.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise LogreplayError(f"{path}: the name is not UTF-8; choose another, or rename the file") from None
+
+
 def scan(path: str | Path) -> pl.LazyFrame:
     """Scan a normalized CSV or a result log without loading it.
 
@@ -107,6 +119,7 @@ def scan(path: str | Path) -> pl.LazyFrame:
         LogreplayError: no such file, not readable, or a core column is missing.
     """
     path = Path(path)
+    check_name(path)
     try:
         frame = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path, **_TYPED)
         names = frame.collect_schema().names()

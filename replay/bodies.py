@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 import polars as pl
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.record import LogreplayError, check_name
 from logreplay.replay.heads import BODILESS, PAYLOAD
 
 LARGEST: Final = 16 << 20
@@ -73,6 +73,7 @@ class BodyFrom:
 
 def _read(path: Path, key: str) -> pl.DataFrame:
     try:
+        check_name(path)
         table = pl.read_csv(path, infer_schema=False)
     except FileNotFoundError:
         raise LogreplayError(f"{path}: no such file") from None

@@ -16,7 +16,7 @@ from typing import BinaryIO, Final, Protocol, Self
 import polars as pl
 import zstandard
 
-from logreplay.parsers.record import RESULT_COLUMNS, LogreplayError, scan, to_csv
+from logreplay.parsers.record import RESULT_COLUMNS, LogreplayError, check_name, scan, to_csv
 
 FORMS: Final = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 
@@ -61,6 +61,9 @@ def check_new(path: Path, *, force: bool = False) -> None:
     """
     if not path.name.endswith(FORMS):
         raise LogreplayError(f"{path}: the name of a result log ends in one of {', '.join(FORMS)}")
+    check_name(path)
+    if path.is_dir():
+        raise LogreplayError(f"{path}: is a folder; give the name of a file with -o")
     if path.exists() and not force:
         raise LogreplayError(f"{path}: exists already; choose another name, or overwrite it with --force")
     if not path.parent.is_dir():

@@ -1,0 +1,28 @@
+"""Commands that refuse empty values: an empty one is a variable of a shell script that was not set."""
+
+import click
+
+from logreplay.cli.option_names import key_of
+
+
+class Checked(click.Command):
+    """A command whose options and arguments have values that are not blank."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse blank values, then read the command line.
+
+        Raises:
+            UsageError: names the option or argument.
+        """
+        if not ctx.resilient_parsing:
+            values, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            for parameter in order:
+                if any(isinstance(text, str) and not text.strip() for text in _texts(values.get(parameter.name or ""))):
+                    argument = isinstance(parameter, click.Argument)
+                    name = parameter.human_readable_name if argument else f"--{key_of(parameter)}"
+                    raise click.UsageError(f"{name} is empty: give a value, or leave it out", ctx)
+        return super().parse_args(ctx, args)
+
+
+def _texts(value: object) -> "list[object]":
+    return list(value) if isinstance(value, tuple | list) else [value]
