@@ -1,0 +1,70 @@
+"""Crossings as long as wanted.
+
+Usage, from the folder ``tests``: ``python -m crossings [--for 5m] [--seed N] [--jobs 1] [--case ID]``. Each finding is
+reduced to the fewest options that still show it, and written to the folder ``--findings`` as JSON with the command that
+repeats it. Exit code 1 if there are any.
+"""
+
+import random
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import mkdtemp
+
+import click
+
+from crossings.drive import Crossings
+from crossings.pairs import endless, parse
+from logreplay.cli.values import Duration
+
+
+def work(job: int, jobs: int, seed: int, until: float, findings: Path) -> tuple[int, int]:
+    """Make crossings, of every so-many-th seed, until an instant (wall clock).
+
+    Returns:
+        How many crossings were made, and how many found something.
+    """
+    made = found = 0
+    crossings = Crossings(Path(mkdtemp(prefix="crossings-")))
+    for case in endless(seed + job, jobs):
+        if time.time() > until:
+            break
+        crossed = crossings.cross(case)
+        made += 1
+        if crossed.findings:
+            crossed = crossings.smallest(crossed, lambda: time.time() < until)
+            found += 1
+            (findings / f"{seed}-{job}-{made}.json").write_text(crossed.as_json())
+            print(crossed, flush=True)
+    crossings.close()
+    return made, found
+
+
+@click.command(help=__doc__)
+@click.option("--for", "seconds", default="5m", show_default=True, type=Duration())
+@click.option("--seed", type=int, help="Default: another each time.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1))
+@click.option("--case", "case_id", help="Make this crossing again, once, and keep its folder.")
+@click.option("--findings", default="crossings-findings", show_default=True, type=click.Path(path_type=Path))
+def main(seconds: float, seed: int | None, jobs: int, case_id: str | None, findings: Path) -> None:
+    if case_id:
+        folder = Path(mkdtemp(prefix="crossing-"))
+        crossed = Crossings(folder).cross(parse(case_id), keep=True)
+        print(crossed, f"exit code {crossed.ran.code}", crossed.ran.out, crossed.ran.err, folder, sep="\n")
+        sys.exit(bool(crossed.findings))
+    seed = random.randrange(1_000_000) if seed is None else seed
+    print(f"seed {seed}", flush=True)
+    findings.mkdir(exist_ok=True)
+    until = time.time() + seconds
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        done = [pool.submit(work, job, jobs, seed, until, findings) for job in range(jobs)]
+        counts = [future.result() for future in as_completed(done)]
+    made, found = (sum(each) for each in zip(*counts, strict=True))
+    print(f"seed {seed}: {made} crossings, {found} with findings")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,355 @@
+"""One oracle for all crossings: what must hold whatever was chosen."""
+
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+import zstandard
+
+from crossings.pairs import Case
+from crossings.running import Ran
+from crossings.world import LINES, OLD, World, output_of
+from logreplay.parsers.record import scan
+
+_TRACES: Final = (
+    "Traceback (most recent call last)",
+    "Exception ignored",
+    "never retrieved",
+    "was never awaited",
+    "Fatal Python error",
+    "Warning: ",
+    "leaked semaphore",
+)
+_OPTION: Final = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[a-z]\b|RATES|LOG|TARGET)")
+_TAKEN_AS_GIVEN: Final = {"pipe.log", "socket", "__pycache__", "tmp", "home"}
+_FAILED: Final = re.compile("Error: |nothing was sent")
+_SHOWN: Final = 1500
+_DASK: Final = "dask-scratch-space"
+"""Dask keeps two empty lock files in it for all its processes of a user."""
+_BESIDE_RUN: Final = r"\.(summary\.json|hlog|hgrm|seconds\.csv|watch\.csv)"
+_NEVER_CAME: Final = ("refused", "reset", "closed", "connect_timeout", "dns", "tls", "protocol", "short_body")
+_FILTERS: Final = ("match", "exclude", "status", "sample", "from", "random", "inject", "hook")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that must not be: its kind, and what was seen."""
+
+    kind: str
+    text: str
+
+
+def findings(case: Case, ran: Ran, world: World) -> list[Finding]:
+    """All that is wrong with a crossing that ended."""
+    found = [*_ended(ran), *_traces(ran)]
+    if ran.code is None:
+        return found
+    found += [*_exit(case, ran), *_files(case, ran, world)]
+    try:
+        found += [*(_converted if case.command == "convert" else _replayed)(case, ran, world)]
+    except (OSError, ValueError, KeyError, pl.exceptions.PolarsError, zstandard.ZstdError) as error:
+        found.append(Finding("files", f"a result cannot be read: {error!r}"))
+    return found
+
+
+def _ended(ran: Ran) -> Iterator[Finding]:
+    if ran.code is None:
+        yield Finding("time", f"did not end within {ran.seconds:.0f} s")
+    if ran.strays:
+        yield Finding("process", f"processes are left: {ran.strays}")
+
+
+def _traces(ran: Ran) -> Iterator[Finding]:
+    for mark in _TRACES:
+        for stream in (ran.out, ran.err):
+            if mark in stream and ran.code is not None:
+                yield Finding("traceback", stream[stream.index(mark) :][-_SHOWN:])
+                return
+
+
+def _exit(case: Case, ran: Ran) -> Iterator[Finding]:
+    if refused := case.refused:
+        if ran.code != 2:
+            yield Finding("refusal", f"exit code {ran.code}, not 2: {refused[0].names} exclude each other")
+        elif missing := [name for name in refused[0].names if name not in ran.out + ran.err]:
+            yield Finding("refusal", f"the refusal does not name {missing}: {ran.err[-400:]!r}")
+        return
+    if ran.code == 2:
+        yield Finding("refusal", f"refused, and no rule of the table says so: {ran.err[-600:]!r}")
+    elif ran.code not in (codes := _codes(case, ran)):
+        yield Finding("exit", f"exit code {ran.code}, not one of {sorted(codes)}: {(ran.out[-200:], ran.err[-800:])!r}")
+    elif ran.code == 1 and case.choice["terminal"] in ("-", "pty") and not _FAILED.search(ran.err):
+        yield Finding("exit", f"failed without a word: {ran.err[-400:]!r}")
+
+
+def _codes(case: Case, ran: Ran) -> set[int]:
+    """The exit codes that may be."""
+    choice = case.choice
+    codes = {130} if ran.signalled or choice["terminal"] == "hangup" else set()
+    if choice["terminal"] in ("head", "hangup"):
+        codes |= {1}  # what was printed could not be read
+    if choice["force"] == "exists" and output_of(case) and choice.get("dry-run") != "yes":
+        return codes | {1}
+    if case.command == "convert":
+        strict = choice["input"] == "bad lines" and (choice["strict"] == "yes" or choice["max-rejects"] == "few")
+        return codes | ({4} if strict else {0})
+    if choice.get("dry-run") == "yes":
+        return codes | {0} | ({1} if _may_be_empty(case) else set())
+    if choice["target"] == "refusing":
+        return codes | {1}
+    codes |= {0, 3}
+    if _may_be_empty(case):
+        codes |= {1}
+    if choice["stop"] == "soon" or choice.get("crash") == "yes" or case.command == "find":
+        codes |= {4}
+    return codes
+
+
+def _may_be_empty(case: Case) -> bool:
+    """Whether the filters may leave nothing to replay."""
+    choice = case.choice
+    single = choice["input"] in ("urls.txt", "request") and any(
+        choice[name] != "-" for name in ("status", "from", "sample", "match", "exclude")
+    )
+    only_post = choice["input"] == "request" and choice["methods"] == "-"
+    return single or only_post or choice.get("pacing") == "follow" or choice.get("arrivals") == "log"
+
+
+def _files(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
+    allowed = _allowed(case)
+    for path in sorted(world.folder.iterdir()):
+        if path.name in world.inputs:
+            follows = case.choice.get("pacing") == "follow" and path.name == "access.log"
+            replaced = case.choice["force"] == "old" and path.name == output_of(case)
+            if not (follows or replaced) and path.read_bytes() != world.inputs[path.name]:
+                yield Finding("files", f"{path.name} was changed")
+        elif path.name not in _TAKEN_AS_GIVEN and not re.fullmatch(allowed, path.name):
+            yield Finding("files", f"{path.name} is there, and nobody named it")
+    for name in world.inputs:
+        if not (world.folder / name).exists():
+            yield Finding("files", f"{name} is gone")
+    temporary = (path for path in (world.folder / "tmp").rglob("*") if _DASK not in (path.name, path.parent.name))
+    if left := sorted(str(path.relative_to(world.folder)) for path in temporary):
+        yield Finding("files", f"temporary files are left: {left[:5]}")
+    kept = world.folder / output_of(case) / "results.csv"
+    if case.choice["force"] == "exists" and kept.exists() and kept.read_bytes() != OLD:
+        yield Finding("files", "an existing result was overwritten without --force")
+
+
+def _allowed(case: Case) -> str:
+    """What may be there afterwards, as a pattern."""
+    name = output_of(case)
+    if case.command == "convert":
+        rejects = "kept.txt" if case.choice["rejects"] == "named" else r"(out|access|bad|stdin|pipe)[\w.]*\.rejects"
+        default = r"(access|bad|urls)(\.log)?(\.csv|\.parquet|\.txt|\.pias)+"
+        return rf"({re.escape(name) or default}|{rejects})"
+    if case.command in ("sweep", "find"):
+        return re.escape(name) if name else rf"{case.command}-\d{{8}}-\d{{6}}(-\d+)?"
+    stem = r"out" if name else r"run-\d{8}-\d{6}(-\d+)?"
+    return rf"{stem}(\.csv|\.csv\.gz|\.csv\.zst|\.parquet|{_BESIDE_RUN})"
+
+
+def _result(case: Case, world: World) -> Path | None:
+    """The result of a command; None if there is none."""
+    name = output_of(case)
+    if not name:
+        pattern = re.compile(rf"{case.command}-\d{{8}}-\d{{6}}(-\d+)?(\.csv)?")
+        found = [path for path in world.folder.iterdir() if pattern.fullmatch(path.name)]
+        return found[0] if found else None
+    path = world.folder / name
+    return path if path.exists() else None
+
+
+def _replayed(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
+    if case.refused or ran.code == 2 or (case.choice["force"] == "exists" and output_of(case)):
+        if ran.got.requests and case.choice.get("dry-run") != "yes":
+            yield Finding("received", f"refused, and yet the target got {sum(ran.got.requests.values())} requests")
+        return
+    for wrong in ran.got.wrong[:3]:
+        yield Finding("received", wrong)
+    if case.choice.get("dry-run") == "yes":
+        if ran.got.connections:
+            yield Finding("received", "--dry-run, and yet the target got a connection")
+        return
+    result = _result(case, world)
+    if result is None or (result.is_file() and result.read_bytes() == OLD):
+        if ran.got.requests:
+            yield Finding("files", f"no result, and yet the target got {sum(ran.got.requests.values())} requests")
+        elif ran.code in (0, 3, 4):
+            yield Finding("files", f"exit code {ran.code}, and no result")
+        return
+    rows = _rows(case, result)
+    if rows is None:
+        if ran.got.requests:
+            yield Finding("files", f"no rows, and yet the target got {sum(ran.got.requests.values())} requests")
+        return
+    yield from _identities(case, ran, result, rows)
+    if case.choice["target"] != "builtin":
+        yield from _received(case, ran, rows)
+
+
+def _rows(case: Case, result: Path) -> pl.DataFrame | None:
+    if case.command == "run":
+        _whole(result)
+        return scan(result).collect()
+    kept = [result / name for name in ("results.csv", "warmup.csv") if (result / name).exists()]
+    if not kept or kept[0].read_bytes() == OLD:
+        return None
+    for path in kept:
+        _whole(path)
+    return pl.concat([scan(path).collect().with_columns(of=pl.lit(path.name)) for path in kept])
+
+
+def _whole(path: Path) -> None:
+    """Check that every line has all its columns.
+
+    Raises:
+        ValueError: not so.
+    """
+    if path.suffix == ".parquet":
+        return
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        data = gzip.decompress(data)
+    elif path.suffix == ".zst":
+        data = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read()
+    commas = data.partition(b"\n")[0].count(b",")
+    quoteless = [line for line in data.splitlines() if b'"' not in line]
+    if not data.endswith(b"\n") or any(line.count(b",") != commas for line in quoteless):
+        raise ValueError(f"{path.name}: half a line")
+
+
+def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame) -> Iterator[Finding]:
+    judged = rows.filter(pl.col("of") == "results.csv") if "of" in rows.columns else rows
+    if judged["seq"].n_unique() != judged.height:
+        yield Finding("identities", "a request has two rows")
+    stem = result.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[0]
+    path = result / "summary.json" if result.is_dir() else result.with_name(f"{stem}.summary.json")
+    if not path.exists():
+        if ran.code in (0, 3, 4, 130) and not (case.command == "find" and ran.code in (4, 130)):
+            yield Finding("identities", f"exit code {ran.code}, rows, and no summary")
+        return
+    summary: dict[str, Any] = json.loads(path.read_text())
+    counts = summary["requests"]
+    sent = judged.filter(pl.col("error").fill_null("") != "dropped").height
+    failed = judged.filter(~pl.col("error").fill_null("").is_in(["", "dropped"])).height
+    if not counts["scheduled"] == judged.height == counts["sent"] + counts["dropped"]:
+        yield Finding("identities", f"scheduled = rows = sent + dropped: {counts}, {judged.height} rows")
+    elif counts["sent"] != sent or counts["net_error"] != failed:
+        yield Finding("identities", f"{sent} rows were sent, {failed} of them failed; the summary says {counts}")
+    elif counts["sent"] != counts["ok"] + counts["http_error"] + counts["net_error"]:
+        yield Finding("identities", f"sent = ok + http_error + net_error: {counts}")
+    planned = _planned(case, ran)
+    if planned is not None and counts["scheduled"] != planned:
+        yield Finding("identities", f"{planned} requests were planned, {counts['scheduled']} scheduled: {summary}")
+    if (
+        case.choice["json"] == "yes"
+        and case.choice["terminal"] in ("-", "blocked")
+        and ran.code in (0, 3, 4)
+        and case.choice.get("verbose", "-") == "-"
+        and json.loads(ran.out)["requests"] != counts
+    ):
+        yield Finding("identities", "--json printed another summary than it wrote")
+
+
+def _planned(case: Case, ran: Ran) -> int | None:
+    """How many requests a run has to make; None where that is not known beforehand."""
+    choice = case.choice
+    if case.command != "run" or ran.code not in (0, 3) or ran.signalled or choice["for"] != "-":
+        return None
+    if any(choice[name] != "-" for name in _FILTERS) or choice["crash"] != "-" or choice["stop"] == "soon":
+        return None
+    if choice["pacing"] not in ("tps", "speed", "vusers") or choice["terminal"] == "hangup":
+        return None
+    if choice["input"] == "request":
+        once = 1
+    elif choice["input"] == "urls.txt" or choice["methods"] != "-":
+        once = LINES
+    else:
+        once = LINES - LINES // 10
+    looping = choice["loop"] == "loop" or (choice["loop"] == "-" and choice["pacing"] != "speed")
+    if choice["requests"] != "-":
+        return 20 if looping else min(20, once)
+    return once
+
+
+def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
+    got = ran.got
+    error = pl.col("error").fill_null("")
+    of_rows = _keys(rows.filter(error != "dropped"))
+    surely = _keys(rows.filter(error == ""))
+    came = got.requests + got.broken
+    if lacking := surely - came:
+        yield Finding("received", f"answered, say the rows, and the target never got them: {_few(lacking)}")
+    if more := came - of_rows:
+        yield Finding("received", f"the target got more than the rows say: {_few(more)}; {rows.height} rows")
+    odd = _keys(rows.filter(error.is_in(_NEVER_CAME)))
+    if odd and case.choice["target"] in ("loopback", "ipv6", "unix") and case.choice["timeout"] != "short":
+        yield Finding("received", f"errors of a target that answers all: {_few(odd)}")
+    plain = case.choice["target"] in ("loopback", "ipv6", "unix") and not ran.signalled
+    if plain and case.choice["max-in-flight"] == "one" and case.choice["workers"] in ("-", "1") and got.most > 1:
+        yield Finding("received", f"--max-in-flight 1, and {got.most} requests at once")
+    yield from _headers(case, ran)
+
+
+def _headers(case: Case, ran: Ran) -> Iterator[Finding]:
+    total = sum((ran.got.requests + ran.got.broken).values())
+    expected = {
+        "header": {"one": ("x-crossing", "1"), "secret": ("authorization", "Bearer verysecrettoken")},
+        "host": {"name": ("host", "www.example")},
+        "agent": {"text": ("user-agent", "crossing/1")},
+        "referer": {"text": ("referer", "http://www.example/")},
+    }
+    for factor, values in expected.items():
+        if pair := values.get(case.choice[factor]):
+            seen = ran.got.headers.get(pair[0], Counter())
+            if seen[pair[1]] != total or len(seen) > 1:
+                yield Finding("received", f"{pair[0]}: {pair[1]} in {seen} of {total} requests")
+    secret = "verysecrettoken"
+    if case.choice["show-secrets"] == "-" and secret in ran.out + ran.err:
+        yield Finding("secrets", "the token of a header was printed")
+
+
+def _keys(rows: pl.DataFrame) -> Counter[tuple[str, str]]:
+    return Counter(zip(rows["op"].to_list(), rows["url"].to_list(), strict=True))
+
+
+def _few(keys: Counter[tuple[str, str]]) -> str:
+    return f"{sum(keys.values())}: {keys.most_common(4)}"
+
+
+def _converted(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
+    choice = case.choice
+    if ran.code != 0 or case.refused or choice["to"] == "pias" or choice["terminal"] in ("hangup", "head"):
+        return
+    lines = {"two": LINES + 10, "bad lines": LINES + 2}.get(choice["input"], LINES)
+    if choice["output"] == "stdout":
+        if choice["terminal"] == "pty":
+            return
+        height = len(ran.out.splitlines()) - 1
+    else:
+        name = output_of(case) or re.split(r"[ .]", "access" if choice["input"] != "urls.txt" else "urls")[0]
+        stem = {"bad lines": "bad"}.get(choice["input"], name)
+        ending = ".parquet" if choice["to"] == "parquet" else ".csv"
+        path = world.folder / (name if output_of(case) else stem + ending)
+        if not path.exists():
+            yield Finding("files", f"exit code 0, and no {path.name}")
+            return
+        _whole(path)
+        height = scan(path).collect().height
+    filters = ("since", "until", "match", "exclude", "status", "method", "client")
+    if all(choice[name] == "-" for name in filters):
+        rejected = 2 if choice["input"] == "bad lines" else 0
+        if height != lines - rejected:
+            yield Finding("identities", f"{lines} lines became {height} rows, {rejected} to be rejected")
+    if choice["json"] == "yes" and choice["terminal"] in ("-", "blocked"):
+        account = json.loads(ran.out)
+        parts = sum(account[name] for name in ("converted", "unreplayable", "rejected", "blank", "filtered"))
+        if account["lines"] != parts or account["lines"] != lines or account["converted"] != height:
+            yield Finding("identities", f"lines = converted + …: {account}, {height} rows")

@@ -1,0 +1,296 @@
+"""The table: for each command its factors, each with a few values, and which values exclude each other.
+
+A factor is an option, or what a user chooses beside the options: input, target, output, terminal, signal. A value is
+the words that it adds to the command line. ``-`` is the default.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+Factors = Mapping[str, Mapping[str, str]]
+Choice = Mapping[str, str]
+"""The value of each factor, by name."""
+
+
+def _flag(name: str) -> dict[str, str]:
+    return {"-": "", "yes": f"--{name}"}
+
+
+def _option(name: str, /, **values: str) -> dict[str, str]:
+    return {"-": "", **{value: f"--{name} {words}" for value, words in values.items()}}
+
+
+_OUTSIDE: Final[Factors] = {
+    "input": {
+        name: name
+        for name in ("access.log", "access.csv", "access.log.gz", "access.csv.zst", "access.parquet", "urls.txt")
+    }
+    | {"request": "request.http", "pipe": "pipe.log", "stdin": "/dev/stdin"},
+    "target": dict.fromkeys(
+        ("loopback", "ipv6", "unix", "tls", "stalling", "early", "closing", "failing", "refusing"), "{url}"
+    )
+    | {"builtin": ""},
+    "terminal": {"-": "", "pty": "", "hangup": "", "blocked": "", "head": ""},
+    "signal": {"-": "", "INT": "", "TERM": "", "HUP": "", "INT twice": ""},
+    "settings": {"-": "", "file": "", "variables": ""},
+}
+"""What a user chooses beside the options. ``terminal``: where standard output and error lead (``hangup``: a terminal
+that goes away; ``blocked``: pipes that nobody reads for a while; ``head``: standard output is closed by its reader)."""
+
+_SENDING: Final[Factors] = {
+    "timeout": {"-": "--timeout 2s", "short": "--timeout 300ms"},
+    "max-in-flight": _option("max-in-flight", one="1", many="1000"),
+    "late": _option("late", send="send", drop="drop:100ms"),
+    "methods": _option("methods", all="GET,HEAD,POST"),
+    "allow-target": _option("allow-target", here="127.0.0.1"),
+    "no-keep-alive": _flag("no-keep-alive"),
+    "by-client": _flag("by-client"),
+    "trust": {"-": "", "insecure": "--insecure", "cacert": "--cacert authority.pem"},
+    "sender": _option("sender", wire="wire", aiohttp="aiohttp"),
+    "workers": {
+        "-": "",
+        "1": "--workers 1",
+        "2": "--workers 2",
+        "cluster": "--cluster local:2",
+        "one of a cluster": "--cluster local:2 --workers 1",
+    },
+    "show-secrets": _flag("show-secrets"),
+}
+_SHAPING: Final[Factors] = {
+    "match": _option("match", some="page"),
+    "exclude": _option("exclude", some="/page/1"),
+    "status": _option("status", some="2xx,404"),
+    "sample": _option("sample", most="80%"),
+    "from": _option("from", row="5", instant="2026-01-01T00:00:03"),
+    "shuffle": _flag("shuffle"),
+    "random": _flag("random"),
+    "seed": _option("seed", other="7"),
+    "rewrite": _option("rewrite", one="'s|page|seite|'", two="'s|page|seite|' --rewrite 's|^/|/v2/|'"),
+    "param": _option("param", one="k=v"),
+    "header": _option("header", one="'X-Crossing: 1'", secret="'Authorization: Bearer verysecrettoken'"),
+    "host": _option("host", log="log", name="www.example"),
+    "agent": _option("agent", log="log", text="crossing/1"),
+    "referer": _option("referer", log="log", text="http://www.example/"),
+    "no-cache": _flag("no-cache"),
+    "body": _option("body", log="log", size="size", column="bodies.csv:body"),
+    "inject": _option("inject", some="other.csv:20%"),
+    "hook": _option("hook", same="crossing_hooks:same", some="crossing_hooks:some", none="crossing_hooks:fails"),
+}
+_TELLING: Final[Factors] = {
+    "stop": _option("stop", never="'errors>99%/60s'", soon="'p99>1us/1s'"),
+    "live": _option("live", any="0"),
+    "metrics": _option("metrics", any="0"),
+    "progress": _option("progress", auto="auto", json="json", none="none"),
+    "watch": _option("watch", command="'one=!echo 1'"),
+}
+_FOLDER: Final[Factors] = {
+    "output": {"-": "-o out", "named": ""},
+    "force": {"-": "", "new": "--force", "old": "--force", "exists": ""},
+    "no-plots": {"-": "--no-plots", "plots": ""},
+    "json": _flag("json"),
+    "quiet": {"-": "", "q": "-q", "quiet": "--quiet"},
+}
+"""``force``: with ``old`` and ``exists`` an older result is in the way."""
+
+_RUN: Final[Factors] = {
+    "pacing": {
+        "tps": "--tps 60",
+        "speed": "--speed 30",
+        "ramp": "--ramp 10..100",
+        "steps": "--steps 30:300ms,60:300ms",
+        "vusers": "--vusers 3",
+        "follow": "--follow",
+    },
+    "arrivals": _option("arrivals", even="even", poisson="poisson", log="log"),
+    "think": _option("think", fixed="20ms", range="1ms..40ms", log="log"),
+    "delay": _option("delay", some="1500ms"),
+    "for": _option("for", short="700ms", longer="3s"),
+    "requests": _option("requests", few="20"),
+    "loop": {"-": "", "loop": "--loop", "no-loop": "--no-loop"},
+    "skip-idle": _option("skip-idle", some="200ms"),
+    "output": {"-": "-o out.csv", "gz": "-o out.csv.gz", "zst": "-o out.csv.zst", "parquet": "-o out.parquet"}
+    | {"named": ""},
+    "force": _FOLDER["force"],
+    "crash": _flag("crash"),
+    "verbose": {"-": "", "v": "-v", "verbose": "--verbose"},
+    "debug": {"-": "", "d": "-d", "debug": "--debug"},
+    "quiet": _FOLDER["quiet"],
+    "classic": _flag("classic"),
+    "json": _flag("json"),
+    "dry-run": _flag("dry-run"),
+}
+_SWEEP: Final[Factors] = {
+    "pacing": {"rates": "20,40", "range": "10..30:20", "users": "--vusers 1,3"},
+    "for": {"-": "--for 500ms"},
+    "arrivals": _RUN["arrivals"],
+    "think": _option("think", fixed="20ms", range="1ms..40ms"),
+    "warmup": _option("warmup", some="300ms", none="0"),
+    "settle": _option("settle", some="200ms", none="0"),
+    "repeat": _option("repeat", twice="2"),
+    "order": _option("order", given="given", up="up", down="down", shuffle="shuffle"),
+    "keep-going": _flag("keep-going"),
+    "refine": _flag("refine"),
+    **_FOLDER,
+}
+_FIND: Final[Factors] = {
+    "bound": {f"{name}": f"--{name} 1s" for name in ("p99", "p50", "p90", "p95", "p999", "mean", "max")}
+    | {"impossible": "--p50 1us"},
+    "max-errors": _option("max-errors", some="5%"),
+    "start": {"-": "", "some": "--start 20"},
+    "max-tps": {"-": "--max-tps 40"},
+    "precision": _option("precision", wide="50%"),
+    "trial": {"-": "--trial 1s"},
+    "trials": {"-": "--trials 3", "one": "--trials 1"},
+    "budget": {"-": "--budget 8s"},
+    "arrivals": _option("arrivals", even="even", poisson="poisson"),
+    "vusers": _flag("vusers"),
+    "think": _option("think", fixed="20ms", range="1ms..40ms"),
+    "tps": _option("tps", some="500"),
+    **_FOLDER,
+}
+_CONVERT: Final[Factors] = {
+    "input": {
+        "access.log": "access.log",
+        "gz": "access.log.gz",
+        "zst": "access.log.zst",
+        "two": "access.log later.log.gz",
+        "urls.txt": "urls.txt",
+        "bad lines": "bad.log",
+        "pipe": "pipe.log",
+        "stdin": "-",
+    },
+    "output": {"-": "-o out.csv", "gz": "-o out.csv.gz", "zst": "-o out.csv.zst", "parquet": "-o out.parquet"}
+    | {"named": "", "stdout": "--output -"},
+    "format": {"-": "", "auto": "--format auto", "combined": "-f combined"},
+    "to": _option("to", csv="csv", parquet="parquet", pias="pias"),
+    "timezone": _option("timezone", Berlin="Europe/Berlin"),
+    "time-unit": _option("time-unit", ms="ms"),
+    "stamped": _option("stamped", start="start", end="end"),
+    "since": _option("since", some="2026-01-01T00:00:02"),
+    "until": _option("until", some="2026-01-01T00:00:05Z"),
+    "match": _option("match", some="page"),
+    "exclude": _option("exclude", some="/page/1"),
+    "status": _option("status", some="200,404"),
+    "method": _option("method", some="GET,HEAD"),
+    "client": _option("client", some="192.0.2.0/30"),
+    "redact": _flag("redact"),
+    "rejects": _option("rejects", named="kept.txt"),
+    "strict": _flag("strict"),
+    "max-rejects": _option("max-rejects", few="1", share="50%"),
+    "cluster": _option("cluster", local="local:2"),
+    "force": _FOLDER["force"],
+    "json": _flag("json"),
+    "quiet": _FOLDER["quiet"],
+    "terminal": _OUTSIDE["terminal"],
+    "signal": _OUTSIDE["signal"],
+    "settings": _OUTSIDE["settings"],
+}
+
+COMMANDS: Final[Mapping[str, Factors]] = {
+    "run": {**_RUN, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE},
+    "sweep": {**_SWEEP, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE},
+    "find": {**_FIND, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE},
+    "convert": _CONVERT,
+}
+OUTSIDE_THE_TABLE: Final = {"sweep": {"--resume"}}
+"""Options that need the result of an earlier command; `test_sweep_resume` crosses them."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Values that do not go together: where each of the factors has one of them.
+
+    Attributes:
+        values: by factor.
+        names: options that the refusal must name; empty: the combination is not tried, for the reason in ``why``.
+    """
+
+    values: Mapping[str, frozenset[str]]
+    names: tuple[str, ...] = ()
+    why: str = ""
+
+    def holds(self, choice: Choice) -> bool:
+        """Whether a choice breaks the rule."""
+        return all(choice.get(factor) in values for factor, values in self.values.items())
+
+
+def _given(factors: Factors, factor: str) -> frozenset[str]:
+    return frozenset(factors[factor]) - {"-"}
+
+
+def _rules(command: str) -> list[Rule]:
+    factors = COMMANDS[command]
+
+    def rule(*names: str, why: str = "", **values: object) -> Rule:
+        return Rule({name.replace("_", "-"): _values(name.replace("_", "-"), value) for name, value in values.items()},
+                    names, why)  # fmt: skip
+
+    def _values(name: str, value: object) -> frozenset[str]:
+        if value is Ellipsis:
+            return _given(factors, name)
+        words = str(value).split("/")
+        return frozenset(factors[name]) - {w[1:] for w in words} if words[0].startswith("!") else frozenset(words)
+
+    if command == "convert":
+        return [
+            rule("--json", "-o", json="yes", output="stdout"),
+            rule(why="a default name needs a file to be named after", input="stdin/pipe", output="named"),
+            rule(why="an ending that contradicts", to="parquet", output="-/gz/zst/stdout"),
+            rule(why="an ending that contradicts", to="csv/pias", output="parquet"),
+            rule(why="another format", input="urls.txt", format="combined"),
+            rule(why="both limit the same", strict="yes", max_rejects=...),
+        ]
+    both = [
+        rule("--hook", "--workers", hook=..., workers="2"),
+        rule("--hook", "--cluster", hook=..., workers="cluster/one of a cluster"),
+        rule("--by-client", "--sender", by_client="yes", sender="aiohttp"),
+        rule("--shuffle", "--random", shuffle="yes", random="yes"),
+        rule(why="there must be a way to trust", target="tls", trust="-"),
+        rule(why="LOG needs no TARGET only where it is a file", target="builtin", input="request"),
+    ]
+    if command == "sweep":
+        return [
+            *both,
+            rule("--think", "--vusers", think=..., pacing="!users"),
+            rule("--refine", refine="yes", pacing="users"),
+            rule("--settle", settle="some", pacing="users"),
+            rule("--settle", settle="some", arrivals="poisson/log"),
+            rule("--shuffle", shuffle="yes", arrivals="log"),
+            rule("--random", random="yes", arrivals="log"),
+        ]
+    if command == "find":
+        return [*both, rule("--think", "--vusers", think=..., vusers="-")]
+    return [
+        *both,
+        rule("--ramp", "--for", **{"pacing": "ramp", "for": "-"}),
+        rule("--steps", "--for", **{"pacing": "steps", "for": "short/longer"}),
+        rule("--arrivals", "--tps", pacing="!tps/!follow", arrivals="log"),
+        rule("--arrivals", "--tps", pacing="speed/vusers", arrivals="poisson"),
+        rule("--think", "--vusers", pacing="!vusers/!follow", think=...),
+        rule("--skip-idle", "--speed", skip_idle="some", pacing="ramp/steps/vusers"),
+        rule("--skip-idle", "--speed", skip_idle="some", pacing="tps", arrivals="-/even/poisson"),
+        rule("--delay", "--follow", pacing="!follow", delay="some"),
+        rule("--shuffle", pacing="speed", shuffle="yes"),
+        rule("--random", pacing="speed", random="yes"),
+        rule("--shuffle", arrivals="log", shuffle="yes"),
+        rule("--random", arrivals="log", random="yes"),
+        rule("--follow", "--workers", pacing="follow", workers="2"),
+        rule("--follow", "--cluster", pacing="follow", workers="cluster/one of a cluster"),
+        rule("--follow", "--shuffle", pacing="follow", shuffle="yes"),
+        rule("--follow", "--random", pacing="follow", random="yes"),
+        rule("--follow", "--loop", pacing="follow", loop="loop"),
+        rule("--follow", "--from", **{"pacing": "follow", "from": "row/instant"}),
+        rule("--follow", "--skip-idle", pacing="follow", skip_idle="some"),
+        rule("--follow", "--arrivals", pacing="follow", arrivals="poisson/log"),
+        rule("--follow", "--dry-run", **{"pacing": "follow", "dry-run": "yes"}),
+        rule("--follow", target="builtin", pacing="follow"),
+        rule("--loop", "--dry-run", **{"dry-run": "yes", "loop": "loop", "for": "-", "requests": "-"}),
+        rule(why="no end", pacing="!steps", loop="loop", **{"for": "-", "requests": "-"}),
+        rule(why="no end", pacing="follow", **{"for": "-"}),
+        rule(why="only a log can be followed", pacing="follow", input="!access.log"),
+        rule(why="nothing is thought without users", pacing="follow", think=...),
+    ]
+
+
+RULES: Final[Mapping[str, list[Rule]]] = {command: _rules(command) for command in COMMANDS}

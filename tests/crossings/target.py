@@ -1,0 +1,186 @@
+"""A target that notes each request and what was wrong with it, byte by byte."""
+
+import asyncio
+import re
+import socket
+import ssl
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+_LINE: Final = re.compile(rb"([A-Z]+) ([\x21-\x22\x24-\x7e]+) HTTP/1\.1")
+_HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?([\x20-\x7e\x80-\xff\t]*)")
+_ONCE: Final = (b"host", b"user-agent", b"content-length", b"referer")
+_MOST_WRONGS: Final = 20
+_UNSEEN: Final = ("connection", "host", "user-agent", "content-length")
+
+
+@dataclass
+class Got:
+    """What came in.
+
+    Attributes:
+        requests: whole ones by method and target, without the ``HEAD /`` that asks before a run.
+        broken: heads whose body never came whole, likewise.
+        headers: values of each header that was seen, by name.
+        wrong: breaches of HTTP/1.1 or of order, in words.
+        connections: how many were made.
+        most: requests at once.
+    """
+
+    url: str = ""
+    requests: Counter[tuple[str, str]] = field(default_factory=Counter)
+    broken: Counter[tuple[str, str]] = field(default_factory=Counter)
+    headers: dict[str, Counter[str]] = field(default_factory=dict)
+    bodies: Counter[int] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    connections: int = 0
+    now: int = 0
+    most: int = 0
+
+    def blame(self, text: str) -> None:
+        """Note a breach."""
+        if len(self.wrong) < _MOST_WRONGS:
+            self.wrong.append(text)
+
+
+class _Strict(asyncio.Protocol):
+    """One connection. Requests come one at a time: no further byte before the answer."""
+
+    def __init__(self, got: Got, kind: str) -> None:
+        self._got, self._kind = got, kind
+        self._data = b""
+        self._head: tuple[str, str] | None = None
+        self._size = 0
+        self._count = 0
+        self._owed = False
+        self._answered = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._got.connections += 1
+
+    def connection_lost(self, _: Exception | None) -> None:
+        if self._owed:
+            self._got.now -= 1
+            self._owed = False
+        if self._head:
+            self._got.broken[self._head] += 1
+        elif self._data:
+            self._got.blame(f"the connection ended within a head: {self._data[:80]!r}")
+
+    def data_received(self, data: bytes) -> None:
+        if self._owed and not self._head and not self._answered:
+            self._got.blame(f"bytes before the answer to the request before: {data[:80]!r}")
+        self._data += data
+        while self._take():
+            pass
+
+    def _take(self) -> bool:
+        if self._head is None:
+            head, end, rest = self._data.partition(b"\r\n\r\n")
+            if not end:
+                return False
+            self._data = rest
+            return self._begin(head)
+        if len(self._data) < self._size:
+            return False
+        body, self._data = self._data[: self._size], self._data[self._size :]
+        if b" HTTP/1.1\r\n" in body:
+            self._got.blame(f"a request within the body of another: {body[:200]!r}")
+        key, self._head = self._head, None
+        self._got.bodies[len(body)] += 1
+        if key != ("HEAD", "/"):
+            self._got.requests[key] += 1
+        self._whole(key)
+        return bool(self._data)
+
+    def _begin(self, head: bytes) -> bool:
+        lines = head.split(b"\r\n")
+        line = _LINE.fullmatch(lines[0])
+        headers = [_HEADER.fullmatch(each) for each in lines[1:]]
+        if not line or not all(headers):
+            self._got.blame(f"no HTTP/1.1 head: {head[:300]!r}")
+            self._transport.abort()
+            self._data = b""
+            return False
+        named = [(match[1].lower(), match[2]) for match in headers if match]
+        counts = Counter(name for name, _ in named)
+        for name in _ONCE:
+            if counts[name] > 1:
+                self._got.blame(f"{name.decode()} came {counts[name]} times: {head[:300]!r}")
+        if not counts[b"host"]:
+            self._got.blame(f"no Host: {head[:200]!r}")
+        values = dict(named)
+        self._head = (line[1].decode(), line[2].decode())
+        self._size = int(values.get(b"content-length", b"0"))
+        if b"transfer-encoding" in values:
+            self._got.blame("Transfer-Encoding from a client that knows its bodies")
+        if self._head != ("HEAD", "/"):
+            for name, value in named:
+                self._got.headers.setdefault(name.decode(), Counter())[value.decode("latin-1")] += 1
+        self._count += 1
+        self._owed, self._answered = True, False
+        self._got.now += 1
+        self._got.most = max(self._got.most, self._got.now)
+        if self._kind == "early" and self._size:
+            self._answer(b"401 Unauthorized")
+            self._answered = True
+        return True
+
+    def _whole(self, key: tuple[str, str]) -> None:
+        if self._answered:
+            self._owed = False
+            return
+        if self._kind == "stalling" and key[1].endswith(("3", "7")):
+            return
+        if self._kind == "failing" and self._count % 3 == 0:
+            self._answer(b"503 Service Unavailable", headless=key[0] == "HEAD")
+        else:
+            self._answer(b"200 OK", headless=key[0] == "HEAD")
+        self._owed = False
+        if self._kind == "closing" and self._count % 4 == 0:
+            self._transport.close()
+
+    def _answer(self, status: bytes, *, headless: bool = False) -> None:
+        self._got.now -= 1
+        if not self._transport.is_closing():
+            self._transport.write(
+                b"HTTP/1.1 %b\r\nContent-Length: 5\r\n\r\n%b" % (status, b"" if headless else b"hello")
+            )
+
+
+@asynccontextmanager
+async def target(kind: str, folder: Path, tls: ssl.SSLContext) -> AsyncIterator[Got]:
+    """Serve on a free port or a socket in the folder while the block runs; ``refusing``: on a port nobody serves."""
+    got, loop = Got(), asyncio.get_running_loop()
+
+    def connection() -> asyncio.Protocol:
+        return _Strict(got, kind)
+
+    if kind == "refusing":
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            got.url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+            yield got
+        return
+    if kind == "unix":
+        server: asyncio.AbstractServer = await loop.create_unix_server(connection, str(folder / "socket"))
+        got.url = f"unix:{folder / 'socket'}"
+    else:
+        host = "::1" if kind == "ipv6" else "127.0.0.1"
+        context = tls if kind == "tls" else None
+        serving = await loop.create_server(connection, host, 0, ssl=context)
+        port = serving.sockets[0].getsockname()[1]
+        shown = {"ipv6": f"[{host}]", "tls": "localhost"}.get(kind, host)
+        got.url = f"{'https' if kind == 'tls' else 'http'}://{shown}:{port}"
+        server = serving
+    try:
+        yield got
+    finally:
+        server.close()
+        await asyncio.sleep(0.02)  # lets the transports close

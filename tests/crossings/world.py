@@ -1,0 +1,110 @@
+"""The folder in which a crossing runs: its inputs, what is in the way, its settings."""
+
+import gzip
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+import zstandard
+
+from crossings.pairs import Case
+from crossings.table import COMMANDS
+from logreplay.parsers.convert import ConvertOptions, convert
+
+LINES: Final = 60
+_HOOKS: Final = """
+def same(request):
+    return request
+def some(request):
+    return None if request.number % 3 == 0 else request
+def fails(request):
+    if request.number % 5 == 0:
+        raise ValueError("of the hook")
+    request.headers["x-hook"] = "1"
+    return request
+"""
+_SETTINGS: Final = 'timeout = "2s"\nmatch = ["/"]\n'
+OLD: Final = b"an older result\n"
+
+
+def log_line(number: int, at: datetime) -> str:
+    """A line of an access log in the combined format."""
+    op = {0: "POST", 5: "HEAD"}.get(number % 10, "GET")
+    path = {8: f"/caf%C3%A9/{number}?a=b&c=%20", 9: f"/x|y;z=1/{number}"}.get(number % 10, f"/page/{number}?n={number}")
+    status = 404 if number % 7 == 0 else 500 if number % 11 == 0 else 200
+    stamp = at.strftime("%d/%b/%Y:%H:%M:%S +0000")
+    agent = f"agent/{number % 3}"
+    return f'192.0.2.{number % 8 + 1} - - [{stamp}] "{op} {path} HTTP/1.1" {status} 5 "http://a.example/" "{agent}"\n'
+
+
+@dataclass(frozen=True)
+class World:
+    """The folder.
+
+    Attributes:
+        inputs: bytes of each file that was there.
+        env: further variables.
+    """
+
+    folder: Path
+    inputs: Mapping[str, bytes]
+    env: Mapping[str, str]
+
+
+def make_world(case: Case, folder: Path, authority: bytes) -> World:
+    """Write what a crossing needs into an empty folder."""
+    first = datetime(2026, 1, 1, tzinfo=UTC)
+    lines = [log_line(number, first + timedelta(seconds=number // 4)) for number in range(LINES)]
+    text = "".join(lines).encode()
+    later = "".join(log_line(number, first + timedelta(seconds=60 + number)) for number in range(10)).encode()
+    files: dict[str, bytes] = {
+        "access.log": text,
+        "access.log.gz": gzip.compress(text),
+        "access.log.zst": zstandard.compress(text),
+        "later.log.gz": gzip.compress(later),
+        "bad.log": b"\xff\x00 nonsense\n" + text + b'192.0.2.1 - - [] "GET',
+        "urls.txt": "".join(f"/page/{number}?n={number}\n" for number in range(LINES)).encode(),
+        "request.http": b"POST /page/1?n=1 HTTP/1.1\r\nHost: a.example\r\nX-Own: 1\r\n\r\nhello, this is a body",
+        "bodies.csv": b"body\n" + b"".join(b"body %d\n" % number for number in range(20)),
+        "authority.pem": authority,
+        "crossing_hooks.py": _HOOKS.encode(),
+    }
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    convert([folder / "access.log"], folder / "access.csv", ConvertOptions())
+    plain = (folder / "access.csv").read_bytes()
+    (folder / "access.csv.zst").write_bytes(zstandard.compress(plain))
+    pl.read_csv(folder / "access.csv").write_parquet(folder / "access.parquet")
+    (folder / "other.csv").write_bytes(plain.replace(b"/page/", b"/other/"))
+    os.mkfifo(folder / "pipe.log")
+    env = {}
+    if case.choice["settings"] == "file":
+        (folder / "logreplay.toml").write_text('[convert]\nmatch = "/"\n' if case.command == "convert" else _SETTINGS)
+    elif case.choice["settings"] == "variables":
+        env = {f"LOGREPLAY_{case.command.upper()}_EXCLUDE": "nothing like it"}
+    _old_result(case, folder)
+    for name in ("tmp", "home"):
+        (folder / name).mkdir()
+    inputs = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    return World(folder, inputs, env)
+
+
+def output_of(case: Case) -> str:
+    """The name of the result; empty where none is said, or it is standard output."""
+    words = COMMANDS[case.command]["output"][case.choice["output"]].split()
+    return words[-1] if words and words[-1] != "-" else ""
+
+
+def _old_result(case: Case, folder: Path) -> None:
+    name = output_of(case)
+    if case.choice["force"] not in ("old", "exists") or not name:
+        return
+    if case.command in ("sweep", "find"):
+        (folder / name).mkdir()
+        (folder / name / "results.csv").write_bytes(OLD)
+    else:
+        (folder / name).write_bytes(OLD)
