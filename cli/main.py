@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from io import StringIO
+from pathlib import Path
 from typing import Final
 
 import click
@@ -105,9 +106,21 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         from logreplay.parsers.record import LogreplayError  # loads Polars: only when something went wrong
 
-        if not isinstance(error, LogreplayError):
-            raise
-        return _fail(str(error), arguments)
+        return _fail(str(error) if isinstance(error, LogreplayError) else _bug(error), arguments)
+
+
+def _bug(error: Exception) -> str:
+    """Say that an error is the program's own, and where it came up: the last resort."""
+    import traceback
+    from importlib.metadata import version
+
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{'/'.join(Path(frame.filename).parts[-2:])}, line {frame.lineno}"
+    return (
+        f"this is a bug of logreplay {version('logreplay')}: {type(error).__name__} in {where}: {error}\n"
+        "Rows written so far are kept. Please report it on the issue page of the project, with these lines and the "
+        "command"
+    )
 
 
 def _forget_output() -> None:

@@ -47,5 +47,6 @@ def takes_several(parameter: click.Parameter) -> bool:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the names that are near to it, or all there are."""
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(sorted(set(known)))}"
+    names = sorted(set(known))
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(names)}"

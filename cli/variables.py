@@ -1,6 +1,7 @@
 """Options from variables: ``LOGREPLAY_RUN_TPS`` for one command, ``LOGREPLAY_TIMEOUT`` for all that share it."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 import click
@@ -57,7 +58,14 @@ def _unknown(
     if having := [name for name, options in commands.items() if key in options]:
         names = " or ".join(_variable(name, key) for name in having)
         return f"{key!r} does not mean the same in all commands; set {names}"
-    return f"there is no option {key!r} for all commands" + nearest(_variable(key), map(_variable, everywhere))
+    by_option = {
+        option: _variable(name, option) for name, options in reversed(list(commands.items())) for option in options
+    }
+    by_option |= {option: _variable(option) for option in everywhere}
+    near = get_close_matches(key, by_option)
+    known = [by_option[option] for option in near or by_option]
+    said = f"there is no option {key!r} for all commands"
+    return said + (f"; did you mean {' or '.join(known)}?" if near else nearest("", known))
 
 
 def _variable(*parts: str) -> str:
