@@ -31,6 +31,7 @@ from logreplay.replay.delay import Delay
 from logreplay.replay.follow import delay_of
 from logreplay.replay.garbage import collect_young, no_collection
 from logreplay.replay.health import Evidence, ReadLate, judge
+from logreplay.replay.hook import signer
 from logreplay.replay.outcome import Outcome, Progress
 from logreplay.replay.plan import Plan
 from logreplay.replay.pump import Pump
@@ -220,7 +221,12 @@ class Engine:
         users = plan.schedule if isinstance(plan.schedule, Users) else None
         if users and not self._tell:
             raise ValueError("an engine that runs users must be made with closed=True")
-        reader = Reader(plan, self._sender, threaded=self._threaded)
+        if users and signer(plan):
+            raise LogreplayError(
+                "--vusers and a --hook that is marked as signing exclude each other: nobody knows when a user's "
+                "next request is due; give a rate with --tps, or remove the mark"
+            )
+        reader = Reader(plan, self._sender, self._clock, threaded=self._threaded)
         begin = await self._agreed(reader, agree) if agree else self._begin
         pump = self._pump = (partial(ClosedPump, users) if users else Pump)(
             reader,
@@ -284,7 +290,7 @@ class Engine:
 
         So each second of the run belongs to one plan only.
         """
-        self._begin_run(Start(ready, time.time_ns()))
+        self._begin_run(Start(ready, time.time_ns() + ready - self._clock()))
         return ready + (self._origin - ready) % _SECOND
 
     def _begin_run(self, start: Start) -> None:

@@ -5,19 +5,21 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import polars as pl
+from multidict import CIMultiDict
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.heads import HEADER, PAYLOAD, header_column, header_name, is_sent
-from logreplay.replay.plan import CHUNK_ROWS, SAFE_METHODS, Made, Stream
+from logreplay.replay.plan import CHUNK_ROWS, SAFE_METHODS, Chunk, Made, Stream
 
 _ROWS: Final = 64
-"""Requests handed to a hook ahead of time are few, so that a signature is not old when it is sent."""
+"""Requests handed to a hook together."""
+_SIGNING: Final = "__logreplay_signing__"
 _TARGET: Final = re.compile(r"/[\x21-\x7e]*")
 
 
@@ -28,8 +30,8 @@ class Planned:
     Attributes:
         number: of the request in the plan, from 0.
         op, url: method, and request target as it will be on the wire.
-        headers: by name in lower case; what the sender writes of its own is not among them, and is replaced by
-            what is.
+        headers: by name, whose case does not matter; a name may have several values (``getall``, ``add``). What the
+            sender writes of its own is not among them, and is replaced by what is.
         body: None: no body.
         client: as the log has it.
         row: in the log, from 0; negative for an injected request.
@@ -38,7 +40,7 @@ class Planned:
     number: int
     op: str
     url: str
-    headers: dict[str, str]
+    headers: CIMultiDict[str]
     body: bytes | None
     client: str | None
     row: int
@@ -46,6 +48,18 @@ class Planned:
 
 Hook = Callable[[Planned], Planned | None]
 """Returns the request, changed or not; None leaves it out."""
+
+_Marked = TypeVar("_Marked", bound=Hook)
+
+
+def signing(hook: _Marked) -> _Marked:
+    """Mark a hook as one whose work grows old: it is called within the second before a request is due.
+
+    Other hooks are called up to a thousand requests ahead. The schedule is made before a marked hook sees it: a
+    request that it leaves out leaves a gap in the schedule.
+    """
+    setattr(hook, _SIGNING, True)
+    return hook
 
 
 @dataclass(slots=True)
@@ -55,7 +69,8 @@ class Hooked(Made):
     Attributes:
         requests: the stream.
         hook: called for each request, ahead of time and in another thread than the loop's; what it raises leaves
-            that request out, counted by the name of the error.
+            that request out, counted by the name of the error. One that is marked as `signing` is not called by
+            `frames`, but by who reads the plan: see `sign`.
         methods: what may be sent, whatever the hook says.
         calls, spent: how often it was called, and seconds spent in it.
         first_error: in full, of the first call that failed; empty if none did.
@@ -72,15 +87,33 @@ class Hooked(Made):
     def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
         self._left_out.clear()
         self.calls, self.spent, self.first_error = 0, 0.0, ""
+        if self.signing:
+            yield from self.requests.frames(rows)
+            return
         refused = 0
         for frame in self.requests.frames(min(rows, _ROWS)):
-            seen = [self._seen(planned) for planned in _planned(frame, self.calls)]
-            kept = [planned for planned in seen if planned]
-            refused = 0 if kept else refused + len(seen)
+            _, seen = self._through_hook(frame)
+            refused = 0 if seen.height else refused + frame.height
             if refused > max(10_000, 2 * self.requests.usable):
                 why = ", ".join(f"{n} x {why}" for why, n in self._left_out.most_common(3))
                 raise LogreplayError(f"the hook leaves out every request: {why}{self._first()}")
-            yield _with(frame.filter(pl.Series([planned is not None for planned in seen], dtype=pl.Boolean)), kept)
+            yield seen
+
+    @property
+    def signing(self) -> bool:
+        """Whether the hook is marked as `signing`."""
+        return getattr(self.hook, _SIGNING, False)
+
+    def sign(self, chunk: Chunk) -> Chunk:
+        """Call a hook that is marked as `signing` for each request of a chunk; what it leaves out is missing after."""
+        kept, frame = self._through_hook(chunk.frame)
+        return Chunk(frame, chunk.due[kept.to_numpy()])
+
+    def _through_hook(self, frame: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
+        """Which rows the hook keeps, and what it makes of them."""
+        seen = [self._seen(planned) for planned in _planned(frame, self.calls)]
+        kept = pl.Series([planned is not None for planned in seen], dtype=pl.Boolean)
+        return kept, _with(frame.filter(kept), [planned for planned in seen if planned])
 
     @property
     def left_out(self) -> Counter[str]:
@@ -125,6 +158,12 @@ class Hooked(Made):
         return f"; the first: {self.first_error}" if self.first_error else ""
 
 
+def signer(plan: Iterable[Chunk]) -> Hooked | None:
+    """What must sign the requests of a plan when they are due; None if nothing must."""
+    stream = getattr(plan, "requests", None)
+    return stream if isinstance(stream, Hooked) and stream.signing else None
+
+
 def load(name: str) -> Hook:
     """Import ``module:function``; the module may be in the current folder.
 
@@ -153,21 +192,24 @@ def load(name: str) -> Hook:
 def _planned(frame: pl.DataFrame, first: int) -> Iterator[Planned]:
     names = {column: name.lower() for column in frame.columns if (name := header_name(column))}
     for number, row in enumerate(frame.iter_rows(named=True), first):
-        headers = {name: row[column] for column, name in names.items() if row[column] is not None}
+        headers = CIMultiDict((name, row[column]) for column, name in names.items() if row[column] is not None)
         yield Planned(number, row["op"], row["url"], headers, row.get(PAYLOAD), row["client"], row["row"])
 
 
 def _with(frame: pl.DataFrame, planned: list[Planned]) -> pl.DataFrame:
     """The frame with what the hook made of its rows."""
-    names = sorted({name.lower() for one in planned for name in one.headers})
     columns = [
         pl.Series("op", [one.op for one in planned], dtype=pl.String),
         pl.Series("url", [one.url for one in planned], dtype=pl.String),
     ]
-    lowered = [{name.lower(): value for name, value in one.headers.items()} for one in planned]
-    for name in names:
-        values = [headers.get(name) for headers in lowered]
-        columns.append(pl.Series(header_column(name, ()), values, dtype=pl.String))
+    taken: dict[str, list[str | None]] = {}
+    for row, one in enumerate(planned):
+        own: set[str] = set()
+        for name, value in one.headers.items():
+            column = header_column(name.lower(), own)
+            own.add(column)
+            taken.setdefault(column, [None] * len(planned))[row] = value
+    columns += [pl.Series(column, values, dtype=pl.String) for column, values in sorted(taken.items())]
     if any(one.body is not None for one in planned):
         columns.append(pl.Series(PAYLOAD, [one.body for one in planned], dtype=pl.Binary))
     return frame.drop(name for name in frame.columns if is_sent(name)).with_columns(columns)

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from logreplay.replay.hook import signer
 from logreplay.replay.plan import Chunk
 
 _SECOND: Final = 1_000_000_000
@@ -38,8 +39,9 @@ class Preview:
 
 def preview(plan: Iterable[Chunk], head: int = 10) -> Preview:
     """Go through a plan. One without end never returns."""
-    seen = Preview()
-    for chunk in plan:
+    seen, sign = Preview(), signer(plan)
+    for one in plan:
+        chunk = sign.sign(one) if sign else one
         wanted = chunk.frame.head(head - len(seen.head)) if len(seen.head) < head else None
         if wanted is not None:
             due = (chunk.due[: wanted.height] / _SECOND).tolist()

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.replay.reader import Ended, Reader
+from logreplay.replay.reader import Ended, Opening, Reader
 from logreplay.replay.recorder import DROPPED, Recorder, Registered
 from logreplay.replay.schedule import Instants
 from logreplay.replay.sender import Sender
@@ -158,7 +158,10 @@ class Pump:
             self._finish(item.error)
             return False
         if self.base is None:
-            self.base = self._begin(self._clock())
+            self.base = self._begin(self._clock() + (item.lead if isinstance(item, Opening) else 0))
+            self._reader.begin(self.base)
+        if isinstance(item, Opening):
+            return self._take()
         due = item.chunk.due + self.base
         if self._starved:
             self._note_late(due)

@@ -1,4 +1,9 @@
-"""Reading a plan ahead: chunks are made and prepared in a second thread, so that the loop only takes them."""
+"""Reading a plan ahead: chunks are made and prepared in a second thread, so that the loop only takes them.
+
+Where a hook signs requests (`logreplay.replay.hook.signing`), their schedule is read ahead, but each is signed and
+prepared in the second before it is due. When that is depends on when the plan begins; so the first thing to take is
+then an `Opening`, at which it begins, and the first requests follow.
+"""
 
 import queue
 import threading
@@ -8,18 +13,29 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.heads import is_sent
+from logreplay.replay.hook import signer
 from logreplay.replay.plan import Chunk
 from logreplay.replay.sender import Sender
 from logreplay.replay.threads import step_back
+from logreplay.replay.ticker import Clock
 
 _AHEAD: Final = 16
 """Chunks kept ready: at 100,000 requests/s a third of a second, at usual rates minutes."""
 _HEAD_START_S: Final = 0.2
 """How long the first chunk waits for the others at most: else reading would disturb the beginning of the plan. What
 follows a growing log may have no others."""
-
+_SIGNED_NS: Final = 800_000_000
+"""How long before it is due a request is signed at most."""
+_LEAD_NS: Final = 300_000_000
+"""How much later a plan begins whose first requests must be signed first."""
+_SIGNED_ROWS: Final = 64
+"""Requests signed together: few, so that the first can be sent while others are signed."""
+_NOT_DUE_S: Final = 0.02
+"""How soon to look again whether requests are to be signed."""
 
 _LEAVING: Final = (SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError)
 """Raised by the user's code in this thread, these would end the loop of the other one without a message."""
@@ -31,6 +47,13 @@ class Ready:
 
     chunk: Chunk
     requests: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The plan may begin, its first requests will follow within ``lead`` nanoseconds."""
+
+    lead: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +69,18 @@ class Reader:
     Args:
         plan: the chunks.
         sender: prepares them.
+        clock: nanoseconds.
         threaded: False: prepare when asked, in the caller's thread.
     """
 
-    def __init__(self, plan: Iterable[Chunk], sender: Sender, *, threaded: bool = True) -> None:
-        self._chunks: Iterator[Chunk] = iter(plan)
+    def __init__(self, plan: Iterable[Chunk], sender: Sender, clock: Clock, *, threaded: bool = True) -> None:
+        self._signer, self._clock = signer(plan), clock
+        self._base: int | None = None
+        self._chunks: Iterator[Chunk | Opening | None] = self._signed(iter(plan)) if self._signer else iter(plan)
         self._sender = sender
         self._closed = False
         self._room = threading.Semaphore(_AHEAD)
-        self._queue: queue.SimpleQueue[Ready | Ended] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Ready | Opening | Ended] = queue.SimpleQueue()
         self._ahead = threading.Event()
         self._begun = threading.Event()
         self._begun_at = 0.0
@@ -67,7 +93,11 @@ class Reader:
         """Whether there is something to take."""
         return self.ended or self._ahead.is_set() or self._has_had_its_start()
 
-    def poll(self) -> Ready | Ended | None:
+    def begin(self, base: int) -> None:
+        """The plan begins at this instant of the clock."""
+        self._base = base
+
+    def poll(self) -> Ready | Opening | Ended | None:
         """The next chunk; None if it is not ready yet."""
         if not self._thread:
             return self._next()
@@ -100,11 +130,19 @@ class Reader:
         if isinstance(self._chunks, Generator):  # now, not when the collector comes by: it has a file open
             self._chunks.close()
 
-    def _next(self) -> Ready | Ended:
+    def _next(self) -> Ready | Opening | Ended | None:
+        """The next thing to take. None: there is none yet; not told to another thread, which waits here."""
         while not self._closed:
             try:
                 chunk = next(self._chunks)
-                if len(chunk.due):  # none, as long as a log that is followed does not grow
+                if chunk is None:
+                    if self._thread is None:
+                        return None
+                    self._ahead.set()
+                    time.sleep(_NOT_DUE_S)
+                elif isinstance(chunk, Opening):
+                    return chunk
+                elif len(chunk.due):  # none, as long as a log that is followed does not grow
                     return Ready(_recorded(chunk), self._sender.prepare(chunk.frame))
             except StopIteration:
                 break
@@ -113,6 +151,21 @@ class Reader:
             except BaseException as error:  # told to the loop, which raises it; a panic of Polars is no Exception
                 return Ended(error)
         return Ended()
+
+    def _signed(self, chunks: Iterator[Chunk]) -> Iterator[Chunk | Opening | None]:
+        """Yield the requests of a plan in small pieces, each signed shortly before it is due; None until then."""
+        assert self._signer
+        for chunk in chunks:
+            at = 0
+            while at < len(chunk.due):
+                if self._base is None:
+                    yield Opening(_LEAD_NS)
+                while self._base is None or self._clock() < self._base + int(chunk.due[at]) - _SIGNED_NS:
+                    yield None
+                soon = int(np.searchsorted(chunk.due, self._clock() - self._base + _SIGNED_NS, side="right"))
+                end = max(at + 1, min(at + _SIGNED_ROWS, soon))
+                yield self._signer.sign(Chunk(chunk.frame[at:end], chunk.due[at:end]))
+                at = end
 
     def _work(self) -> None:
         step_back()
@@ -129,6 +182,7 @@ class Reader:
             if self._closed:
                 return
             item = self._next()
+            assert item
             self._queue.put(item)
             if not self._begun.is_set():
                 self._begun_at = time.monotonic()

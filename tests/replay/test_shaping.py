@@ -1,6 +1,7 @@
 """What a server receives when a log is shaped."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,15 +15,17 @@ from hypothesis import strategies as st
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.aiohttp_sender import AiohttpSender
 from logreplay.replay.bodies import BodyFrom, LoggedBody, SizedBody
+from logreplay.replay.closed import Users
 from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Limits, replay
+from logreplay.replay.engine import Engine, Limits, replay
 from logreplay.replay.headers import NO_CACHE, Header, LoggedHeader, LoggedHost
 from logreplay.replay.heads import default_headers, render
-from logreplay.replay.hook import Hooked, Planned, load
+from logreplay.replay.hook import Hooked, Planned, load, signing
 from logreplay.replay.inject import Mixed
 from logreplay.replay.order import Drawn, Shuffled
 from logreplay.replay.outcome import Outcome
 from logreplay.replay.plan import SAFE_METHODS, Plan, Requests, Shape, Stream
+from logreplay.replay.preview import preview
 from logreplay.replay.results import MemoryResults
 from logreplay.replay.schedule import Constant, Limited, Schedule
 from logreplay.replay.shaping import (
@@ -403,6 +406,71 @@ def test_a_hook_may_change_or_leave_out_each_request(shop: Path, sender: str) ->
     assert hooked.left_out == {"hook: left out": 3, "method POST": 1, "method PUT": 1}
     assert hooked.calls == 8
     assert hooked.cost > 0
+
+
+@both_senders
+def test_repeated_headers_survive_a_hook(tmp_path: Path, sender: str) -> None:
+    request = tmp_path / "request.txt"
+    request.write_bytes(b"GET /a HTTP/1.1\r\nX-Tag: one\r\nAccept: a/b\r\nX-Tag: two\r\n\r\n")
+
+    def add(planned: Planned) -> Planned:
+        assert planned.headers.getall("x-tag") == ["one", "two"]
+        planned.headers.add("X-Tag", f"three, {planned.number}")
+        return planned
+
+    plain = Requests(RequestFile(request))
+    seen = server_saw(Hooked(plain, add), sender, Limited(FAST, requests=3))
+    tags = [[value for name, value in one.headers if name == "x-tag"] for one in seen]
+    assert tags == [["one", "two", f"three, {number}"] for number in range(3)]
+
+
+def age_of_signatures(seen: Sequence[Received]) -> list[float]:
+    """Seconds from the hook to the server."""
+    return [(one.at - int(one.header("x-signed") or 0)) / 1e9 for one in seen]
+
+
+def signed(request: Planned) -> Planned:
+    request.headers["X-Signed"] = str(time.perf_counter_ns())
+    return request
+
+
+@both_senders
+@pytest.mark.parametrize(("rate", "count"), [(2, 8), (400, 400)])
+def test_a_hook_that_signs_is_called_within_the_second_before_a_request_is_due(
+    shop: Path, sender: str, rate: float, count: int
+) -> None:
+    hooked = Hooked(Requests(shop), signing(lambda request: signed(request)))
+    seen = server_saw(hooked, sender, Constant(rate, count=count))
+    assert hooked.calls == len(seen) == count
+    assert max(age_of_signatures(seen)) < 1.5  # a busy machine sends late; without the mark it is 4 s
+
+
+def test_what_a_signing_hook_leaves_out_is_counted_and_leaves_a_gap(shop: Path) -> None:
+    hooked = Hooked(Requests(shop), signing(lambda request: signed(request) if request.number % 4 else None))
+    results = MemoryResults()
+    assert len(server_saw(hooked, schedule=Constant(100, count=40), results=results)) == 30
+    assert hooked.left_out["hook: left out"] == 10
+    due = results.frame.sort("seq")["scheduled"].to_list()
+    assert due == pytest.approx([(number + 0.5) / 100 for number in range(40) if number % 4], abs=1e-5)
+
+
+def test_users_and_a_signing_hook_exclude_each_other(shop: Path) -> None:
+    async def main() -> None:
+        sender = WireSender(await resolve(parse_target("http://127.0.0.1:1")), timeout=5)
+        async with Engine(sender, MemoryResults(), closed=True) as engine:
+            await engine.run(Plan(Hooked(Requests(shop), signing(lambda request: request)), Users(1)))
+
+    with pytest.raises(LogreplayError, match="--vusers and a --hook that is marked as signing exclude each other"):
+        asyncio.run(main())
+
+
+def test_a_preview_shows_what_a_signing_hook_makes_of_a_request(shop: Path) -> None:
+    def sign(request: Planned) -> Planned:
+        request.url += "&signed"
+        return request
+
+    seen = preview(Plan(Hooked(Requests(shop, loop=False), signing(sign)), Constant(100, count=4)))
+    assert all(url.endswith("&signed") for _, _, url in seen.head)
 
 
 def spoil(change: Callable[[Planned], object]) -> Callable[[Planned], Planned]:
