@@ -1,10 +1,12 @@
 """The command line. Only here are errors printed and exit codes set."""
 
+import atexit
 import errno
 import gc
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from io import StringIO
 from pathlib import Path
 from typing import Final
@@ -16,6 +18,7 @@ from logreplay.cli.configurable import find_settings, where_from
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.settings import WITHOUT_SETTINGS
 
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _HELP: Final = "logreplay.help"
 _OBJECTS: Final = 100_000
 """New ones, before the collector looks for garbage: to load modules makes as many, and none of them is."""
@@ -61,10 +64,23 @@ def main() -> None:
     """Run the command line, and say in one line what went wrong."""
     gc.set_threshold(_OBJECTS)
     _open_standard_streams()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
-            signal.signal(number, signal.default_int_handler)
-    sys.exit(run(sys.argv[1:]))
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup
+    for number in heard:
+        signal.signal(number, signal.default_int_handler)
+    atexit.register(_ignore, heard)  # registered first, called last
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # while an error was printed
+        code = Exit.INTERRUPTED
+    for number in heard:
+        signal.signal(number, lambda *_: os._exit(code))  # the work is done: what is left to wait for is dispensable
+    sys.exit(code)
+
+
+def _ignore(numbers: Iterable[signal.Signals]) -> None:
+    """Let no signal change the exit code of what is done: the interpreter takes no handler along to its end."""
+    for number in numbers:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _open_standard_streams() -> None:

@@ -24,6 +24,7 @@ def run_in_loop(main: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> T:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
         heard = _SIGNALS[:2] if ignored else _SIGNALS
+        before = {number: signal.getsignal(number) for number in heard}
         for number in heard:
             loop.add_signal_handler(number, stop.set)
         try:
@@ -31,6 +32,7 @@ def run_in_loop(main: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> T:
         finally:
             for number in heard:
                 loop.remove_signal_handler(number)
+                signal.signal(number, before[number])  # the loop leaves the system's default, which cleans nothing up
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(with_signals())

@@ -72,6 +72,9 @@ class BodyFrom:
 
 
 def _read(path: Path, key: str) -> pl.DataFrame:
+    if key == "body":
+        text = f"{path}:{key}: the column must be one that the table shares with the log, such as {path}:url"
+        raise LogreplayError(f"{text}; the bodies are always those of the column body")
     try:
         check_name(path)
         table = pl.read_csv(path, infer_schema=False)

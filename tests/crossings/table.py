@@ -73,7 +73,7 @@ _SHAPING: Final[Factors] = {
     "agent": _option("agent", log="log", text="crossing/1"),
     "referer": _option("referer", log="log", text="http://www.example/"),
     "no-cache": _flag("no-cache"),
-    "body": _option("body", log="log", size="size", column="bodies.csv:body"),
+    "body": _option("body", log="log", size="size", column="bodies.csv:url"),
     "inject": _option("inject", some="other.csv:20%"),
     "hook": _option("hook", same="crossing_hooks:same", some="crossing_hooks:some", none="crossing_hooks:fails"),
 }
@@ -285,6 +285,7 @@ def _rules(command: str) -> list[Rule]:
         rule("--follow", "--arrivals", pacing="follow", arrivals="poisson/log"),
         rule("--follow", "--dry-run", **{"pacing": "follow", "dry-run": "yes"}),
         rule("--follow", target="builtin", pacing="follow"),
+        rule("--verbose", "--json", **{"verbose": "v/verbose", "json": "yes", "dry-run": "-"}),
         rule("--loop", "--dry-run", **{"dry-run": "yes", "loop": "loop", "for": "-", "requests": "-"}),
         rule(why="no end", pacing="!steps", loop="loop", **{"for": "-", "requests": "-"}),
         rule(why="no end", pacing="follow", **{"for": "-"}),

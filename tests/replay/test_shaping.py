@@ -311,6 +311,12 @@ def test_a_table_of_bodies_without_its_columns_says_so(tmp_path: Path) -> None:
         BodyFrom(tmp_path / "bodies.csv", "url")
 
 
+def test_bodies_cannot_be_found_by_the_bodies(tmp_path: Path) -> None:
+    (tmp_path / "bodies.csv").write_text("url,body\n/a,hello\n")
+    with pytest.raises(LogreplayError, match=r"bodies\.csv:body: .* such as .*bodies\.csv:url"):
+        BodyFrom(tmp_path / "bodies.csv", "body")
+
+
 # order
 
 

@@ -1,0 +1,55 @@
+"""Signals beside the sending: before it, after it, and while the interpreter ends."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from logreplay.cli.running import run_in_loop
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+WHEN = {
+    "while the threads are waited for": """
+def late():
+    threading.main_thread().join()
+    while True:  # one that comes just before the main thread waits does not wake it
+        os.kill(os.getpid(), number)
+        time.sleep(0.05)
+threading.Thread(target=late).start()
+""",
+    "while the interpreter ends": "atexit.register(lambda: os.kill(os.getpid(), number))",
+}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_after_the_loop_a_signal_does_what_it_did_before(number: signal.Signals) -> None:
+    """The loop left the system's default: a SIGTERM killed the program while it wrote the report."""
+
+    async def nothing(_: asyncio.Event) -> None:
+        assert signal.getsignal(number) is not mine
+
+    def mine(*_: object) -> None: ...
+
+    before = signal.signal(number, mine)
+    try:
+        run_in_loop(nothing)
+        assert signal.getsignal(number) is mine
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("when", WHEN)
+def test_a_signal_after_the_work_leaves_the_exit_code_as_it_is(when: str, number: signal.Signals) -> None:
+    begin = f"import atexit, os, threading, time\nfrom logreplay.cli import main\nnumber = {int(number)}\n"
+    program = begin + WHEN[when] + "\nmain.run = lambda _: 3\nmain.main()"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (3, b"")
+
+
+def test_a_signal_while_an_error_is_printed_is_an_interruption() -> None:
+    program = "from logreplay.cli import main\ndef run(_): raise KeyboardInterrupt\nmain.run = run\nmain.main()"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (130, b"")
