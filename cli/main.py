@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 from io import StringIO
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import click
 
@@ -66,7 +66,7 @@ def main() -> None:
     _open_standard_streams()
     heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup
     for number in heard:
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, _interrupt)
     atexit.register(_ignore, heard)  # registered first, called last
     try:
         code = run(sys.argv[1:])
@@ -75,6 +75,18 @@ def main() -> None:
     for number in heard:
         signal.signal(number, lambda *_: os._exit(code))  # the work is done: what is left to wait for is dispensable
     sys.exit(code)
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked for the end.
+
+    Of its own kind, because the interpreter kills itself at its end (exit code -2) if a plain `KeyboardInterrupt` ever
+    came up in `exec`, which dataclasses use while a module is loaded, though it was caught.
+    """
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise Interrupted
 
 
 def _ignore(numbers: Iterable[signal.Signals]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,4 +53,24 @@ def test_a_signal_after_the_work_leaves_the_exit_code_as_it_is(when: str, number
 def test_a_signal_while_an_error_is_printed_is_an_interruption() -> None:
     program = "from logreplay.cli import main\ndef run(_): raise KeyboardInterrupt\nmain.run = run\nmain.main()"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (130, b"")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_while_a_module_is_loaded_is_an_interruption(number: signal.Signals, tmp_path: Path) -> None:
+    """``python -m`` kills itself with SIGINT at its end if a KeyboardInterrupt came up in `exec`, caught or not."""
+    load = f"exec('signal.raise_signal({int(number)})')"
+    program = f"""
+import signal
+from logreplay.cli import main
+def run(_):
+    try:
+        {load}
+    except KeyboardInterrupt:
+        return 130
+main.run = run
+main.main()
+"""
+    (tmp_path / "loading.py").write_text(program)
+    ended = subprocess.run([sys.executable, "-m", "loading"], cwd=tmp_path, capture_output=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (130, b"")

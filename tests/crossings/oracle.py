@@ -25,6 +25,7 @@ _TRACES: Final = (
     "Fatal Python error",
     "Warning: ",
     "leaked semaphore",
+    "this is a bug of logreplay",
 )
 _OPTION: Final = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[a-z]\b|RATES|LOG|TARGET)")
 _TAKEN_AS_GIVEN: Final = {"pipe.log", "socket", "__pycache__", "tmp", "home"}

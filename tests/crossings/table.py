@@ -285,7 +285,7 @@ def _rules(command: str) -> list[Rule]:
         rule("--follow", "--arrivals", pacing="follow", arrivals="poisson/log"),
         rule("--follow", "--dry-run", **{"pacing": "follow", "dry-run": "yes"}),
         rule("--follow", target="builtin", pacing="follow"),
-        rule("--verbose", "--json", **{"verbose": "v/verbose", "json": "yes", "dry-run": "-"}),
+        rule("--verbose", "--json", verbose=..., json="yes"),
         rule("--loop", "--dry-run", **{"dry-run": "yes", "loop": "loop", "for": "-", "requests": "-"}),
         rule(why="no end", pacing="!steps", loop="loop", **{"for": "-", "requests": "-"}),
         rule(why="no end", pacing="follow", **{"for": "-"}),
