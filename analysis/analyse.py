@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from logreplay.analysis.bends import Verdict
 from logreplay.analysis.intake import Requests
 from logreplay.analysis.sources import Source
 from logreplay.analysis.summary import About, summarise, summarise_seconds
-from logreplay.analysis.watched import with_watched
+from logreplay.analysis.watched import by_step, with_watched
 from logreplay.parsers.record import LogreplayError
 
 
@@ -73,6 +73,9 @@ def analyse(
         for other in others:
             other.result()
         seconds = with_watched(counting.result(), sources.locate(source) if isinstance(source, str | Path) else None)
+        verdict = replace(verdict, steps=by_step(verdict.steps, seconds))
+        if "steps" in summary:
+            summary["steps"] = verdict.steps.to_dicts()
         return Analysis(requests, seconds, verdict, summary)
 
 

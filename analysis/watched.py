@@ -24,6 +24,20 @@ def stem(results: Path) -> Path:
     return results
 
 
+def by_step(steps: pl.DataFrame, seconds: pl.DataFrame) -> pl.DataFrame:
+    """Add to a step table the mean of each figure that was watched, over the seconds in which the step sent.
+
+    Args:
+        steps: step table.
+        seconds: per-second table, of `with_watched`.
+    """
+    names = [name for name in seconds.columns if name.startswith(PREFIX)]
+    if not names:
+        return steps
+    means = seconds.group_by("step").agg(pl.col(names).mean()).with_columns(pl.col("step").cast(steps["step"].dtype))
+    return steps.join(means, on="step", how="left", maintain_order="left")
+
+
 def with_watched(seconds: pl.DataFrame, results: Path | None) -> pl.DataFrame:
     """Add a column ``watch_NAME`` for each figure that was watched; empty where no reading worked.
 

@@ -59,13 +59,19 @@ def analyze(
 def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
     """Print the tables of one run on stdout: steps if there are several, times, the figures of siege and ab."""
     from logreplay.analysis.summary import step_rows
+    from logreplay.analysis.watched import PREFIX
     from logreplay.cli.tables import OpenTable, print_classic, print_times
 
     if steps.height > 1:
         heads = ("rate/s", "sent/s", "good/s", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")
-        table = OpenTable(*heads, "verdict", dispensable=("sent/s", "p90", "lag p95", "p95", "p99 within", "mean"))
-        for row in step_rows(steps.head(_MOST_ROWS)):
-            table.add(*row)
+        watched = [name for name in steps.columns if name.startswith(PREFIX)]
+        names = [name.removeprefix(PREFIX) for name in watched]
+        dispensable = ("sent/s", "p90", "lag p95", "p95", "p99 within", "mean", *names)
+        table = OpenTable(*heads, *names, "verdict", dispensable=dispensable)
+        shown = steps.head(_MOST_ROWS)
+        for (*times, verdict), step in zip(step_rows(shown), shown.iter_rows(named=True), strict=True):
+            figures = (step[name] for name in watched)
+            table.add(*times, *("–" if figure is None else f"{figure:.4g}" for figure in figures), verdict)
         table.print()
         if steps.height > _MOST_ROWS:
             click.echo(f"{steps.height - _MOST_ROWS:,} more steps are in steps.csv")

@@ -121,6 +121,16 @@ class Telling:
     progress: str = "auto"
     watch: "tuple[Probe, ...]" = ()
 
+    def __post_init__(self) -> None:
+        """Refuse two figures of one name.
+
+        Raises:
+            UsageError: names them.
+        """
+        names = [probe.name for probe in self.watch]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            raise click.UsageError(f"--watch: {name} is given twice; give each figure a name of its own")
+
     @contextmanager
     def audience(
         self, command: str, target: str, results: Path, *, first: int = 0, free: bool = True, quiet: bool = False
@@ -257,8 +267,9 @@ _OPTIONS = (
         "--watch",
         type=Parsed(_probe),
         multiple=True,
-        metavar="NAME=URL|NAME=!COMMAND",
-        help="Read this figure each second, from a url, a Prometheus query or a command, into seconds.csv. Repeatable.",
+        metavar="NAME[/s]=URL|NAME[/s]=!COMMAND",
+        help="Read this figure each second, from a url, a Prometheus query or a command, into seconds.csv; "
+        "NAME/s: growth of a counter per second. Repeatable.",
     ),
 )
 telling_options = bundle("telling", Telling, _OPTIONS)

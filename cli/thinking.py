@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from logreplay.cli.values import Duration, Pause
+import click
+
+from logreplay.cli.values import Pause
 
 if TYPE_CHECKING:
     from logreplay.replay.closed import UniformThink
@@ -15,12 +17,17 @@ def parse_pauses(text: str) -> Pauses:
     """Read ``1s``, ``0`` or ``1s..3s``.
 
     Raises:
-        ValueError: the range is empty.
+        ValueError: the range is empty, or one of its ends is no pause.
     """
     first, dots, last = text.partition("..")
     if not dots:
         return Pause().convert(text, None, None)
-    low, high = Pause().convert(first, None, None), Duration().convert(last, None, None)
+    try:
+        low, high = Pause().convert(first, None, None), Pause().convert(last, None, None)
+    except click.BadParameter:
+        raise ValueError(
+            f"{text!r} is no range of pauses; write the shortest and the longest, such as 1s..3s"
+        ) from None
     if low > high:
         raise ValueError(
             f"{text!r} is an empty range: {low:g} s is above {high:g} s; write the shorter pause first, 1s..3s"

@@ -37,11 +37,13 @@ class Probe:
         name: letters, digits and ``_``; the column is ``watch_NAME``.
         source: http(s) url; or a command for the shell.
         command: the source is a command.
+        counter: the source only grows; a reading is its growth per second since the one before.
     """
 
     name: str
     source: str
     command: bool = False
+    counter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +63,26 @@ class Reading:
 
 
 def parse_probe(text: str) -> Probe:
-    """Read ``NAME=URL`` or ``NAME=!COMMAND``.
+    """Read ``NAME=URL`` or ``NAME=!COMMAND``; ``NAME/s=`` is a counter, its figure ``NAME_per_s``.
 
     Raises:
         ValueError: it is neither.
     """
     name, equals, source = text.partition("=")
+    counter = name.endswith("/s")
+    name = name.removesuffix("/s")
     if not equals or not _NAME.fullmatch(name):
         raise ValueError(
-            f"{text!r} is nothing to watch; write NAME=URL or NAME=!COMMAND, NAME of letters, digits and _"
+            f"{text!r} is nothing to watch; write NAME=URL or NAME=!COMMAND, NAME of letters, digits and _, "
+            "NAME/s for the growth of a counter"
         )
+    if counter:
+        name = f"{name}_per_s"
     if source.startswith("!") and source[1:].strip():
-        return Probe(name, source[1:].strip(), command=True)
+        return Probe(name, source[1:].strip(), command=True, counter=counter)
     if not re.match(r"https?://[^/\s]", source):
         raise ValueError(f"{text!r}: {source!r} is neither a url (http://…) nor a command (!cat /proc/loadavg)")
-    return Probe(name, source)
+    return Probe(name, source, counter=counter)
 
 
 def number_in(text: str) -> float:
@@ -116,6 +123,30 @@ def _finite(value: float) -> float:
     return value
 
 
+class Growth:
+    """Turns readings of a counter into its growth per second."""
+
+    def __init__(self) -> None:
+        self._last: tuple[float, float] | None = None
+
+    def since(self, at: float, count: float) -> float | None:
+        """Return the growth since the reading before; None for the first.
+
+        Args:
+            at: seconds.
+            count: what the counter has.
+
+        Raises:
+            ValueError: it fell: what it counts has begun anew.
+        """
+        last, self._last = self._last, (at, count)
+        if last is None:
+            return None
+        if count < last[1]:
+            raise ValueError(f"the counter fell from {last[1]:g} to {count:g}: its server was started again")
+        return (count - last[1]) / (at - last[0])
+
+
 async def keep_reading(probes: Sequence[Probe], tell: Callable[[Reading], object]) -> None:
     """Read every probe once a second, until cancelled; the first time at once.
 
@@ -130,11 +161,14 @@ async def keep_reading(probes: Sequence[Probe], tell: Callable[[Reading], object
 
 async def _keep_reading(probe: Probe, session: "ClientSession", tell: Callable[[Reading], object]) -> None:
     first = time.monotonic()
+    growth = Growth()
     while True:
         at = time.monotonic()
         try:
             text = await (_printed(probe.source) if probe.command else _fetched(probe.source, session))
-            tell(Reading(probe.name, at, number_in(text)))
+            figure = growth.since(at, number_in(text)) if probe.counter else number_in(text)
+            if figure is not None:
+                tell(Reading(probe.name, at, figure))
         except TimeoutError:
             tell(Reading(probe.name, at, None, f"no answer within {TIMEOUT_S:g} s"))
         except Exception as error:  # whatever a library finds wrong with a foreign source

@@ -55,3 +55,16 @@ def test_what_another_run_said_is_not(results: Path, tmp_path: Path) -> None:
     others.write_csv(tmp_path / "results.csv")
     again, _ = write_folder(tmp_path, tmp_path, plots=False)
     assert again["log"] is None
+
+
+def test_steps_have_the_mean_of_each_watched_figure(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_bytes(results.read_bytes())
+    lines = [f"{second},cpu,{second}.0" for second in range(40)] + ["3,queue,7.0"]
+    (tmp_path / "results.watch.csv").write_text("second,name,value\n" + "\n".join(lines) + "\n")
+    summary, steps = write_folder(tmp_path / "results.csv", tmp_path, plots=False)
+    seconds = pl.read_csv(tmp_path / "seconds.csv")
+    first = seconds.filter(pl.col("step") == 0)["second"].mean()
+    assert steps["watch_cpu"][0] == summary["steps"][0]["watch_cpu"] == first
+    assert steps["watch_cpu"].is_sorted()
+    assert steps["watch_queue"].to_list() == [7.0, *[None] * 7]
+    assert pl.read_csv(tmp_path / "steps.csv")["watch_cpu"].null_count() == 0

@@ -69,3 +69,18 @@ def test_seconds_writes_a_file_once(results: Path, tmp_path: Path) -> None:
     assert CliRunner().invoke(cli, arguments).exit_code == 0
     assert isinstance(CliRunner().invoke(cli, arguments).exception, LogreplayError)
     assert CliRunner().invoke(cli, [*arguments, "--force"]).exit_code == 0
+
+
+def test_the_steps_that_are_printed_have_the_figures_that_were_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    rng = np.random.default_rng(1)
+    rows = simulate.serve(simulate.sweep(range(20, 61, 20), 2, rng), Queue(4, 0.016), rng)
+    (tmp_path / "results.csv").write_bytes(to_csv(rows, header=True))
+    readings = "".join(f"{second},cpu,12.5\n" for second in range(3))
+    (tmp_path / "results.watch.csv").write_text(f"second,name,value\n{readings}")
+    lines = CliRunner().invoke(cli, ["analyze", str(tmp_path), "--no-plots"]).stdout.splitlines()
+    assert lines[0].split()[-2:] == ["cpu", "verdict"]
+    assert "12.5" in lines[1]
+    assert "–" in lines[3].split()[-2]

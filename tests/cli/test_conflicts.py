@@ -80,3 +80,9 @@ def test_a_hook_with_one_worker_is_called_once_for_each_request(folder: Path) ->
     )
     assert ended.returncode in (0, 3), ended.stderr.decode()
     assert (folder / "calls").read_text().split() == [str(number) for number in range(40)]
+
+
+def test_two_watched_figures_of_one_name_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--tps", "1", "--dry-run", "--watch", "a/s=!echo 1", "--watch", "a_per_s=!echo 2"]
+    assert main.run(["run", *words]) == 2
+    assert "--watch: a_per_s is given twice; give each figure a name of its own" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from logreplay.analysis.watched import watch_beside, with_watched
 from logreplay.replay.probe_log import ProbeLog
-from logreplay.replay.probes import Probe, Reading, keep_reading, number_in, parse_probe
+from logreplay.replay.probes import Growth, Probe, Reading, keep_reading, number_in, parse_probe
 
 
 def prometheus(*results: object, kind: str = "vector") -> str:
@@ -26,6 +26,8 @@ def prometheus(*results: object, kind: str = "vector") -> str:
     [
         ("cpu=http://p:9090/api/v1/query?query=a=b", Probe("cpu", "http://p:9090/api/v1/query?query=a=b")),
         ("load=!cat /proc/loadavg", Probe("load", "cat /proc/loadavg", command=True)),
+        ("served/s=http://p/count", Probe("served_per_s", "http://p/count", counter=True)),
+        ("forks/s=!cat n", Probe("forks_per_s", "cat n", command=True, counter=True)),
     ],
 )
 def test_a_probe_is_read(text: str, probe: Probe) -> None:
@@ -139,3 +141,13 @@ def test_a_result_log_without_readings_stays_as_it_is(tmp_path: Path) -> None:
     table = pl.DataFrame({"second": [0]})
     assert with_watched(table, tmp_path / "r.csv") is table
     assert with_watched(table, None) is table
+
+
+def test_a_counter_is_read_as_its_growth_per_second_and_a_fall_is_told() -> None:
+    growth = Growth()
+    assert growth.since(10.0, 500) is None
+    assert growth.since(11.0, 700) == 200
+    assert growth.since(13.0, 800) == 50
+    with pytest.raises(ValueError, match="the counter fell from 800 to 3: its server was started again"):
+        growth.since(14.0, 3)
+    assert growth.since(15.0, 10) == 7
