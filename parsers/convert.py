@@ -96,6 +96,8 @@ def convert(
     options = options or ConvertOptions()
     target = None if str(output) == "-" else Path(output)
     with ExitStack() as stack:
+        if target and (target.is_dir() or not target.name):
+            raise LogreplayError(f"-o {output}: is a folder; name a file in it")
         tables = normalized_among(paths)
         if tables:
             _check_fits(options, executor, tables[0])

@@ -129,7 +129,9 @@ def _nginx_formats(path: Path) -> dict[str, Callable[[], Format]]:
     parsed = crossplane.parse(str(path), combine=True)
     if parsed["errors"]:
         error = parsed["errors"][0]
-        raise LogreplayError(f"{error.get('file') or path}: line {error.get('line')}: {error['error']}")
+        if error.get("line") is None:
+            raise LogreplayError(f"{path}: is not an nginx configuration; name the file that holds the log_format")
+        raise LogreplayError(f"{error.get('file') or path}: line {error['line']}: {error['error']}")
     found: dict[str, Callable[[], Format]] = {}
 
     def collect(directives: list[dict[str, Any]]) -> None:

@@ -1,15 +1,26 @@
 """Reads normalized CSVs to merge or re-write them: all of their columns, and every row checked."""
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
+import zstandard
 
 from logreplay.parsers import fields
 from logreplay.parsers.intake import Keep, Limit, Progress, check_limit
-from logreplay.parsers.record import CORE_COLUMNS, SCHEMA, LogreplayError, read_texts, scan, start_time, to_csv
+from logreplay.parsers.record import (
+    CORE_COLUMNS,
+    SCHEMA,
+    LogreplayError,
+    column_names,
+    read_texts,
+    scan,
+    start_time,
+    to_csv,
+)
 from logreplay.parsers.report import ConvertReport
 
 if TYPE_CHECKING:
@@ -44,8 +55,9 @@ def _is_table(path: Path) -> bool:
     if path.suffix == ".parquet":
         return True
     try:
-        scan(path)
-    except LogreplayError:
+        with path.open("rb") as file:
+            column_names(file, parquet=False)
+    except (LogreplayError, OSError, EOFError, zlib.error, zstandard.ZstdError):
         return False
     return True
 

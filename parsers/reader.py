@@ -130,11 +130,11 @@ class Source:
                     raise LogreplayError(f"{path}: is a folder; name the log files in it")
                 self._raw = open(path, "rb")  # noqa: SIM115  # closed by close()
                 self.size = Path(path).stat().st_size
+            head = self._raw.read(6)
         except FileNotFoundError:
             raise LogreplayError(f"{path}: no such file") from None
         except OSError as error:
             raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
-        head = self._raw.read(6)
         if head.startswith(_UTF8_MARK):
             head = head[3:]
         self.compression = compression_of(head)

@@ -166,10 +166,10 @@ def read_texts(path: str | Path, rows: int = 8192) -> Iterator[pl.DataFrame]:
     path = Path(path)
     frame = scan(path)
     names = frame.collect_schema().names()
-    if path.suffix == ".parquet":
-        yield from frame.cast(pl.String).collect_batches(chunk_size=rows, maintain_order=True)
-        return
     with _read_to_its_end(path) as file:
+        if path.suffix == ".parquet":
+            yield from frame.cast(pl.String).collect_batches(chunk_size=rows, maintain_order=True)
+            return
         for block in _csv_blocks(_decompressed(file), rows * _ROW_BYTES):
             yield _parsed(block, names, _CSV)
 
@@ -180,7 +180,7 @@ def _read_to_its_end(path: Path) -> Iterator[BinaryIO]:
         with path.open("rb") as file:
             yield file
     except (OSError, EOFError, zlib.error, zstandard.ZstdError, pl.exceptions.PolarsError) as error:
-        raise LogreplayError(f"{path}: cannot be read to its end: {error}") from None
+        raise LogreplayError(f"{path}: cannot be read to its end: {str(error).partition(chr(10))[0]}") from None
 
 
 def read_csv(file: BinaryIO, columns: Sequence[str], rows: int = 8192) -> Iterator[pl.DataFrame]:

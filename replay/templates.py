@@ -14,7 +14,8 @@ from logreplay.parsers.record import LogreplayError
 from logreplay.replay.urls import BATCH, UrlRow
 
 _NAME: Final = re.compile(r"\{(\w+)\}")
-_RANGE: Final = re.compile(r"(-?\d{1,18})\.\.(-?\d{1,18})", re.ASCII)
+_RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)", re.ASCII)
+_DIGITS: Final = 18
 _CLEAN: Final = r"^(?:https?://(?P<host>[!$-.0-;=A-Z_a-z~]+)(?P<rest>(?:[/?][!$-~]*)?)|(?P<path>/[!#-~]*))$"
 """Urls of which nothing needs encoding. All others are a matter of `UrlRow.of`."""
 
@@ -65,6 +66,8 @@ def values(text: str) -> Values:
         LogreplayError: the file cannot be read.
     """
     if match := _RANGE.fullmatch(text):
+        if max(len(match[1]), len(match[2])) > _DIGITS:
+            raise ValueError(f"{text!r}: numbers of a range have at most {_DIGITS} digits")
         return Numbers(int(match[1]), int(match[2]), len(match[1]) if match[1].startswith("0") else 0)
     if text.startswith("@"):
         try:

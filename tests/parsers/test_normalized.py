@@ -121,6 +121,22 @@ def test_rejected_rows_of_a_csv_count_against_the_limit(tmp_path: Path) -> None:
         convert([log], tmp_path / "out.csv", ConvertOptions(limit=Limit(count=0)))
 
 
+def test_a_parquet_file_with_values_that_no_csv_holds_is_an_error_of_one_line(tmp_path: Path) -> None:
+    row = dict(zip(HEADER.split(","), ROW.format(1).split(","), strict=True))
+    pl.DataFrame({**row, "list": [[1, 2]]}).write_parquet(tmp_path / "odd.parquet")
+    with pytest.raises(LogreplayError, match=r"odd\.parquet: cannot be read to its end: [^\n]*$"):
+        convert([tmp_path / "odd.parquet"], tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("name", [".", "folder", "folder/.."])
+def test_a_folder_is_no_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "access.log").write_text(COMBINED)
+    with pytest.raises(LogreplayError, match=rf"-o {name}: is a folder; name a file in it"):
+        convert(["access.log"], name, ConvertOptions(force=True))
+
+
 ODD = ("9" * 30, "1e300", "-1", "NaN", "-inf", "", "0000-00-00", "9999-12-31", "24:00:00", "\\", "é", "\t", "a b", "\0")
 
 

@@ -194,15 +194,15 @@ def with_odd_values(draw: st.DrawFn) -> tuple[Format, list[bytes]]:
     return format, lines
 
 
-def check(format: Format, bad: list[bytes], folder: Path) -> None:
+def check(format: Format, bad: list[bytes], folder: Path, wanted: str = "") -> None:
     good = [sample.encode("latin-1", "replace") for sample in samples(format)]
     log, out = folder / "access.log", folder / "out.csv"
-    log.write_bytes(b"".join(line + b"\n" for line in (*good * 2, *bad, *good)))
-    options = ConvertOptions(format=format.name, timezone="Europe/Berlin", force=True)
+    log.write_bytes(b"".join(line + b"\n" for line in (*good * 10, *bad, *good)))
+    options = ConvertOptions(format=wanted or format.name, timezone="Europe/Berlin", force=True)
     report = convert([log], out, options)
-    assert report.lines == len(good) * 3 + len(bad)
+    assert report.lines == len(good) * 11 + len(bad)
     assert not [reason for reason in report.reasons if rows.BUG in reason]
-    log.write_bytes(b"".join(line + b"\n" for line in good * 3))
+    log.write_bytes(b"".join(line + b"\n" for line in good * 11))
     assert report.converted >= convert([log], folder / "good.csv", options).converted
     table = scan(out).with_columns(start_time()).collect()
     assert table.height == report.converted == sum(part.height for part in read_batches(out, ("url",)))
@@ -217,6 +217,15 @@ def check(format: Format, bad: list[bytes], folder: Path) -> None:
 def test_lines_with_odd_values_cost_no_other_line(case: tuple[Format, list[bytes]]) -> None:
     with TemporaryDirectory() as folder:
         check(*case, Path(folder))
+
+
+@settings(max_examples=40, deadline=None)
+@given(with_odd_values())
+def test_lines_with_odd_values_cost_no_other_line_where_the_format_is_found_by_content(
+    case: tuple[Format, list[bytes]],
+) -> None:
+    with TemporaryDirectory() as folder:
+        check(*case, Path(folder), "auto")
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ def test_a_value_with_which_a_template_is_no_url_is_named() -> None:
         urls(["{a}/x"], a="/y,http://h,ftp:")
 
 
-@pytest.mark.parametrize("text", ["@no\0file", "@/nowhere/at/all", ",", ""])
+@pytest.mark.parametrize("text", ["@no\0file", f"1..{'9' * 19}", f"1..{'9' * 5000}", "@/nowhere/at/all", ",", ""])
 def test_what_holds_no_values_is_an_error(text: str) -> None:
     with pytest.raises((ValueError, LogreplayError)):
         values(text)
