@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 from uuid import uuid4
 
 import polars as pl
@@ -51,6 +51,9 @@ from logreplay.replay.silence import Silence
 from logreplay.replay.tally import Tally
 from logreplay.replay.ticker import monotonic
 from logreplay.replay.watch import Watch
+
+_LOOKED_S: Final = 0.6 * FORSAKEN_S
+"""What a pause of this process counts at most: by itself less than makes a director dead."""
 
 Order = TypeVar("Order", Prepare, Begin)
 
@@ -209,7 +212,7 @@ class _Shard:
 
     def _listen(self) -> None:
         """In a thread of its own: take the orders."""
-        silence = Silence(LISTEN_S + 1.0)
+        silence = Silence(_LOOKED_S)
         while not self._over:
             try:
                 order = self._line.receive(LISTEN_S)
