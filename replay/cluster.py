@@ -7,6 +7,7 @@ failures`); a replay must never be begun anew, so a shard begins only when its d
 once (`logreplay.replay.shard.Welcome`).
 """
 
+import asyncio
 import logging
 import signal
 import threading
@@ -170,7 +171,7 @@ def cluster_client(address: str) -> "Iterator[Client]":
     with ExitStack() as stack:
         scheduler: Any = address
         if address.startswith("local:"):
-            with _interrupts_ignored():
+            with _starting():
                 scheduler = stack.enter_context(
                     LocalCluster(
                         n_workers=_number(address),
@@ -218,13 +219,31 @@ def _number(address: str) -> int:
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """What is started in the block leaves Ctrl-C to us; it is inherited."""
+def _starting() -> Iterator[None]:
+    """What is started in the block leaves Ctrl-C to us, which it inherits; other signals wait until it is there.
+
+    The exception of a signal would end the start half-way, and Dask with it in tracebacks. A running loop takes signals
+    without exceptions.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    held: list[int] = []
+    raising = [] if _in_loop() else [n for n in (signal.SIGTERM, signal.SIGHUP) if callable(signal.getsignal(n))]
+    before = {number: signal.signal(number, lambda heard, _: held.append(heard)) for number in raising}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for heard in held[:1]:
+        signal.raise_signal(heard)
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

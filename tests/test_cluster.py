@@ -253,3 +253,22 @@ def test_clocks_of_one_machine_need_no_correction(cluster: str) -> None:
         assert (offset.offset, offset.uncertainty) == (0, 0)
         for place in places:
             place.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_a_local_cluster_starts_ends_a_conversion_in_good_order(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """It ended in the tracebacks of Dask."""
+    words = ["convert", str(SAMPLE), "-o", "out.csv", "--cluster", "local:2"]
+    command = [sys.executable, "-m", "logreplay.cli.main", *words]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        threads, deadline = Path(f"/proc/{process.pid}/task"), time.monotonic() + 60
+        while sum(len(path.read_text().split()) for path in threads.glob("*/children")) < 3:  # the workers begin
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.005)  # a process tells nobody of its children: ask again
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said.decode().strip()) == (130, "")
+    assert not list(tmp_path.iterdir())

@@ -80,6 +80,9 @@ def make_world(case: Case, folder: Path, authority: bytes) -> World:
     (folder / "access.csv.zst").write_bytes(zstandard.compress(plain))
     pl.read_csv(folder / "access.csv").write_parquet(folder / "access.parquet")
     (folder / "other.csv").write_bytes(plain.replace(b"/page/", b"/other/"))
+    if case.command == "convert":  # it makes such files
+        for path in folder.glob("access.[cp]*"):
+            path.unlink()
     os.mkfifo(folder / "pipe.log")
     env = {}
     if case.choice["settings"] == "file":
