@@ -25,12 +25,12 @@ from logreplay.cli.values import Duration, Parsed, Percent, Rate
 
 if TYPE_CHECKING:
     from logreplay.analysis.search import Judged, Search, Trial
+    from logreplay.cli.inputs import Log
     from logreplay.replay.health import Finding
     from logreplay.replay.outcome import Outcome as Ran
     from logreplay.replay.plan import Stream
     from logreplay.replay.schedule import Schedule
     from logreplay.replay.stop import Condition, StopRule
-    from logreplay.replay.storage import Stored
 
 _BOUNDS = ("p50", "p90", "p95", "p99", "p999", "mean", "max")
 _FULL_S = 60.0
@@ -91,7 +91,7 @@ def _bound_options(command: Any) -> Any:
 @shaping_options
 @sending_options
 def find(
-    log: "Path | Stored | None",
+    log: "Log | None",
     target: str | None,
     max_errors: float,
     start: float,

@@ -1,6 +1,7 @@
 """What a command replays and where to: the given log and target, or the ones that come with the package."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,10 @@ import click
 
 if TYPE_CHECKING:
     from logreplay.replay.storage import Stored
+    from logreplay.replay.url_list import UrlList
+    from logreplay.replay.urls import UrlRow
+
+    Log = Path | Stored | UrlRow
 
 BUNDLED = "nginx_request_time.log"
 
@@ -38,54 +43,125 @@ def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
     Raises:
         LogreplayError: no such file, or no line of it can be read.
     """
-    from logreplay.parsers.record import LogreplayError
-    from logreplay.replay.source import is_request_file
-    from logreplay.replay.urls import is_url_list, read_url_list, to_normalized
+    from logreplay.replay.storage import Stored
 
-    if log is not None and (is_normalized(log) or is_request_file(log)):
+    with replayable(log, quiet=quiet) as source:
+        assert not isinstance(source, Stored)
+        yield source if isinstance(source, Path) else source.path
+
+
+@contextmanager
+def replayable(log: "Log | None", *, quiet: bool = False) -> "Iterator[Path | Stored | UrlList]":
+    """Requests to replay: a normalized CSV, made on the way where the log is another; or a list of urls.
+
+    The bundled log where none is given. A pipe is read to its end first. A file with one raw HTTP request stays what it
+    is. What lies in a store must be normalized already, and stays there.
+
+    Raises:
+        LogreplayError: no such file, or no line of it can be read; or the store cannot be read.
+    """
+    from logreplay.parsers.record import LogreplayError
+    from logreplay.replay.storage import Stored
+    from logreplay.replay.url_list import UrlList, is_url_list
+    from logreplay.replay.urls import UrlRow
+
+    if isinstance(log, Stored):
+        log.names()
         yield log
         return
     from logreplay.parsers.convert import ConvertOptions, convert
     from logreplay.parsers.files import scratch_folder
+    from logreplay.replay.source import is_request_file
 
+    if isinstance(log, Path) and not is_pipe(log) and (is_normalized(log) or is_request_file(log)):
+        yield log
+        return
+    name = str(log or BUNDLED)
     with scratch_folder() as folder, bundled_log() as sample:
+        path = folder / "log.csv"
+        if isinstance(log, UrlRow):
+            yield UrlList.one(log, path)
+            return
         if log is None:
             say(f"no LOG given: replaying the bundled sample log, {BUNDLED}", quiet=quiet)
-        path = folder / "log.csv"
-        if log is not None and is_url_list(log):
-            with path.open("wb") as file:
-                file.writelines(to_normalized(read_url_list(log)))
-            yield path
-            return
-        report = convert([log or sample], path, ConvertOptions())
-        say(f"{log or BUNDLED}: {report.sentence()}", quiet=quiet)
+        held = log or sample
+        if is_pipe(held):
+            say(f"{name}: a pipe; reading it to its end", quiet=quiet)
+            held = copied(held, folder)
         try:
-            yield path
+            if is_normalized(held) or is_request_file(held):
+                yield held
+            elif is_url_list(held):
+                yield UrlList.read(held, name, path)
+            else:
+                report = convert([held], path, ConvertOptions())
+                say(f"{name}: {report.sentence()}", quiet=quiet)
+                yield path
         except LogreplayError as error:  # the user knows the log, not what was made of it
-            raise LogreplayError(str(error).replace(str(path), str(log or BUNDLED))) from error
+            text = str(error).replace(str(path), name).replace(str(held), name)
+            if text == str(error):
+                raise
+            raise LogreplayError(text) from error
 
 
-class LogName(click.ParamType["Path | Stored"]):
-    """A file, or an object of a store, ``s3://BUCKET/access.csv``."""
+def is_typed(name: str) -> bool:
+    """Whether a parameter of the command that runs comes from the command line, not from settings."""
+    context = click.get_current_context()
+    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+def is_pipe(path: Path) -> bool:
+    """Whether a log can be read only once: standard input (``-``), a named pipe, or ``<(command)``."""
+    from logreplay.parsers.files import is_stream
+
+    return str(path) == "-" or is_stream(path)
+
+
+def copied(pipe: Path, folder: Path) -> Path:
+    """Copy what comes out of a pipe into a file, named after what it holds.
+
+    Raises:
+        LogreplayError: it cannot be read, or the disk is full.
+    """
+    from logreplay.parsers.files import why
+    from logreplay.parsers.record import LogreplayError
+
+    copy = folder / "pipe"
+    try:
+        with open(0 if str(pipe) == "-" else pipe, "rb", closefd=str(pipe) != "-") as source, copy.open("wb") as file:
+            shutil.copyfileobj(source, file, 1 << 20)
+        with copy.open("rb") as file:
+            return copy.rename(folder / "pipe.parquet") if file.read(4) == b"PAR1" else copy
+    except OSError as error:
+        raise LogreplayError(f"{pipe}: cannot be copied to {folder}: {why(error)}") from None
+
+
+class LogName(click.ParamType["Log"]):
+    """A file; an object of a store, ``s3://BUCKET/access.csv``; or one url, ``http://HOST/PATH``."""
 
     name = "log"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Path | Stored":
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Log":
         try:
             return log_named(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
 
-def log_named(text: str) -> "Path | Stored":
+def log_named(text: str) -> "Log":
     """What a LOG on the command line names.
 
     Raises:
         ValueError: an address that no log can have.
     """
+    scheme, separator, rest = text.partition("://")
     if text.startswith(("http:/", "https:/", "unix:")):
-        raise ValueError(f"{text}: a target stands where LOG is expected; name both: LOG, then TARGET")
-    scheme, separator, _ = text.partition("://")
+        if scheme == "unix" or "/" not in rest:
+            one = "" if scheme.startswith("unix:") else f", or {text.rstrip('/')}/ to replay that one url"
+            raise ValueError(f"{text}: a target stands where LOG is expected; name both: LOG, then TARGET{one}")
+        from logreplay.replay.urls import UrlRow
+
+        return UrlRow.of(text)
     if not separator:
         return Path(text)
     from logreplay.replay.storage import SCHEMES, Stored
@@ -96,35 +172,31 @@ def log_named(text: str) -> "Path | Stored":
 
 
 @contextmanager
-def replayable(log: "Path | Stored | None", *, quiet: bool = False) -> "Iterator[Path | Stored]":
-    """As `normalized`; what lies in a store must be normalized already, and stays there.
-
-    Raises:
-        LogreplayError: as `normalized`; or the store cannot be read.
-    """
-    from logreplay.replay.storage import Stored
-
-    if isinstance(log, Stored):
-        log.names()
-        yield log
-        return
-    with normalized(log, quiet=quiet) as path:
-        yield path
-
-
-@contextmanager
-def target_or_builtin(target: str | None, log: "Path | Stored", *, quiet: bool = False) -> Iterator[str]:
+def target_or_builtin(target: str | None, log: "Path | Stored | UrlList", *, quiet: bool = False) -> Iterator[str]:
     """The base URL of the target; where none is given, of a built-in one that runs until the block ends.
 
     Raises:
         LogreplayError: the built-in target did not start.
-        UsageError: it cannot answer from a log in a store.
+        UsageError: it cannot answer from a log in a store; or the log names the hosts to ask; or both name a target.
     """
+    from logreplay.replay.storage import Stored
+    from logreplay.replay.url_list import UrlList
+
+    if isinstance(log, UrlList) and log.target:
+        if target is not None and is_typed("target"):
+            raise click.UsageError(f"{log} names its own target, {log.target}: leave out {target}")
+        yield log.target
+        return
     if target is not None:
         yield target
         return
-    if not isinstance(log, Path):
+    if isinstance(log, Stored):
         raise click.UsageError(f"{log}: the built-in target answers from files only; name a TARGET")
+    if isinstance(log, UrlList):
+        if log.origins:
+            named = ", ".join(log.origins[:3]) + (", ..." if len(log.origins) > 3 else "")
+            raise click.UsageError(f"{log} names {named}, and no TARGET is given; name it: {log} {log.origins[0]}")
+        log = log.path
     from logreplay.replay.target import Capacity, spawned
 
     capacity = Capacity()

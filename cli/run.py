@@ -25,12 +25,14 @@ from logreplay.cli.stopping import stop_option, stop_rule, watched
 from logreplay.cli.telling import Telling, WithLive, telling_options
 
 if TYPE_CHECKING:
+    from logreplay.cli.inputs import Log
     from logreplay.replay.health import Finding
     from logreplay.replay.outcome import Outcome
     from logreplay.replay.plan import Plan
     from logreplay.replay.source import Source
     from logreplay.replay.stop import Condition, StopRule
     from logreplay.replay.storage import Stored
+    from logreplay.replay.url_list import UrlList
     from logreplay.replay.watch import Watch
 
 
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
 @shaping_options
 @sending_options
 def run(
-    log: "Path | Stored | None",
+    log: "Log | None",
     target: str | None,
     pacing: Pacing,
     output: Path | None,
@@ -76,8 +78,8 @@ def run(
     Each request is sent when its time has come, whatever the target does; what it had to wait is charged to the
     target (response time) and shown beside what the target needed (service time) and how late we were (lag).
 
-    LOG is an access log, a normalized CSV, a list of urls or one raw HTTP request, without it the bundled sample
-    log; TARGET is http://HOST:PORT, unix:/PATH, or without it a built-in one.
+    LOG is an access log, a normalized CSV, a list of urls, one url or one raw HTTP request, also from a pipe; without
+    it the bundled sample log. TARGET is http://HOST:PORT, unix:/PATH, or without it a built-in one.
 
     \b
     Example:
@@ -100,7 +102,7 @@ def run(
         if not dry_run:
             check_new(path, force=force)
         source: Path | Source
-        csv: Path | Stored
+        csv: Path | Stored | UrlList
         if pacing.follow:
             if log is None or target is None or dry_run:
                 raise click.UsageError("--follow needs LOG and TARGET; there is nothing to preview, so no --dry-run")

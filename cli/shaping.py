@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.bundles import bundle
-from logreplay.cli.inputs import normalized, say
+from logreplay.cli.inputs import replayable, say
 from logreplay.cli.values import Parsed, Percentage
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Shaping:
         elif self.random:
             stream = Drawn(requests, self.seed)
         for place, (path, share) in enumerate(self.inject):
-            other = stack.enter_context(normalized(path, quiet=quiet))
+            other = stack.enter_context(replayable(path, quiet=quiet))
             among = Requests(_source(other), methods, shapes=self._changes(rewriting=False), keep=keep)
             later = sum(share for _, share in self.inject[place + 1 :])
             stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out

@@ -18,12 +18,15 @@ _HAS_BODY: Final = ~pl.col("op").is_in(BODILESS)
 
 @dataclass(frozen=True, slots=True)
 class LoggedBody:
-    """The body that the log has in its column ``body``."""
+    """The body that the log has in its column ``body``; else the one that a list of urls or a raw request has."""
 
     columns: ClassVar[Sequence[str]] = ("body",)
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.with_columns(pl.when(_HAS_BODY).then(pl.col("body").cast(pl.Binary)).alias(PAYLOAD))
+        own = [PAYLOAD] if PAYLOAD in frame.columns else []
+        return frame.with_columns(
+            pl.when(_HAS_BODY).then(pl.coalesce(pl.col("body").cast(pl.Binary), *own)).alias(PAYLOAD)
+        )
 
 
 @dataclass(frozen=True, slots=True)

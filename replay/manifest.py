@@ -15,6 +15,7 @@ from logreplay.parsers.record import LogreplayError
 from logreplay.replay.step_log import Mark
 from logreplay.replay.storage import Stored
 from logreplay.replay.sweep import Done, Step
+from logreplay.replay.url_list import UrlList
 
 NAME: Final = "manifest.json"
 SCHEMA: Final = "logreplay-sweep/1"
@@ -114,9 +115,9 @@ def _said(value: object) -> str:
     return "not given" if value is None else repr(value)
 
 
-def fingerprint(log: Path | Stored) -> str:
+def fingerprint(log: Path | Stored | UrlList) -> str:
     """What tells a log from another one: a hash of a file's content, or what its store has of the kind."""
-    if isinstance(log, Stored):
+    if isinstance(log, Stored | UrlList):
         return log.fingerprint()
     with log.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

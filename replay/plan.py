@@ -218,7 +218,12 @@ class Requests:
     def _why_nothing(self) -> str:
         if not self.left_out:
             return "it holds no requests"
-        return "all requests are left out: " + ", ".join(f"{n} x {why}" for why, n in self.left_out.most_common(5))
+        why = ", ".join(f"{n} x {why}" for why, n in self.left_out.most_common(5))
+        others = {reason.removeprefix("method ") for reason in self.left_out if reason.startswith("method ")} - {
+            "CONNECT"
+        }
+        remedy = f"; send them with --methods {','.join(sorted({*self.methods, *others}))}" if others else ""
+        return f"all requests are left out: {why}{remedy}"
 
 
 @dataclass(slots=True)

@@ -118,7 +118,10 @@ def test_what_the_log_had_goes_along(log: Path) -> None:
 
 def test_a_log_without_anything_to_send_says_why(tmp_path: Path) -> None:
     path = write(tmp_path / "log.csv", [("/", "POST"), ("/", "POST"), ("x", "GET")])
-    why = r"nothing to replay: all requests are left out: 2 x method POST, 1 x url does not begin with /$"
+    why = (
+        "nothing to replay: all requests are left out: 2 x method POST, 1 x url does not begin with /; "
+        "send them with --methods GET,HEAD,POST$"
+    )
     with pytest.raises(LogreplayError, match=why):
         list(Requests(path).frames())
     with pytest.raises(LogreplayError, match=r"nothing to replay: it holds no requests$"):
