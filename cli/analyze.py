@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.cli.configurable import Configurable
+from logreplay.cli.inputs import say
 from logreplay.cli.sharing import cluster_executor, cluster_option
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def analyze(
     else:
         print_summary(summary, steps)
     if not quiet:
-        click.echo(f"{summary['answer']}\n{folder}", err=True)
+        say(f"{summary['answer']}\n{folder}")
 
 
 def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:

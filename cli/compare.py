@@ -8,6 +8,7 @@ from click.core import ParameterSource
 
 from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.inputs import say
 from logreplay.cli.values import Percent, Picture
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def compare(
         _print_comparison(found)
     if output is not None:
         _draw(found, output, tolerance, force=force)
-        click.echo(str(output), err=True)
+        say(str(output))
     failed = fail_above is not None and found.change is not None and found.change.verdict(tolerance) == "slower"
     return Exit.CONDITION if failed and found.change.ratio > 1 + fail_above else Exit.OK  # type: ignore[union-attr,operator]
 
@@ -93,7 +94,7 @@ def _print_comparison(found: "Comparison") -> None:
     from logreplay.cli.tables import OpenTable
 
     for note in found.notes:
-        click.echo(note, err=True)
+        say(note)
     tables = [
         ("rate", found.by_step.rows(named=True)),
         ("route", found.by_route.rows(named=True)),
@@ -119,7 +120,7 @@ def _print_likeness(found: "Fidelity") -> None:
     from logreplay.cli.tables import OpenTable
 
     for note in found.notes:
-        click.echo(note, err=True)
+        say(note)
     table = OpenTable("route", "requests", "p50 in the log", "p50", "relative to the others")
     for row in found.by_route.iter_rows(named=True):
         relative = "–" if row["relative"] is None else f"{row['relative']:.2f}x"

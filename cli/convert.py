@@ -10,7 +10,7 @@ import click
 
 from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import on_terminal
+from logreplay.cli.inputs import on_terminal, say
 from logreplay.cli.sharing import cluster_executor, cluster_option
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def convert(
         with cluster_executor(cluster) as executor, _Bar(shown=not quiet and on_terminal()) as bar:
             report = convert_logs(logs, target, options, bar.update, executor)
     except TooManyRejects as error:
-        click.echo(f"Error: {error}", err=True)
+        say(f"Error: {error}")
         return Exit.CONDITION
     if as_json:
         click.echo(json.dumps(report.summary()))
@@ -150,19 +150,19 @@ def convert(
 
 def _tell(report: "ConvertReport") -> None:
     share = "all" if report.share == 1 else f"{report.share:.1%}"
-    click.echo(f"format: {report.format} ({share} of the sampled lines fit)", err=True)
+    say(f"format: {report.format} ({share} of the sampled lines fit)")
     several = len({name for name, _, _ in report.first_bad}) > 1
     for reason, count in report.reasons.most_common():
         places = [
             f"{name}:{number}" if several else f"{number}" for name, number, why in report.first_bad if why == reason
         ]
         more = ", …" if count > len(places) else ""
-        click.echo(f"{count:>10,} {reason} (line {', '.join(places)}{more})", err=True)
+        say(f"{count:>10,} {reason} (line {', '.join(places)}{more})")
     for note in report.notes:
-        click.echo(f"note: {note}", err=True)
-    click.echo(report.sentence(), err=True)
+        say(f"note: {note}")
+    say(report.sentence())
     where = report.output if report.output != "-" else "standard output"
-    click.echo(f"{where}" + (f", {report.rejects}" if report.rejects else ""), err=True)
+    say(f"{where}" + (f", {report.rejects}" if report.rejects else ""))
 
 
 class _Bar:

@@ -235,7 +235,7 @@ class _Teller:
         self._search, self._audience = search, audience
         bounds = [bound.limit for bound in search.goal.bounds if bound.statistic != "errors"]
         unit = "users" if search.goal.users else "req/s"
-        self._curve = GrowingCurve(quiet=quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None))
+        self._curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None))
 
     def begin(self, trial: "Trial") -> None:
         from logreplay.analysis.search_report import heading

@@ -2,10 +2,11 @@
 
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from logreplay.cli.curve import Point, draw
-from logreplay.cli.inputs import on_terminal, say, terminal_size
+from logreplay.cli.inputs import can_redraw, terminal_size
 
 if TYPE_CHECKING:
     from logreplay.replay.outcome import Outcome
@@ -21,17 +22,26 @@ class GrowingCurve:
     To be used between the steps only, when nothing is in flight: drawing takes milliseconds. The last curve stays.
     """
 
-    def __init__(self, *, quiet: bool, drawn: bool = True, unit: str = "req/s", bound: float | None = None) -> None:
+    def __init__(
+        self,
+        write: Callable[[str], object],
+        *,
+        quiet: bool,
+        drawn: bool = True,
+        unit: str = "req/s",
+        bound: float | None = None,
+    ) -> None:
         """Begin without points.
 
         Args:
+            write: takes the text for stderr.
             quiet: say and draw nothing.
             drawn: draw, if there is a terminal.
             unit: of the rates, in at most 8 signs.
             bound: of the response time, seconds; drawn with the curve.
         """
-        self._quiet, self._unit, self._bound = quiet, unit, bound
-        self._draws = drawn and not quiet and on_terminal() and sys.stderr.encoding.lower() == "utf-8"
+        self._write, self._quiet, self._unit, self._bound = write, quiet, unit, bound
+        self._draws = drawn and not quiet and can_redraw() and sys.stderr.encoding.lower() == "utf-8"
         self._points: list[Point] = []
         self._height = 0
 
@@ -39,17 +49,17 @@ class GrowingCurve:
         """Say something, of a step with its point; None: there is none, or it says nothing of the target."""
         if point:
             self._points.append(point)
-        if self._height:
-            sys.stderr.write(f"\x1b[{self._height}A\x1b[J")
-        say(text, quiet=self._quiet)
-        if not self._draws:
+        if self._quiet:
             return
+        back = f"\x1b[{self._height}A\x1b[J" if self._height else ""
+        curve = self._curve() if self._draws else []
+        self._height = len(curve)
+        self._write("".join((back, *(f"{line}\n" for line in (text, *curve)))))
+
+    def _curve(self) -> list[str]:
         columns, lines = terminal_size()
         colour, height = "NO_COLOR" not in os.environ, min(_HIGHEST, lines - _ROOM)
-        curve = draw(self._points, width=columns - 1, height=height, unit=self._unit, bound=self._bound, colour=colour)
-        sys.stderr.writelines(f"{line}\n" for line in curve)
-        sys.stderr.flush()
-        self._height = len(curve)
+        return draw(self._points, width=columns - 1, height=height, unit=self._unit, bound=self._bound, colour=colour)
 
 
 def point_of(rate: float, outcome: "Outcome", *, good: bool) -> Point | None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logreplay.cli.outlet import lead_nowhere
+
 if TYPE_CHECKING:
     from logreplay.replay.storage import Stored
     from logreplay.replay.url_list import UrlList
@@ -22,9 +24,12 @@ BUNDLED = "nginx_request_time.log"
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Tell the user something that is no result."""
+    """Tell the user something that is no result. Once nobody reads standard error any more, nobody is told."""
     if not quiet:
-        click.echo(text, err=True)
+        try:
+            click.echo(text, err=True)
+        except OSError:
+            lead_nowhere(sys.stderr)
 
 
 @contextmanager
@@ -256,6 +261,11 @@ def new_folder(folder: Path, *, force: bool = False) -> Path:
 def on_terminal() -> bool:
     """Whether progress and colour have somebody to see them."""
     return sys.stderr.isatty()
+
+
+def can_redraw() -> bool:
+    """Whether standard error is a terminal that can go back to what it shows."""
+    return on_terminal() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
 def terminal_size() -> tuple[int, int]:

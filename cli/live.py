@@ -1,8 +1,9 @@
 """The line that a terminal shows while a run goes on."""
 
-import sys
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING
+
+from logreplay.cli.inputs import terminal_size
+from logreplay.cli.outlet import Outlet
 
 if TYPE_CHECKING:
     from logreplay.replay.snapshot import Snapshot
@@ -15,22 +16,21 @@ class LiveLine:
     would measure its own display.
     """
 
-    def __init__(self) -> None:
-        self._shown = False
+    def __init__(self, outlet: Outlet) -> None:
+        self._outlet, self._shown = outlet, False
 
     def show(self, now: "Snapshot") -> None:
-        """Write the line."""
-        self._shown = True
-        width = get_terminal_size().columns
-        sys.stderr.write(f"\r\x1b[K{text(now)[: width - 1]}")
-        sys.stderr.flush()
+        """Write the line, unless the terminal still has to take the one before."""
+        if self._outlet.idle:
+            self._shown = True
+            columns, _ = terminal_size()
+            self._outlet.write(f"\r\x1b[K{text(now)[: columns - 1]}")
 
     def clear(self) -> None:
         """Leave no line behind."""
         if self._shown:
             self._shown = False
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            self._outlet.write("\r\x1b[K")
 
 
 def text(now: "Snapshot") -> str:

@@ -4,21 +4,21 @@ import atexit
 import errno
 import gc
 import os
-import signal
 import sys
-from collections.abc import Iterable
-from io import StringIO
-from pathlib import Path
-from typing import Final, NoReturn
+from io import StringIO, TextIOWrapper
+from typing import Final
 
 import click
 
+from logreplay.cli.bug import no_tracebacks, sentence
 from logreplay.cli.commands import Commands
 from logreplay.cli.configurable import find_settings, where_from
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.inputs import say
+from logreplay.cli.outlet import lead_nowhere
 from logreplay.cli.settings import WITHOUT_SETTINGS
+from logreplay.cli.signals import SIGNALS
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _HELP: Final = "logreplay.help"
 _OBJECTS: Final = 100_000
 """New ones, before the collector looks for garbage: to load modules makes as many, and none of them is."""
@@ -64,35 +64,15 @@ def main() -> None:
     """Run the command line, and say in one line what went wrong."""
     gc.set_threshold(_OBJECTS)
     _open_standard_streams()
-    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup
-    for number in heard:
-        signal.signal(number, _interrupt)
-    atexit.register(_ignore, heard)  # registered first, called last
+    SIGNALS.listen()
+    atexit.register(SIGNALS.ignore)  # registered first, called last
+    no_tracebacks()
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # while an error was printed
         code = Exit.INTERRUPTED
-    for number in heard:
-        signal.signal(number, lambda *_: os._exit(code))  # the work is done: what is left to wait for is dispensable
+    SIGNALS.done(code)
     sys.exit(code)
-
-
-class Interrupted(KeyboardInterrupt):
-    """A signal asked for the end.
-
-    Of its own kind, because the interpreter kills itself at its end (exit code -2) if a plain `KeyboardInterrupt` ever
-    came up in `exec`, which dataclasses use while a module is loaded, though it was caught.
-    """
-
-
-def _interrupt(*_: object) -> NoReturn:
-    raise Interrupted
-
-
-def _ignore(numbers: Iterable[signal.Signals]) -> None:
-    """Let no signal change the exit code of what is done: the interpreter takes no handler along to its end."""
-    for number in numbers:
-        signal.signal(number, signal.SIG_IGN)
 
 
 def _open_standard_streams() -> None:
@@ -104,6 +84,9 @@ def _open_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  it is there until the end
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # where the terminal has no µ
 
 
 def run(arguments: list[str]) -> int:
@@ -119,45 +102,28 @@ def run(arguments: list[str]) -> int:
             error = click.BadParameter(error.message + source, error.ctx, error.param, error.param_hint)
         said = StringIO()
         error.show(said)
-        click.echo(_shown(said.getvalue(), arguments), err=True, nl=False)
+        say(_shown(said.getvalue(), arguments).removesuffix("\n"))
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        _forget_output()
+        lead_nowhere(sys.stdout)
         return Exit.FAILED
     except OSError as error:
         if error.errno == errno.ENOSPC and not error.filename:
-            _forget_output()
+            lead_nowhere(sys.stdout)
             return _fail("standard output: the disk is full; free some space, or send it elsewhere", arguments)
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), arguments)
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # a panic of Polars is no Exception
         from logreplay.parsers.record import LogreplayError  # loads Polars: only when something went wrong
 
-        return _fail(str(error) if isinstance(error, LogreplayError) else _bug(error), arguments)
-
-
-def _bug(error: Exception) -> str:
-    """Say that an error is the program's own, and where it came up: the last resort."""
-    import traceback
-    from importlib.metadata import version
-
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{'/'.join(Path(frame.filename).parts[-2:])}, line {frame.lineno}"
-    return (
-        f"this is a bug of logreplay {version('logreplay')}: {type(error).__name__} in {where}: {error}\n"
-        "Rows written so far are kept. Please report it on the issue page of the project, with these lines and the "
-        "command"
-    )
-
-
-def _forget_output() -> None:
-    """Lead standard output nowhere: the interpreter writes what is left at its end, and would fail once more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _fail(str(error) if isinstance(error, LogreplayError) else sentence(error), arguments)
 
 
 def _fail(text: str, arguments: list[str]) -> Exit:
-    click.echo(f"Error: {_shown(text, arguments)}", err=True)
+    say(f"Error: {_shown(text, arguments)}")
     return Exit.FAILED
 
 

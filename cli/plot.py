@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from logreplay.cli.configurable import Configurable
+from logreplay.cli.inputs import say
 from logreplay.cli.values import Duration, Picture
 
 
@@ -63,4 +64,4 @@ def plot(
     with whole(output, force=force) as fresh:
         plots.save(made, fresh)
     if not quiet:
-        click.echo(str(output), err=True)
+        say(str(output))

@@ -1,12 +1,12 @@
 """``logreplay run``: one replay."""
 
 import asyncio
+import errno
 import json
-import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from logreplay.cli.conflicts import reconciled
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.following import followed
 from logreplay.cli.inputs import LogName, new_name, replayable, say, target_or_builtin
+from logreplay.cli.outlet import Outlet
 from logreplay.cli.pacing import NEEDS, YIELDS_TO, Pacing, log_report, log_sentence, pacing_options
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
@@ -125,10 +126,14 @@ def run(
         if dry_run:
             return _preview(plan, pacing, sending, as_json=as_json, quiet=quiet)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
-        watch = Watch(crash, _show if verbose and not quiet else None, sending.show_secrets)
+        exchanges = Outlet(sys.stdout) if verbose and not quiet else None
+        watch = Watch(crash, secrets=sending.show_secrets)
+        if exchanges:
+            watch.show = lambda text: exchanges.write(f"{text}\n")
         rule = stop_rule(stop_at)
-        tell = partial(say, quiet=quiet) if debug else None
-        outcome, findings = _replay(plan, url, path, pacing, sending, telling, watch, rule, tell, quiet=quiet)
+        outcome, findings = _replay(
+            plan, url, path, pacing, sending, telling, watch, rule, debug=debug and not quiet, quiet=quiet
+        )
     if not outcome.scheduled:
         say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"), quiet=quiet)
         return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
@@ -137,6 +142,8 @@ def run(
     findings += outcome.health.findings
     replayed = log_report(stream, plan.schedule, outcome.scheduled)
     summary = _summarise(path, str(log) if log else None, url, options, outcome, findings, replayed)
+    if exchanges:
+        _finish(exchanges, path, quiet=quiet)
     if as_json:
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
@@ -150,7 +157,7 @@ def run(
     report_left_out(stream, quiet=quiet)
     _say_findings(outcome, findings, quiet=quiet)
     if watch.culprit:
-        click.echo(f"stopped at the first failure:\n{describe(watch.culprit, secrets=sending.show_secrets)}", err=True)
+        say(f"stopped at the first failure:\n{describe(watch.culprit, secrets=sending.show_secrets)}")
     if rule.hit:
         say(f"stopped: {rule.hit}", quiet=quiet)
     say(f"results: {path}, {summary_beside(path)}", quiet=quiet)
@@ -170,8 +177,8 @@ def _replay(
     telling: Telling,
     watch: "Watch",
     rule: "StopRule",
-    tell: Callable[[str], object] | None,
     *,
+    debug: bool,
     quiet: bool,
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, and tell how it goes; what became of it, and what was found besides."""
@@ -195,11 +202,11 @@ def _replay(
                 audience.begin(Stage(rate=pacing.steady, planned=schedule.duration))
                 outcome = await engine.run(plan, watched(rule, engine, audience.see))
                 audience.end(outcome)
-        if tell:
-            tell(f"target {url}; {sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}")
-            tell(describe_course(outcome))
+        if debug:
+            options = f"{sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}"
+            audience.write(f"target {url}; {options}\n{describe_course(outcome)}\n")
             if isinstance(engine, Engine):
-                tell(describe_counts(engine.counts))
+                audience.write(f"{describe_counts(engine.counts)}\n")
         return outcome, findings + audience.findings
 
     with telling.audience("run", url, path, free=sending.free, quiet=quiet) as audience:
@@ -257,12 +264,24 @@ def _preview(plan: "Plan", pacing: Pacing, sending: Sending, *, as_json: bool, q
     return Exit.OK
 
 
-def _show(text: str) -> None:
-    """Print an exchange. Whoever reads may have seen enough; the measurement goes on."""
-    try:
-        click.echo(text)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _finish(exchanges: Outlet, path: Path, *, quiet: bool) -> None:
+    """Wait until the exchanges are printed, as long as the reader likes; the results are on disk.
+
+    Raises:
+        OSError: standard output is full. A reader that went away may have seen enough.
+    """
+    if not exchanges.drain():
+        say(f"waiting for the reader of standard output; Ctrl-C ends this; results: {path}", quiet=quiet)
+        exchanges.drain(inf)
+    exchanges.close()
+    if exchanges.failure and exchanges.failure.errno == errno.ENOSPC:
+        raise exchanges.failure
+    if exchanges.left_out:
+        say(
+            f"warning: {exchanges.left_out} exchanges were not printed: the reader of standard output was too slow; "
+            "write to a file, or ask for less",
+            quiet=quiet,
+        )
 
 
 def _say_findings(outcome: "Outcome", findings: "list[Finding]", *, quiet: bool) -> None:

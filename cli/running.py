@@ -1,17 +1,18 @@
 """Running an engine from the command line: the fast loop, and signals that end a run in good order."""
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from logreplay.cli.bug import tell_of_loop
+from logreplay.cli.signals import SIGNALS
 
 if TYPE_CHECKING:
     from logreplay.replay.engine import Replayer
 
 T = TypeVar("T")
 _FEWEST_FILES = 48
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_in_loop(main: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> T:
@@ -22,17 +23,9 @@ def run_in_loop(main: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> T:
 
     async def with_signals() -> T:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
-        heard = _SIGNALS[:2] if ignored else _SIGNALS
-        before = {number: signal.getsignal(number) for number in heard}
-        for number in heard:
-            loop.add_signal_handler(number, stop.set)
-        try:
+        loop.set_exception_handler(tell_of_loop)
+        with SIGNALS.stopping(lambda: loop.call_soon_threadsafe(stop.set)):
             return await main(stop)
-        finally:
-            for number in heard:
-                loop.remove_signal_handler(number)
-                signal.signal(number, before[number])  # the loop leaves the system's default, which cleans nothing up
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(with_signals())

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from logreplay.cli.configurable import Configurable
+from logreplay.cli.inputs import say
 
 
 @click.command(cls=Configurable, short_help="The per-second table of a result log.")
@@ -43,4 +44,4 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
             return
         fresh.write_bytes(text)
     if not quiet:
-        click.echo(f"{output}: {table.height} seconds", err=True)
+        say(f"{output}: {table.height} seconds")

@@ -48,8 +48,9 @@ def sweep_into(
 
     made = {each.step.index for each in manifest.done}
     first, path, telling = manifest.mark.next_s, manifest.folder / JUDGED, telling or Telling()
-    curve = GrowingCurve(quiet=quiet, drawn=telling.progress == "auto", unit="users" if closed else "req/s")
     with telling.audience("sweep", target, path, first=first, free=sending.free, quiet=quiet) as audience:
+        drawn, unit = telling.progress == "auto", "users" if closed else "req/s"
+        curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit)
         sweep = _Sweep(manifest, requests, target, course, sending, rule, at or Constant, closed, audience, curve)
         outcomes, findings = sweep.make([step for step in course.steps() if step.index not in made])
         if refine and not any(outcome.stopped or outcome.lost for outcome in outcomes):

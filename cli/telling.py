@@ -1,11 +1,10 @@
 """Who is told how a run goes: the terminal, a live page, Prometheus, a program that reads JSON lines."""
 
 import asyncio
+import atexit
 import json
-import queue
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,8 +17,9 @@ import click
 
 from logreplay.cli.bundles import bundle
 from logreplay.cli.configurable import Configurable
-from logreplay.cli.inputs import on_terminal, say
+from logreplay.cli.inputs import can_redraw, say
 from logreplay.cli.live import LiveLine
+from logreplay.cli.outlet import Outlet
 from logreplay.cli.values import Parsed
 
 if TYPE_CHECKING:
@@ -41,10 +41,12 @@ class Audience:
 
     Args:
         scribe: makes the snapshots.
+        write: takes the text for stderr, and does not wait.
         readings: figures from elsewhere; None if none were asked for.
     """
 
-    def __init__(self, scribe: "Scribe", readings: "ProbeLog | None" = None) -> None:
+    def __init__(self, scribe: "Scribe", write: Callable[[str], object], readings: "ProbeLog | None" = None) -> None:
+        self.write = write
         self._scribe, self._readings = scribe, readings
         self._listeners: list[Callable[[Snapshot], object]] = []
         self._line: LiveLine | None = None
@@ -152,11 +154,12 @@ class Telling:
 
         with ExitStack() as stack:
             readings = self._readings(watch_beside(results), first, stack)
-            audience = Audience(Scribe(command, target, free=free), readings)
-            if self.progress == "auto" and on_terminal() and not quiet:
-                audience.show_line(LiveLine())
+            outlet = stack.enter_context(_stderr())
+            audience = Audience(Scribe(command, target, free=free), outlet.write, readings)
+            if self.progress == "auto" and can_redraw() and not quiet:
+                audience.show_line(LiveLine(outlet))
             if self.progress == "json":
-                audience.add(stack.enter_context(_json_lines()))
+                audience.add(lambda snapshot: outlet.write(json.dumps(snapshot.as_dict()) + "\n"))
             if companion := self._companion(audience, readings, quiet=quiet):
                 stack.callback(companion.close)
                 audience.add(companion.show)
@@ -184,7 +187,7 @@ class Telling:
 
         def hear(message: "Reading | StopAsked") -> None:
             if isinstance(message, StopAsked):
-                click.echo(f"stopped from the live page, by {message.who}", err=True)
+                audience.write(f"stopped from the live page, by {message.who}\n")
                 audience.stop()
             elif readings:
                 readings.hear(message)
@@ -192,29 +195,22 @@ class Telling:
         companion = Companion(errand, hear)
         if self.live:
             url = re.sub(r"//(0\.0\.0\.0|\[::\])(?=:)", f"//{gethostname()}", companion.opened.live)
-            click.echo(f"live page: {url}/#{errand.token}", err=True)
+            say(f"live page: {url}/#{errand.token}")
         if self.metrics:
             say(f"metrics: {companion.opened.metrics}/metrics", quiet=quiet)
         return companion
 
 
 @contextmanager
-def _json_lines() -> "Iterator[Callable[[Snapshot], object]]":
-    """Writes snapshots on stderr, from a thread of its own: a pipe that nobody empties must not hold up the run."""
-    waiting: queue.SimpleQueue[Snapshot | None] = queue.SimpleQueue()
-
-    def write() -> None:
-        while snapshot := waiting.get():
-            sys.stderr.write(json.dumps(snapshot.as_dict()) + "\n")
-            sys.stderr.flush()
-
-    thread = threading.Thread(target=write, name="json lines", daemon=True)
-    thread.start()
+def _stderr() -> Iterator[Outlet]:
+    """Standard error until the block ends. A halted terminal may take the rest until the program ends."""
+    outlet = Outlet(sys.stderr)
     try:
-        yield waiting.put
+        yield outlet
     finally:
-        waiting.put(None)
-        thread.join()
+        if not outlet.drain():
+            atexit.register(outlet.drain)
+        outlet.close()
 
 
 class WithLive(Configurable):

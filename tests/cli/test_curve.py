@@ -1,6 +1,7 @@
 """The curve in the terminal: points → lines of text, and where they are put."""
 
 import re
+import sys
 
 import pytest
 from hypothesis import given
@@ -60,7 +61,7 @@ def test_colours_change_nothing_else() -> None:
 
 
 def test_without_a_terminal_there_are_lines_of_text_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    curve = GrowingCurve(quiet=False)
+    curve = GrowingCurve(sys.stderr.write, quiet=False)
     for point in HOCKEY_STICK:
         curve.say(f"{point.rate:g}/s", point)
     assert capsys.readouterr() == ("", "50/s\n100/s\n200/s\n300/s\n")
@@ -70,7 +71,7 @@ def test_on_a_terminal_the_curve_moves_down_below_each_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    curve = GrowingCurve(quiet=False)
+    curve = GrowingCurve(sys.stderr.write, quiet=False)
     for point in HOCKEY_STICK:
         curve.say(f"{point.rate:g}/s", point)
     first, second, third, fourth = re.split("\x1b\\[18A\x1b\\[J|(?=100/s)", capsys.readouterr().err)
@@ -83,7 +84,7 @@ def test_on_a_terminal_the_curve_moves_down_below_each_line(
 
 def test_a_quiet_sweep_draws_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    curve = GrowingCurve(quiet=True)
+    curve = GrowingCurve(sys.stderr.write, quiet=True)
     for point in HOCKEY_STICK:
         curve.say(f"{point.rate:g}/s", point)
     assert capsys.readouterr() == ("", "")

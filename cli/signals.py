@@ -1,0 +1,97 @@
+"""Ctrl-C, SIGTERM and SIGHUP: the first ends a run in good order, the second the program."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+from logreplay.cli.exit_codes import Exit
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ONE_S: Final = 0.2
+"""Signals this close together are one: a closed terminal and timeout(1) send two."""
+_LAST_S: Final = 0.5
+"""How long the program may tidy up after the second signal."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked for the end.
+
+    Of its own kind, because the interpreter kills itself at its end (exit code -2) if a plain `KeyboardInterrupt` ever
+    came up in `exec`, which dataclasses use while a module is loaded, though it was caught.
+    """
+
+
+class Signals:
+    """What the process does when it is told to end, step by step.
+
+    Within `stopping` the first signal only asks the run to stop. Otherwise, and with the next, `Interrupted` is
+    raised, so that temporary files are removed. What waits for something that never comes (a hook, a disk, a
+    resolver, a reader) may hold that up: half a second after the second signal the process ends, whatever it waits
+    for. By then all that ended a second ago is on disk.
+    """
+
+    def __init__(self) -> None:
+        self._stop: Callable[[], object] | None = None
+        self._heard, self._last, self._raised = 0, 0.0, False
+        self._code: int | None = None
+
+    def listen(self, *always: signal.Signals) -> Callable[[], None]:
+        """Hear the signals from now on, ignored ones (nohup) only if named; returns what undoes this."""
+        heard = [number for number in _SIGNALS if number in always or signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self._hear) for number in heard}
+
+        def undo() -> None:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+        return undo
+
+    @contextmanager
+    def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
+        """Within the block, the first signal calls this and nothing else."""
+        undo = self.listen(signal.SIGINT, signal.SIGTERM)
+        self._stop, self._heard, self._raised = stop, 0, False
+        try:
+            yield
+        finally:
+            self._stop = None
+            undo()
+
+    def done(self, code: int) -> None:
+        """Let a signal end the process at once with this exit code: what is left to wait for is dispensable."""
+        self._code = code
+
+    def ignore(self) -> None:
+        """Let no signal change the exit code: the interpreter takes no handler along to its end."""
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self._code is not None:
+            os._exit(self._code)
+        now = time.monotonic()
+        if self._heard and now - self._last < _ONE_S:
+            return
+        self._heard, self._last = self._heard + 1, now
+        if self._heard > 1:
+            threading.Thread(target=_end_soon, daemon=True).start()
+        elif self._stop:
+            self._stop()
+            return
+        if not self._raised:
+            self._raised = True
+            raise Interrupted
+
+
+def _end_soon() -> None:
+    time.sleep(_LAST_S)
+    os._exit(Exit.INTERRUPTED)
+
+
+SIGNALS: Final = Signals()
+"""Of this process."""
