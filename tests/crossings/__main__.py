@@ -15,31 +15,9 @@ from tempfile import mkdtemp
 
 import click
 
-from crossings.drive import Crossings
-from crossings.pairs import endless, parse
+from crossings.drive import Crossings, work
+from crossings.pairs import parse
 from logreplay.cli.values import Duration
-
-
-def work(job: int, jobs: int, seed: int, until: float, findings: Path) -> tuple[int, int]:
-    """Make crossings, of every so-many-th seed, until an instant (wall clock).
-
-    Returns:
-        How many crossings were made, and how many found something.
-    """
-    made = found = 0
-    crossings = Crossings(Path(mkdtemp(prefix="crossings-")))
-    for case in endless(seed + job, jobs):
-        if time.time() > until:
-            break
-        crossed = crossings.cross(case)
-        made += 1
-        if crossed.findings:
-            crossed = crossings.smallest(crossed, lambda: time.time() < until)
-            found += 1
-            (findings / f"{seed}-{job}-{made}.json").write_text(crossed.as_json())
-            print(crossed, flush=True)
-    crossings.close()
-    return made, found
 
 
 @click.command(help=__doc__)

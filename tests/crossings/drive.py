@@ -3,15 +3,17 @@
 import json
 import shlex
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Final
 
 from certificates import Authority
 from crossings.oracle import Finding, findings
-from crossings.pairs import Case, defaults
+from crossings.pairs import Case, defaults, endless
 from crossings.running import Ran, run
 from crossings.table import COMMANDS
 from crossings.world import make_world
@@ -93,3 +95,25 @@ class Crossings:
         with suppress(OSError):
             shutil.rmtree(self._folder / "authority")
             self._folder.rmdir()
+
+
+def work(job: int, jobs: int, seed: int, until: float, findings: Path) -> tuple[int, int]:
+    """Make crossings, of every so-many-th seed, until an instant (wall clock).
+
+    Returns:
+        How many crossings were made, and how many found something.
+    """
+    made = found = 0
+    crossings = Crossings(Path(mkdtemp(prefix="crossings-")))
+    for case in endless(seed + job, jobs):
+        if time.time() > until:
+            break
+        crossed = crossings.cross(case)
+        made += 1
+        if crossed.findings:
+            crossed = crossings.smallest(crossed, lambda: time.time() < until)
+            found += 1
+            (findings / f"{seed}-{job}-{made}.json").write_text(crossed.as_json())
+            print(crossed, flush=True)
+    crossings.close()
+    return made, found

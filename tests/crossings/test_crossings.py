@@ -2,6 +2,8 @@
 
 import random
 import shlex
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from itertools import combinations, islice, product
@@ -89,6 +91,26 @@ def test_each_refusal_breaks_its_rule() -> None:
 def test_the_plain_crossing_finds_nothing(command: str, tmp_path: Path) -> None:
     crossed = Crossings(tmp_path).cross(Case(command, defaults(COMMANDS[command])))
     assert not crossed.findings, str(crossed)
+
+
+@pytest.mark.slow
+def test_the_command_crosses_in_several_processes(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "crossings",
+        "--for",
+        "1s",
+        "--seed",
+        "5",
+        "--jobs",
+        "2",
+        "--findings",
+        str(tmp_path),
+    ]
+    ended = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, timeout=300)
+    assert ended.returncode in (0, 1)
+    assert ended.stdout.splitlines()[-1].startswith("seed 5: "), ended.stderr
 
 
 @pytest.mark.alone
