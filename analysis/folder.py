@@ -1,12 +1,12 @@
 """A result log → the files that show it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -17,8 +17,15 @@ from logreplay.analysis.intake import Requests
 from logreplay.analysis.sources import Source
 from logreplay.analysis.summary import About, remembering
 from logreplay.analysis.watched import stem
-from logreplay.parsers.files import write_whole
-from logreplay.parsers.record import LogreplayError, to_csv
+from logreplay.parsers.files import check_distinct, unwritable, write_whole
+from logreplay.parsers.record import to_csv
+
+SUMMARY: Final = "summary.json"
+PICTURES: Final = ("hockeystick.png", "report.html")
+FIGURES: Final = ("seconds.csv", "steps.csv", "routes.csv", SUMMARY, "results.hlog", "results.hgrm", *PICTURES)
+"""What `write_folder` writes."""
+OF_COMMANDS: Final = ("users.csv", "search.png")
+"""Figures that only a sweep or a search adds."""
 
 
 def write_folder(
@@ -51,22 +58,32 @@ def write_folder(
 
     writers = {"results.hlog": hdr.write_hlog, "routes.csv": _write_routes, "results.hgrm": write_hgrm}
     meanwhile = [partial(_write, folder / name, write) for name, write in writers.items()]
+    located = sources.locate(source) if isinstance(source, str | Path) else None
+    check_distinct([("-o", folder / name) for name in FIGURES], [("result log", located)] if located else [])
     try:
         analysis = analyse(source, about, executor, meanwhile)
-        if about is None and isinstance(source, str | Path):
-            earlier = _summary_of(sources.locate(source))
+        if about is None and located:
+            earlier = _summary_of(located)
             analysis = replace(analysis, summary=remembering(analysis.summary, earlier))
         folder.mkdir(parents=True, exist_ok=True)
+        _remove_outdated(folder, located, plots=plots)
         write_whole(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
         write_whole(folder / "steps.csv", to_csv(analysis.steps, header=True))
-        _write_summary(folder / "summary.json", analysis)
+        _write_summary(folder / SUMMARY, analysis)
         if plots:
             from logreplay.analysis import report  # matplotlib takes a second to import
 
             report.write(folder, analysis)
     except OSError as error:
-        raise LogreplayError(f"{folder}: cannot be written: {error.strerror}; choose another with -o") from None
+        raise unwritable(folder, error) from None
     return analysis.summary, analysis.steps
+
+
+def _remove_outdated(folder: Path, results: Path | None, *, plots: bool) -> None:
+    """Remove figures of an earlier analysis that this one does not make: they would show other results."""
+    ours = results is not None and results.parent.resolve() == folder.resolve()
+    for name in (*(() if ours else (SUMMARY, *OF_COMMANDS)), *(() if plots else PICTURES)):
+        (folder / name).unlink(missing_ok=True)
 
 
 def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
@@ -75,13 +92,12 @@ def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
     Raises:
         LogreplayError: the result log cannot be read, or the files cannot be written.
     """
-    name = stem(results)
-    hlog, hgrm = (name.with_name(f"{name.name}.{kind}") for kind in ("hlog", "hgrm"))
+    summary, hlog, hgrm, _ = belonging(results)
     try:
         analysis = analyse(results, about, meanwhile=(partial(hdr.write_hlog, hlog), partial(write_hgrm, hgrm)))
-        _write_summary(summary_beside(results), analysis)
+        _write_summary(summary, analysis)
     except OSError as error:
-        raise LogreplayError(f"{name}: cannot be written: {error.strerror}; choose another with -o") from None
+        raise unwritable(summary, error) from None
     return analysis.summary
 
 
@@ -97,13 +113,18 @@ def _write_routes(path: Path, requests: Requests) -> None:
 
 def summary_beside(results: Path) -> Path:
     """Where `write_beside` puts the summary of a result log."""
+    return belonging(results)[0]
+
+
+def belonging(results: Path) -> Sequence[Path]:
+    """The files that belong to a result log by its name, without its endings: what `write_beside` writes, readings."""
     name = stem(results)
-    return name.with_name(f"{name.name}.summary.json")
+    return [name.with_name(f"{name.name}.{kind}") for kind in ("summary.json", "hlog", "hgrm", "watch.csv")]
 
 
 def _summary_of(results: Path) -> dict[str, Any]:
     """What the run wrote of a result log in its summary; empty if that is not there."""
-    for path in (summary_beside(results), results.with_name("summary.json")):
+    for path in (summary_beside(results), results.with_name(SUMMARY)):
         try:
             value = json.loads(path.read_bytes())
         except (OSError, ValueError):

@@ -38,13 +38,13 @@ def analyze(
     """
     from logreplay.analysis import sources
     from logreplay.analysis.folder import write_folder
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.parsers.files import check_absent
 
     path = sources.locate(results)
     inside = output is None and results.is_dir()
     folder = results if inside else output or Path(f"analyze-{time.strftime('%Y%m%d-%H%M%S')}")
-    if not inside and not force and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise LogreplayError(f"{folder}: exists already; choose another with -o, or replace it with --force")
+    if not inside and not force and not (folder.is_dir() and not any(folder.iterdir())):
+        check_absent(folder)
     with cluster_executor(cluster) as executor:
         summary, steps = write_folder(path, folder, plots=not no_plots, executor=executor)
     if as_json:

@@ -7,7 +7,8 @@ import click
 from logreplay.cli.configurable import Configurable
 from logreplay.cli.ending import report_sweep
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import BUNDLED, bundled_log, describe, new_folder, new_name, say
+from logreplay.cli.inputs import BUNDLED, bundled_log, describe, new_name, say
+from logreplay.cli.outputs import ResultFolder
 from logreplay.cli.sending import Sending
 from logreplay.cli.stopping import stop_rule
 from logreplay.cli.sweeping import sweep_into
@@ -34,8 +35,8 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
     from logreplay.replay.sweep import Course
     from logreplay.replay.target import Capacity, spawned
 
-    folder = new_folder(output or new_name("demo"), force=force)
-    csv, capacity = folder / "access.csv", Capacity()
+    place = click.get_current_context().with_resource(ResultFolder.new(output or new_name("demo"), force=force))
+    csv, capacity = place.path / "access.csv", Capacity()
     with bundled_log() as log:
         converted = convert([log], csv, ConvertOptions(force=force))
     say(f"1. converted {BUNDLED}, the log of a real nginx: {converted.sentence()}", quiet=quiet)
@@ -44,8 +45,9 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
         rates = " ".join(f"{rate:g}" for rate in RATES)
         say(f"3. replaying the log at {rates} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
         course = Course(RATES, STEP_SECONDS)
-        manifest, requests = Manifest(folder, {}), Requests(csv)
+        manifest, requests = Manifest(place.path, {}), Requests(csv)
         outcomes, _ = sweep_into(manifest, requests, url, course, Sending(), stop_rule(()), quiet=quiet)
+    folder = place.keep()
     valid = report_sweep(folder, About(BUNDLED, url, {"rates": list(RATES), "for": STEP_SECONDS}), quiet=quiet)
     say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):

@@ -12,7 +12,8 @@ from logreplay.cli.conflicts import reconciled
 from logreplay.cli.ending import report
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.growing import GrowingCurve, point_of
-from logreplay.cli.inputs import LogName, new_folder, new_name, replayable, say, target_or_builtin
+from logreplay.cli.inputs import LogName, new_name, replayable, say, target_or_builtin
+from logreplay.cli.outputs import ResultFolder, inputs
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.searching import by_chance, drive, evenly, users
 from logreplay.cli.sending import Sending, sending_options
@@ -146,7 +147,9 @@ def find(
         raise click.UsageError(str(error)) from None
     sending = reconciled(sending, shaping)
     search = Search(goal)
-    folder = new_folder(output or new_name("find"), force=force)
+    place = click.get_current_context().with_resource(
+        ResultFolder.new(output or new_name("find"), inputs(log, shaping, sending), force=force)
+    )
     with ExitStack() as stack:
         csv = stack.enter_context(replayable(log, quiet=quiet))
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
@@ -154,7 +157,8 @@ def find(
         schedule_of = (
             users(thinking(think or 0.0, shaping.seed)) if vusers else by_chance if arrivals == "poisson" else evenly
         )
-        ended, findings = _search(search, folder, requests, url, sending, telling, rule, schedule_of, quiet=quiet)
+        ended, findings = _search(search, place.path, requests, url, sending, telling, rule, schedule_of, quiet=quiet)
+    folder = place.keep()
     if not ended:
         why = f"stopped: {rule.hit};" if rule.hit else "interrupted"
         say(f"{why} after {len(search.judged)} trials\nresults: {folder}", quiet=quiet)
@@ -173,8 +177,10 @@ def find(
     if not no_plots:
         from logreplay.analysis.plots import figure, save
         from logreplay.analysis.search_plot import trace
+        from logreplay.parsers.files import whole
 
-        save(figure(lambda ax: trace(ax, facts)), folder / "search.png")
+        with whole(folder / "search.png") as fresh:
+            save(figure(lambda ax: trace(ax, facts)), fresh)
     say(f"results: {folder}", quiet=quiet)
     return _exit_code(search)
 
@@ -201,7 +207,7 @@ def _search(
     async def main(stop: asyncio.Event) -> "tuple[bool, list[Finding]]":
         sender, findings = await sending.ready(target, path, rate=search.goal.start, duration=_FULL_S)
         here = await sending.is_here(target)
-        responses = Responses(ResultLog(path, force=True))
+        responses = Responses(ResultLog(path))
         users = search.goal.users
         rate = search.goal.start if users else search.goal.highest or search.goal.start
         async with (

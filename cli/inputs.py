@@ -240,24 +240,6 @@ def new_name(stem: str, ending: str = "") -> Path:
     return Path(f"{stem}-{stamp}{ending}")
 
 
-def new_folder(folder: Path, *, force: bool = False) -> Path:
-    """Make a folder for results; nothing that stands in it is overwritten without ``force``.
-
-    Raises:
-        LogreplayError: it holds something already, or cannot be made.
-    """
-    from logreplay.parsers.record import LogreplayError, check_name
-
-    check_name(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LogreplayError(f"{folder}: cannot be written: {error.strerror}; choose another with -o") from None
-    if not force and any(folder.iterdir()):
-        raise LogreplayError(f"{folder}: holds something already; choose another with -o, or overwrite it with --force")
-    return folder
-
-
 def on_terminal() -> bool:
     """Whether progress and colour have somebody to see them."""
     return sys.stderr.isatty()

@@ -17,6 +17,7 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.following import followed
 from logreplay.cli.inputs import LogName, new_name, replayable, say, target_or_builtin
 from logreplay.cli.outlet import Outlet
+from logreplay.cli.outputs import claim, inputs
 from logreplay.cli.pacing import NEEDS, YIELDS_TO, Pacing, log_report, log_sentence, pacing_options
 from logreplay.cli.running import run_in_loop, stopped_by
 from logreplay.cli.sending import Sending, sending_options
@@ -91,7 +92,6 @@ def run(
     from logreplay.analysis.folder import summary_beside
     from logreplay.cli.tables import print_classic
     from logreplay.replay.plan import Plan
-    from logreplay.replay.results import check_new
     from logreplay.replay.watch import Watch, describe
 
     pacing.check()
@@ -101,7 +101,7 @@ def run(
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")
         if not dry_run:
-            check_new(path, force=force)
+            claim(path, inputs(log, shaping, sending), force=force)
         source: Path | Source
         csv: Path | Stored | UrlList
         if pacing.follow:
@@ -132,7 +132,7 @@ def run(
             watch.show = lambda text: exchanges.write(f"{text}\n")
         rule = stop_rule(stop_at)
         outcome, findings = _replay(
-            plan, url, path, pacing, sending, telling, watch, rule, debug=debug and not quiet, quiet=quiet
+            plan, url, path, pacing, sending, telling, watch, rule, debug=debug and not quiet, force=force, quiet=quiet
         )
     if not outcome.scheduled:
         say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"), quiet=quiet)
@@ -179,12 +179,14 @@ def _replay(
     rule: "StopRule",
     *,
     debug: bool,
+    force: bool,
     quiet: bool,
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, and tell how it goes; what became of it, and what was found besides."""
+    from logreplay.analysis.folder import belonging
     from logreplay.replay.closed import Users
     from logreplay.replay.engine import Engine
-    from logreplay.replay.results import ResultLog
+    from logreplay.replay.results import ResultLog, grows_at
     from logreplay.replay.snapshot import Stage
     from logreplay.replay.watch import describe_counts, describe_course
 
@@ -192,7 +194,7 @@ def _replay(
 
     async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
         sender, findings = await sending.ready(url, path, rate=peak, duration=schedule.duration)
-        results = ResultLog(path, force=True)
+        results = ResultLog(path, force=force, belonging=belonging)
         closed = isinstance(schedule, Users)
         async with (
             replayer(sending, sender, results, watch, rate=peak, closed=closed) as engine,
@@ -209,7 +211,7 @@ def _replay(
                 audience.write(f"{describe_counts(engine.counts)}\n")
         return outcome, findings + audience.findings
 
-    with telling.audience("run", url, path, free=sending.free, quiet=quiet) as audience:
+    with telling.audience("run", url, grows_at(path, belonging), free=sending.free, quiet=quiet) as audience:
         return run_in_loop(main)
 
 

@@ -13,7 +13,8 @@ from click.core import ParameterSource
 from logreplay.cli.conflicts import reconciled
 from logreplay.cli.ending import report_sweep
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import LogName, new_folder, new_name, replayable, say, target_or_builtin
+from logreplay.cli.inputs import LogName, new_name, replayable, say, target_or_builtin
+from logreplay.cli.outputs import ResultFolder, inputs
 from logreplay.cli.sending import Sending, sending_options
 from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, report_left_out, shaping_options
 from logreplay.cli.stopping import stop_option, stop_rule
@@ -143,7 +144,12 @@ def sweep(
         **how, "for": duration, "warmup": warmup, "settle": settle, "repeat": repeat, "order": order,
         **shaping.said(), **sending.said(),
     }  # fmt: skip
-    folder = resume or new_folder(output or new_name("sweep"), force=force)
+    reads = inputs(log, shaping, sending)
+    place = click.get_current_context().with_resource(
+        ResultFolder.resumed(resume, reads)
+        if resume
+        else ResultFolder.new(output or new_name("sweep"), reads, force=force)
+    )
     rule = stop_rule(stop_at)
     with ExitStack() as stack:
         csv = stack.enter_context(replayable(LogName().convert(log, None, None) if log else None, quiet=quiet))
@@ -155,13 +161,14 @@ def sweep(
             manifest.check(what)
             say(f"{resume}: {len(manifest.done)} of {len(course.steps())} steps are made; going on", quiet=quiet)
         else:
-            manifest = Manifest(folder, what)
+            manifest = Manifest(place.path, what)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         in_time = arrivals == "log"
         stream = shaping.stream(csv, stack, methods=sending.methods, loop=True, in_time=in_time, quiet=quiet)
         at = _users(thinking(think, shaping.seed)) if vusers else arriving(arrivals, stream, shaping)
         make = partial(sweep_into, manifest, stream, url, course, sending, rule, telling)
         outcomes, findings = make(at=at, closed=bool(vusers), refine=refine, quiet=quiet)
+    folder = place.keep()
     more: dict[str, Any] = {"left_out": dict(stream.left_out)}
     if vusers:
         users = {step.index: int(step.rate) for step in course.steps()}

@@ -141,7 +141,7 @@ class Telling:
 
         Args:
             command, target: what runs.
-            results: the result log.
+            results: the result log, where it grows.
             first: the second of the run at which it begins; above 0 if it goes on.
             free: as in `logreplay.replay.scribe.Scribe`.
             quiet: only what was asked for by itself is told.
@@ -170,8 +170,6 @@ class Telling:
         from logreplay.replay.probe_log import ProbeLog
 
         if not self.watch:
-            if not first:
-                path.unlink(missing_ok=True)  # of a result that is overwritten
             return None
         readings = ProbeLog(path, first)
         stack.callback(readings.close)

@@ -16,7 +16,7 @@ import polars as pl
 
 from logreplay.parsers import clock, deliver
 from logreplay.parsers.detect import Reading, detect
-from logreplay.parsers.files import NewFile, check_distinct, is_stream, scratch_folder
+from logreplay.parsers.files import NewFile, check_distinct, is_part, is_stream, scratch_folder
 from logreplay.parsers.filters import Filter
 from logreplay.parsers.intake import Intake, Limit, Progress, TooManyRejects
 from logreplay.parsers.layouts import Format
@@ -117,7 +117,7 @@ def convert(
                 raise LogreplayError(f"{target or 'standard output'}: disk full: {advice}") from None
             if isinstance(error, BrokenPipeError):
                 raise
-            name = str(target) if Path(where).name.startswith(".part.") else where
+            name = str(target) if is_part(where) else where
             raise LogreplayError(f"{name}: cannot be written: {error.strerror}; choose another place with -o") from None
         except TooManyRejects:
             job.keep_rejects()
@@ -198,7 +198,7 @@ class _Job:
             self._new = stack.enter_context(_new(target, "-o", options)) if target else None
             self._new_rejects = stack.enter_context(_new(rejects, "--rejects", options))
             self._names = stack.pop_all()
-        self._sorted = folder / f"{self._new.part.name if self._new else '.part.stdout'}.sorted"
+        self._sorted = folder / f"{self._new.part.name if self._new else 'stdout'}.sorted"
         self._bounds: tuple[int, int] | None = None
         self.report = ConvertReport(output=str(target or "-"))
 

@@ -13,6 +13,7 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from shutil import rmtree
 from tempfile import gettempdir, mkdtemp
@@ -23,6 +24,7 @@ from logreplay.parsers.record import LogreplayError
 ADVICE: Final = "choose another with -o, or replace it with --force"
 
 _LOCK_NAME: Final = ".logreplay.lock"
+_PART: Final = ".logreplay.part"
 _SCRATCH: Final = "logreplay-"
 _TRIES: Final = 5
 _PAUSE_S: Final = 0.01
@@ -40,8 +42,7 @@ class Lock:
         of: the name that is protected, for the message.
 
     Raises:
-        TakenError: another process holds it.
-        OSError: the file cannot be made.
+        LogreplayError: another process holds it (`TakenError`), or the file cannot be made.
     """
 
     def __init__(self, path: Path, of: Path) -> None:
@@ -51,7 +52,7 @@ class Lock:
                 if self._take():
                     return
             except OSError as error:
-                raise OSError(error.errno, error.strerror, str(of)) from None
+                raise unwritable(of, error) from None
             time.sleep(_PAUSE_S)  # its last holder may just be removing it
         raise TakenError(in_use(of))
 
@@ -70,6 +71,12 @@ class Lock:
             self._path.unlink(missing_ok=True)
         os.close(self._descriptor)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
 
 def lock(descriptor: int) -> bool:
     """Lock an open file until it is closed; False if another process holds the lock."""
@@ -87,17 +94,36 @@ def in_use(path: Path) -> str:
     return f"{path}: another logreplay is writing it; wait for its end, or choose another with -o"
 
 
-def lock_beside(path: Path) -> Lock:
-    """Lock a name by a hidden file beside it; lock files that killed runs left in that folder are removed.
+def lock_beside(path: Path, of: Path) -> Lock:
+    """Lock a name by a hidden file beside it; hidden files that killed processes left in that folder are removed.
+
+    Args:
+        path: the name.
+        of: the file that is written, for the message.
 
     Raises:
-        TakenError: another process holds it.
-        OSError: the folder cannot be written.
+        LogreplayError: another process holds it (`TakenError`), or the folder cannot be written.
     """
-    for left in path.parent.glob(f".*{_LOCK_NAME}"):
-        with suppress(OSError, TakenError):
-            Lock(left, left).release()
-    return Lock(path.with_name(f".{path.name}{_LOCK_NAME}"), path)
+    remove_left_behind(path.parent)
+    return Lock(path.with_name(f".{path.name}{_LOCK_NAME}"), of)
+
+
+def remove_left_behind(folder: Path) -> None:
+    """Remove the temporary files and locks of processes that were killed while they wrote into a folder."""
+    for left in (*folder.glob(f".*{_PART}"), *folder.glob(f".*{_LOCK_NAME}")):
+        with suppress(OSError):
+            descriptor = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                if _abandoned(descriptor):
+                    for part in folder.glob(f"{escape(left.name)}*"):
+                        part.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def is_part(path: str | Path) -> bool:
+    """Whether a name is that of a temporary file."""
+    return _PART in Path(path).name
 
 
 class NewFile:
@@ -124,11 +150,9 @@ class NewFile:
         if path.is_dir():
             raise LogreplayError(f"{path}: is a folder; give the name of a file with -o")
         self._check()
-        self.part = path.with_name(f".part.{path.name}")
-        try:
-            self._lock = Lock(self.part, path)
-        except OSError as error:
-            raise LogreplayError(f"{path}: cannot be written: {why(error)}; choose another with -o") from None
+        remove_left_behind(path.parent)
+        self.part = path.with_name(f".{path.name}{_PART}")
+        self._lock = Lock(self.part, path)
 
     def keep(self, made: Path | None = None) -> None:
         """Give the file its name; it was written at ``part``, or at ``made`` in the same folder.
@@ -240,6 +264,13 @@ def why(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
         return "the disk is full; free some space, or write elsewhere with -o"
     return error.strerror or str(error)
+
+
+def unwritable(path: Path, error: OSError) -> LogreplayError:
+    """The error to raise where a file cannot be written: why, and what to do."""
+    missing = error.errno == errno.ENOENT and not path.parent.is_dir()
+    reason = f"there is no folder {path.parent}" if missing else why(error)
+    return LogreplayError(f"{path}: cannot be written: {reason}; choose another with -o")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
+from logreplay.parsers.files import unwritable, whole
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.step_log import Mark
 from logreplay.replay.storage import Stored
@@ -62,15 +63,14 @@ class Manifest:
             "mark": asdict(self.mark),
             "refined": self.refined,
         }
-        fresh = self.folder / f"{NAME}.new"
+        path = self.folder / NAME
         try:
-            with fresh.open("w", encoding="utf-8") as file:
+            with whole(path) as fresh, fresh.open("w", encoding="utf-8") as file:
                 file.write(json.dumps(value, indent=2) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-            fresh.replace(self.folder / NAME)
         except OSError as error:
-            raise LogreplayError(f"{self.folder / NAME}: cannot be written: {error.strerror}") from None
+            raise unwritable(path, error) from None
 
     @classmethod
     def read(cls, folder: Path) -> Self:

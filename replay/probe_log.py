@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.files import unwritable
 from logreplay.replay.health import Finding, Severity
 from logreplay.replay.probes import Reading
 
@@ -43,7 +43,7 @@ class ProbeLog:
             if not self._file.tell():
                 self._write(HEADER)
         except OSError as error:
-            raise LogreplayError(f"{path}: cannot be written: {error.strerror}; choose another with -o") from None
+            raise unwritable(path, error) from None
 
     def begin(self, at: float) -> None:
         """Say when the run began, seconds of the monotonic clock; what was read before is no part of it."""
@@ -68,8 +68,10 @@ class ProbeLog:
             return [self._finding(name) for name in self._failed]
 
     def close(self) -> None:
-        """Finish the file."""
+        """Finish the file; without a reading it is removed."""
         with self._lock:
+            if self._file.tell() == len(HEADER):
+                self._path.unlink(missing_ok=True)
             self._file.close()
 
     def _add(self, reading: Reading) -> None:

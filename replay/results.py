@@ -6,19 +6,26 @@ Whole lines only, appended in blocks: whatever ends the process leaves a readabl
 import errno
 import gzip
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol, Self
+from typing import Final, Protocol, Self
 
 import polars as pl
 import zstandard
 
+from logreplay.parsers.files import ADVICE, TakenError, check_absent, in_use, lock, unwritable, whole, why
 from logreplay.parsers.record import RESULT_COLUMNS, LogreplayError, check_name, scan, to_csv
 
 FORMS: Final = (".csv", ".csv.gz", ".csv.zst", ".parquet")
+
+Belonging = Callable[[Path], Sequence[Path]]
+"""The files that belong to a result log by its name: always as many, in the same order."""
+
+_KILLED: Final = "it holds the rows of a run that was killed; rename it to keep them, or discard them with --force"
 
 
 class Results(Protocol):
@@ -53,61 +60,113 @@ class MemoryResults:
         return pl.concat(self._parts) if self._parts else pl.DataFrame(schema=RESULT_COLUMNS)
 
 
-def check_new(path: Path, *, force: bool = False) -> None:
+def no_files(path: Path) -> Sequence[Path]:
+    """The files that belong to a result log, where there are none."""
+    return ()
+
+
+def grows_at(path: Path, belonging: Belonging = no_files) -> Path:
+    """Where the rows of a result log are while it grows.
+
+    Under its own name; beside it, as ``NAME.running.csv``, where it replaces something, or is a Parquet file, which
+    cannot be read without its end.
+    """
+    replaces = any(os.path.lexists(each) for each in (path, _beside(path), *belonging(path)))
+    return _beside(path) if replaces or path.suffix == ".parquet" else path
+
+
+def _beside(path: Path) -> Path:
+    """Where the rows of a result log are that cannot grow under its name."""
+    form = next(form for form in FORMS if path.name.endswith(form))
+    return path.with_name(f"{path.name}.running{'.csv.zst' if form == '.parquet' else form}")
+
+
+def check_new(path: Path, *, force: bool = False, belonging: Belonging = no_files) -> None:
     """Check that a result may be written here, before anything costly is done; nothing is created.
 
+    Args:
+        path: of the result log.
+        force: what is there already may be replaced.
+        belonging: the files that belong to a result log by its name.
+
     Raises:
-        LogreplayError: something is there already and ``force`` was not given, or the folder cannot be written.
+        LogreplayError: something is there already and ``force`` was not given, or the name cannot be that of a
+            result log.
     """
     if not path.name.endswith(FORMS):
         raise LogreplayError(f"{path}: the name of a result log ends in one of {', '.join(FORMS)}")
     check_name(path)
     if path.is_dir():
         raise LogreplayError(f"{path}: is a folder; give the name of a file with -o")
-    if path.exists() and not force:
-        raise LogreplayError(f"{path}: exists already; choose another name, or overwrite it with --force")
+    if path.exists() and not path.is_file():
+        raise LogreplayError(f"{path}: is a device or a pipe; the summary reads the rows again, so name a file with -o")
     if not path.parent.is_dir():
-        raise LogreplayError(f"{path}: cannot be written: there is no folder {path.parent}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise LogreplayError(f"{path}: cannot be written: no permission; choose another place with -o")
+        raise unwritable(path, FileNotFoundError(errno.ENOENT, ""))
+    if not force:
+        for each in (path, *belonging(path)):
+            check_absent(each)
+        check_absent(_beside(path), _KILLED)
 
 
 class ResultLog:
     """A result log as a file; its name decides the form: ``.csv``, ``.csv.gz``, ``.csv.zst`` or ``.parquet``.
 
     Each block of rows is one write, and in the compressed forms a gzip member or zstd frame of its own, so that what
-    is on disk can be read whatever ends the process. A Parquet file cannot be read without its end: its rows are
-    kept in ``NAME.running.csv.zst`` until it is closed. A log in which nothing was written is removed.
+    is on disk can be read whatever ends the process. It grows where `grows_at` says, and `close` gives it its name;
+    what it replaces stays until then. A log in which nothing was written is removed. It has one writer, by a kernel
+    lock that ends with the process.
+
+    Attributes:
+        path: its name.
+        growing: where the rows are until it is closed.
     """
 
-    def __init__(self, path: Path, *, force: bool = False, keep: int = 0) -> None:
+    def __init__(self, path: Path, *, force: bool = False, keep: int = 0, belonging: Belonging = no_files) -> None:
         """Create the file, with its header line; or keep its first bytes and go on after them.
 
         Args:
             path: where.
-            force: what is there already may be overwritten.
+            force: what is there already may be replaced.
             keep: bytes of an existing file that stay, as `sync` returned them; 0: begin anew.
+            belonging: the files that belong to a result log by its name. Those of the growing one are renamed with
+                it, others of the replaced one are removed with that.
 
         Raises:
-            LogreplayError: it exists and ``force`` was not given, or cannot be written; or its name has no such form.
+            LogreplayError: it exists and ``force`` was not given, another process writes it, or it cannot be written;
+                or its name has no such form.
         """
-        check_new(path, force=force)
-        self.path = path
-        self._parquet = path.suffix == ".parquet"
-        self._growing = path.with_name(f"{path.name}.running.csv.zst") if self._parquet else path
-        self._compress = _compressor(self._growing.suffix)
-        if keep and (not self._growing.exists() or self._growing.stat().st_size < keep):
+        check_new(path, force=force or keep > 0, belonging=belonging)
+        self.path, self._force, self._belonging = path, force, belonging
+        self.growing = path if keep else grows_at(path, belonging)
+        self._compress = _compressor(self.growing.suffix)
+        if keep and (not self.growing.exists() or self.growing.stat().st_size < keep):
             raise LogreplayError(f"{path}: is shorter than it was when it was left; begin anew")
-        try:
-            self._file: BinaryIO = self._growing.open("r+b" if keep else "wb", buffering=0)
-            if keep:
+        with ExitStack() as stack:
+            if self.growing != path and path.exists():
+                stack.enter_context(self._locked(path, "rb"))  # who writes it now is not replaced
+            mode = "r+b" if keep or (force and self.growing.exists()) else "xb"
+            self._file = stack.enter_context(self._locked(self.growing, mode))
+            try:
                 self._file.truncate(keep)
-                self._file.seek(keep)
-        except OSError as error:
-            raise LogreplayError(f"{path}: cannot be written: {_why(error)}") from None
+            except OSError as error:
+                raise unwritable(path, error) from None
+            self._file.seek(keep)
+            self._open = stack.pop_all()
         self._empty = not keep
         if not keep:
             self._append((",".join(RESULT_COLUMNS) + "\n").encode())
+
+    def _locked(self, path: Path, mode: str) -> FileIO:
+        try:
+            file = FileIO(path, mode)
+        except FileExistsError:
+            raise TakenError(f"{path}: exists already; {ADVICE if path == self.path else _KILLED}") from None
+        except OSError as error:
+            raise unwritable(self.path, error) from None
+        if lock(file.fileno()):
+            return file
+        file.close()
+        raise TakenError(in_use(self.path))
 
     def write(self, rows: pl.DataFrame) -> None:
         self._append(to_csv(rows, header=False))
@@ -128,29 +187,54 @@ class ResultLog:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
             self._cut(block, whole)
-            self._file.close()
-            raise LogreplayError(f"{self.path}: cannot be written any more: {_why(error)}") from None
+            if self._empty:
+                self.growing.unlink(missing_ok=True)
+            self._open.close()
+            kept = f"; the rows are in {self.growing}" if self.growing != self.path and not self._empty else ""
+            raise LogreplayError(f"{self.path}: cannot be written any more: {why(error)}{kept}") from None
 
     def _cut(self, block: bytes, whole: int) -> None:
         """After a failed write: leave no half line, and no half of a compressed block, behind."""
         with suppress(OSError):
-            if self._growing.suffix == ".csv":
+            if self.growing.suffix == ".csv":
                 whole += block.rfind(b"\n", 0, self._file.tell() - whole) + 1
             self._file.truncate(whole)
 
     def close(self) -> None:
+        """Finish the file, and give it its name.
+
+        Raises:
+            LogreplayError: it cannot get its name; the rows stay where they are.
+        """
         if self._file.closed:
             return
-        self._file.close()
-        if self._empty and self._growing.is_file():  # never a device
-            self._growing.unlink()
-        elif self._parquet:
-            try:
-                scan(self._growing).sink_parquet(self.path)
-            except (OSError, pl.exceptions.PolarsError) as error:
-                text = f"{self.path}: cannot be written: {error}; the rows are in {self._growing}"
-                raise LogreplayError(text) from None
-            self._growing.unlink()
+        with self._open:
+            if self._empty:
+                self.growing.unlink(missing_ok=True)
+            elif self.growing != self.path:
+                self._take_name()
+
+    def _take_name(self) -> None:
+        try:
+            if self.path.suffix == ".parquet":
+                with whole(self.path, force=self._force) as fresh:
+                    scan(self.growing).sink_parquet(fresh)
+                    self._replace()
+                self.growing.unlink()
+            else:
+                self._replace()
+                self.growing.replace(self.path)
+        except (OSError, pl.exceptions.PolarsError, LogreplayError) as error:
+            text = f"{self.path}: cannot be written: {error}; the rows are in {self.growing}"
+            raise LogreplayError(text) from None
+
+    def _replace(self) -> None:
+        """Remove what belongs to the replaced log, and rename what belongs to this one."""
+        for new, old in zip(self._belonging(self.growing), self._belonging(self.path), strict=True):
+            if new.exists():
+                new.replace(old)
+            else:
+                old.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -166,12 +250,6 @@ def _compressor(suffix: str) -> Callable[[bytes], bytes]:
     if suffix == ".zst":
         return zstandard.ZstdCompressor(level=1).compress
     return bytes
-
-
-def _why(error: OSError) -> str:
-    if error.errno == errno.ENOSPC:
-        return "the disk is full; free some space, or write elsewhere with -o"
-    return error.strerror or str(error)
 
 
 def utc(ns: int) -> datetime:

@@ -50,11 +50,18 @@ class StepLog:
         self._folder, self._from = folder, mark or Mark()
         if self._from.judged and not (folder / JUDGED).exists():
             raise LogreplayError(_gone(folder))
-        self._judged = ResultLog(folder / JUDGED, force=True, keep=self._from.judged)
+        self._judged = self._begin(JUDGED, self._from.judged)
         self._aside: ResultLog | None = None
         self.next_seq = self._from.next_seq
         self._judged_from: float = 0
         self._last_s = float(self._from.next_s)
+
+    def _begin(self, name: str, keep: int) -> ResultLog:
+        """Begin a file, or go on with it; rows of a first step that was not finished are removed."""
+        path = self._folder / name
+        if not keep:
+            path.unlink(missing_ok=True)
+        return ResultLog(path, keep=keep)
 
     def set_aside(self, requests: int) -> None:
         """From now on, the next so many requests are not judged."""
@@ -73,7 +80,7 @@ class StepLog:
         aside = rows.filter(pl.col("seq") < self._judged_from)
         if aside.height:
             if self._aside is None:
-                self._aside = ResultLog(self._folder / ASIDE, force=True, keep=self._from.aside)
+                self._aside = self._begin(ASIDE, self._from.aside)
             self._aside.write(aside)
         if aside.height < rows.height:
             self._judged.write(rows.filter(pl.col("seq") >= self._judged_from))

@@ -120,7 +120,7 @@ def test_an_existing_result_is_kept(
     path.write_text("precious")
     assert logreplay("run", log, server.url, "--tps", 500, "-o", path) == 1
     assert capsys.readouterr().err == (
-        f"Error: {path}: exists already; choose another name, or overwrite it with --force\n"
+        f"Error: {path}: exists already; choose another with -o, or replace it with --force\n"
     )
     assert path.read_text() == "precious"
     assert_ran(log, server.url, "--tps", 500, "-o", path, "--force")
@@ -221,17 +221,6 @@ def test_a_folder_that_is_not_there_is_named(
     path = tmp_path / "none" / "r.csv"
     assert logreplay("run", log, server.url, "--tps", 10, "-o", path) == 1
     assert f"Error: {path}: cannot be written: there is no folder {path.parent}" in capsys.readouterr().err
-
-
-def test_a_full_disk_stops_the_run_with_a_closed_file(
-    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """/dev/full takes nothing: the summary has nothing to read, but the word is clear."""
-    log = write_log(tmp_path / "log.csv", ["/ok"] * 5)
-    (tmp_path / "full.csv").symlink_to("/dev/full")
-    code = logreplay("run", log, server.url, "--tps", 50, "--for", "30s", "-o", tmp_path / "full.csv", "--force")
-    assert code == 1
-    assert "the disk is full" in capsys.readouterr().err
 
 
 def test_ctrl_c_keeps_what_was_measured(log: Path, server: RawServer, tmp_path: Path) -> None:

@@ -1,0 +1,166 @@
+"""The names that commands write results to: each has one writer, and none is that of an input.
+
+An earlier result stays until the new one is whole.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+import click
+
+from logreplay.cli.sending import Sending
+from logreplay.cli.shaping import Shaping
+
+if TYPE_CHECKING:
+    from logreplay.replay.storage import Stored
+
+_RUNNING: Final = "running"
+
+
+def inputs(log: "Path | Stored | str | None", shaping: Shaping, sending: Sending) -> list[tuple[str, Path]]:
+    """The files that a run reads, each after the argument or option that names it."""
+    from logreplay.replay.bodies import BodyFrom
+
+    read = [("LOG", Path(log))] if isinstance(log, Path | str) else []
+    read += [("--cacert", sending.cacert)] if sending.cacert else []
+    read += [("--inject", path) for path, _ in shaping.inject]
+    return read + ([("--body", shaping.body.table)] if isinstance(shaping.body, BodyFrom) else [])
+
+
+def claim(path: Path, reads: Sequence[tuple[str, Path]], *, force: bool) -> None:
+    """Take the name of a result log, and those of the files that belong to it, until the command ends.
+
+    Raises:
+        LogreplayError: one of them exists and ``force`` was not given, another process writes them, they cannot be
+            written, or one of them is an input.
+    """
+    from logreplay.analysis.folder import belonging
+    from logreplay.analysis.watched import stem
+    from logreplay.parsers.files import check_distinct, lock_beside
+    from logreplay.replay.results import check_new, grows_at
+
+    check_new(path, force=True)
+    written = dict.fromkeys((path, grows_at(path, belonging), *belonging(path)))
+    check_distinct([("-o", each) for each in written], reads)
+    click.get_current_context().with_resource(lock_beside(stem(path), path))
+    check_new(path, force=force, belonging=belonging)
+
+
+class ResultFolder:
+    """A folder of results, locked until `close`. Where it replaces a result, it grows as ``FOLDER/running``.
+
+    Attributes:
+        path: where to write.
+    """
+
+    def __init__(self, folder: Path, path: Path, locks: ExitStack) -> None:
+        self._folder, self.path, self._locks = folder, path, locks
+        self._made = False
+
+    @classmethod
+    def new(cls, folder: Path, reads: Sequence[tuple[str, Path]] = (), *, force: bool = False) -> Self:
+        """Make a folder.
+
+        Args:
+            folder: its name.
+            reads: the files that must not be among those that are replaced, each after its option.
+            force: the folder may hold a result already, which is replaced.
+
+        Raises:
+            LogreplayError: it holds something and ``force`` was not given, another process writes it, it cannot be
+                written, or holds an input.
+        """
+        from logreplay.parsers.files import Lock, TakenError, check_distinct, remove_left_behind, unwritable
+        from logreplay.parsers.record import check_name
+
+        check_name(folder)
+        check_distinct([("-o", folder / name) for name in _names()], reads)
+        with ExitStack() as locks:
+            made = not folder.exists()
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                locks.enter_context(Lock(folder, folder))
+                remove_left_behind(folder)
+                path = folder
+                if any(folder.iterdir()):
+                    if not force:
+                        advice = "choose another with -o, or replace it with --force"
+                        raise TakenError(f"{folder}: exists already, and is not empty; {advice}")
+                    path = folder / _RUNNING
+                    path.mkdir(exist_ok=True)
+                    made = True
+                    locks.enter_context(Lock(path, folder))
+                    _clear(path)
+            except OSError as error:
+                raise unwritable(folder, error) from None
+            result = cls(folder, path, locks.pop_all())
+            result._made = made
+            return result
+
+    @classmethod
+    def resumed(cls, folder: Path, reads: Sequence[tuple[str, Path]] = ()) -> Self:
+        """Go on in a folder.
+
+        Raises:
+            LogreplayError: another process writes it, or it holds an input.
+        """
+        from logreplay.parsers.files import Lock, check_distinct
+
+        check_distinct([("--resume", folder / name) for name in _names()], reads)
+        with ExitStack() as locks:
+            if folder.is_dir():
+                locks.enter_context(Lock(folder, folder))
+            return cls(folder, folder, locks.pop_all())
+
+    def keep(self) -> Path:
+        """Put the new result in the place of the old one, of which nothing stays; return where it is.
+
+        Raises:
+            LogreplayError: the files cannot be moved.
+        """
+        from logreplay.parsers.files import unwritable
+
+        if self.path != self._folder:
+            try:
+                _clear(self._folder)
+                for made in self.path.iterdir():
+                    made.replace(self._folder / made.name)
+                self.path.rmdir()
+            except OSError as error:
+                raise unwritable(self._folder, error) from None
+            self.path = self._folder
+        return self._folder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let another process write here; a folder that was made and holds no result is removed."""
+        from logreplay.replay.manifest import NAME
+
+        with self._locks, suppress(OSError):
+            if self._made and {each.name for each in self.path.iterdir()} <= {NAME}:
+                (self.path / NAME).unlink(missing_ok=True)
+                self.path.rmdir()
+
+
+def _names() -> Sequence[str]:
+    """The files of a sweep or a search."""
+    from logreplay.analysis.folder import FIGURES, OF_COMMANDS, belonging
+    from logreplay.replay.manifest import NAME
+    from logreplay.replay.step_log import ASIDE, JUDGED
+
+    rows = [JUDGED, *(f"{JUDGED}{ending}" for ending in (".gz", ".zst")), str(Path(JUDGED).with_suffix(".parquet"))]
+    beside = [path.name for path in belonging(Path(JUDGED))]
+    return list(dict.fromkeys([NAME, ASIDE, *rows, *beside, *FIGURES, *OF_COMMANDS]))
+
+
+def _clear(folder: Path) -> None:
+    """Remove the files of a sweep or a search, and nothing else."""
+    for name in _names():
+        (folder / name).unlink(missing_ok=True)

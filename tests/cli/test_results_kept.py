@@ -1,0 +1,303 @@
+"""A result has one writer, replaces no input, and stays until the new one is whole."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.cli.main import run
+from logreplay.parsers.record import scan
+from logreplay.replay.responder import responding
+
+PATIENCE_S = 60.0
+MEASURED = (0, 3)  # a busy machine may make a run no measurement: not the question here
+LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(
+    f"2026-01-01,00:00:{second:02}.000000,0.01,0,0,10,/{second},200,GET\n" for second in range(30)
+)
+BELONGING = ("r.summary.json", "r.hlog", "r.hgrm", "r.watch.csv")
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    with responding() as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own, with a log in it."""
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text(LOG)
+    return tmp_path
+
+
+def logreplay(*words: object) -> int:
+    return run([str(word) for word in words])
+
+
+def start(*words: object) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "logreplay.cli.main", *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def said_by(process: "subprocess.Popen[str]") -> str:
+    return process.communicate(timeout=PATIENCE_S)[1]
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file of another process holds some rows."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not path.exists() or path.stat().st_size < 400:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)  # a file tells nobody that it grows
+
+
+def kill(process: "subprocess.Popen[str]") -> None:
+    process.kill()
+    process.communicate()
+
+
+def old_result(name: str = "r.csv") -> list[str]:
+    """An earlier result with all that belongs to it; the names of all."""
+    names = [name, *BELONGING]
+    for each in names:
+        Path(each).write_text("precious")
+    return names
+
+
+def assert_precious(names: list[str]) -> None:
+    assert {name: Path(name).read_text() for name in names} == dict.fromkeys(names, "precious")
+
+
+def left_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name != "in.csv")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_of_two_runs_to_one_name_one_is_made_and_the_other_refused(target: str, form: str) -> None:
+    words = ("run", "in.csv", target, "--tps", 20, "--for", "2s", "-o", f"r.{form}")
+    ended = {process.returncode: said for process in [start(*words), start(*words)] for said in [said_by(process)]}
+    assert len(ended) == 2
+    assert f"r.{form}: " in ended[1]
+    assert scan(Path(f"r.{form}")).select(pl.len()).collect().item() == 40
+    assert left_in(Path()) == sorted([f"r.{form}", "r.hgrm", "r.hlog", "r.summary.json"])
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz"])
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_a_result_that_grows_is_neither_shared_nor_replaced(
+    target: str, capsys: pytest.CaptureFixture[str], name: str, force: tuple[str, ...]
+) -> None:
+    first = start("run", "in.csv", target, "--tps", 20, "--for", "60s", "-o", "r.csv")
+    try:
+        wait_for(Path("r.csv"))
+        assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", name, *force) == 1
+        assert "another logreplay is writing it" in capsys.readouterr().err
+        first.terminate()
+        said_by(first)
+        rows = scan(Path("r.csv")).collect()
+    finally:
+        kill(first)
+    assert rows["seq"].n_unique() == rows.height > 0
+
+
+@pytest.mark.parametrize("again", [("-o", "sw"), ("-o", "sw", "--force"), ("--resume", "sw")])
+def test_a_folder_in_which_a_sweep_runs_takes_no_second_one(
+    target: str, capsys: pytest.CaptureFixture[str], again: tuple[str, ...]
+) -> None:
+    words = ("sweep", "20,30", "in.csv", target, "--for", "60s", "--no-plots")
+    first = start(*words, "-o", "sw")
+    try:
+        wait_for(Path("sw/results.csv"))
+        assert logreplay(*words, *again) == 1
+        assert "sw: another logreplay is writing it" in capsys.readouterr().err
+    finally:
+        kill(first)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "in.csv", "-o", "in.csv"),
+        ("run", "in.csv", "-o", "soft.csv"),
+        ("run", "soft.csv", "-o", "in.csv"),
+        ("run", "in.csv", "-o", "hard.csv"),
+        ("run", "in.csv", "--cacert", "r.hlog", "-o", "r.csv"),
+        ("run", "in.csv", "--inject", "r.summary.json:5%", "-o", "r.csv.gz"),
+        ("run", "in.csv", "--body", "r.hgrm:url", "-o", "r.parquet"),
+        ("sweep", "20", "sw/results.csv", "-o", "sw"),
+        ("sweep", "20", "soft.csv", "-o", "sw"),
+        ("find", "sw/results.csv", "--p99", "1s", "-o", "sw"),
+        ("analyze", "sw/steps.csv", "-o", "sw"),
+    ],
+)
+def test_no_input_is_overwritten(target: str, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    Path("sw").mkdir()
+    inputs = [Path(name) for name in ("in.csv", "r.hlog", "r.summary.json", "sw/results.csv", "sw/steps.csv")]
+    for path in inputs:
+        path.write_text(LOG)
+    Path("r.hgrm").write_text("url,body\n/1,text\n")
+    Path("soft.csv").symlink_to("sw/results.csv" if words[0] == "sweep" else "in.csv")
+    Path("hard.csv").hardlink_to("in.csv")
+    to = {"run": (target, "--tps", 20), "analyze": ()}.get(words[0], (target,))
+    at = 3 if words[0] == "sweep" else 2
+    assert logreplay(*words[:at], *to, *words[at:], "--force") == 1
+    assert "-o would overwrite" in capsys.readouterr().err
+    assert [path.read_text() for path in inputs] == [LOG] * len(inputs)
+    assert Path("r.hgrm").read_text().startswith("url,body")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        ("--match", "nosuchthing"),
+        ("--from", "99999"),
+        ("--hook", "nosuchmodule:hook"),
+        ("--stop", "errors>5%/10s", "http://127.0.0.1:9"),
+        pytest.param(("--cluster", "tcp://127.0.0.1:9"), marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "sweep", "find"])
+def test_what_fails_before_it_sends_keeps_the_earlier_result(target: str, command: str, how: tuple[str, ...]) -> None:
+    Path("sw").mkdir()
+    names = [*old_result(), "sw/results.csv", "sw/summary.json", "sw/manifest.json", "sw/hockeystick.png"]
+    for name in names:
+        Path(name).write_text("precious")
+    words = {"run": ("--tps", 5, "-o", "r.csv"), "sweep": ("-o", "sw"), "find": ("--p99", "1s", "-o", "sw")}[command]
+    to = how[2] if how[2:] else target
+    assert logreplay(command, *(["5,6"] if command == "sweep" else []), "in.csv", to, *how[:2], *words, "--force") == 1
+    assert_precious(names)
+    assert left_in(Path("sw")) == sorted(Path(name).name for name in names if name.startswith("sw/"))
+    assert left_in(Path()) == sorted(["sw", "r.csv", *BELONGING])
+
+
+def test_what_fails_before_it_sends_leaves_nothing_behind() -> None:
+    nowhere = "http://127.0.0.1:9"
+    assert logreplay("run", "in.csv", nowhere, "--tps", 5, "-o", "r.csv", "--watch", "load=!echo 1") == 1
+    assert logreplay("sweep", "5", "in.csv", nowhere, "-o", "sw") == 1
+    assert left_in(Path()) == []
+
+
+@pytest.mark.parametrize("belonging", BELONGING)
+def test_the_summary_of_another_result_is_not_replaced(
+    target: str, capsys: pytest.CaptureFixture[str], belonging: str
+) -> None:
+    Path(belonging).write_text("precious")
+    assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", "r.csv.gz") == 1
+    assert f"{belonging}: exists already; choose another with -o, or replace it with --force" in capsys.readouterr().err
+    assert_precious([belonging])
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.csv.zst", "r.parquet"])
+def test_a_new_result_replaces_all_that_belongs_to_the_old_one(target: str, name: str) -> None:
+    old_result(name)
+    words = ("run", "in.csv", target, "--tps", 20, "--for", "4s", "--watch", "load=!echo 7", "-o", name, "--force")
+    assert logreplay(*words) in MEASURED
+    assert scan(Path(name)).select(pl.len()).collect().item() == 80
+    assert "load,7.0" in Path("r.watch.csv").read_text()
+    assert left_in(Path()) == sorted([name, *BELONGING])
+    assert logreplay(*words[:7], *words[9:]) in MEASURED
+    assert not Path("r.watch.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "grows"), [("r.csv", "r.csv.running.csv"), ("r.parquet", "r.parquet.running.csv.zst")]
+)
+def test_a_killed_run_leaves_the_old_result_and_its_own_rows(
+    target: str, capsys: pytest.CaptureFixture[str], name: str, grows: str
+) -> None:
+    names = old_result(name)
+    words = ("run", "in.csv", target, "--tps", 20, "--for", "60s", "--watch", "load=!echo 7", "-o", name)
+    process = start(*words, "--force")
+    try:
+        wait_for(Path(grows))
+    finally:
+        kill(process)
+    assert_precious(names)
+    rows = Path(grows).read_bytes()
+    assert scan(Path(grows)).select(pl.len()).collect().item() > 0
+    for each in names:
+        Path(each).unlink()
+    assert logreplay(*words) == 1
+    assert f"{grows}: exists already; it holds the rows of a run that was killed" in capsys.readouterr().err
+    assert Path(grows).read_bytes() == rows
+    again = ("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", name, "--force")
+    assert logreplay(*again) in MEASURED
+    assert not Path(grows).exists()
+
+
+def test_a_killed_run_leaves_no_lock_and_no_temporary_file_after_the_next_start(target: str) -> None:
+    process = start("run", "in.csv", target, "--tps", 20, "--for", "60s", "-o", "killed.csv")
+    try:
+        wait_for(Path("killed.csv"))
+    finally:
+        kill(process)
+    Path(".other.csv.logreplay.part").touch()
+    Path(".other.csv.logreplay.part.sorted").touch()
+    assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", "r.csv") in MEASURED
+    assert left_in(Path()) == ["killed.csv", "r.csv", "r.hgrm", "r.hlog", "r.summary.json"]
+
+
+def test_a_new_sweep_replaces_all_of_the_old_one_and_nothing_else(target: str) -> None:
+    Path("sw").mkdir()
+    for name in ("results.csv", "users.csv", "warmup.csv", "report.html", "hockeystick.png", "search.png", "notes.txt"):
+        Path("sw", name).write_text("precious")
+    words = ("sweep", "20", "in.csv", target, "--for", "1s", "--no-plots", "-o", "sw")
+    assert logreplay(*words, "--force") in MEASURED
+    assert left_in(Path("sw")) == [
+        "manifest.json", "notes.txt", "results.csv", "results.hgrm", "results.hlog", "routes.csv", "seconds.csv",
+        "steps.csv", "summary.json",
+    ]  # fmt: skip
+
+
+def test_a_killed_sweep_leaves_the_old_one_and_goes_on_beside_it(target: str) -> None:
+    words = ("sweep", "20,30", "in.csv", target, "--for", "1s", "--no-plots", "--keep-going")
+    assert logreplay(*words, "-o", "sw") in MEASURED
+    old = {path.name: path.read_bytes() for path in Path("sw").iterdir()}
+    process = start(*words[:4], "--for", "60s", *words[6:], "-o", "sw", "--force")
+    try:
+        wait_for(Path("sw/running/results.csv"))
+    finally:
+        kill(process)
+    assert {path.name: path.read_bytes() for path in Path("sw").iterdir() if path.is_file()} == old
+    assert Path("sw/running/manifest.json").exists()
+    assert logreplay(*words, "-o", "sw", "--force") in MEASURED
+    assert left_in(Path("sw")) == sorted(old)
+    assert Path("sw/results.csv").read_bytes() != old["results.csv"]
+
+
+def test_an_analysis_without_pictures_leaves_none_of_another_one(target: str) -> None:
+    assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", "r.csv") in MEASURED
+    Path("shown").mkdir()
+    for name in ("report.html", "hockeystick.png", "users.csv", "search.png"):
+        Path("shown", name).touch()
+    assert logreplay("analyze", "r.csv", "-o", "shown", "--no-plots", "--force") == 0
+    assert left_in(Path("shown")) == [
+        "results.hgrm", "results.hlog", "routes.csv", "seconds.csv", "steps.csv", "summary.json"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_a_result_log_cannot_be_a_pipe_or_a_device(
+    target: str, capsys: pytest.CaptureFixture[str], force: tuple[str, ...]
+) -> None:
+    os.mkfifo("pipe.csv")
+    Path("device.csv").symlink_to("/dev/null")
+    for name in ("pipe.csv", "device.csv"):
+        assert logreplay("run", "in.csv", target, "--tps", 5, "--for", "1s", "-o", name, *force) == 1
+        assert f"{name}: is a device or a pipe" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc on this system")
+@pytest.mark.parametrize("words", [("run", "--tps", 5, "-o", "/proc/x.csv"), ("sweep", "-o", "/proc/x")])
+def test_a_folder_that_takes_no_files_is_named(
+    target: str, capsys: pytest.CaptureFixture[str], words: tuple[object, ...]
+) -> None:
+    rates = ["5"] if words[0] == "sweep" else []
+    assert logreplay(words[0], *rates, "in.csv", target, *words[1:]) == 1
+    assert f"Error: {words[-1]}: cannot be written: " in capsys.readouterr().err
