@@ -232,6 +232,20 @@ def test_a_full_disk_ends_a_run_and_keeps_what_was_measured(small_disk: Path, lo
     assert rows["seq"].n_unique() == rows.height
 
 
+def test_a_full_disk_keeps_the_earlier_result_and_names_the_place_of_the_rows(
+    small_disk: Path, log: Path, target: str
+) -> None:
+    path, summary = small_disk / "r.csv", small_disk / "r.summary.json"
+    path.write_text("precious")
+    summary.write_text("precious")
+    done = logreplay("run", log, target, "--tps", 2500, "--for", "60s", "-o", path, "--force")
+    assert done.code == 1
+    assert "the disk is full" in done.err
+    assert f"the rows are in {path}.running.csv" in done.err
+    assert path.read_text() == summary.read_text() == "precious"
+    assert rows_of(small_disk / "r.csv.running.csv").height > 1000
+
+
 def test_a_full_disk_ends_a_sweep_which_can_be_read(small_disk: Path, log: Path, target: str) -> None:
     folder = small_disk / "s"
     done = logreplay("sweep", "1000,4000", log, target, "--for", "4s", "--no-plots", "-o", folder)

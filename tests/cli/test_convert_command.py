@@ -52,7 +52,7 @@ def test_errors_are_one_line_and_exit_code_1(tmp_path: Path) -> None:
 def test_an_output_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     done = run(tmp_path, str(SAMPLE), "-o", "no/such/folder.csv")
     assert done.returncode == 1
-    assert "Error: no/such/folder.csv: cannot be written: No such file or directory; choose" in done.stderr
+    assert "Error: no/such/folder.csv: cannot be written: there is no folder no/such; choose" in done.stderr
 
 
 def test_a_second_run_does_not_overwrite_the_first(tmp_path: Path) -> None:
