@@ -110,7 +110,8 @@ def lock_beside(path: Path, of: Path) -> Lock:
 
 def remove_left_behind(folder: Path) -> None:
     """Remove the temporary files and locks of processes that were killed while they wrote into a folder."""
-    for left in (*folder.glob(f".*{_PART}"), *folder.glob(f".*{_LOCK_NAME}")):
+    parts = [part for part in folder.glob(f".*{_PART}*") if part.name == _part_of(part.name[1:].rpartition(_PART)[0])]
+    for left in (*parts, *folder.glob(f".*{_LOCK_NAME}")):
         with suppress(OSError):
             descriptor = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
             try:
@@ -119,6 +120,11 @@ def remove_left_behind(folder: Path) -> None:
                         part.unlink()
             finally:
                 os.close(descriptor)
+
+
+def _part_of(name: str) -> str:
+    """The name of a temporary file, with the ending of its own, by which libraries know the format."""
+    return f".{name}{_PART}{Path(name).suffix}"
 
 
 def is_part(path: str | Path) -> bool:
@@ -151,7 +157,7 @@ class NewFile:
             raise LogreplayError(f"{path}: is a folder; give the name of a file with -o")
         self._check()
         remove_left_behind(path.parent)
-        self.part = path.with_name(f".{path.name}{_PART}")
+        self.part = path.with_name(_part_of(path.name))
         self._lock = Lock(self.part, path)
 
     def keep(self, made: Path | None = None) -> None:

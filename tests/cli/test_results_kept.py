@@ -237,8 +237,8 @@ def test_a_killed_run_leaves_no_lock_and_no_temporary_file_after_the_next_start(
         wait_for(Path("killed.csv"))
     finally:
         kill(process)
-    Path(".other.csv.logreplay.part").touch()
-    Path(".other.csv.logreplay.part.sorted").touch()
+    Path(".other.csv.logreplay.part.csv").touch()
+    Path(".other.csv.logreplay.part.csv.sorted").touch()
     assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", "r.csv") in MEASURED
     assert left_in(Path()) == ["killed.csv", "r.csv", "r.hgrm", "r.hlog", "r.summary.json"]
 

@@ -34,6 +34,24 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert path.is_fifo()
 
 
+def test_a_temporary_file_has_the_ending_of_its_own(tmp_path: Path) -> None:
+    with whole(tmp_path / "curve.png") as fresh:
+        assert fresh.suffix == ".png"
+        fresh.touch()
+
+
+def test_a_file_that_is_being_written_is_not_removed_and_one_left_behind_is(tmp_path: Path) -> None:
+    with write_in_another_process(tmp_path / "killed.csv") as process:
+        (spill,) = [part.with_name(f"{part.name}.sorted") for part in tmp_path.iterdir()]
+        spill.touch()
+        write_whole(tmp_path / "first.csv", "mine")
+        assert spill.exists()
+        process.kill()
+    assert len(list(tmp_path.iterdir())) == 3
+    write_whole(tmp_path / "second.csv", "mine")
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["first.csv", "second.csv"]
+
+
 def write_in_another_process(path: Path) -> "subprocess.Popen[str]":
     """Start a process that writes a file and says so, and goes on until it is killed."""
     code = (
