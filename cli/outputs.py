@@ -6,20 +6,17 @@ An earlier result stays until the new one is whole.
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 import click
 
 from logreplay.cli.sending import Sending
 from logreplay.cli.shaping import Shaping
 
-if TYPE_CHECKING:
-    from logreplay.replay.storage import Stored
-
 _RUNNING: Final = "running"
 
 
-def inputs(log: "Path | Stored | str | None", shaping: Shaping, sending: Sending) -> list[tuple[str, Path]]:
+def inputs(log: object, shaping: Shaping, sending: Sending) -> list[tuple[str, Path]]:
     """The files that a run reads, each after the argument or option that names it."""
     from logreplay.replay.bodies import BodyFrom
 
