@@ -181,8 +181,10 @@ class Shaping:
             stream = Shuffled(requests, self.seed)
         elif self.random:
             stream = Drawn(requests, self.seed)
+        self._say_lacking("", requests.source, methods, quiet=quiet)
         for place, (path, share) in enumerate(self.inject):
             other = stack.enter_context(replayable(path, quiet=quiet))
+            self._say_lacking(f"{path}: ", _source(other), methods, quiet=quiet)
             among = Requests(_source(other), methods, shapes=self._changes(rewriting=False), keep=keep)
             later = sum(share for _, share in self.inject[place + 1 :])
             stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out
@@ -197,6 +199,30 @@ class Shaping:
             name: [shape.name for shape in value] if name in ("header", "param") else _plain(value)
             for name, value in given.items()
         }
+
+    def _say_lacking(self, where: str, log: "Path | Source", methods: frozenset[str], *, quiet: bool) -> None:
+        """Say which options take from a log what it does not have. A log that is followed is not there yet."""
+        from logreplay.replay.follow import Followed
+        from logreplay.replay.heads import BODILESS, PAYLOAD
+        from logreplay.replay.source import LogFile, lacking
+
+        if isinstance(log, Followed):
+            return
+        source = LogFile(log) if isinstance(log, Path) else log
+        for option, value, column, name in (
+            ("--host", self.host, "host", "Host"),
+            ("--agent", self.agent, "agent", "User-Agent"),
+            ("--referer", self.referer, "referer", "Referer"),
+        ):
+            if value == "log" and (count := lacking(source, column, name, methods)):
+                instead = "no Referer is sent" if name == "Referer" else f"logreplay's own {name} is sent"
+                text = f"none of the {count} requests has a value in column {column}; {instead}"
+                say(f"warning: {option} log: {where}{text}", quiet=quiet)
+        if self.body:
+            (column,) = self.body.columns
+            if count := lacking(source, column, PAYLOAD, methods - {*BODILESS}):
+                text = f"none of the {count} requests that may have a body has a value in column {column}"
+                say(f"warning: --body: {where}{text}; they are sent without a body", quiet=quiet)
 
     def _filters(self) -> "Iterator[Shape]":
         from logreplay.replay.shaping import Excluding, Matching, Sampled

@@ -83,6 +83,13 @@ def parse_target(text: str) -> Target:
         raise LogreplayError(f"target {parts.hostname!r}: user and password do not belong into a target")
     if not host or not _AUTHORITY.fullmatch(parts.netloc):
         raise LogreplayError(f"target {text!r}: no valid host name; write http://HOST:PORT")
+    if parts.netloc.endswith(":"):
+        raise LogreplayError(
+            f"target {text!r}: no port follows the colon; is a variable empty? Write {scheme}://{parts.netloc}PORT, or "
+            f"{scheme}://{parts.netloc[:-1]} for port {_PORTS[scheme]}"
+        )
+    if port == 0:
+        raise LogreplayError(f"target {text!r}: nothing listens on port 0; write a port between 1 and 65535")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         raise LogreplayError(
             f"target {text!r}: only a host, the paths come from the log; write {scheme}://{parts.netloc}"

@@ -169,7 +169,7 @@ class Rewritten:
         everywhere: each place instead of the first.
 
     Raises:
-        ValueError: the pattern is not valid.
+        ValueError: the pattern is not valid, or the replacement holds a ``#``: fragments are never sent.
     """
 
     pattern: str
@@ -179,6 +179,10 @@ class Rewritten:
 
     def __post_init__(self) -> None:
         _check_patterns((self.pattern,))
+        if "#" in self.replacement:
+            raise ValueError(
+                f"{self.replacement!r}: a # is never sent, it begins a fragment; write %23, or leave it out"
+            )
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         new = _GROUP.sub(lambda found: f"${{{found[1]}}}" if found[1] else "$$", self.replacement)

@@ -1,7 +1,7 @@
 """Where the rows of a plan come from. A source of one's own needs one method."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import polars as pl
 
 from logreplay.parsers import record
-from logreplay.replay.heads import HEADER, PAYLOAD, header_column
+from logreplay.replay.heads import HEADER, PAYLOAD, header_column, header_name
 
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/1\.[01]\r?\n")
 
@@ -91,6 +91,31 @@ class RequestFile:
 
     def __str__(self) -> str:
         return str(self.path)
+
+
+def lacking(source: Source, column: str, rendered: str, methods: Collection[str]) -> int:
+    """Count the requests that would get a value from a column of the log, if not one of them has a value there.
+
+    Args:
+        source: read up to the first value.
+        column: of the log.
+        rendered: the header, or `PAYLOAD`, that is made of it; a source may bring it along.
+        methods: of the requests that get it.
+
+    Returns:
+        0 if one has a value.
+
+    Raises:
+        LogreplayError: the rows cannot be read.
+    """
+    count = 0
+    for frame in source.batches(("op", column)):
+        sent = frame.filter(pl.col("op").is_in(methods))
+        own = [name for name in frame.columns if (header_name(name) or name).lower() == rendered.lower()]
+        if any(sent[name].is_not_null().any() for name in (column, *own)):
+            return 0
+        count += sent.height
+    return count
 
 
 def is_request_file(path: Path) -> bool:

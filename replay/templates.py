@@ -16,7 +16,7 @@ from logreplay.replay.urls import BATCH, UrlRow
 _NAME: Final = re.compile(r"\{(\w+)\}")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)", re.ASCII)
 _DIGITS: Final = 18
-_CLEAN: Final = r"^(?:https?://(?P<host>[!$-.0-;=A-Z_a-z~]+)(?P<rest>(?:[/?][!$-~]*)?)|(?P<path>/[!#-~]*))$"
+_CLEAN: Final = r"^(?:https?://(?P<host>[!$-.0-;=A-Z_a-z~]+)(?P<rest>(?:[/?][!$-~]*)?)|(?P<path>/[!$-~]*))$"
 """Urls of which nothing needs encoding. All others are a matter of `UrlRow.of`."""
 
 

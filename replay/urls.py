@@ -31,11 +31,13 @@ class UrlRow:
     def of(cls, text: str, op: str = "GET", body: str | None = None) -> "UrlRow":
         """Take ``/path``, or ``http://host/path`` apart; what cannot be in a url is percent-encoded.
 
+        A fragment (``#…``) is not part of a request and is left out.
+
         Raises:
             ValueError: it is neither.
         """
         if text.startswith("/"):
-            return cls(_quoted(text), None, op, body)
+            return cls(_quoted(text.partition("#")[0]), None, op, body)
         parts = urlsplit(text)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise ValueError(f"{text!r} is no url; write /path or http://host/path")

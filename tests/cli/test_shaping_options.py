@@ -105,6 +105,57 @@ def test_bodies(server: RecordingServer, log: Path) -> None:
     assert post.body == b""
 
 
+@pytest.mark.parametrize("sender", ["wire", "aiohttp"])
+def test_what_the_log_does_not_have_is_said(
+    server: RecordingServer, log: Path, sender: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = pl.read_csv(log, infer_schema=False)
+    log.with_name("other.csv").write_bytes(log.read_bytes())
+    rows.drop("agent", "request_bytes").with_columns(referer=pl.lit(None), host=pl.lit(None)).write_csv(log)
+    options = ("--host", "log", "--agent", "log", "--referer", "log", "--body", "size", "--methods", "GET,POST")
+    seen = received(server, log, "--sender", sender, *options)
+    assert len(seen) == 12
+    assert {str(one.header("user-agent")).partition("/")[0] for one in seen} == {"logreplay"}
+    shown = capsys.readouterr().err
+    for text in (
+        "--host log: none of the 12 requests has a value in column host; logreplay's own Host is sent",
+        "--agent log: none of the 12 requests has a value in column agent; logreplay's own User-Agent is sent",
+        "--referer log: none of the 12 requests has a value in column referer; no Referer is sent",
+        "--body: none of the 1 requests that may have a body has a value in column request_bytes; they are sent with",
+    ):
+        assert f"warning: {text}" in shown
+    received(server, log.with_name("other.csv"), "--sender", sender, *options, "--inject", f"{log}:10%")
+    shown = capsys.readouterr().err
+    assert f"warning: --agent log: {log}: none of the 12 requests" in shown
+    assert "--agent log: none" not in shown
+
+
+@pytest.mark.parametrize("sender", ["wire", "aiohttp"])
+def test_a_fragment_that_the_user_writes_is_not_sent(server: RecordingServer, log: Path, sender: str) -> None:
+    urls = log.with_name("urls.txt")
+    urls.write_text("/a#b\nhttp://www.example/c?d#e\n")
+    assert logreplay("urls", "/f/{n}#g", "--var", "n=1,2", "-o", log.with_name("urls.csv")) == 0
+    seen = [*received(server, urls, "--host", "log", "--sender", sender), *received(server, log.with_name("urls.csv"))]
+    assert targets(seen) == ["/a", "/c?d", "/f/1", "/f/2"]
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        ("http://127.0.0.1:0", "nothing listens on port 0; write a port between 1 and 65535"),
+        ("127.0.0.1:0", "nothing listens on port 0"),
+        ("http://127.0.0.1:", "no port follows the colon; is a variable empty? Write http://127.0.0.1:PORT, or"),
+        ("https://[::1]:/", "https://[::1] for port 443"),
+    ],
+)
+def test_a_target_without_its_port_says_so(
+    log: Path, target: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert logreplay("run", log, target, "--tps", 1, "-o", log.with_name("r.csv")) == 1
+    assert text in " ".join(capsys.readouterr().err.split())
+    assert not log.with_name("r.csv").exists()
+
+
 def test_order(server: RecordingServer, log: Path) -> None:
     shuffled = numbers(received(server, log, "--shuffle", "--seed", "5"))
     assert sorted(shuffled) == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11] != shuffled
@@ -242,6 +293,7 @@ def test_a_dry_run_sends_nothing(
         (("--tps", 1, "--skip-idle", "1s"), "--skip-idle is for the log's own times"),
         (("--tps", 1, "--match", "("), "is no valid pattern"),
         (("--tps", 1, "--rewrite", "a"), "is no rewriting"),
+        (("--tps", 1, "--rewrite", "s|old|a#b|"), "a # is never sent"),
         (("--tps", 1, "--header", "a"), "is no header"),
         (("--tps", 1, "--header", "Content-Length: 5"), "is written by the sender alone"),
         (("--tps", 1, "--host", "a\nb"), "holds a control byte"),
