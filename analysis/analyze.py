@@ -8,12 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from logreplay.analysis import bends, buckets, foreign, intake, sources, stability
-from logreplay.analysis.bends import Verdict
-from logreplay.analysis.intake import Requests
-from logreplay.analysis.sources import Source
+from logreplay.analysis.input import arrays, pias, sources
+from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.external_metrics import by_step, with_watched
+from logreplay.analysis.input.sources import Source
 from logreplay.analysis.summary import About, summarise, summarise_seconds
-from logreplay.analysis.watched import by_step, with_watched
+from logreplay.analysis.tables import windows
+from logreplay.analysis.verdict import saturation, stability
+from logreplay.analysis.verdict.saturation import Verdict
 from logreplay.parsers.record import LogreplayError
 
 
@@ -50,25 +52,25 @@ def analyse(
     Args:
         source: what to analyse.
         about: what only the caller knows of it.
-        executor: reads it in stretches, as `logreplay.analysis.intake.read` says.
+        executor: reads it in stretches, as `logreplay.analysis.input.arrays.read` says.
         meanwhile: what else to do with the requests, in other threads; what takes longest first.
 
     Raises:
         LogreplayError: it cannot be read.
     """
     try:
-        requests = intake.read(source, executor)
+        requests = arrays.read(source, executor)
     except LogreplayError:
         path = sources.locate(source) if isinstance(source, str | Path) else None
-        table = foreign.seconds_table(path) if path is not None and path.exists() else None
+        table = pias.seconds_table(path) if path is not None and path.exists() else None
         if table is None:
             raise
-        verdict = bends.judge(stability.judged_seconds(table))
+        verdict = saturation.judge(stability.judged_seconds(table))
         return Analysis(None, table, verdict, summarise_seconds(table, verdict, about))
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
         judging = threads.submit(_judged, requests, about)
         others = [threads.submit(work, requests) for work in meanwhile]
-        counting = threads.submit(buckets.seconds, requests)
+        counting = threads.submit(windows.seconds, requests)
         verdict, summary = judging.result()
         for other in others:
             other.result()
@@ -80,5 +82,5 @@ def analyse(
 
 
 def _judged(requests: Requests, about: About | None) -> tuple[Verdict, dict[str, Any]]:
-    verdict = bends.judge(stability.judged_steps(requests))
+    verdict = saturation.judge(stability.judged_steps(requests))
     return verdict, summarise(requests, verdict, about)

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
-from logreplay.analysis import buckets, comparison, intake, machines, sources
-from logreplay.analysis.analyse import analyse
-from logreplay.analysis.bends import Verdict
-from logreplay.analysis.compact import compact_rows
-from logreplay.analysis.comparison import Comparison
-from logreplay.analysis.machines import Capacity
-from logreplay.analysis.sources import Source
+from logreplay.analysis.analyze import analyse
+from logreplay.analysis.input import arrays, sources
+from logreplay.analysis.input.compact import compact_rows
+from logreplay.analysis.input.sources import Source
+from logreplay.analysis.tables import windows
+from logreplay.analysis.verdict import comparison, machines
+from logreplay.analysis.verdict.comparison import Comparison
+from logreplay.analysis.verdict.machines import Capacity
+from logreplay.analysis.verdict.saturation import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,18 +49,19 @@ def load(path: "str | Path") -> "pd.DataFrame":
 
 
 def seconds(results: Results) -> "pd.DataFrame":
-    """Return the per-second table of `logreplay.analysis.buckets.seconds`: (seconds, columns), times in seconds.
+    """Return the per-second table of `logreplay.analysis.tables.windows.seconds`: (seconds, columns), times in seconds.
 
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return buckets.seconds(intake.read(results)).to_pandas()
+    return windows.seconds(arrays.read(results)).to_pandas()
 
 
 def steps(results: Results) -> "pd.DataFrame":
     """Return the step table with its evidence: (steps, columns), times in seconds, rates in requests/s.
 
-    The columns are those of `logreplay.analysis.buckets.steps` and `logreplay.analysis.stability.evidence`.
+    The columns are those of `logreplay.analysis.tables.windows.steps` and
+    `logreplay.analysis.verdict.stability.evidence`.
 
     Raises:
         LogreplayError: the result log cannot be read.
@@ -80,7 +83,7 @@ def saturation(results: Results) -> Verdict:
 
 
 def compare(baseline: Results, candidate: Results, *, tolerance: float = comparison.TOLERANCE) -> Comparison:
-    """Say whether one run is slower than another: see `logreplay.analysis.comparison.compare`.
+    """Say whether one run is slower than another: see `logreplay.analysis.verdict.comparison.compare`.
 
     Raises:
         LogreplayError: a result log cannot be read.
@@ -93,7 +96,7 @@ def capacity(
 ) -> Capacity:
     """Say how many such machines carry ``tps`` requests/s with a percentile within a bound in seconds.
 
-    See `logreplay.analysis.machines.capacity`.
+    See `logreplay.analysis.verdict.machines.capacity`.
 
     Raises:
         LogreplayError: the result log cannot be read.
@@ -111,7 +114,7 @@ def hockey_stick(ax: "Axes", results: Results, *, slo: float | None = None, line
         slo: a bound of the response time to draw, seconds.
         linear: linear instead of logarithmic time axis.
     """
-    from logreplay.analysis import pictures
+    from logreplay.analysis.output import pictures
 
     return pictures.draw(ax, analyse(results), "hockeystick", slo=slo, linear=linear, title=True)
 
@@ -122,14 +125,14 @@ def picture(ax: "Axes", results: Results, kind: str) -> "Axes":
     Raises:
         ValueError: no such picture of these data.
     """
-    from logreplay.analysis import pictures
+    from logreplay.analysis.output import pictures
 
     return pictures.draw(ax, analyse(results), kind)
 
 
 def overlay(ax: "Axes", runs: Mapping[str, Results], *, slo: float | None = None, linear: bool = False) -> "Axes":
     """Lay the hockey sticks of several runs (name → results) over each other; return the Axes."""
-    from logreplay.analysis import plots_compare
+    from logreplay.analysis.output.plots import overlay as plots_compare
 
     tables = {name: analyse(results).steps for name, results in runs.items()}
     return plots_compare.overlay(ax, tables, slo=slo, linear=linear)
@@ -137,6 +140,6 @@ def overlay(ax: "Axes", runs: Mapping[str, Results], *, slo: float | None = None
 
 def changes(ax: "Axes", found: Comparison) -> "Axes":
     """Draw by how much times changed, overall, by percentile and by route, with intervals; return the Axes."""
-    from logreplay.analysis import plots_compare
+    from logreplay.analysis.output.plots import overlay as plots_compare
 
     return plots_compare.changes(ax, plots_compare.shown(found))

@@ -11,16 +11,16 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis import familiar, warmup
-from logreplay.analysis.bends import Verdict
-from logreplay.analysis.buckets import step_windows
-from logreplay.analysis.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
-from logreplay.analysis.intake import Requests, those
-from logreplay.analysis.parts import SECOND
-from logreplay.analysis.punctuality import punctuality
-from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Micros, average, quantile
-from logreplay.analysis.stability import TRIALS
-from logreplay.parsers.secrecy import masked
+from logreplay.analysis.input.arrays import Requests, those
+from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile
+from logreplay.analysis.tables import siege_ab, warmup
+from logreplay.analysis.tables.schedule_accuracy import punctuality
+from logreplay.analysis.tables.windows import step_windows
+from logreplay.analysis.verdict.saturation import Verdict
+from logreplay.analysis.verdict.stability import TRIALS
+from logreplay.parsers.masking import masked
 
 SCHEMA: Final = "logreplay/1"
 LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -74,7 +74,7 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
     elapsed = max(requests.last_end - first, 1) / SECOND
     offered_s = _span(int(requests.scheduled.min()), int(requests.scheduled.max()), counts["scheduled"])
     named = requests.kinds
-    steps, served = len(requests.labels) > 1, familiar.served(requests)
+    steps, served = len(requests.labels) > 1, siege_ab.served(requests)
     value: dict[str, Any] = {
         "schema": SCHEMA,
         "verdict": _word(verdict),
@@ -88,8 +88,8 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
             "goodput": (counts["scheduled"] - counts["unexpected"]) / elapsed,
         },
         "elapsed_s": elapsed,
-        "siege": familiar.siege(requests, served),
-        "ab": familiar.ab(requests, served),
+        "siege": siege_ab.siege(requests, served),
+        "ab": siege_ab.ab(requests, served),
         **_all_times(requests, counts["unexpected"], served),
         "punctuality": _punctuality(requests),
         "errors": {name: count for name, count in named.items() if not name.isdigit()},

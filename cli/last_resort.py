@@ -8,14 +8,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from logreplay.cli.inputs import say
+from logreplay.cli.running.log_and_target import say
 
 _FRAMES = 4
 
 
 def sentence(error: BaseException) -> str:
     """Say that logreplay has a bug: which version, the error, where it came up, innermost first, where to report it."""
-    from logreplay.parsers.secrecy import masked
+    from logreplay.parsers.masking import masked
 
     text = " ".join("".join(sign if sign.isprintable() else "?" for sign in str(error)).split())
     frames = reversed(traceback.extract_tb(error.__traceback__)[-_FRAMES:])

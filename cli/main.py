@@ -10,14 +10,14 @@ from typing import Final
 
 import click
 
-from logreplay.cli.bug import no_tracebacks, sentence
-from logreplay.cli.commands import Commands
-from logreplay.cli.configurable import find_settings, where_from
+from logreplay.cli.display.outlet import lead_nowhere
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import say
-from logreplay.cli.outlet import lead_nowhere
-from logreplay.cli.settings import WITHOUT_SETTINGS
-from logreplay.cli.signals import SIGNALS
+from logreplay.cli.last_resort import no_tracebacks, sentence
+from logreplay.cli.registry import Commands
+from logreplay.cli.running.log_and_target import say
+from logreplay.cli.running.signals import SIGNALS
+from logreplay.cli.settings.configurable import find_settings, where_from
+from logreplay.cli.settings.file import WITHOUT_SETTINGS
 
 _HELP: Final = "logreplay.help"
 _OBJECTS: Final = 100_000
@@ -129,7 +129,7 @@ def _fail(text: str, arguments: list[str]) -> Exit:
 
 def _shown(text: str, arguments: list[str]) -> str:
     """The text of an error as it may stand on a terminal and in the logs of a CI: values of strangers may be in it."""
-    from logreplay.parsers.secrecy import masked
+    from logreplay.parsers.masking import masked
 
     clean = "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
     return clean if "--show-secrets" in arguments else masked(clean)

@@ -39,7 +39,7 @@ class Commands(MutableMapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         command = self._loaded[name]
         if command is None:
-            command = self._loaded[name] = getattr(import_module(f"logreplay.cli.{name}"), name)
+            command = self._loaded[name] = getattr(import_module(f"logreplay.cli.commands.{name}"), name)
         return command
 
     def __setitem__(self, name: str, command: click.Command) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from logreplay.analysis import rehearsal
-from logreplay.analysis.rehearsal import SERVERS, Server, Worth
-from logreplay.analysis.search import Goal
+from logreplay.analysis.search import rehearsal
+from logreplay.analysis.search.rehearsal import SERVERS, Server, Worth
+from logreplay.analysis.search.search import Goal
 
 
 def rules(server: Server, seeds: range) -> Iterator[Worth]:

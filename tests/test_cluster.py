@@ -18,13 +18,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beside import beside
 from conftest import free_port
 from logreplay.cli.main import run
-from logreplay.parsers.convert import ConvertOptions, convert
+from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.replay.cluster import cluster_client, workers
-from logreplay.replay.target import Capacity, spawned
+from logreplay.replay.servers.known_capacity import Capacity, spawned
+from logreplay.replay.workers.dask_workers import cluster_client, workers
+from support.background_server import beside
 
 pytest.importorskip("distributed", reason="needs the extra logreplay[cluster]")
 

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis.folder import write_folder
-from logreplay.analysis.intake import read
-from logreplay.analysis.partition import stretches
-from logreplay.analysis.routes import Routes, hashed
+from logreplay.analysis.input.arrays import read
+from logreplay.analysis.input.file_ranges import stretches
+from logreplay.analysis.input.routes import Routes, hashed
+from logreplay.analysis.output.folder import write_folder
 from logreplay.cli.main import run
-from logreplay.parsers.convert import ConvertOptions, convert
+from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA, scan, to_csv
 
 SAMPLES = sorted((Path(__file__).parent.parent / "sample_logs").glob("*.log"))
@@ -110,7 +110,7 @@ def test_a_result_log_is_analysed_by_helpers_to_the_same_bytes(
     tmp_path: Path, helpers: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = result_log(tmp_path / "results.csv", 60_000)
-    monkeypatch.setattr("logreplay.analysis.intake.stretches", lambda path: stretches(path, 1 << 20))
+    monkeypatch.setattr("logreplay.analysis.input.arrays.stretches", lambda path: stretches(path, 1 << 20))
     write_folder(log, tmp_path / "alone", plots=False)
     write_folder(log, tmp_path / "helped", plots=False, executor=helpers)
     assert same_files(tmp_path / "alone", tmp_path / "helped")
@@ -135,7 +135,7 @@ def test_a_log_that_is_not_ours_or_breaks_its_lines_is_read_as_a_whole(tmp_path:
     write_folder(scan(log), tmp_path / "alone", plots=False)
     for size in (50, 5000):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("logreplay.analysis.intake.stretches", lambda path, size=size: stretches(path, size))
+            patch.setattr("logreplay.analysis.input.arrays.stretches", lambda path, size=size: stretches(path, size))
             write_folder(log, tmp_path / f"helped{size}", plots=False, executor=helpers)
         assert same_files(tmp_path / "alone", tmp_path / f"helped{size}")
 
@@ -156,7 +156,7 @@ def test_damaged_rows_are_understood_alike_in_stretches_and_as_a_whole(
     log.write_bytes(b"\n".join(lines)[:-30])  # killed while it wrote
     whole = read(scan(log))
     for size in (100, 3000):
-        monkeypatch.setattr("logreplay.analysis.intake.stretches", lambda path, size=size: stretches(path, size))
+        monkeypatch.setattr("logreplay.analysis.input.arrays.stretches", lambda path, size=size: stretches(path, size))
         cut = read(log)
         assert cut.unreadable == whole.unreadable
         assert cut.routes == whole.routes

@@ -23,7 +23,7 @@ from conftest import ServerFactory
 from logreplay.cli.main import cli
 from logreplay.cli.main import run as logreplay
 from logreplay.parsers.record import CORE_COLUMNS, scan
-from logreplay.replay.target import Capacity, spawned
+from logreplay.replay.servers.known_capacity import Capacity, spawned
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

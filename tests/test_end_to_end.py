@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from conftest import ServerFactory, WebServer
-from logreplay.parsers.convert import convert
+from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.record import scan
-from real_servers import SERVERS
+from support.real_servers import SERVERS
 
 ROOT = Path(__file__).parent.parent
 ANSWERS = {

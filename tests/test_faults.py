@@ -21,8 +21,8 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import scan
-from logreplay.replay.responder import responding
-from witness import can_watch
+from logreplay.replay.servers.minimal import responding
+from support.address_monitor import can_watch
 
 pytestmark = pytest.mark.slow
 
@@ -322,7 +322,7 @@ def test_used_up_ports_void_the_run(tmp_path: Path, log: Path) -> None:
     script = f"""
         ip link set lo up && echo 50000 50020 > /proc/sys/net/ipv4/ip_local_port_range
         mkfifo alive url
-        {sys.executable} -m logreplay.replay.responder 0 < alive > url &
+        {sys.executable} -m logreplay.replay.servers.minimal 0 < alive > url &
         exec 9> alive
         read URL < url
         {" ".join(COMMAND)} run {log} $URL --tps 100 --for 1s --no-keep-alive --workers 1 -o {path}

@@ -13,11 +13,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beside import beside
 from logreplay.cli.main import run as logreplay
 from logreplay.parsers.record import scan
-from recording import Received, RecordingServer, recording
-from witness import Witnessed, witnessed
+from support.address_monitor import Witnessed, witnessed
+from support.background_server import beside
+from support.recording_server import Received, RecordingServer, recording
 
 TRAP = "127.0.0.9:9"
 """An address that no request may go to."""

@@ -14,11 +14,11 @@ import pytest
 
 from conftest import free_port
 from logreplay.cli.main import run
-from logreplay.parsers.convert import ConvertOptions, convert
+from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, read_batches, scan
-from logreplay.replay.manifest import fingerprint
-from logreplay.replay.storage import Stored
-from logreplay.replay.target import Capacity, spawned
+from logreplay.replay.requests.remote import Stored
+from logreplay.replay.servers.known_capacity import Capacity, spawned
+from logreplay.replay.sweeps.manifest import fingerprint
 
 s3fs = pytest.importorskip("s3fs", reason="needs the extra logreplay[s3]")
 pytest.importorskip("moto", reason="needs a server that speaks S3")

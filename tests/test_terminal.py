@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import scan
-from logreplay.replay.responder import responding
+from logreplay.replay.servers.minimal import responding
 
 pytestmark = pytest.mark.slow
 
@@ -203,8 +203,8 @@ def test_nobody_reads_the_exchanges_and_the_requests_leave_on_time(tmp_path: Pat
 
 def test_exchanges_that_a_slow_reader_did_not_get_are_counted(tmp_path: Path, log: Path, target: str) -> None:
     path = tmp_path / "r.csv"
-    small = "from logreplay.cli import outlet, run; outlet.Outlet.__init__.__defaults__ = (100_000,)"
-    code = f"{small}; from logreplay.cli.main import main; main()"
+    small = "from logreplay.cli.display.outlet import Outlet; Outlet.__init__.__defaults__ = (100_000,)"
+    code = f"{small}; import logreplay.cli.commands.run; from logreplay.cli.main import main; main()"
     words = ("run", log, target, "--tps", 500, "--for", "3s", "-v", "-o", path)
     process = start(words, command=(sys.executable, "-c", code))
     grows(path)
@@ -325,7 +325,7 @@ def test_ctrl_c_ends_a_run_whose_hook_blocks(tmp_path: Path, log: Path, target: 
 
 def test_a_bug_is_one_sentence_and_the_rows_are_kept(tmp_path: Path, log: Path, target: str) -> None:
     code = """
-from logreplay.replay.engine import Engine
+from logreplay.replay.engine.engine import Engine
 def fail(self):
     raise ZeroDivisionError("made up")
 Engine.progress = fail
@@ -337,8 +337,9 @@ main()
     done = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert re.search(
-        r"^Error: this is a bug of logreplay \d\S*: ZeroDivisionError in .*, line 4, called by replay/engine.py, "
-        r"line .*: made up\nPython 3\S+, linux\. Rows written so far are kept\. Please report it on the issue page",
+        r"^Error: this is a bug of logreplay \d\S*: ZeroDivisionError in .*, line 4, called by "
+        r"replay/engine/engine.py, line .*: made up\nPython 3\S+, linux\. Rows written so far are kept\. "
+        r"Please report it on the issue page",
         done.stderr,
         re.MULTILINE,
     )

@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from logreplay.analysis import sources
-from logreplay.analysis.compact import DROPPED, ERROR_WORDS, FIRST_ERROR, OUTCOMES, compact
-from logreplay.analysis.partition import NotApart, Stretch, stretches
-from logreplay.analysis.quantiles import FAILED, Ints
-from logreplay.analysis.routes import Routes
-from logreplay.analysis.slices import slices
-from logreplay.analysis.sources import Source
+from logreplay.analysis.input import sources
+from logreplay.analysis.input.compact import DROPPED, ERROR_WORDS, FIRST_ERROR, OUTCOMES, compact
+from logreplay.analysis.input.file_ranges import NotApart, Stretch, stretches
+from logreplay.analysis.input.routes import Routes
+from logreplay.analysis.input.slices import slices
+from logreplay.analysis.input.sources import Source
+from logreplay.analysis.statistics.quantiles import FAILED, Ints
 from logreplay.parsers.record import LogreplayError
 
 _WINDOWS_S: Final = (10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)

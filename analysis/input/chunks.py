@@ -6,9 +6,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.intake import Requests
-from logreplay.analysis.quantiles import Ints
-from logreplay.analysis.slices import slices
+from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.slices import slices
+from logreplay.analysis.statistics.quantiles import Ints
 
 SECOND: Final = 1_000_000
 PART: Final = 1 << 18

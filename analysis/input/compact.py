@@ -6,10 +6,10 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis import sources
-from logreplay.analysis.quantiles import LONGEST
-from logreplay.analysis.routes import hashed
-from logreplay.analysis.sources import Source
+from logreplay.analysis.input import sources
+from logreplay.analysis.input.routes import hashed
+from logreplay.analysis.input.sources import Source
+from logreplay.analysis.statistics.quantiles import LONGEST
 from logreplay.parsers.record import ERRORS
 
 OK: Final = 0

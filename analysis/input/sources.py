@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 import polars as pl
 
-from logreplay.analysis import foreign
+from logreplay.analysis.input import pias
 from logreplay.parsers.record import SCHEMA, LogreplayError, read_batches, scan, start_time
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def open_rows(source: Source) -> pl.LazyFrame:
         try:
             return scan(path)
         except LogreplayError:
-            if path.exists() and (rows := foreign.result_rows(path)) is not None:
+            if path.exists() and (rows := pias.result_rows(path)) is not None:
                 return rows
             raise
     if not isinstance(source, pl.LazyFrame):

@@ -10,13 +10,15 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.analysis import buckets, hdr, sources
-from logreplay.analysis.analyse import Analysis, analyse
-from logreplay.analysis.hgrm import write_hgrm
-from logreplay.analysis.intake import Requests
-from logreplay.analysis.sources import Source
+from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.input import sources
+from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.external_metrics import stem
+from logreplay.analysis.input.sources import Source
+from logreplay.analysis.output import hdr
+from logreplay.analysis.output.hgrm import write_hgrm
 from logreplay.analysis.summary import About, remembering
-from logreplay.analysis.watched import stem
+from logreplay.analysis.tables import windows
 from logreplay.parsers.files import check_distinct, unwritable, write_whole
 from logreplay.parsers.record import to_csv
 
@@ -46,7 +48,7 @@ def write_folder(
         folder: where to write; made if it is not there. Files of the same names are replaced.
         about: what only the caller knows: log, target, options, findings. None: what the run itself wrote of these.
         plots: draw the pictures and write the report.
-        executor: reads the result log in stretches, as `logreplay.analysis.intake.read` says.
+        executor: reads the result log in stretches, as `logreplay.analysis.input.arrays.read` says.
 
     Returns:
         The contents of ``summary.json``, and the step table.
@@ -71,9 +73,9 @@ def write_folder(
         write_whole(folder / "steps.csv", to_csv(analysis.steps, header=True))
         _write_summary(folder / SUMMARY, analysis)
         if plots:
-            from logreplay.analysis import report  # matplotlib takes a second to import
+            from logreplay.analysis.output import html  # matplotlib takes a second to import
 
-            report.write(folder, analysis)
+            html.write(folder, analysis)
     except OSError as error:
         raise unwritable(folder, error) from None
     return analysis.summary, analysis.steps
@@ -108,7 +110,7 @@ def _write(path: Path, write: Callable[[Path, Requests], None], requests: Reques
 
 
 def _write_routes(path: Path, requests: Requests) -> None:
-    write_whole(path, to_csv(buckets.by_route(requests), header=True))
+    write_whole(path, to_csv(windows.by_route(requests), header=True))
 
 
 def summary_beside(results: Path) -> Path:

@@ -16,9 +16,9 @@ from typing import BinaryIO, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.intake import Requests, those
-from logreplay.analysis.parts import SECOND, by_second, changes
-from logreplay.analysis.quantiles import Ints
+from logreplay.analysis.input.arrays import Requests, those
+from logreplay.analysis.input.chunks import SECOND, by_second, changes
+from logreplay.analysis.statistics.quantiles import Ints
 from logreplay.parsers.files import whole
 
 LOWEST: Final = 1

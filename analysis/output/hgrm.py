@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.analysis.intake import Requests
-from logreplay.analysis.quantiles import Floats, average, deviation, ranks
+from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.statistics.quantiles import Floats, average, deviation, ranks
 from logreplay.parsers.files import whole
 
 TICKS: Final = 5

@@ -17,10 +17,13 @@ import polars as pl
 from markupsafe import Markup
 from matplotlib import rc_context
 
-from logreplay.analysis import buckets, pictures, plots, summary
-from logreplay.analysis.analyse import Analysis
+from logreplay.analysis import summary
+from logreplay.analysis.analyze import Analysis
+from logreplay.analysis.output import pictures
+from logreplay.analysis.output.plots import hockey_stick
+from logreplay.analysis.tables import windows
 from logreplay.parsers.files import whole
-from logreplay.parsers.secrecy import masked
+from logreplay.parsers.masking import masked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,16 +71,16 @@ _STYLE: Final[dict[Any, Any]] = {
 
 def write(folder: Path, analysis: Analysis) -> None:
     """Write ``hockeystick.png`` and ``report.html`` into a folder."""
-    made = plots.figure(lambda ax: pictures.draw(ax, analysis, "hockeystick", title=True))
+    made = hockey_stick.figure(lambda ax: pictures.draw(ax, analysis, "hockeystick", title=True))
     with whole(folder / "hockeystick.png") as fresh:
-        plots.save(made, fresh)
+        hockey_stick.save(made, fresh)
     with whole(folder / "report.html") as fresh:
         fresh.write_text(html(analysis), encoding="utf-8")
 
 
 def html(analysis: Analysis) -> str:
     """Return the report as the text of an HTML page."""
-    template = files("logreplay.analysis").joinpath("report.html.j2").read_text(encoding="utf-8")
+    template = files("logreplay.analysis.output").joinpath("report.html.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -96,7 +99,7 @@ def html(analysis: Analysis) -> str:
         ab=summary.ab_rows(analysis.summary) if requests else None,
         ab_counts=summary.ab_counts(analysis.summary) if requests else [],
         kinds=_kinds(analysis),
-        routes=buckets.by_route(requests).head(_ROUTES).to_dicts() if requests else [],
+        routes=windows.by_route(requests).head(_ROUTES).to_dicts() if requests else [],
         slowest=requests.slowest.to_dicts() if requests else [],
         pictures=_pictures(analysis),
     )
@@ -163,9 +166,9 @@ def svg(draw: "Callable[[Axes], object]", size: tuple[float, float], title: str)
     """Draw a picture as SVG that takes text and frames from the colour of the page."""
     text = io.StringIO()
     with rc_context(_STYLE):
-        plots.figure(draw, size=size).savefig(text, format="svg", dpi=110, metadata={"Date": None})
+        hockey_stick.figure(draw, size=size).savefig(text, format="svg", dpi=110, metadata={"Date": None})
     drawn = text.getvalue()
-    drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor").replace(plots.BLUE, "var(--mark)")
+    drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor").replace(hockey_stick.BLUE, "var(--mark)")
     drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
     drawn = re.sub(r'(?<=[\s"])width="[\d.]+pt"', "", drawn, count=1)
     drawn = re.sub(r'(?<=[\s"])height="[\d.]+pt"', "", drawn, count=1)

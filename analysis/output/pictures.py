@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from logreplay.analysis import plots, plots_run
-from logreplay.analysis.analyse import Analysis
+from logreplay.analysis.analyze import Analysis
+from logreplay.analysis.output.plots import hockey_stick, single_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ def draw(
     """
     requests, verdict = analysis.requests, analysis.verdict
     if kind == "hockeystick":
-        return plots.hockey_stick(
+        return hockey_stick.hockey_stick(
             ax,
             analysis.seconds,
             analysis.steps,
@@ -52,14 +52,16 @@ def draw(
     if requests is None or kind not in kinds(analysis):
         raise ValueError(f"kind must be one of {', '.join(kinds(analysis))} for these data, got {kind!r}")
     if kind == "achieved":
-        return plots_run.achieved(ax, analysis.steps)
+        return single_run.achieved(ax, analysis.steps)
     if kind == "throughput":
-        return plots_run.against_throughput(ax, analysis.steps)
+        return single_run.against_throughput(ax, analysis.steps)
     if kind == "percentiles":
         several = analysis.steps.height > 1
-        curves = plots_run.spread_by_step(requests, telling_steps(analysis)) if several else plots_run.spread(requests)
-        return plots_run.percentiles(ax, curves, slo=(0.99, slo) if slo else None)
-    return plots_run.heat_map(ax, requests) if kind == "heatmap" else plots_run.timeline(ax, analysis.seconds)
+        curves = (
+            single_run.spread_by_step(requests, telling_steps(analysis)) if several else single_run.spread(requests)
+        )
+        return single_run.percentiles(ax, curves, slo=(0.99, slo) if slo else None)
+    return single_run.heat_map(ax, requests) if kind == "heatmap" else single_run.timeline(ax, analysis.seconds)
 
 
 def telling_steps(analysis: Analysis) -> list[int]:

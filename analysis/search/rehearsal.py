@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.analysis.bounds import Bound, Evidence, observe
-from logreplay.analysis.quantiles import Floats
-from logreplay.analysis.search import Answer, Goal, Outcome, Search, Trial
-from logreplay.analysis.simulate import Queue, service_times, waits
+from logreplay.analysis.search.search import Answer, Goal, Outcome, Search, Trial
+from logreplay.analysis.search.simulate import Queue, service_times, waits
+from logreplay.analysis.search.slo import Bound, Evidence, observe
+from logreplay.analysis.statistics.quantiles import Floats
 
 TIMEOUT_S: Final = 8.0
 

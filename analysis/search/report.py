@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from logreplay.analysis.bounds import Finding
-from logreplay.analysis.search import Answer, Goal, Judged, Search
+from logreplay.analysis.search.search import Answer, Goal, Judged, Search
+from logreplay.analysis.search.slo import Finding
 from logreplay.analysis.summary import show
 
 LEAST_TRIAL_S: Final = 30.0

@@ -24,9 +24,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from logreplay.analysis.bounds import Evidence, Finding, findings
-from logreplay.analysis.quantiles import Ints
-from logreplay.analysis.trials import Answer, Goal, Judged, Outcome, Phase, Trial, Verdict, Why
+from logreplay.analysis.search.slo import Evidence, Finding, findings
+from logreplay.analysis.search.trials import Answer, Goal, Judged, Outcome, Phase, Trial, Verdict, Why
+from logreplay.analysis.statistics.quantiles import Ints
 
 __all__ = ["Answer", "Goal", "Judged", "Outcome", "Search", "Trial"]
 

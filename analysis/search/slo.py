@@ -16,9 +16,9 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.certainty import batch_variance
-from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Floats, Ints
+from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Floats, Ints
 from logreplay.analysis.summary import show
+from logreplay.analysis.tables.certainty import batch_variance
 
 PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 STATISTICS: Final = (*PERCENTILES, "mean", "max", "errors")

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from logreplay.analysis.bounds import Bound, Evidence, Finding
+from logreplay.analysis.search.slo import Bound, Evidence, Finding
 
 PLANNING: Final = 1.03
 """The confirmed rate is divided by this for planning: machines vary by some per cent from trial to trial."""
@@ -114,7 +114,7 @@ class Outcome:
         evidence: of its judged part.
         seconds: it took, drain included.
         void: why it says nothing of the target; empty if it does.
-        cut: why it was ended early (see `logreplay.analysis.search.Search.hopeless`); empty if it was not.
+        cut: why it was ended early (see `logreplay.analysis.search.search.Search.hopeless`); empty if it was not.
         doubt: what speaks against it, without making it void.
     """
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.quantiles import Floats
+from logreplay.analysis.statistics.quantiles import Floats
 
 BLOCK_S: Final = 2.0
 FEWEST_BLOCKS: Final = 30

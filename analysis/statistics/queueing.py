@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.analysis.quantiles import Floats
+from logreplay.analysis.statistics.quantiles import Floats
 
 _WORKERS: Final = np.geomspace(1, 64, 31)
 _REACH: Final = np.geomspace(1.005, 3.0, 160)

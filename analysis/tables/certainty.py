@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.analysis.intake import Requests
-from logreplay.analysis.parts import SECOND
-from logreplay.analysis.quantiles import FAILED, Floats, Ints
-from logreplay.analysis.slices import slices
+from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.input.slices import slices
+from logreplay.analysis.statistics.quantiles import FAILED, Floats, Ints
 
 FEWEST_SECONDS: Final = 8
 """Whole seconds a step must have for the spread between them to say anything."""

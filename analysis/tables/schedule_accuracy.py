@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.quantiles import Ints
-from logreplay.analysis.slices import slices
+from logreplay.analysis.input.slices import slices
+from logreplay.analysis.statistics.quantiles import Ints
 
 _SECOND = 1_000_000
 _MOST_GAPS = 1_000_000

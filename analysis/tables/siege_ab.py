@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from logreplay.analysis.compact import FIRST_ERROR, HTTP_ERROR, NET_ERROR
-from logreplay.analysis.intake import Requests, those
-from logreplay.analysis.parts import SECOND
-from logreplay.analysis.quantiles import Micros, average, deviation
+from logreplay.analysis.input.arrays import Requests, those
+from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.input.compact import FIRST_ERROR, HTTP_ERROR, NET_ERROR
+from logreplay.analysis.statistics.quantiles import Micros, average, deviation
 
 MEGABYTE: Final = 1 << 20
 SERVED: Final = (50, 66, 75, 80, 90, 95, 98, 99, 100)

@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.compact import HTTP_ERROR
-from logreplay.analysis.intake import Requests
-from logreplay.analysis.parts import SECOND
-from logreplay.analysis.quantiles import quantile
+from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.input.compact import HTTP_ERROR
+from logreplay.analysis.statistics.quantiles import quantile
 
 PLATEAU: Final = 0.95
 """A throughput of at least this share of the highest is on the plateau."""

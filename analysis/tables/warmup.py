@@ -10,10 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.analysis.buckets import Windows
-from logreplay.analysis.intake import Requests
-from logreplay.analysis.parts import SECOND
-from logreplay.analysis.quantiles import Floats
+from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.tables.windows import Windows
 
 MEANS_S: Final = 0.2
 BATCH: Final = 5

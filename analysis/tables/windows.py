@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from logreplay.analysis.certainty import design_effects
-from logreplay.analysis.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
-from logreplay.analysis.intake import Requests, those
-from logreplay.analysis.parts import SECOND, by_second, changes
-from logreplay.analysis.quantiles import SMALLEST_SAMPLE, Floats, Grouped, Ints
-from logreplay.analysis.slices import slices
+from logreplay.analysis.input.arrays import Requests, those
+from logreplay.analysis.input.chunks import SECOND, by_second, changes
+from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.input.slices import slices
+from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Floats, Grouped, Ints
+from logreplay.analysis.tables.certainty import design_effects
 
 Bools = npt.NDArray[np.bool_]
 

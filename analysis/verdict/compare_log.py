@@ -11,11 +11,12 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis import comparison, sources
-from logreplay.analysis.compact import compact_rows
-from logreplay.analysis.quantiles import Floats
-from logreplay.analysis.routes import route
-from logreplay.analysis.sources import Source
+from logreplay.analysis.input import sources
+from logreplay.analysis.input.compact import compact_rows
+from logreplay.analysis.input.routes import route
+from logreplay.analysis.input.sources import Source
+from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.verdict import comparison
 
 FEWEST: Final = 20
 FACTOR: Final = 1.5

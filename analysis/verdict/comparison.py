@@ -13,13 +13,15 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis import bootstrap, intake, stability
-from logreplay.analysis.buckets import SETTLE
-from logreplay.analysis.compact import FIRST_ERROR, compact_rows
-from logreplay.analysis.quantiles import rank
-from logreplay.analysis.routes import route
-from logreplay.analysis.sources import Source
-from logreplay.analysis.stability import wilson
+from logreplay.analysis.input import arrays
+from logreplay.analysis.input.compact import FIRST_ERROR, compact_rows
+from logreplay.analysis.input.routes import route
+from logreplay.analysis.input.sources import Source
+from logreplay.analysis.statistics import bootstrap
+from logreplay.analysis.statistics.quantiles import rank
+from logreplay.analysis.tables.windows import SETTLE
+from logreplay.analysis.verdict import stability
+from logreplay.analysis.verdict.stability import wilson
 
 TOLERANCE: Final = 0.02
 FEWEST_PAIRS: Final = 100
@@ -232,7 +234,7 @@ def _comparable(baseline: Source, candidate: Source, notes: list[str]) -> tuple[
     old, new = rows(baseline), rows(candidate)
     if old["step"].n_unique() == new["step"].n_unique() == 1:
         return old, new
-    tables = [stability.judged_steps(intake.read(source)) for source in (baseline, candidate)]
+    tables = [stability.judged_steps(arrays.read(source)) for source in (baseline, candidate)]
     stable = (pl.col("verdict") == "stable").all()  # of several trials, all
     carried = [set(table.filter(stable.over("rate"))["rate"].to_list()) for table in tables]
     offered = [set(run["rate"].to_list()) for run in (old, new)]
@@ -281,8 +283,8 @@ def transitions(pairs: pl.DataFrame) -> pl.DataFrame:
     """Count which status or error became which, from ``kind`` and ``kind_new``; the most frequent first."""
     counts = pairs.group_by("kind", "kind_new").len().sort("len", "kind", "kind_new", descending=[True, False, False])
     return counts.select(
-        baseline=pl.Series([intake.kind_name(kind) for kind in counts["kind"]], dtype=pl.String),
-        candidate=pl.Series([intake.kind_name(kind) for kind in counts["kind_new"]], dtype=pl.String),
+        baseline=pl.Series([arrays.kind_name(kind) for kind in counts["kind"]], dtype=pl.String),
+        candidate=pl.Series([arrays.kind_name(kind) for kind in counts["kind_new"]], dtype=pl.String),
         requests="len",
     )
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.analysis.quantiles import SMALLEST_SAMPLE
+from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE
 from logreplay.analysis.summary import show
 
 PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -53,7 +53,7 @@ def capacity(
     machines once to know.
 
     Args:
-        steps: step table with evidence, as `logreplay.analysis.stability.judged_steps` returns it.
+        steps: step table with evidence, as `logreplay.analysis.verdict.stability.judged_steps` returns it.
         tps: load to carry, requests/s.
         within: bound of the response time, seconds.
         percentile: which figure is bounded: p50, p90, p95, p99, p999 or mean.

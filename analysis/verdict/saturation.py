@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis import queueing, stability
-from logreplay.analysis.quantiles import Floats
+from logreplay.analysis.statistics import queueing
+from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.verdict import stability
 
 FEWEST_STEPS: Final = 5
 GIVES_UP_AFTER: Final = 2

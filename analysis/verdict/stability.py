@@ -4,7 +4,7 @@ A server that keeps up answers as fast at the end of a step as at its start, wha
 not shows it in time, within the step, long before percentiles of the step tell: requests in flight grow, response
 times climb. So a step is judged by itself, not by comparison with a guess of what latency ought to be.
 
-Source: thresholds as simulated on known queues (see tests/analysis/test_known_queues.py).
+Source: thresholds as simulated on known queues (see tests/analysis/verdict/test_known_queues.py).
 """
 
 import math
@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.buckets import SETTLE, Flow, Windows, step_flow, step_windows, steps
-from logreplay.analysis.intake import Requests, name_kinds, those, window_s
-from logreplay.analysis.parts import SECOND
-from logreplay.analysis.quantiles import Floats, Grouped, Ints, Part
-from logreplay.analysis.slices import slices
+from logreplay.analysis.input.arrays import Requests, name_kinds, those, window_s
+from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.input.slices import slices
+from logreplay.analysis.statistics.quantiles import Floats, Grouped, Ints, Part
+from logreplay.analysis.tables.windows import SETTLE, Flow, Windows, step_flow, step_windows, steps
 
 BLOCKS: Final = 10
 GROWTH: Final = 0.02

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from logreplay.cli.configurable import Configurable
-from logreplay.cli.inputs import say
-from logreplay.cli.sharing import cluster_executor, cluster_option
+from logreplay.cli.running.engines import cluster_executor, cluster_option
+from logreplay.cli.running.log_and_target import say
+from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,8 +36,8 @@ def analyze(
     \b
     Example: logreplay analyze results.csv -o report
     """
-    from logreplay.analysis import sources
-    from logreplay.analysis.folder import write_folder
+    from logreplay.analysis.input import sources
+    from logreplay.analysis.output.folder import write_folder
     from logreplay.parsers.files import check_absent
 
     path = sources.locate(results)
@@ -59,9 +59,9 @@ def analyze(
 
 def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
     """Print the tables of one run on stdout: steps if there are several, times, the figures of siege and ab."""
+    from logreplay.analysis.input.external_metrics import PREFIX
     from logreplay.analysis.summary import step_rows
-    from logreplay.analysis.watched import PREFIX
-    from logreplay.cli.tables import OpenTable, print_classic, print_times
+    from logreplay.cli.display.tables import OpenTable, print_classic, print_times
 
     if steps.height > 1:
         heads = ("rate/s", "sent/s", "good/s", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import on_terminal, say
-from logreplay.cli.values import Duration
+from logreplay.cli.options.types import Duration
+from logreplay.cli.running.log_and_target import on_terminal, say
+from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
-    from logreplay.replay.calibrate import Calibration, Trial
+    from logreplay.replay.checks.calibrate import Calibration, Trial
 
 SHORTEST_S = 0.05
 
@@ -39,7 +39,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
     import uvloop
 
     from logreplay.parsers.files import write_whole
-    from logreplay.replay.calibrate import calibrate as measure
+    from logreplay.replay.checks.calibrate import calibrate as measure
 
     def show(done: "Trial") -> None:
         if on_terminal():

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.values import Duration, Percent, Rate
+from logreplay.cli.options.types import Duration, Percent, Rate
+from logreplay.cli.settings.configurable import Configurable
 
 
 @click.command(cls=Configurable, short_help="How many machines carry a load.")
@@ -37,8 +37,8 @@ def capacity(results: Path, tps: float, within: float, percentile: str, headroom
     \b
     Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%
     """
-    from logreplay.analysis.analyse import analyse
-    from logreplay.analysis.machines import capacity as machines
+    from logreplay.analysis.analyze import analyse
+    from logreplay.analysis.verdict.machines import capacity as machines
 
     found = machines(analyse(results).steps, tps=tps, within=within, percentile=percentile, headroom=headroom)
     if as_json:

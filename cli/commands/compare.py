@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import say
-from logreplay.cli.values import Percent, Picture
+from logreplay.cli.options.types import Percent, Picture
+from logreplay.cli.running.log_and_target import say
+from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from logreplay.analysis.comparison import Comparison
-    from logreplay.analysis.fidelity import Fidelity
+    from logreplay.analysis.verdict.compare_log import Fidelity
+    from logreplay.analysis.verdict.comparison import Comparison
 
 
 @click.command(cls=Configurable, short_help="Is one run slower than another?")
@@ -50,16 +50,17 @@ def compare(
     """
     import json
 
-    from logreplay.analysis import comparison, fidelity, sources
+    from logreplay.analysis.input import sources
+    from logreplay.analysis.verdict import compare_log, comparison
     from logreplay.parsers.files import check_absent, check_distinct
 
     if output is not None:
         check_distinct([("-o", output)], [("BASELINE", baseline), ("CANDIDATE", candidate)])
         if not force:
             check_absent(output)
-    if fidelity.is_log(sources.locate(baseline)):
+    if compare_log.is_log(sources.locate(baseline)):
         _refuse_gates(baseline, fail_above=fail_above, output=output)
-        likeness = fidelity.against_log(baseline, candidate)
+        likeness = compare_log.against_log(baseline, candidate)
         click.echo(json.dumps(likeness.as_dict(), indent=2) if as_json else likeness.sentence)
         if not as_json:
             _print_likeness(likeness)
@@ -91,7 +92,7 @@ def _refuse_gates(baseline: Path, *, fail_above: float | None, output: Path | No
 
 
 def _print_comparison(found: "Comparison") -> None:
-    from logreplay.cli.tables import OpenTable
+    from logreplay.cli.display.tables import OpenTable
 
     for note in found.notes:
         say(note)
@@ -117,7 +118,7 @@ def _print_comparison(found: "Comparison") -> None:
 
 def _print_likeness(found: "Fidelity") -> None:
     from logreplay.analysis.summary import show
-    from logreplay.cli.tables import OpenTable
+    from logreplay.cli.display.tables import OpenTable
 
     for note in found.notes:
         say(note)
@@ -131,7 +132,7 @@ def _print_likeness(found: "Fidelity") -> None:
 
 
 def _print_statuses(found: "Comparison | Fidelity") -> None:
-    from logreplay.cli.tables import OpenTable
+    from logreplay.cli.display.tables import OpenTable
 
     table = OpenTable("status", "became", "requests", words=("became",))
     for old, new, requests in found.transitions.iter_rows():
@@ -142,13 +143,13 @@ def _print_statuses(found: "Comparison | Fidelity") -> None:
 
 
 def _draw(found: "Comparison", output: Path, tolerance: float, *, force: bool) -> None:
-    from logreplay.analysis import plots, plots_compare
+    from logreplay.analysis.output.plots import hockey_stick, overlay
     from logreplay.parsers.files import whole
 
-    shown = plots_compare.shown(found)
+    shown = overlay.shown(found)
 
     def draw(ax: "Axes") -> None:
-        plots_compare.changes(ax, shown, tolerance=tolerance).set_title(found.sentence, fontsize=10.5, loc="left")
+        overlay.changes(ax, shown, tolerance=tolerance).set_title(found.sentence, fontsize=10.5, loc="left")
 
     with whole(output, force=force) as fresh:
-        plots.save(plots.figure(draw, size=(9, 1.6 + 0.32 * len(shown))), fresh)
+        hockey_stick.save(hockey_stick.figure(draw, size=(9, 1.6 + 0.32 * len(shown))), fresh)

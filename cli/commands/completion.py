@@ -2,7 +2,7 @@
 
 import click
 
-from logreplay.cli.checked import Checked
+from logreplay.cli.settings.empty_values import Checked
 
 
 @click.command(cls=Checked, short_help="Completion for bash, zsh or fish.")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import on_terminal, say
-from logreplay.cli.sharing import cluster_executor, cluster_option
+from logreplay.cli.running.engines import cluster_executor, cluster_option
+from logreplay.cli.running.log_and_target import on_terminal, say
+from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from logreplay.parsers.report import ConvertReport
+    from logreplay.parsers.conversion.report import ConvertReport
 
 
 @click.command(cls=Configurable, short_help="Access logs to normalized CSV.")
@@ -109,10 +109,10 @@ def convert(
     """
     # blocks are parsed side by side, each by one thread; more threads inside each would be in each other's way
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
-    from logreplay.parsers.convert import ConvertOptions, output_for
-    from logreplay.parsers.convert import convert as convert_logs
-    from logreplay.parsers.filters import Filter
-    from logreplay.parsers.intake import Limit, TooManyRejects
+    from logreplay.parsers.conversion.filters import Filter
+    from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
+    from logreplay.parsers.conversion.job import ConvertOptions, output_for
+    from logreplay.parsers.conversion.job import convert as convert_logs
 
     target = output or str(output_for(logs[0], to or ""))
     if as_json and target == "-":

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.configurable import Configurable
-from logreplay.cli.ending import report_sweep
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import BUNDLED, bundled_log, describe, new_name, say
-from logreplay.cli.outputs import ResultFolder
-from logreplay.cli.sending import Sending
-from logreplay.cli.stopping import stop_rule
-from logreplay.cli.sweeping import sweep_into
+from logreplay.cli.options.sender import Sending
+from logreplay.cli.options.stop import stop_rule
+from logreplay.cli.running.log_and_target import BUNDLED, bundled_log, describe, new_name, say
+from logreplay.cli.running.outputs import ResultFolder
+from logreplay.cli.running.reporting import report_sweep
+from logreplay.cli.running.sweep_runner import sweep_into
+from logreplay.cli.settings.configurable import Configurable
 
 RATES = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)
 STEP_SECONDS = 4.0
@@ -29,11 +29,11 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
       logreplay demo -o demo
     """
     from logreplay.analysis.summary import About
-    from logreplay.parsers.convert import ConvertOptions, convert
-    from logreplay.replay.manifest import Manifest
-    from logreplay.replay.plan import Requests
-    from logreplay.replay.sweep import Course
-    from logreplay.replay.target import Capacity, spawned
+    from logreplay.parsers.conversion.job import ConvertOptions, convert
+    from logreplay.replay.requests.plan import Requests
+    from logreplay.replay.servers.known_capacity import Capacity, spawned
+    from logreplay.replay.sweeps.manifest import Manifest
+    from logreplay.replay.sweeps.steps import Course
 
     place = click.get_current_context().with_resource(ResultFolder.new(output or new_name("demo"), force=force))
     csv, capacity = place.path / "access.csv", Capacity()

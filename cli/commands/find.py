@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.conflicts import reconciled
-from logreplay.cli.ending import report
+from logreplay.cli.display.live_curve import GrowingCurve, point_of
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.growing import GrowingCurve, point_of
-from logreplay.cli.inputs import LogName, new_name, replayable, say, target_or_builtin
-from logreplay.cli.outputs import ResultFolder, inputs
-from logreplay.cli.running import run_in_loop, stopped_by
-from logreplay.cli.searching import by_chance, drive, evenly, users
-from logreplay.cli.sending import Sending, sending_options
-from logreplay.cli.shaping import Shaping, report_left_out, shaping_options
-from logreplay.cli.sharing import replayer
-from logreplay.cli.stopping import stop_option, stop_rule, watched
-from logreplay.cli.telling import Audience, Telling, WithLive, telling_options
-from logreplay.cli.thinking import Pauses, parse_pauses, said, thinking
-from logreplay.cli.values import Duration, Parsed, Percent, Rate
+from logreplay.cli.options.conflicts import reconciled
+from logreplay.cli.options.progress import Audience, Telling, WithLive, telling_options
+from logreplay.cli.options.requests import Shaping, report_left_out, shaping_options
+from logreplay.cli.options.sender import Sending, sending_options
+from logreplay.cli.options.stop import stop_option, stop_rule, watched
+from logreplay.cli.options.think import Pauses, parse_pauses, said, thinking
+from logreplay.cli.options.types import Duration, Parsed, Percent, Rate
+from logreplay.cli.running.engines import replayer
+from logreplay.cli.running.log_and_target import LogName, new_name, replayable, say, target_or_builtin
+from logreplay.cli.running.loop import run_in_loop, stopped_by
+from logreplay.cli.running.outputs import ResultFolder, inputs
+from logreplay.cli.running.reporting import report
+from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 
 if TYPE_CHECKING:
-    from logreplay.analysis.search import Judged, Search, Trial
-    from logreplay.cli.inputs import Log
-    from logreplay.replay.health import Finding
-    from logreplay.replay.outcome import Outcome as Ran
-    from logreplay.replay.plan import Stream
-    from logreplay.replay.schedule import Schedule
-    from logreplay.replay.stop import Condition, StopRule
+    from logreplay.analysis.search.search import Judged, Search, Trial
+    from logreplay.cli.running.log_and_target import Log
+    from logreplay.replay.requests.plan import Stream
+    from logreplay.replay.results.outcome import Outcome as Ran
+    from logreplay.replay.results.stop_rules import Condition, StopRule
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.schedules.rates import Schedule
 
 _BOUNDS = ("p50", "p90", "p95", "p99", "p999", "mean", "max")
 _FULL_S = 60.0
@@ -129,9 +129,9 @@ def find(
     Example:
       logreplay find access.log http://127.0.0.1:8080 --p99 300ms --start 50 --tps 2000
     """
-    from logreplay.analysis.bounds import Bound
-    from logreplay.analysis.search import Goal, Search
-    from logreplay.analysis.search_report import sentence, slo, weaknesses
+    from logreplay.analysis.search.report import sentence, slo, weaknesses
+    from logreplay.analysis.search.search import Goal, Search
+    from logreplay.analysis.search.slo import Bound
     from logreplay.analysis.summary import About
 
     if think and not vusers:
@@ -175,8 +175,8 @@ def find(
     report_left_out(requests, quiet=quiet)
     report(folder, about, lambda *_: click.echo(text), plots=not no_plots, as_json=as_json, quiet=quiet)
     if not no_plots:
-        from logreplay.analysis.plots import figure, save
-        from logreplay.analysis.search_plot import trace
+        from logreplay.analysis.output.plots.hockey_stick import figure, save
+        from logreplay.analysis.output.plots.search import trace
         from logreplay.parsers.files import whole
 
         with whole(folder / "search.png") as fresh:
@@ -198,9 +198,9 @@ def _search(
     quiet: bool,
 ) -> "tuple[bool, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found besides."""
-    from logreplay.replay.neighbours import neighbours
-    from logreplay.replay.responses import Responses
-    from logreplay.replay.results import ResultLog
+    from logreplay.replay.checks.cpu_contention import neighbours
+    from logreplay.replay.results.recent import Responses
+    from logreplay.replay.results.result_log import ResultLog
 
     path = folder / "results.csv"
 
@@ -244,8 +244,8 @@ class _Teller:
         self._curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None))
 
     def begin(self, trial: "Trial") -> None:
-        from logreplay.analysis.search_report import heading
-        from logreplay.replay.snapshot import Stage
+        from logreplay.analysis.search.report import heading
+        from logreplay.replay.monitor.snapshot import Stage
 
         if trial.number == 1:
             left = "" if self._search.goal.budget_s is None else "  left of --budget"
@@ -255,7 +255,7 @@ class _Teller:
         self._audience.begin(Stage(name, rate, trial.seconds, level=trial.rate, users=users))
 
     def end(self, judged: "Judged", ran: "Ran") -> None:
-        from logreplay.analysis.search_report import trial_line
+        from logreplay.analysis.search.report import trial_line
 
         note, verdict = trial_line(judged, self._search.goal), judged.verdict
         self._audience.end(ran, state=_STATES[verdict], note=note)
@@ -266,7 +266,7 @@ class _Teller:
 
 
 def _exit_code(search: "Search") -> Exit:
-    from logreplay.analysis.search_report import answer_of
+    from logreplay.analysis.search.report import answer_of
 
     answer = answer_of(search)
     if answer.holds:

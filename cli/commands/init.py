@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.checked import Checked
-from logreplay.cli.inputs import normalized, say
-from logreplay.cli.option_names import key_of
-from logreplay.cli.sending import Sending
-from logreplay.cli.settings import FILE, REFUSED, shared
-from logreplay.cli.values import Duration, Percent, Percentage, Rate
+from logreplay.cli.options.sender import Sending
+from logreplay.cli.options.types import Duration, Percent, Percentage, Rate
+from logreplay.cli.running.log_and_target import normalized, say
+from logreplay.cli.settings.empty_values import Checked
+from logreplay.cli.settings.file import FILE, REFUSED, shared
+from logreplay.cli.settings.option_names import key_of
 
 _COMMANDS = ("run", "sweep", "find", "convert")
 _EXAMPLES = {Duration: "10s", Rate: 100, Percent: "5%", Percentage: "5%", click.IntRange: 1, click.Path: "FILE"}
@@ -61,7 +61,7 @@ def init(
 
 def _ask(target: str, allow_target: tuple[str, ...], *, quiet: bool) -> None:
     """See whether the target answers, as a run would before its first request."""
-    from logreplay.replay import preflight
+    from logreplay.replay.checks import preflight
 
     async def ask() -> None:
         sending = Sending(allow_target=allow_target)

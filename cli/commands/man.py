@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.checked import Checked
-from logreplay.cli.inputs import say
+from logreplay.cli.running.log_and_target import say
+from logreplay.cli.settings.empty_values import Checked
 
 
 @click.command(cls=Checked, short_help="Manual pages.")

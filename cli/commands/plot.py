@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.configurable import Configurable
-from logreplay.cli.inputs import say
-from logreplay.cli.values import Duration, Picture
+from logreplay.cli.options.types import Duration, Picture
+from logreplay.cli.running.log_and_target import say
+from logreplay.cli.settings.configurable import Configurable
 
 
 @click.command(cls=Configurable, short_help="One picture, or several runs in one.")
@@ -40,8 +40,8 @@ def plot(
     \b
     Example: logreplay plot before after -o before-and-after.png
     """
-    from logreplay.analysis import plots
-    from logreplay.analysis.analyse import analyse
+    from logreplay.analysis.analyze import analyse
+    from logreplay.analysis.output.plots import hockey_stick
     from logreplay.parsers.files import check_absent, check_distinct, whole
     from logreplay.parsers.record import LogreplayError
 
@@ -50,18 +50,18 @@ def plot(
     if not force:
         check_absent(output)
     if len(results) > 1:
-        from logreplay.analysis.plots_compare import overlay
+        from logreplay.analysis.output.plots.overlay import overlay
 
         runs = {str(path): analyse(path).steps for path in results}
-        made = plots.figure(lambda ax: overlay(ax, runs, slo=within, linear=linear))
+        made = hockey_stick.figure(lambda ax: overlay(ax, runs, slo=within, linear=linear))
     else:
-        from logreplay.analysis.pictures import draw, kinds
+        from logreplay.analysis.output.pictures import draw, kinds
 
         analysis = analyse(results[0])
         if kind not in kinds(analysis):
             raise LogreplayError(f"{results[0]}: no {kind} to draw; these data allow: {', '.join(kinds(analysis))}")
-        made = plots.figure(lambda ax: draw(ax, analysis, kind, slo=within, linear=linear, title=True))
+        made = hockey_stick.figure(lambda ax: draw(ax, analysis, kind, slo=within, linear=linear, title=True))
     with whole(output, force=force) as fresh:
-        plots.save(made, fresh)
+        hockey_stick.save(made, fresh)
     if not quiet:
         say(str(output))

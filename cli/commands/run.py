@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.conflicts import reconciled
+from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.following import followed
-from logreplay.cli.inputs import LogName, new_name, replayable, say, target_or_builtin
-from logreplay.cli.outlet import Outlet
-from logreplay.cli.outputs import claim, inputs
-from logreplay.cli.pacing import NEEDS, YIELDS_TO, Pacing, log_report, log_sentence, pacing_options
-from logreplay.cli.running import run_in_loop, stopped_by
-from logreplay.cli.sending import Sending, sending_options
-from logreplay.cli.shaping import Shaping, base, report_left_out, shaping_options
-from logreplay.cli.sharing import replayer
-from logreplay.cli.stopping import stop_option, stop_rule, watched
-from logreplay.cli.telling import Telling, WithLive, telling_options
+from logreplay.cli.options.conflicts import reconciled
+from logreplay.cli.options.progress import Telling, WithLive, telling_options
+from logreplay.cli.options.requests import Shaping, base, report_left_out, shaping_options
+from logreplay.cli.options.schedule import NEEDS, YIELDS_TO, Pacing, log_report, log_sentence, pacing_options
+from logreplay.cli.options.sender import Sending, sending_options
+from logreplay.cli.options.stop import stop_option, stop_rule, watched
+from logreplay.cli.running.engines import replayer
+from logreplay.cli.running.following import followed
+from logreplay.cli.running.log_and_target import LogName, new_name, replayable, say, target_or_builtin
+from logreplay.cli.running.loop import run_in_loop, stopped_by
+from logreplay.cli.running.outputs import claim, inputs
 
 if TYPE_CHECKING:
-    from logreplay.cli.inputs import Log
-    from logreplay.replay.health import Finding
-    from logreplay.replay.outcome import Outcome
-    from logreplay.replay.plan import Plan
-    from logreplay.replay.source import Source
-    from logreplay.replay.stop import Condition, StopRule
-    from logreplay.replay.storage import Stored
-    from logreplay.replay.url_list import UrlList
-    from logreplay.replay.watch import Watch
+    from logreplay.cli.running.log_and_target import Log
+    from logreplay.replay.requests.plan import Plan
+    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.siege_list import UrlList
+    from logreplay.replay.requests.sources import Source
+    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.stop_rules import Condition, StopRule
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.senders.trace import Watch
 
 
 @click.command(cls=WithLive, short_help="One replay.", yields_to=YIELDS_TO, needs=NEEDS)
@@ -89,10 +89,10 @@ def run(
       logreplay run access.log http://127.0.0.1:8080 --speed 3 --match ^/api --header 'X-Test: 1'
       logreplay run access.log http://127.0.0.1:8080 --vusers 50 --think 1s --for 1m
     """
-    from logreplay.analysis.folder import summary_beside
-    from logreplay.cli.tables import print_classic
-    from logreplay.replay.plan import Plan
-    from logreplay.replay.watch import Watch, describe
+    from logreplay.analysis.output.folder import summary_beside
+    from logreplay.cli.display.tables import print_classic
+    from logreplay.replay.requests.plan import Plan
+    from logreplay.replay.senders.trace import Watch, describe
 
     pacing.check()
     if verbose and as_json:
@@ -183,12 +183,12 @@ def _replay(
     quiet: bool,
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, and tell how it goes; what became of it, and what was found besides."""
-    from logreplay.analysis.folder import belonging
-    from logreplay.replay.closed import Users
-    from logreplay.replay.engine import Engine
-    from logreplay.replay.results import ResultLog, grows_at
-    from logreplay.replay.snapshot import Stage
-    from logreplay.replay.watch import describe_counts, describe_course
+    from logreplay.analysis.output.folder import belonging
+    from logreplay.replay.engine.closed_dispatcher import Users
+    from logreplay.replay.engine.engine import Engine
+    from logreplay.replay.monitor.snapshot import Stage
+    from logreplay.replay.results.result_log import ResultLog, grows_at
+    from logreplay.replay.senders.trace import describe_counts, describe_course
 
     schedule, peak = plan.schedule, pacing.peak
 
@@ -225,7 +225,7 @@ def _summarise(
     replayed: dict[str, Any],
 ) -> dict[str, Any]:
     """Write the summary and the histograms of the result log beside it, and return the summary."""
-    from logreplay.analysis.folder import write_beside
+    from logreplay.analysis.output.folder import write_beside
     from logreplay.analysis.summary import About
 
     more = {
@@ -240,9 +240,9 @@ def _summarise(
 
 def _preview(plan: "Plan", pacing: Pacing, sending: Sending, *, as_json: bool, quiet: bool) -> int:
     """Print the head of a plan, its rate over time, and what would be left out."""
-    from logreplay.parsers.secrecy import masked
-    from logreplay.replay.preview import preview
-    from logreplay.replay.watch import printable
+    from logreplay.parsers.masking import masked
+    from logreplay.replay.requests.preview import preview
+    from logreplay.replay.senders.trace import printable
 
     endless = base(plan.requests).loop and pacing.endless
     if endless:
@@ -296,7 +296,7 @@ def _say_findings(outcome: "Outcome", findings: "list[Finding]", *, quiet: bool)
 
 def _punctuality(summary: dict[str, Any]) -> str:
     """How true the replay was to its schedule; empty where there was none."""
-    from logreplay.analysis.punctuality import Punctuality
+    from logreplay.analysis.tables.schedule_accuracy import Punctuality
 
     found = summary.get("punctuality")
     return Punctuality(**found).sentence() if found else ""
@@ -304,7 +304,7 @@ def _punctuality(summary: dict[str, Any]) -> str:
 
 def _print_summary(summary: dict[str, Any]) -> None:
     """The figures of a run on stdout."""
-    from logreplay.cli.tables import print_times
+    from logreplay.cli.display.tables import print_times
 
     counts, rate = summary["requests"], summary["rate"]
     print_times(summary)

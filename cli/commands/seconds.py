@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.configurable import Configurable
-from logreplay.cli.inputs import say
+from logreplay.cli.running.log_and_target import say
+from logreplay.cli.settings.configurable import Configurable
 
 
 @click.command(cls=Configurable, short_help="The per-second table of a result log.")
@@ -24,9 +24,9 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     \b
     Example: logreplay seconds results.csv -o seconds.csv
     """
-    from logreplay.analysis import intake, sources
-    from logreplay.analysis.buckets import seconds as per_second
-    from logreplay.analysis.watched import with_watched
+    from logreplay.analysis.input import arrays, sources
+    from logreplay.analysis.input.external_metrics import with_watched
+    from logreplay.analysis.tables.windows import seconds as per_second
     from logreplay.parsers.files import check_distinct, whole
     from logreplay.parsers.record import to_csv
 
@@ -37,7 +37,7 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
         if output is not None:
             check_distinct([("-o", output)], [("result log", path)])
             fresh = stack.enter_context(whole(output, force=force))
-        table = with_watched(per_second(intake.read(results)), path)
+        table = with_watched(per_second(arrays.read(results)), path)
         text = table.write_ndjson().encode() if as_json else to_csv(table, header=True)
         if output is None:
             click.echo(text, nl=False)

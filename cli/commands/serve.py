@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.configurable import Configurable
-from logreplay.cli.inputs import describe, normalized, say
-from logreplay.cli.values import Duration
+from logreplay.cli.options.types import Duration
+from logreplay.cli.running.log_and_target import describe, normalized, say
+from logreplay.cli.settings.configurable import Configurable
 
 
 @click.command(cls=Configurable, short_help="A target of known capacity.")
@@ -28,7 +28,7 @@ def serve(log: Path | None, port: int, workers: int, service_time: float, expone
     Example:
       logreplay serve access.log --workers 8 --service-time 20ms
     """
-    from logreplay.replay.target import Answers, Capacity, serving
+    from logreplay.replay.servers.known_capacity import Answers, Capacity, serving
 
     capacity = Capacity(workers, service_time, exponential)
 

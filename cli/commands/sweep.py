@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from click.core import ParameterSource
 
-from logreplay.cli.conflicts import reconciled
-from logreplay.cli.ending import report_sweep
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import LogName, new_name, replayable, say, target_or_builtin
-from logreplay.cli.outputs import ResultFolder, inputs
-from logreplay.cli.sending import Sending, sending_options
-from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, report_left_out, shaping_options
-from logreplay.cli.stopping import stop_option, stop_rule
-from logreplay.cli.sweeping import sweep_into
-from logreplay.cli.telling import Telling, WithLive, telling_options
-from logreplay.cli.thinking import Pauses, mean_of, parse_pauses, said, thinking
-from logreplay.cli.values import Duration, Parsed, Pause, Users, parse_rates
+from logreplay.cli.options.conflicts import reconciled
+from logreplay.cli.options.progress import Telling, WithLive, telling_options
+from logreplay.cli.options.requests import ARRIVALS, Shaping, arriving, report_left_out, shaping_options
+from logreplay.cli.options.sender import Sending, sending_options
+from logreplay.cli.options.stop import stop_option, stop_rule
+from logreplay.cli.options.think import Pauses, mean_of, parse_pauses, said, thinking
+from logreplay.cli.options.types import Duration, Parsed, Pause, Users, parse_rates
+from logreplay.cli.running.log_and_target import LogName, new_name, replayable, say, target_or_builtin
+from logreplay.cli.running.outputs import ResultFolder, inputs
+from logreplay.cli.running.reporting import report_sweep
+from logreplay.cli.running.sweep_runner import sweep_into
 
 if TYPE_CHECKING:
-    from logreplay.replay.closed import UniformThink
-    from logreplay.replay.health import Finding
-    from logreplay.replay.outcome import Outcome
-    from logreplay.replay.plan import Stream
-    from logreplay.replay.stop import Condition
-    from logreplay.replay.sweep import At, Order
+    from logreplay.replay.engine.closed_dispatcher import UniformThink
+    from logreplay.replay.requests.plan import Stream
+    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.stop_rules import Condition
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.sweeps.steps import At, Order
 
 
 @click.command(
@@ -116,8 +116,8 @@ def sweep(
       logreplay sweep --vusers 1,10,50,100,200,300 access.log http://127.0.0.1:8080
     """
     from logreplay.analysis.summary import About
-    from logreplay.replay.manifest import Manifest, fingerprint
-    from logreplay.replay.sweep import Course
+    from logreplay.replay.sweeps.manifest import Manifest, fingerprint
+    from logreplay.replay.sweeps.steps import Course
 
     sending = reconciled(sending, shaping)
     if vusers and _rates_win(rates):
@@ -191,7 +191,7 @@ def sweep(
 
 def of_ourselves(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
     """What voids steps and lies with us, not with the target: who was too slow, or was lost."""
-    from logreplay.replay.health import Severity, Verdict
+    from logreplay.replay.results.verdict import Severity, Verdict
 
     for outcome in outcomes:
         if outcome.health.verdict is Verdict.GENERATOR_BOUND:
@@ -234,18 +234,18 @@ def _levels(rates: str | None, vusers: Sequence[int] | None) -> Sequence[float]:
 
 
 def _users(think: "float | UniformThink") -> "At":
-    from logreplay.replay.closed import Users
+    from logreplay.replay.engine.closed_dispatcher import Users
 
     return lambda count, seconds: Users(int(count), think, seconds)
 
 
 def _judge_users(folder: Path, users: Mapping[int, int], duration: float, mean_think: float) -> dict[str, Any]:
     """Write ``users.csv``, and say what it says."""
-    from logreplay.analysis import intake
-    from logreplay.analysis.users import judge_users, users_table
+    from logreplay.analysis.input import arrays
+    from logreplay.analysis.tables.users import judge_users, users_table
     from logreplay.parsers.files import write_whole
 
-    table = users_table(intake.read(folder / "results.csv"), users, duration)
+    table = users_table(arrays.read(folder / "results.csv"), users, duration)
     write_whole(folder / "users.csv", table.write_csv())
     return {**judge_users(table, mean_think).as_dict(), "steps": table.to_dicts()}
 

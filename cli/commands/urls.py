@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.configurable import Configurable
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.inputs import say
+from logreplay.cli.running.log_and_target import say
+from logreplay.cli.settings.configurable import Configurable
 
 
 @click.command(cls=Configurable, short_help="A list of requests from a template.")
@@ -35,8 +35,8 @@ def urls(templates: Sequence[str], variables: Sequence[str], output: str, force:
     """
     from logreplay.parsers.files import check_distinct, whole
     from logreplay.parsers.record import LogreplayError
-    from logreplay.replay.templates import Templates, Values, values
-    from logreplay.replay.urls import write_frames
+    from logreplay.replay.requests.url_rows import write_frames
+    from logreplay.replay.requests.url_templates import Templates, Values, values
 
     named: dict[str, Values] = {}
     for variable in variables:

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from logreplay.cli.curve import Point, draw
-from logreplay.cli.inputs import can_redraw, terminal_size
+from logreplay.cli.display.curve import Point, draw
+from logreplay.cli.running.log_and_target import can_redraw, terminal_size
 
 if TYPE_CHECKING:
-    from logreplay.replay.outcome import Outcome
+    from logreplay.replay.results.outcome import Outcome
 
 _HIGHEST: Final = 18
 _ROOM: Final = 6
@@ -64,7 +64,7 @@ class GrowingCurve:
 
 def point_of(rate: float, outcome: "Outcome", *, good: bool) -> Point | None:
     """The point of a step on the curve; None where nothing was answered, or this machine was the limit."""
-    from logreplay.replay.health import Verdict
+    from logreplay.replay.results.verdict import Verdict
 
     seen = outcome.evidence
     if seen.response_p50 is None or seen.response_p99 is None or outcome.health.verdict is Verdict.GENERATOR_BOUND:

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from logreplay.cli.inputs import terminal_size
-from logreplay.cli.outlet import Outlet
+from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.running.log_and_target import terminal_size
 
 if TYPE_CHECKING:
-    from logreplay.replay.snapshot import Snapshot
+    from logreplay.replay.monitor.snapshot import Snapshot
 
 
 class LiveLine:

@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.cli.bundles import bundle
-from logreplay.cli.configurable import Configurable
-from logreplay.cli.inputs import can_redraw, say
-from logreplay.cli.live import LiveLine
-from logreplay.cli.outlet import Outlet
-from logreplay.cli.values import Parsed
+from logreplay.cli.display.live_line import LiveLine
+from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.options.groups import bundle
+from logreplay.cli.options.types import Parsed
+from logreplay.cli.running.log_and_target import can_redraw, say
+from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
-    from logreplay.replay.admission import Address
-    from logreplay.replay.companion import Companion
-    from logreplay.replay.errand import StopAsked
-    from logreplay.replay.health import Finding
-    from logreplay.replay.outcome import Outcome, Progress
-    from logreplay.replay.probe_log import ProbeLog
-    from logreplay.replay.probes import Probe, Reading
-    from logreplay.replay.scribe import Scribe
-    from logreplay.replay.snapshot import Snapshot, Stage
+    from logreplay.replay.monitor.access import Address
+    from logreplay.replay.monitor.probe_log import ProbeLog
+    from logreplay.replay.monitor.probes import Probe, Reading
+    from logreplay.replay.monitor.sidecar import Companion
+    from logreplay.replay.monitor.sidecar_messages import StopAsked
+    from logreplay.replay.monitor.snapshot import Snapshot, Stage
+    from logreplay.replay.monitor.snapshot_builder import Scribe
+    from logreplay.replay.results.outcome import Outcome, Progress
+    from logreplay.replay.results.verdict import Finding
 
 _ADDRESS = re.compile(r"(\S+:)?\d+")
 
@@ -80,7 +80,7 @@ class Audience:
         self._tell(snapshot)
 
     def end(self, outcome: "Outcome", *, state: str = "", note: str = "") -> None:
-        """Tell what became of a stage; see `logreplay.replay.scribe.Scribe.end`."""
+        """Tell what became of a stage; see `logreplay.replay.monitor.snapshot_builder.Scribe.end`."""
         if self._line:
             self._line.clear()
         self._tell(self._scribe.end(outcome, time.time(), state=state, note=note))
@@ -143,14 +143,14 @@ class Telling:
             command, target: what runs.
             results: the result log, where it grows.
             first: the second of the run at which it begins; above 0 if it goes on.
-            free: as in `logreplay.replay.scribe.Scribe`.
+            free: as in `logreplay.replay.monitor.snapshot_builder.Scribe`.
             quiet: only what was asked for by itself is told.
 
         Raises:
             LogreplayError: the page or the metrics cannot be served where they should.
         """
-        from logreplay.analysis.watched import watch_beside
-        from logreplay.replay.scribe import Scribe
+        from logreplay.analysis.input.external_metrics import watch_beside
+        from logreplay.replay.monitor.snapshot_builder import Scribe
 
         with ExitStack() as stack:
             readings = self._readings(watch_beside(results), first, stack)
@@ -167,7 +167,7 @@ class Telling:
             yield audience
 
     def _readings(self, path: Path, first: int, stack: ExitStack) -> "ProbeLog | None":
-        from logreplay.replay.probe_log import ProbeLog
+        from logreplay.replay.monitor.probe_log import ProbeLog
 
         if not self.watch:
             return None
@@ -176,8 +176,8 @@ class Telling:
         return readings
 
     def _companion(self, audience: Audience, readings: "ProbeLog | None", *, quiet: bool) -> "Companion | None":
-        from logreplay.replay.companion import Companion
-        from logreplay.replay.errand import Errand, StopAsked
+        from logreplay.replay.monitor.sidecar import Companion
+        from logreplay.replay.monitor.sidecar_messages import Errand, StopAsked
 
         errand = Errand.new(self.live, self.metrics, self.watch)
         if not errand:
@@ -224,13 +224,13 @@ class WithLive(Configurable):
 
 
 def _address(text: str) -> "Address":
-    from logreplay.replay.admission import parse_address
+    from logreplay.replay.monitor.access import parse_address
 
     return parse_address(text)
 
 
 def _probe(text: str) -> "Probe":
-    from logreplay.replay.probes import parse_probe
+    from logreplay.replay.monitor.probes import parse_probe
 
     return parse_probe(text)
 

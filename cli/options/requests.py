@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.bundles import bundle
-from logreplay.cli.inputs import replayable, say
-from logreplay.cli.values import Parsed, Percentage
+from logreplay.cli.options.groups import bundle
+from logreplay.cli.options.types import Parsed, Percentage
+from logreplay.cli.running.log_and_target import replayable, say
 
 if TYPE_CHECKING:
-    from logreplay.replay.headers import Header
-    from logreplay.replay.plan import Requests, Shape, Stream
-    from logreplay.replay.schedule import Schedule
-    from logreplay.replay.source import Source
+    from logreplay.replay.requests.headers import Header
+    from logreplay.replay.requests.plan import Requests, Shape, Stream
+    from logreplay.replay.requests.sources import Source
+    from logreplay.replay.schedules.rates import Schedule
 
 
 def _rewriting(text: str) -> "Shape":
-    from logreplay.replay.shaping import Rewritten
+    from logreplay.replay.requests.filters import Rewritten
 
     return Rewritten.parse(text)
 
 
 def _param(text: str) -> "Shape":
-    from logreplay.replay.shaping import Param
+    from logreplay.replay.requests.filters import Param
 
     name, equals, value = text.partition("=")
     if not equals:
@@ -36,13 +36,13 @@ def _param(text: str) -> "Shape":
 
 
 def _header(text: str) -> "Header":
-    from logreplay.replay.headers import Header
+    from logreplay.replay.requests.headers import Header
 
     return Header.parse(text)
 
 
 def _status(text: str) -> "Shape":
-    from logreplay.replay.shaping import StatusIn
+    from logreplay.replay.requests.filters import StatusIn
 
     return StatusIn(tuple(_statuses(text)))
 
@@ -57,7 +57,7 @@ def _statuses(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pattern(text: str) -> str:
-    from logreplay.replay.shaping import Matching
+    from logreplay.replay.requests.filters import Matching
 
     Matching((text,))
     return text
@@ -66,7 +66,7 @@ def _pattern(text: str) -> str:
 def _beginning(text: str) -> "Shape":
     from datetime import datetime
 
-    from logreplay.replay.shaping import FromRow, FromTime
+    from logreplay.replay.requests.filters import FromRow, FromTime
 
     if text.isdigit():
         return FromRow(int(text))
@@ -88,7 +88,7 @@ def _injection(text: str) -> tuple[Path, float]:
 
 
 def _body(text: str) -> "Shape":
-    from logreplay.replay.bodies import BodyFrom, LoggedBody, SizedBody
+    from logreplay.replay.requests.bodies import BodyFrom, LoggedBody, SizedBody
 
     if text == "log":
         return LoggedBody()
@@ -126,7 +126,7 @@ class Shaping:
     @property
     def files(self) -> "list[Path]":
         """The files that requests and bodies come from, other than the log."""
-        from logreplay.replay.bodies import BodyFrom
+        from logreplay.replay.requests.bodies import BodyFrom
 
         body = [self.body.table] if isinstance(self.body, BodyFrom) else []
         return [*(path for path, _ in self.inject), *body]
@@ -158,10 +158,10 @@ class Shaping:
         Raises:
             LogreplayError: a file cannot be read, there is no such hook, or options contradict each other.
         """
-        from logreplay.replay import hook
-        from logreplay.replay.inject import Mixed
-        from logreplay.replay.order import Drawn, Shuffled
-        from logreplay.replay.plan import Requests
+        from logreplay.replay.requests import hook
+        from logreplay.replay.requests.mix import Mixed
+        from logreplay.replay.requests.ordering import Drawn, Shuffled
+        from logreplay.replay.requests.plan import Requests
 
         if in_time and (self.shuffle or self.random):
             raise click.UsageError("--shuffle and --random take the log's times away; give a rate with --tps")
@@ -225,7 +225,7 @@ class Shaping:
                 say(f"warning: --body: {where}{text}; they are sent without a body", quiet=quiet)
 
     def _filters(self) -> "Iterator[Shape]":
-        from logreplay.replay.shaping import Excluding, Matching, Sampled
+        from logreplay.replay.requests.filters import Excluding, Matching, Sampled
 
         if self.beginning:
             yield self.beginning
@@ -239,7 +239,7 @@ class Shaping:
             yield Sampled(self.sample, self.seed)
 
     def _changes(self, *, rewriting: bool = True) -> "tuple[Shape, ...]":
-        from logreplay.replay.headers import NO_CACHE, Header, LoggedHeader, LoggedHost
+        from logreplay.replay.requests.headers import NO_CACHE, Header, LoggedHeader, LoggedHost
 
         def logged(name: str, column: str, value: str | None) -> "Iterator[Shape]":
             if value == "log":
@@ -286,8 +286,8 @@ def arriving(arrivals: str, stream: "Stream", shaping: Shaping) -> "Callable[[fl
     Raises:
         LogreplayError: the arrivals are to be those of the log, and it has no times.
     """
-    from logreplay.replay.arrivals import LogTimes, Poisson, survey
-    from logreplay.replay.schedule import Constant, Limited
+    from logreplay.replay.schedules.arrivals import LogTimes, Poisson, survey
+    from logreplay.replay.schedules.rates import Constant, Limited
 
     if arrivals == "poisson":
         return lambda rate, seconds: Poisson(Constant(rate, seconds), shaping.seed)
@@ -300,7 +300,7 @@ def arriving(arrivals: str, stream: "Stream", shaping: Shaping) -> "Callable[[fl
 
 def base(stream: "Stream") -> "Requests":
     """The log's own requests, under all that is wrapped around them."""
-    from logreplay.replay.plan import Requests
+    from logreplay.replay.requests.plan import Requests
 
     inner: Any = stream
     while not isinstance(inner, Requests):
@@ -310,8 +310,8 @@ def base(stream: "Stream") -> "Requests":
 
 def report_left_out(stream: "Stream", *, quiet: bool = False) -> None:
     """Say what was not sent, and what a hook cost."""
-    from logreplay.parsers.secrecy import masked
-    from logreplay.replay.hook import Hooked
+    from logreplay.parsers.masking import masked
+    from logreplay.replay.requests.hook import Hooked
 
     if stream.left_out:
         left_out = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
@@ -323,7 +323,7 @@ def report_left_out(stream: "Stream", *, quiet: bool = False) -> None:
 
 
 def _source(log: "Path | Source") -> "Path | Source":
-    from logreplay.replay.source import RequestFile, is_request_file
+    from logreplay.replay.requests.sources import RequestFile, is_request_file
 
     return RequestFile(log) if isinstance(log, Path) and is_request_file(log) else log
 
@@ -331,7 +331,7 @@ def _source(log: "Path | Source") -> "Path | Source":
 def _by_completion(log: "Path | Source") -> bool:
     """Whether a log is in order of completion: result logs are."""
     from logreplay.parsers.record import LogreplayError, scan
-    from logreplay.replay.storage import Stored
+    from logreplay.replay.requests.remote import Stored
 
     if isinstance(log, Stored):
         return "scheduled" in log.names()

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from logreplay.cli.bundles import bundle
-from logreplay.cli.precedence import exclusive
-from logreplay.cli.shaping import ARRIVALS, Shaping, arriving, base
-from logreplay.cli.thinking import Pauses, parse_pauses, said, thinking
-from logreplay.cli.values import Duration, Parsed, Rate, positive_rate
+from logreplay.cli.options.groups import bundle
+from logreplay.cli.options.requests import ARRIVALS, Shaping, arriving, base
+from logreplay.cli.options.think import Pauses, parse_pauses, said, thinking
+from logreplay.cli.options.types import Duration, Parsed, Rate, positive_rate
+from logreplay.cli.settings.precedence import exclusive
 
 if TYPE_CHECKING:
-    from logreplay.replay.plan import Stream
-    from logreplay.replay.schedule import Schedule
+    from logreplay.replay.requests.plan import Stream
+    from logreplay.replay.schedules.rates import Schedule
 
 
 _DELAY_S: Final = 5.0
@@ -153,10 +153,10 @@ class Pacing:
         Raises:
             LogreplayError: the log's times are asked for, and it has none.
         """
-        from logreplay.replay.arrivals import LogTimes, Poisson
-        from logreplay.replay.closed import Users
-        from logreplay.replay.follow import Live
-        from logreplay.replay.schedule import Limited, Ramp, Steps
+        from logreplay.replay.engine.closed_dispatcher import Users
+        from logreplay.replay.requests.tail import Live
+        from logreplay.replay.schedules.arrivals import LogTimes, Poisson
+        from logreplay.replay.schedules.rates import Limited, Ramp, Steps
 
         if self.vusers is not None:
             think = None if self.think is None else thinking(self.think, shaping.seed)
@@ -176,7 +176,7 @@ class Pacing:
 
 def log_report(stream: "Stream", schedule: "Schedule", sent: int) -> dict[str, Any]:
     """What the log was, what was made of it, and how often it was gone through; for the summary."""
-    from logreplay.replay.hook import Hooked
+    from logreplay.replay.requests.hook import Hooked
 
     figures, requests = stream.figures, base(stream)
     rate = schedule.rate or figures.mean * _speed_of(schedule)

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.bundles import bundle
-from logreplay.cli.calibrate import ceiling
-from logreplay.cli.values import Duration, Late, Methods
+from logreplay.cli.commands.calibrate import ceiling
+from logreplay.cli.options.groups import bundle
+from logreplay.cli.options.types import Duration, Late, Methods
 
 if TYPE_CHECKING:
-    from logreplay.replay.endpoint import Endpoint
-    from logreplay.replay.engine import Limits
-    from logreplay.replay.health import Finding
-    from logreplay.replay.sender import Sender
+    from logreplay.replay.engine.engine import Limits
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.senders.contract import Sender
+    from logreplay.replay.senders.endpoint import Endpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Sending:
     @property
     def limits(self) -> "Limits":
         """What the engine may do to keep its schedule."""
-        from logreplay.replay.engine import Limits
+        from logreplay.replay.engine.engine import Limits
 
         return Limits(self.max_in_flight, self.late)
 
@@ -86,7 +86,7 @@ class Sending:
         Raises:
             LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
         """
-        from logreplay.replay import preflight
+        from logreplay.replay.checks import preflight
 
         endpoint = await self.endpoint(target)
         processes = self.processes(rate)
@@ -103,7 +103,7 @@ class Sending:
         Raises:
             LogreplayError: it cannot be resolved, or needs permission.
         """
-        from logreplay.replay.endpoint import check_permission, parse_target, resolve
+        from logreplay.replay.senders.endpoint import check_permission, parse_target, resolve
 
         endpoint = await resolve(parse_target(target))
         check_permission(endpoint, self.allow_target)
@@ -115,7 +115,7 @@ class Sending:
         Raises:
             LogreplayError: as `endpoint`.
         """
-        from logreplay.replay.endpoint import is_loopback
+        from logreplay.replay.senders.endpoint import is_loopback
 
         return not self.cluster and all(map(is_loopback, (await self.endpoint(target)).addresses))
 
@@ -125,14 +125,14 @@ class Sending:
         Raises:
             LogreplayError: the certificates cannot be read.
         """
-        from logreplay.replay.endpoint import tls_context
+        from logreplay.replay.senders.endpoint import tls_context
 
         tls = None
         if endpoint.target.scheme == "https":
             tls = tls_context(cacert=self.cacert, verify=not self.insecure)
-        from logreplay.replay.aiohttp_sender import AiohttpSender
-        from logreplay.replay.by_client import ByClientSender
-        from logreplay.replay.wire import WireSender
+        from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+        from logreplay.replay.senders.per_client import ByClientSender
+        from logreplay.replay.senders.wire import WireSender
 
         if self.by_client and self.sender != "wire":
             raise click.UsageError("--by-client needs --sender wire, which knows whose connection is whose")

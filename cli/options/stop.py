@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from logreplay.replay.engine import Replayer
-    from logreplay.replay.outcome import Progress
-    from logreplay.replay.stop import Condition, StopRule
+    from logreplay.replay.engine.engine import Replayer
+    from logreplay.replay.results.outcome import Progress
+    from logreplay.replay.results.stop_rules import Condition, StopRule
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -19,7 +19,7 @@ class StopAt(click.ParamType["Condition"]):
     name = "condition"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Condition":
-        from logreplay.replay.stop import Condition, parse
+        from logreplay.replay.results.stop_rules import Condition, parse
 
         if isinstance(value, Condition):
             return value
@@ -37,7 +37,7 @@ def stop_option(command: Command) -> Command:
 
 def stop_rule(conditions: "Sequence[Condition]") -> "StopRule":
     """A rule that watches for any of the conditions."""
-    from logreplay.replay.stop import StopRule
+    from logreplay.replay.results.stop_rules import StopRule
 
     return StopRule(conditions)
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.values import Pause
+from logreplay.cli.options.types import Pause
 
 if TYPE_CHECKING:
-    from logreplay.replay.closed import UniformThink
+    from logreplay.replay.engine.closed_dispatcher import UniformThink
 
 Pauses = float | tuple[float, float]
 """Seconds; or the lowest and the highest number of seconds."""
@@ -37,7 +37,7 @@ def parse_pauses(text: str) -> Pauses:
 
 def thinking(pauses: Pauses, seed: int) -> "float | UniformThink":
     """The think times of users, for their schedule."""
-    from logreplay.replay.closed import UniformThink
+    from logreplay.replay.engine.closed_dispatcher import UniformThink
 
     return pauses if isinstance(pauses, float | int) else UniformThink(*pauses, seed=seed)
 

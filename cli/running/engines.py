@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.cli.sending import Sending
+from logreplay.cli.options.sender import Sending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from concurrent.futures import Executor
 
-    from logreplay.replay.engine import Replayer
-    from logreplay.replay.places import Place
-    from logreplay.replay.results import Results
-    from logreplay.replay.sender import Sender
-    from logreplay.replay.watch import Watch
+    from logreplay.replay.engine.engine import Replayer
+    from logreplay.replay.results.result_log import Results
+    from logreplay.replay.senders.contract import Sender
+    from logreplay.replay.senders.trace import Watch
+    from logreplay.replay.workers.processes import Place
 
 
 cluster_option = click.option(
@@ -34,7 +34,7 @@ def cluster_executor(address: str | None) -> "Iterator[Executor | None]":
     if address is None:
         yield None
         return
-    from logreplay.replay.cluster import anywhere, cluster_client
+    from logreplay.replay.workers.dask_workers import anywhere, cluster_client
 
     with cluster_client(address) as client:
         yield anywhere(client)
@@ -65,7 +65,7 @@ async def replayer(
     """
     processes = sending.processes(rate)
     if processes == 1 and not sending.cluster:
-        from logreplay.replay.engine import Engine
+        from logreplay.replay.engine.engine import Engine
 
         trace = watch.see if watch and watch.needed else None
         async with Engine(sender(), results, limits=sending.limits, trace=trace, closed=closed) as engine:
@@ -73,7 +73,7 @@ async def replayer(
                 watch.stop = engine.stop
             yield engine
         return
-    from logreplay.replay.shards import Shards
+    from logreplay.replay.workers.coordinator import Shards
 
     with closing(results), _places(sending, processes) as places:
         async with Shards(
@@ -94,11 +94,11 @@ async def replayer(
 def _places(sending: Sending, count: int) -> "Iterator[Sequence[Place]]":
     """Where the shards run."""
     if sending.cluster is None:
-        from logreplay.replay.places import processes
+        from logreplay.replay.workers.processes import processes
 
         yield processes(count)
         return
-    from logreplay.replay.cluster import cluster_client, workers
+    from logreplay.replay.workers.dask_workers import cluster_client, workers
 
     with cluster_client(sending.cluster) as client:
         yield workers(client, sending.workers)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-    from logreplay.parsers.detect import Reading
-    from logreplay.replay.follow import Followed
+    from logreplay.parsers.conversion.detect import Reading
+    from logreplay.replay.requests.tail import Followed
 
 _QUIET_S = 2.5
 """Rows of the newest seconds are held back to be spread over them, but no longer than this."""
@@ -29,7 +29,7 @@ def followed(log: Path, seconds: float | None) -> "Followed":
         LogreplayError: it is no file, is compressed, or what is there of it is no access log.
     """
     from logreplay.parsers.record import LogreplayError
-    from logreplay.replay.follow import Followed, Tail
+    from logreplay.replay.requests.tail import Followed, Tail
 
     if log.exists() and not log.is_file():
         raise LogreplayError(f"--follow {log}: is not a file; name the log file that a server writes")
@@ -37,15 +37,15 @@ def followed(log: Path, seconds: float | None) -> "Followed":
 
 
 class LineParser:
-    """Parses lines of one log; give it to `logreplay.replay.follow.Followed`.
+    """Parses lines of one log; give it to `logreplay.replay.requests.tail.Followed`.
 
     Args:
         log: what is there of it already tells its format.
     """
 
     def __init__(self, log: Path) -> None:
-        from logreplay.parsers.spread import Spreader
-        from logreplay.parsers.w3c import Header
+        from logreplay.parsers.conversion.subsecond import Spreader
+        from logreplay.parsers.formats.w3c import Header
 
         self._log = log
         self._spreader = Spreader()
@@ -68,7 +68,7 @@ class LineParser:
         return self._rows([self._spreader.close()], reasons)
 
     def _read(self, data: bytes) -> "pl.DataFrame":
-        from logreplay.parsers.reader import Block
+        from logreplay.parsers.conversion.source import Block
 
         self._unread += data
         self._reading = self._reading or self._found(self._unread)
@@ -85,9 +85,9 @@ class LineParser:
     def _rows(self, frames: "Sequence[pl.DataFrame]", reasons: Sequence[str] = ()) -> "pl.DataFrame":
         import polars as pl
 
-        from logreplay.parsers.convert import with_date_and_time
-        from logreplay.parsers.rows import ROW_SCHEMA
-        from logreplay.parsers.spread import start_times
+        from logreplay.parsers.conversion.job import with_date_and_time
+        from logreplay.parsers.conversion.subsecond import start_times
+        from logreplay.parsers.lines.parse import ROW_SCHEMA
 
         rows = pl.concat([start_times(pl.DataFrame(schema=ROW_SCHEMA)), *frames])
         refused = pl.DataFrame({"reason": reasons}, schema={"reason": pl.String})
@@ -96,7 +96,7 @@ class LineParser:
 
     def _found(self, data: bytes) -> "Reading | None":
         """The format that these lines tell; None as long as they do not."""
-        from logreplay.parsers.detect import detect, says_format
+        from logreplay.parsers.conversion.detect import detect, says_format
         from logreplay.parsers.record import LogreplayError
 
         if not says_format(data):
@@ -110,11 +110,11 @@ class LineParser:
 
     def _known(self) -> "Reading | None":
         """The format of what is there already; None if that does not tell it."""
-        from logreplay.parsers.convert import ConvertOptions, find_reading
-        from logreplay.parsers.detect import says_format
-        from logreplay.parsers.reader import Source
+        from logreplay.parsers.conversion.detect import says_format
+        from logreplay.parsers.conversion.job import ConvertOptions, find_reading
+        from logreplay.parsers.conversion.source import Source
+        from logreplay.parsers.formats.w3c import stretches
         from logreplay.parsers.record import LogreplayError
-        from logreplay.parsers.w3c import stretches
 
         if not self._log.exists() or not self._log.stat().st_size:
             return None

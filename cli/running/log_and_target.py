@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.cli.outlet import lead_nowhere
+from logreplay.cli.display.outlet import lead_nowhere
 
 if TYPE_CHECKING:
-    from logreplay.replay.storage import Stored
-    from logreplay.replay.url_list import UrlList
-    from logreplay.replay.urls import UrlRow
+    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.siege_list import UrlList
+    from logreplay.replay.requests.url_rows import UrlRow
 
     Log = Path | Stored | UrlRow
 
@@ -48,7 +48,7 @@ def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
     Raises:
         LogreplayError: no such file, or no line of it can be read.
     """
-    from logreplay.replay.storage import Stored
+    from logreplay.replay.requests.remote import Stored
 
     with replayable(log, quiet=quiet) as source:
         assert not isinstance(source, Stored)
@@ -66,17 +66,17 @@ def replayable(log: "Log | None", *, quiet: bool = False) -> "Iterator[Path | St
         LogreplayError: no such file, or no line of it can be read; or the store cannot be read.
     """
     from logreplay.parsers.record import LogreplayError
-    from logreplay.replay.storage import Stored
-    from logreplay.replay.url_list import UrlList, is_url_list
-    from logreplay.replay.urls import UrlRow
+    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.siege_list import UrlList, is_url_list
+    from logreplay.replay.requests.url_rows import UrlRow
 
     if isinstance(log, Stored):
         log.names()
         yield log
         return
-    from logreplay.parsers.convert import ConvertOptions, convert
+    from logreplay.parsers.conversion.job import ConvertOptions, convert
     from logreplay.parsers.files import scratch_folder
-    from logreplay.replay.source import is_request_file
+    from logreplay.replay.requests.sources import is_request_file
 
     if isinstance(log, Path) and not is_pipe(log) and (is_normalized(log) or is_request_file(log)):
         yield log
@@ -164,12 +164,12 @@ def log_named(text: str) -> "Log":
         if scheme == "unix" or "/" not in rest:
             one = "" if scheme.startswith("unix:") else f", or {text.rstrip('/')}/ to replay that one url"
             raise ValueError(f"{text}: a target stands where LOG is expected; name both: LOG, then TARGET{one}")
-        from logreplay.replay.urls import UrlRow
+        from logreplay.replay.requests.url_rows import UrlRow
 
         return UrlRow.of(text)
     if not separator:
         return Path(text)
-    from logreplay.replay.storage import SCHEMES, Stored
+    from logreplay.replay.requests.remote import SCHEMES, Stored
 
     if scheme not in SCHEMES:
         raise ValueError(f"{text!r} is no log: a log is a file, or an object of a store such as s3://BUCKET/access.csv")
@@ -184,8 +184,8 @@ def target_or_builtin(target: str | None, log: "Path | Stored | UrlList", *, qui
         LogreplayError: the built-in target did not start.
         UsageError: it cannot answer from a log in a store; or the log names the hosts to ask; or both name a target.
     """
-    from logreplay.replay.storage import Stored
-    from logreplay.replay.url_list import UrlList
+    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.siege_list import UrlList
 
     if isinstance(log, UrlList) and log.target:
         if target is not None and is_typed("target"):
@@ -202,7 +202,7 @@ def target_or_builtin(target: str | None, log: "Path | Stored | UrlList", *, qui
             named = ", ".join(log.origins[:3]) + (", ..." if len(log.origins) > 3 else "")
             raise click.UsageError(f"{log} names {named}, and no TARGET is given; name it: {log} {log.origins[0]}")
         log = log.path
-    from logreplay.replay.target import Capacity, spawned
+    from logreplay.replay.servers.known_capacity import Capacity, spawned
 
     capacity = Capacity()
     with spawned(log, capacity) as url:
@@ -212,7 +212,7 @@ def target_or_builtin(target: str | None, log: "Path | Stored | UrlList", *, qui
 
 def describe(capacity: object) -> str:
     """The capacity of a built-in target in words."""
-    from logreplay.replay.target import Capacity
+    from logreplay.replay.servers.known_capacity import Capacity
 
     assert isinstance(capacity, Capacity)
     kind = "exponential, mean " if capacity.exponential else ""

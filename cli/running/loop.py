@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from logreplay.cli.bug import tell_of_loop
-from logreplay.cli.signals import SIGNALS
+from logreplay.cli.last_resort import tell_of_loop
+from logreplay.cli.running.signals import SIGNALS
 
 if TYPE_CHECKING:
-    from logreplay.replay.engine import Replayer
+    from logreplay.replay.engine.engine import Replayer
 
 T = TypeVar("T")
 _FEWEST_FILES = 48

@@ -10,15 +10,15 @@ from typing import Final, Self
 
 import click
 
-from logreplay.cli.sending import Sending
-from logreplay.cli.shaping import Shaping
+from logreplay.cli.options.requests import Shaping
+from logreplay.cli.options.sender import Sending
 
 _RUNNING: Final = "running"
 
 
 def inputs(log: object, shaping: Shaping, sending: Sending) -> list[tuple[str, Path]]:
     """The files that a run reads, each after the argument or option that names it."""
-    from logreplay.replay.bodies import BodyFrom
+    from logreplay.replay.requests.bodies import BodyFrom
 
     read = [("LOG", Path(log))] if isinstance(log, Path | str) else []
     read += [("--cacert", sending.cacert)] if sending.cacert else []
@@ -33,10 +33,10 @@ def claim(path: Path, reads: Sequence[tuple[str, Path]], *, force: bool) -> None
         LogreplayError: one of them exists and ``force`` was not given, another process writes them, they cannot be
             written, or one of them is an input.
     """
-    from logreplay.analysis.folder import belonging
-    from logreplay.analysis.watched import stem
+    from logreplay.analysis.input.external_metrics import stem
+    from logreplay.analysis.output.folder import belonging
     from logreplay.parsers.files import check_distinct, lock_beside
-    from logreplay.replay.results import check_new, grows_at
+    from logreplay.replay.results.result_log import check_new, grows_at
 
     check_new(path, force=True)
     written = dict.fromkeys((path, grows_at(path, belonging), *belonging(path)))
@@ -138,7 +138,7 @@ class ResultFolder:
 
     def close(self) -> None:
         """Let another process write here; a folder that was made and holds no result is removed."""
-        from logreplay.replay.manifest import NAME
+        from logreplay.replay.sweeps.manifest import NAME
 
         with self._locks, suppress(OSError):
             if self._made and {each.name for each in self.path.iterdir()} <= {NAME}:
@@ -148,9 +148,9 @@ class ResultFolder:
 
 def _names() -> Sequence[str]:
     """The files of a sweep or a search."""
-    from logreplay.analysis.folder import FIGURES, OF_COMMANDS, belonging
-    from logreplay.replay.manifest import NAME
-    from logreplay.replay.step_log import ASIDE, JUDGED
+    from logreplay.analysis.output.folder import FIGURES, OF_COMMANDS, belonging
+    from logreplay.replay.sweeps.manifest import NAME
+    from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
 
     rows = [JUDGED, *(f"{JUDGED}{ending}" for ending in (".gz", ".zst")), str(Path(JUDGED).with_suffix(".parquet"))]
     beside = [path.name for path in belonging(Path(JUDGED))]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.inputs import say
+from logreplay.cli.running.log_and_target import say
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,7 +38,7 @@ def report(
     """
     import json
 
-    from logreplay.analysis.folder import write_folder
+    from logreplay.analysis.output.folder import write_folder
 
     summary, table = write_folder(folder / "results.csv", folder, about, plots=plots)
     if as_json:
@@ -58,7 +58,7 @@ def report_sweep(
     Returns:
         Whether the target was measured, and not this machine.
     """
-    from logreplay.cli.analyze import print_summary
+    from logreplay.cli.commands.analyze import print_summary
 
     def show(summary: dict[str, Any], table: "pl.DataFrame") -> None:
         if not quiet:

@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from logreplay.analysis.bounds import Evidence
-    from logreplay.analysis.search import Judged, Search, Trial
-    from logreplay.replay.closed import UniformThink
-    from logreplay.replay.engine import Replayer
-    from logreplay.replay.outcome import Outcome as Ran
-    from logreplay.replay.outcome import Progress
-    from logreplay.replay.plan import Stream
-    from logreplay.replay.responses import Responses
-    from logreplay.replay.schedule import Schedule
+    from logreplay.analysis.search.search import Judged, Search, Trial
+    from logreplay.analysis.search.slo import Evidence
+    from logreplay.replay.engine.closed_dispatcher import UniformThink
+    from logreplay.replay.engine.engine import Replayer
+    from logreplay.replay.requests.plan import Stream
+    from logreplay.replay.results.outcome import Outcome as Ran
+    from logreplay.replay.results.outcome import Progress
+    from logreplay.replay.results.recent import Responses
+    from logreplay.replay.schedules.rates import Schedule
 
 
 _OffLoop = Callable[..., Awaitable[Any]]
@@ -62,8 +62,8 @@ async def drive(
     Raises:
         LogreplayError: as `Engine.run`.
     """
-    from logreplay.analysis.search import Outcome, Trial
-    from logreplay.replay.plan import Plan
+    from logreplay.analysis.search.search import Outcome, Trial
+    from logreplay.replay.requests.plan import Plan
 
     off_loop: _OffLoop = asyncio.to_thread if threaded else _at_once
     clock, first = asyncio.get_running_loop().time, 0
@@ -92,22 +92,22 @@ async def drive(
 
 def by_chance(trial: "Trial") -> "Schedule":
     """Requests come as visitors do, differently in each trial, but as many as its rate says."""
-    from logreplay.replay.arrivals import Scattered
-    from logreplay.replay.schedule import Constant
+    from logreplay.replay.schedules.arrivals import Scattered
+    from logreplay.replay.schedules.rates import Constant
 
     return Scattered(Constant(trial.rate, trial.seconds), seed=trial.number)
 
 
 def evenly(trial: "Trial") -> "Schedule":
     """Requests are evenly spaced."""
-    from logreplay.replay.schedule import Constant
+    from logreplay.replay.schedules.rates import Constant
 
     return Constant(trial.rate, trial.seconds)
 
 
 def users(think: "float | UniformThink") -> "Callable[[Trial], Schedule]":
     """Users who think after each response, differently in each trial if at random; their number is searched."""
-    from logreplay.replay.closed import UniformThink, Users
+    from logreplay.replay.engine.closed_dispatcher import UniformThink, Users
 
     def schedule(trial: "Trial") -> "Schedule":
         drawn = replace(think, seed=think.seed + trial.number) if isinstance(think, UniformThink) else think
@@ -147,7 +147,7 @@ class _Look:
         """
         import numpy as np
 
-        from logreplay.analysis.bounds import observe
+        from logreplay.analysis.search.slo import observe
 
         seen = self._responses.since(self._first, taken_up)
         due = self._due[:taken_up]
@@ -218,7 +218,7 @@ async def _at_once(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 def _void(ran: "Ran") -> str:
     """Why a trial says nothing of the target; empty if it does."""
-    from logreplay.replay.health import Verdict
+    from logreplay.replay.results.verdict import Verdict
 
     if ran.health.verdict not in (Verdict.GENERATOR_BOUND, Verdict.RATE_MISSED):
         return ""

@@ -5,21 +5,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from logreplay.cli.growing import GrowingCurve, point_of
-from logreplay.cli.running import run_in_loop, stopped_by
-from logreplay.cli.sending import Sending
-from logreplay.cli.sharing import replayer
-from logreplay.cli.stopping import watched
-from logreplay.cli.telling import Audience, Telling
+from logreplay.cli.display.live_curve import GrowingCurve, point_of
+from logreplay.cli.options.progress import Audience, Telling
+from logreplay.cli.options.sender import Sending
+from logreplay.cli.options.stop import watched
+from logreplay.cli.running.engines import replayer
+from logreplay.cli.running.loop import run_in_loop, stopped_by
 
 if TYPE_CHECKING:
-    from logreplay.replay.health import Finding
-    from logreplay.replay.manifest import Manifest
-    from logreplay.replay.outcome import Outcome
-    from logreplay.replay.plan import Stream
-    from logreplay.replay.step_log import StepLog
-    from logreplay.replay.stop import StopRule
-    from logreplay.replay.sweep import At, Course, Step
+    from logreplay.replay.requests.plan import Stream
+    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.stop_rules import StopRule
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.sweeps.manifest import Manifest
+    from logreplay.replay.sweeps.step_log import StepLog
+    from logreplay.replay.sweeps.steps import At, Course, Step
 
 _REFINED_STEPS = 4
 
@@ -43,8 +43,8 @@ def sweep_into(
     Returns:
         What became of each step that was begun, and what was found besides.
     """
-    from logreplay.replay.schedule import Constant
-    from logreplay.replay.step_log import JUDGED
+    from logreplay.replay.schedules.rates import Constant
+    from logreplay.replay.sweeps.step_log import JUDGED
 
     made = {each.step.index for each in manifest.done}
     first, path, telling = manifest.mark.next_s, manifest.folder / JUDGED, telling or Telling()
@@ -76,8 +76,8 @@ class _Sweep:
 
     def make(self, steps: "Sequence[Step]") -> "tuple[Sequence[Outcome], list[Finding]]":
         """Make some of its steps."""
-        from logreplay.replay.step_log import JUDGED, StepLog
-        from logreplay.replay.sweep import sweep
+        from logreplay.replay.sweeps.step_log import JUDGED, StepLog
+        from logreplay.replay.sweeps.steps import sweep
 
         if not steps:
             return (), []
@@ -112,9 +112,9 @@ class _Sweep:
 
     def finer(self) -> "list[Step]":
         """Smaller steps within the range in which the target saturates."""
-        from logreplay.analysis.analyse import analyse
-        from logreplay.replay.step_log import JUDGED
-        from logreplay.replay.sweep import Step
+        from logreplay.analysis.analyze import analyse
+        from logreplay.replay.sweeps.step_log import JUDGED
+        from logreplay.replay.sweeps.steps import Step
 
         if not self.manifest.refined:
             bend = analyse(self.manifest.folder / JUDGED).verdict.saturation
@@ -128,13 +128,13 @@ class _Sweep:
         return [Step(first + index, rate, self.course.seconds) for index, rate in enumerate(self.manifest.refined)]
 
     def _begin(self, step: "Step", count: int) -> None:
-        from logreplay.replay.snapshot import Stage
+        from logreplay.replay.monitor.snapshot import Stage
 
         rate, name = None if self.closed else step.rate, f"step {step.index + 1} of {count}"
         self.audience.begin(Stage(name, rate, step.seconds, level=step.rate, users=self.closed))
 
     def _end(self, step: "Step", outcome: "Outcome", results: "StepLog") -> None:
-        from logreplay.replay.sweep import Done, overloaded
+        from logreplay.replay.sweeps.steps import Done, overloaded
 
         done = Done(step, overloaded(outcome))
         self.manifest.finish(done, results.mark())

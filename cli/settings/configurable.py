@@ -8,12 +8,12 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from logreplay.cli.checked import Checked
-from logreplay.cli.inputs import say
-from logreplay.cli.option_names import key_of, opposite
-from logreplay.cli.precedence import Names, Setting, applicable
-from logreplay.cli.settings import FILE, WIDENING, permission, read_settings
-from logreplay.cli.variables import PREFIX, read_variables
+from logreplay.cli.running.log_and_target import say
+from logreplay.cli.settings.empty_values import Checked
+from logreplay.cli.settings.file import FILE, WIDENING, permission, read_settings
+from logreplay.cli.settings.option_names import key_of, opposite
+from logreplay.cli.settings.precedence import Names, Setting, applicable
+from logreplay.cli.settings.variables import PREFIX, read_variables
 
 _FOUND: Final = "logreplay.settings"
 _APPLIED: Final = "logreplay.settings.applied"
@@ -38,7 +38,7 @@ class Configurable(Checked):
     """A command that takes settings.
 
     Args:
-        yields_to, needs: settings that are left out beside others; see `logreplay.cli.precedence.applicable`.
+        yields_to, needs: settings that are left out beside others; see `logreplay.cli.settings.precedence.applicable`.
     """
 
     def __init__(self, *args: Any, yields_to: Names | None = None, needs: Names | None = None, **named: Any) -> None:

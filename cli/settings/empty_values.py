@@ -2,7 +2,7 @@
 
 import click
 
-from logreplay.cli.option_names import key_of
+from logreplay.cli.settings.option_names import key_of
 
 
 class Checked(click.Command):

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import click
 
-from logreplay.cli.option_names import is_switch, nearest, opposite, settable, switched, takes_several
-from logreplay.cli.precedence import Rank, Setting
+from logreplay.cli.settings.option_names import is_switch, nearest, opposite, settable, switched, takes_several
+from logreplay.cli.settings.precedence import Rank, Setting
 
 FILE: Final = "logreplay.toml"
 WITHOUT_SETTINGS: Final = ("init", "completion", "man")

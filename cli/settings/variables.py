@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import click
 
-from logreplay.cli.option_names import is_switch, nearest, switched, takes_several
-from logreplay.cli.precedence import Rank, Setting
-from logreplay.cli.settings import alike, configurable, shared
+from logreplay.cli.settings.file import alike, configurable, shared
+from logreplay.cli.settings.option_names import is_switch, nearest, switched, takes_several
+from logreplay.cli.settings.precedence import Rank, Setting
 
 PREFIX: Final = "LOGREPLAY_"
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from logreplay.parsers.intake import Intake
-from logreplay.parsers.reader import Source
+from logreplay.parsers.conversion.ingest import Intake
+from logreplay.parsers.conversion.source import Source
 
 _BETTER_STAMPS = {
     "nginx": "; log $msec for better ones",

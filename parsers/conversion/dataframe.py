@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from logreplay.parsers.convert import ConvertOptions, find_reading, open_logs, output_columns, with_date_and_time
-from logreplay.parsers.intake import Intake
-from logreplay.parsers.redact import Redactor
-from logreplay.parsers.report import ConvertReport
+from logreplay.parsers.conversion.ingest import Intake
+from logreplay.parsers.conversion.job import ConvertOptions, find_reading, open_logs, output_columns, with_date_and_time
+from logreplay.parsers.conversion.redact import Redactor
+from logreplay.parsers.conversion.report import ConvertReport
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ def read_log(paths: Paths, options: ConvertOptions | None = None) -> "pd.DataFra
 
     Args:
         paths: one log or several, plain or compressed.
-        options: how, as for `logreplay.parsers.convert.convert`.
+        options: how, as for `logreplay.parsers.conversion.job.convert`.
 
     Returns:
         One row a request that can be replayed, in order of start: the columns of the normalized CSV, and ``start``

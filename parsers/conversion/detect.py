@@ -7,16 +7,16 @@ from typing import Final, Literal
 
 import polars as pl
 
-from logreplay.parsers import json_lines, ltsv, tails
-from logreplay.parsers.definitions import defined
-from logreplay.parsers.formats import FORMATS
-from logreplay.parsers.layouts import Format
-from logreplay.parsers.prefixes import PREFIXES, Prefix
-from logreplay.parsers.reader import Block, count_lines, text_lines
+from logreplay.parsers.conversion.source import Block, count_lines, text_lines
+from logreplay.parsers.fields.units import UNITS
+from logreplay.parsers.formats import infer, json_lines, ltsv
+from logreplay.parsers.formats.builtin import FORMATS
+from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.format_spec import defined
+from logreplay.parsers.formats.prefixes import PREFIXES, Prefix
+from logreplay.parsers.formats.w3c import Header, stretches
+from logreplay.parsers.lines.parse import Parsed, parse
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
-from logreplay.parsers.rows import Parsed, parse
-from logreplay.parsers.units import UNITS
-from logreplay.parsers.w3c import Header, stretches
 
 _FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)
 _SAYS: Final = re.compile(rb"^(?:#Fields:|[\0 \t]*[^#\s\0])", re.MULTILINE)
@@ -137,7 +137,7 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading
             stripped = _best(bare, given, wanted)
             if stripped.clean >= reading.clean and stripped.share > reading.share - FEW:
                 reading, shown = replace(stripped, prefix=prefix), bare
-    if wanted == "auto" and reading.clean < GOOD and (format := tails.from_sample(shown.to_list())):
+    if wanted == "auto" and reading.clean < GOOD and (format := infer.from_sample(shown.to_list())):
         own = _choose(shown, [*reading.formats, format])
         if own.clean > reading.clean and own.share > reading.share - FEW:
             reading = replace(own, prefix=reading.prefix)

@@ -18,7 +18,7 @@ from typing import BinaryIO, Final
 
 import polars as pl
 
-from logreplay.parsers.reader import compact, split_lines
+from logreplay.parsers.conversion.source import compact, split_lines
 
 BUFFER: Final = 120_000
 """Rows held in memory."""

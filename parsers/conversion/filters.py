@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from logreplay.parsers.clock import SECOND
+from logreplay.parsers.fields.timestamps import SECOND
 from logreplay.parsers.record import LogreplayError
 
 _STATUS: Final = re.compile(r"([1-5])xx|([0-9]{3})(?:-([0-9]{3}))?", re.IGNORECASE)

@@ -15,16 +15,16 @@ from typing import Final, Protocol
 import numpy as np
 import polars as pl
 
-from logreplay.parsers.clock import SECOND
-from logreplay.parsers.detect import Reading
-from logreplay.parsers.layouts import Format
-from logreplay.parsers.reader import LONGEST, Block, Source, text_lines
+from logreplay.parsers.conversion.detect import Reading
+from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.source import LONGEST, Block, Source, text_lines
+from logreplay.parsers.conversion.subsecond import Spreader
+from logreplay.parsers.fields.timestamps import SECOND
+from logreplay.parsers.formats.format import Format
+from logreplay.parsers.lines.fast_path import take_shortcut
+from logreplay.parsers.lines.parse import ROW_SCHEMA, Parsed, Refusal
+from logreplay.parsers.lines.word_layout import wording
 from logreplay.parsers.record import LogreplayError
-from logreplay.parsers.report import ConvertReport
-from logreplay.parsers.rows import ROW_SCHEMA, Parsed, Refusal
-from logreplay.parsers.shortcut import take_shortcut
-from logreplay.parsers.spread import Spreader
-from logreplay.parsers.words import wording
 
 Progress = Callable[[int, int, int], None]
 """Told bytes read, bytes in all (0: not known) and lines read."""

@@ -14,20 +14,21 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from logreplay.parsers import clock, deliver
-from logreplay.parsers.detect import Reading, detect
+from logreplay.parsers.conversion import writers
+from logreplay.parsers.conversion.advice import notes
+from logreplay.parsers.conversion.detect import Reading, detect
+from logreplay.parsers.conversion.external_sort import Sorter
+from logreplay.parsers.conversion.filters import Filter
+from logreplay.parsers.conversion.ingest import Intake, Limit, Progress, TooManyRejects
+from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
+from logreplay.parsers.conversion.redact import Redactor
+from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.source import Source, whole_lines
+from logreplay.parsers.fields import timestamps
 from logreplay.parsers.files import NewFile, check_distinct, is_part, is_stream, scratch_folder
-from logreplay.parsers.filters import Filter
-from logreplay.parsers.intake import Intake, Limit, Progress, TooManyRejects
-from logreplay.parsers.layouts import Format
-from logreplay.parsers.normalized import Tables, normalized_among
-from logreplay.parsers.notes import notes
-from logreplay.parsers.order import Sorter
-from logreplay.parsers.reader import Source, whole_lines
+from logreplay.parsers.formats.format import Format
+from logreplay.parsers.lines.fast_path import STAMP
 from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
-from logreplay.parsers.redact import Redactor
-from logreplay.parsers.report import ConvertReport
-from logreplay.parsers.shortcut import STAMP
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ class _Job:
         folder: Path,
     ) -> None:
         self._sources, self._tables, self._target, self._options = sources, tables, target, options
-        self._kind = deliver.kind_of(target or "-", options.to)
+        self._kind = writers.kind_of(target or "-", options.to)
         self._rejects_path = rejects
         self._rejects: BinaryIO | None = None
         self._sorter: Sorter | None = None
@@ -285,14 +286,14 @@ class _Job:
         kind = self._kind
         if self._new is None or self._target is None:
             self.keep_rejects()
-            deliver.write(self._sorted, sys.stdout.buffer, kind)
+            writers.write(self._sorted, sys.stdout.buffer, kind)
             sys.stdout.buffer.flush()
         elif kind == "csv" and not is_stream(self._target):
             self.keep_rejects()
             self._new.keep(self._sorted)
         else:  # both files take their names when both are whole
             with open(self._new.part, "wb") as out:
-                deliver.write(self._sorted, out, kind)
+                writers.write(self._sorted, out, kind)
             self.keep_rejects()
             self._new.keep()
 
@@ -314,7 +315,7 @@ def output_columns(formats: Sequence[Format]) -> tuple[str, ...]:
 
 def with_date_and_time(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows with ``start`` → rows with all core columns."""
-    date, time = clock.columns(rows["start"])
+    date, time = timestamps.columns(rows["start"])
     return rows.with_columns(date, time, pl.lit(0.0).alias("thinktime"))
 
 
@@ -347,7 +348,7 @@ def _encode(rows: pl.DataFrame) -> bytearray:
     """``start`` and lines with `STAMP` → lines of the CSV."""
     _, offsets, text = rows["rest"].to_arrow().buffers()
     lines = bytearray(text)
-    clock.write(rows["start"].to_numpy(), lines, np.frombuffer(offsets, np.int64)[:-1])
+    timestamps.write(rows["start"].to_numpy(), lines, np.frombuffer(offsets, np.int64)[:-1])
     return lines
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 import zstandard
 
-from logreplay.parsers import fields
-from logreplay.parsers.intake import Keep, Limit, Progress, check_limit
+from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit
+from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.fields import values
 from logreplay.parsers.record import (
     CORE_COLUMNS,
     SCHEMA,
@@ -21,15 +22,14 @@ from logreplay.parsers.record import (
     start_time,
     to_csv,
 )
-from logreplay.parsers.report import ConvertReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _BELOW: Final = {
     "rc": 1000,
-    "bytes": fields.MOST_BYTES,
-    **dict.fromkeys(("latency", "xfertime", "thinktime"), fields.LONGEST_S),
+    "bytes": values.MOST_BYTES,
+    **dict.fromkeys(("latency", "xfertime", "thinktime"), values.LONGEST_S),
 }
 """Numbers that lie between 0 and this; 0 where nothing stands."""
 

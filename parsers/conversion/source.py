@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from logreplay.parsers.compression import MEMORY, TooMuchMemory, compression_of, decompressed
+from logreplay.parsers.conversion.compression import MEMORY, TooMuchMemory, compression_of, decompressed
 from logreplay.parsers.record import LogreplayError
 
 BLOCK: Final = 4 << 20

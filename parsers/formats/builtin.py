@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from logreplay.parsers.clock import Stamp
-from logreplay.parsers.grammar import MILLISECOND, Field, apache_format, nginx_format
-from logreplay.parsers.json_lines import json_format
-from logreplay.parsers.layouts import Format
-from logreplay.parsers.w3c import CLOUDFRONT_FIELDS, w3c_format
+from logreplay.parsers.fields.timestamps import Stamp
+from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.json_lines import json_format
+from logreplay.parsers.formats.log_format import MILLISECOND, Field, apache_format, nginx_format
+from logreplay.parsers.formats.w3c import CLOUDFRONT_FIELDS, w3c_format
 
 _NGINX_DOC: Final = "https://nginx.org/en/docs/http/ngx_http_log_module.html"
 _APACHE_DOC: Final = "https://httpd.apache.org/docs/2.4/mod/mod_log_config.html"

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from logreplay.parsers.clock import Stamp
-from logreplay.parsers.units import unit_of
+from logreplay.parsers.fields.timestamps import Stamp
+from logreplay.parsers.fields.units import unit_of
 
 _ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "time": (

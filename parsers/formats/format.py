@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 import polars as pl
 
-from logreplay.parsers.clock import Stamp
+from logreplay.parsers.fields.timestamps import Stamp
 
 RAW_COLUMNS: Final = (
     "time",

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from logreplay.parsers.clock import Stamp
-from logreplay.parsers.formats import FORMATS
-from logreplay.parsers.grammar import Field, apache_format, apache_tokens, nginx_format, nginx_tokens
-from logreplay.parsers.json_lines import JsonLayout
-from logreplay.parsers.layouts import Format
+from logreplay.parsers.fields.timestamps import Stamp
+from logreplay.parsers.formats.builtin import FORMATS
+from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.json_lines import JsonLayout
+from logreplay.parsers.formats.log_format import Field, apache_format, apache_tokens, nginx_format, nginx_tokens
 from logreplay.parsers.record import LogreplayError
 
 NAMES: Final = {format.name: format for format in FORMATS}

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from logreplay.parsers.clock import Stamp
-from logreplay.parsers.grammar import Field, compile_tokens
-from logreplay.parsers.layouts import Format
-from logreplay.parsers.units import UNKNOWN, unit_of
+from logreplay.parsers.fields.timestamps import Stamp
+from logreplay.parsers.fields.units import UNKNOWN, unit_of
+from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.log_format import Field, compile_tokens
 
 _CORE: Final = re.compile(
     r'^(?P<head>.*?)\[(?P<time>[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} [+-][0-9]{4})\](?P<middle>[^"]*)'

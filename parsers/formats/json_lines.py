@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.parsers.aliases import choose, has_status, meaning
-from logreplay.parsers.clock import Stamp
-from logreplay.parsers.fields import CLEAN
-from logreplay.parsers.layouts import Format
+from logreplay.parsers.fields.timestamps import Stamp
+from logreplay.parsers.fields.values import CLEAN
+from logreplay.parsers.formats.field_names import choose, has_status, meaning
+from logreplay.parsers.formats.format import Format
 
 Key = tuple[str, ...]
 """Path of a value: names from the outside in."""

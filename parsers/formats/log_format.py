@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from logreplay.parsers.clock import Stamp
-from logreplay.parsers.fields import CLEAN
-from logreplay.parsers.layouts import Format, TextLayout, Value
+from logreplay.parsers.fields.timestamps import Stamp
+from logreplay.parsers.fields.values import CLEAN
+from logreplay.parsers.formats.format import Format, TextLayout, Value
 from logreplay.parsers.record import LogreplayError
 
 Escape = Literal["default", "none"]
@@ -175,7 +175,7 @@ def nginx_format(
     Args:
         text: for example ``$remote_addr [$time_local] "$request" $status $request_time``.
         name: of the format, for reports.
-        escape: as in the directive; a format for ``json`` is read as JSON, see `logreplay.parsers.json_lines`.
+        escape: as in the directive; a format for ``json`` is read as JSON, see `logreplay.parsers.formats.json_lines`.
         more: variables that nginx does not have, for logs of others described in the same way.
 
     Raises:

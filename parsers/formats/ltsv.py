@@ -11,9 +11,9 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.parsers.aliases import choose, meaning
-from logreplay.parsers.fields import CLEAN
-from logreplay.parsers.layouts import Format
+from logreplay.parsers.fields.values import CLEAN
+from logreplay.parsers.formats.field_names import choose, meaning
+from logreplay.parsers.formats.format import Format
 
 _LABEL: Final = r"[0-9A-Za-z_.-]+"
 _SHAPES: Final = {

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from logreplay.parsers.clock import Stamp
-from logreplay.parsers.fields import CLEAN
-from logreplay.parsers.grammar import MILLISECOND, Field, compile_tokens
-from logreplay.parsers.layouts import Format
+from logreplay.parsers.fields.timestamps import Stamp
+from logreplay.parsers.fields.values import CLEAN
+from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.log_format import MILLISECOND, Field, compile_tokens
 
 _VALUE: Final = r"[^ \t]*"
 

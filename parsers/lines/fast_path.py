@@ -18,9 +18,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from logreplay.parsers import clock
-from logreplay.parsers.marks import BLANK, NEWLINE, QUOTE, ZERO, Flags, Ints, Marks, Piece
-from logreplay.parsers.words import Word, Wording
+from logreplay.parsers.fields import timestamps
+from logreplay.parsers.lines.byte_marks import BLANK, NEWLINE, QUOTE, ZERO, Flags, Ints, Marks, Piece
+from logreplay.parsers.lines.word_layout import Word, Wording
 
 STAMP: Final = "0000-00-00,00:00:00.000000"
 """Stands in a line of the CSV for date and time until the start is known."""
@@ -163,7 +163,7 @@ class _Cut:
         new = np.ones(len(start), np.bool_)
         new[1:] = np.logical_or.reduce([one[1:] != one[:-1] for one in octets])
         runs = np.flatnonzero(new)
-        us, fits = clock.read_clf(self._marks.text[start[runs][:, None] + np.arange(len(_CLF))])
+        us, fits = timestamps.read_clf(self._marks.text[start[runs][:, None] + np.arange(len(_CLF))])
         counts = np.diff(runs, append=len(start))
         self._good = np.repeat(fits, counts)
         self._narrow()

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from logreplay.parsers import clock, fields
-from logreplay.parsers.layouts import Format
+from logreplay.parsers.fields import timestamps, values
+from logreplay.parsers.formats.format import Format
 
 TEXTS: Final = ("client", "host", "user", "referer", "agent", "protocol", "body")
 
@@ -36,7 +36,7 @@ has no digits below a second; ``fold``: see `clock.Instants`; ``back``: what lie
 request, microseconds. The others are those of the normalized record."""
 
 
-_COUNTS: Final = {"bytes": fields.MOST_BYTES, "rc": 1000, "request_bytes": fields.MOST_BYTES}
+_COUNTS: Final = {"bytes": values.MOST_BYTES, "rc": 1000, "request_bytes": values.MOST_BYTES}
 """Raw fields that are whole numbers, and what these are below."""
 
 _DUMMY: Final = "(internal dummy connection)"
@@ -175,7 +175,7 @@ def _are_readable(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.Series:
     """Which rows hold only numbers that may stand in the record; the others are a matter of the careful path."""
     readable = pl.repeat(True, raw.height, dtype=pl.Boolean, eager=True)
     for number in numbers:
-        good = number.is_between(0, _COUNTS.get(number.name, fields.LONGEST_S), closed="left")
+        good = number.is_between(0, _COUNTS.get(number.name, values.LONGEST_S), closed="left")
         if number.null_count():
             text = raw[number.name]
             absent = number.is_null() & (text.is_null() | text.is_in(["", "-"]))
@@ -234,34 +234,34 @@ def _careful(raw: pl.DataFrame, format: Format) -> tuple[pl.DataFrame, list[Refu
     for row in raw.rows(named=True):
         try:
             rows.append(_tidy(row, format))
-        except fields.Unreplayable as reason:
+        except values.Unreplayable as reason:
             refusals.append(Refusal(row["line"], "unreplayable", str(reason)))
-        except fields.Rejected as reason:
+        except values.Rejected as reason:
             refusals.append(Refusal(row["line"], "rejected", str(reason)))
     schema = {name: dtype for name, dtype in ROW_SCHEMA.items() if name not in ("us", "whole", "fold", "back")}
     return pl.DataFrame(rows, schema={**schema, "time": pl.String}, orient="row"), refusals
 
 
 def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
-    decode = fields.unescape if format.escaped else str
+    decode = values.unescape if format.escaped else str
 
     def text(name: str) -> str:
         return decode(row.get(name) or "")
 
-    total = fields.seconds(row.get("total") or "", format.total_unit)
-    first = fields.seconds(row.get("first") or "", format.first_unit)
+    total = values.seconds(row.get("total") or "", format.total_unit)
+    first = values.seconds(row.get("first") or "", format.first_unit)
     latency = min((value for value in (first, total) if value is not None), default=0.0)
-    rc = fields.status(row.get("rc") or "")
-    sizes = fields.count(row.get("bytes") or ""), fields.count(row.get("request_bytes") or "")
+    rc = values.status(row.get("rc") or "")
+    sizes = values.count(row.get("bytes") or ""), values.count(row.get("request_bytes") or "")
     if row.get("request") is not None:
-        request = fields.request(text("request"))
+        request = values.request(text("request"))
     else:
         query = text("query") or ("?" + text("args") if text("args") not in ("", "-") else "")
         op = text("op") if "op" in row else "GET"
-        request = fields.parts(op, text("url") + query, text("protocol"), rooted=format.rooted)
-    agent = fields.free_text(text("agent"))
+        request = values.parts(op, text("url") + query, text("protocol"), rooted=format.rooted)
+    agent = values.free_text(text("agent"))
     if agent.endswith(_DUMMY):
-        raise fields.Unreplayable(_DUMMY_REASON)
+        raise values.Unreplayable(_DUMMY_REASON)
     return {
         "line": row["line"],
         "time": row.get("time") or "",
@@ -271,13 +271,13 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
         "url": request.url,
         "rc": rc,
         "op": request.op,
-        "client": fields.address(text("client")) or None,
-        "host": request.host or fields.free_text(text("host")) or None,
-        "user": fields.free_text(text("user")) or None,
-        "referer": fields.free_text(text("referer")) or None,
+        "client": values.address(text("client")) or None,
+        "host": request.host or values.free_text(text("host")) or None,
+        "user": values.free_text(text("user")) or None,
+        "referer": values.free_text(text("referer")) or None,
         "agent": agent or None,
-        "protocol": fields.free_text(request.protocol) or None,
-        "body": fields.free_text(text("body")) or None,
+        "protocol": values.free_text(request.protocol) or None,
+        "body": values.free_text(text("body")) or None,
         "request_bytes": sizes[1] if "request_bytes" in row else None,
     }
 
@@ -287,15 +287,15 @@ def _decoded(agents: pl.Series, coding: str) -> pl.Series:
     if coding == "plus":
         return agents.str.replace_all("+", " ", literal=True)
     distinct = agents.unique().drop_nulls()
-    plain = [fields.free_text(unquote(unquote(text, "latin-1"), "latin-1")) for text in distinct]
+    plain = [values.free_text(unquote(unquote(text, "latin-1"), "latin-1")) for text in distinct]
     return agents.replace_strict(distinct, pl.Series(plain, dtype=pl.String), default=None)
 
 
 def _with_time(rows: pl.DataFrame, format: Format, zone: str) -> tuple[pl.DataFrame, list[Refusal], int]:
-    instants = clock.read(rows["time"], format.stamp, zone)
+    instants = timestamps.read(rows["time"], format.stamp, zone)
     if format.agent_coding:
         rows = rows.with_columns(_decoded(rows["agent"], format.agent_coding))
-    taken = ((pl.col("latency") + pl.col("xfertime")) * clock.SECOND).round().cast(pl.Int64)
+    taken = ((pl.col("latency") + pl.col("xfertime")) * timestamps.SECOND).round().cast(pl.Int64)
     read = {
         "us": instants.us,
         "whole": instants.whole,

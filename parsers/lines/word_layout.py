@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from logreplay.parsers.clock import Stamp
-from logreplay.parsers.layouts import Format, TextLayout, Value
+from logreplay.parsers.fields.timestamps import Stamp
+from logreplay.parsers.formats.format import Format, TextLayout, Value
 
 _SIGN: Final = 0xE000
 """Of the letters that nobody uses the first: each stands for a value."""

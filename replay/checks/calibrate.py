@@ -14,14 +14,14 @@ import numpy as np
 
 from logreplay.parsers.files import scratch_folder
 from logreplay.parsers.record import CORE_COLUMNS
-from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Engine, Limits
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.responder import responding
-from logreplay.replay.results import MemoryResults, ResultLog
-from logreplay.replay.schedule import Constant, Schedule
-from logreplay.replay.ticker import monotonic, ticker
-from logreplay.replay.wire import WireSender
+from logreplay.replay.engine.engine import Engine, Limits
+from logreplay.replay.engine.timer import monotonic, ticker
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.result_log import MemoryResults, ResultLog
+from logreplay.replay.schedules.rates import Constant, Schedule
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.servers.minimal import responding
 
 LAG_P99_S: Final = 0.001
 """Requests are on time if 99 in 100 start within this, or within twice what a bare timer needs here."""

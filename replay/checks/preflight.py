@@ -14,10 +14,10 @@ from typing import Final
 import polars as pl
 
 from logreplay.parsers.record import ERRORS, LogreplayError
-from logreplay.replay.endpoint import Endpoint
-from logreplay.replay.health import Finding, Severity
-from logreplay.replay.sender import Sender
-from logreplay.replay.ticker import monotonic
+from logreplay.replay.engine.timer import monotonic
+from logreplay.replay.results.verdict import Finding, Severity
+from logreplay.replay.senders.contract import Sender
+from logreplay.replay.senders.endpoint import Endpoint
 
 _SPARE_FILES: Final = 64
 _ROW_BYTES: Final = 160

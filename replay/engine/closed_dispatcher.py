@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from logreplay.replay.pump import Pump
-from logreplay.replay.schedule import Instants, Pacer
+from logreplay.replay.engine.dispatcher import Pump
+from logreplay.replay.schedules.rates import Instants, Pacer
 
 
 @dataclass(frozen=True, slots=True)

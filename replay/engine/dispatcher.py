@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.replay.reader import Ended, Opening, Reader
-from logreplay.replay.recorder import DROPPED, Recorder, Registered
-from logreplay.replay.schedule import Instants
-from logreplay.replay.sender import Sender
-from logreplay.replay.ticker import Clock, ticker
+from logreplay.replay.engine.prefetch import Ended, Opening, Reader
+from logreplay.replay.engine.recorder import DROPPED, Recorder, Registered
+from logreplay.replay.engine.timer import Clock, ticker
+from logreplay.replay.schedules.rates import Instants
+from logreplay.replay.senders.contract import Sender
 
 _NEVER: Final = 10**15
 """Eleven days."""

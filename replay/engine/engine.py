@@ -25,24 +25,24 @@ from itertools import cycle
 from typing import Final, Protocol, Self
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.closed import ClosedPump, Users
-from logreplay.replay.dealing import Share
-from logreplay.replay.delay import Delay
-from logreplay.replay.follow import delay_of
-from logreplay.replay.garbage import collect_young, no_collection
-from logreplay.replay.health import Evidence, ReadLate, judge
-from logreplay.replay.hook import signer
-from logreplay.replay.outcome import Outcome, Progress
-from logreplay.replay.plan import Plan
-from logreplay.replay.pump import Pump
-from logreplay.replay.reader import Reader
-from logreplay.replay.recorder import MOST_WAITING, Recorder
-from logreplay.replay.results import Results, utc
-from logreplay.replay.sender import Exchange, Sender, SenderCounts, Trace
-from logreplay.replay.tally import Tally
-from logreplay.replay.threads import quick_switching
-from logreplay.replay.ticker import Clock, monotonic
-from logreplay.replay.vitals import Pulse, Vitals
+from logreplay.replay.engine.closed_dispatcher import ClosedPump, Users
+from logreplay.replay.engine.collector import collect_young, no_collection
+from logreplay.replay.engine.dispatcher import Pump
+from logreplay.replay.engine.prefetch import Reader
+from logreplay.replay.engine.priorities import quick_switching
+from logreplay.replay.engine.recorder import MOST_WAITING, Recorder
+from logreplay.replay.engine.timer import Clock, monotonic
+from logreplay.replay.requests.hook import signer
+from logreplay.replay.requests.plan import Plan
+from logreplay.replay.requests.tail import delay_of
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.outcome import Outcome, Progress
+from logreplay.replay.results.result_log import Results, utc
+from logreplay.replay.results.self_monitor import Pulse, Vitals
+from logreplay.replay.results.verdict import Evidence, ReadLate, judge
+from logreplay.replay.results.write_lag import Delay
+from logreplay.replay.senders.contract import Exchange, Sender, SenderCounts, Trace
+from logreplay.replay.workers.partition import Share
 
 __all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "Start", "replay"]
 
@@ -90,7 +90,9 @@ class Start:
 
 
 class Replayer(Protocol):
-    """Runs plans into one result log: `Engine` in this process, `logreplay.replay.shards.Shards` in several."""
+    """Runs plans into one result log: `Engine` in this process, `logreplay.replay.workers.coordinator.Shards` in
+    several.
+    """
 
     async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight."""
@@ -114,7 +116,7 @@ class Engine:
         trace: is shown each exchange in full; costs throughput.
         clock: nanoseconds; another than the default is for runs in virtual time.
         threaded: prepare and write in other threads; False for runs in virtual time.
-        closed: plans with `logreplay.replay.closed.Users` are run.
+        closed: plans with `logreplay.replay.engine.closed_dispatcher.Users` are run.
     """
 
     def __init__(

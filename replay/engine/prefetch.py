@@ -1,6 +1,7 @@
 """Reading a plan ahead: chunks are made and prepared in a second thread, so that the loop only takes them.
 
-Where a hook signs requests (`logreplay.replay.hook.signing`), their schedule is read ahead, but each is signed and
+Where a hook signs requests (`logreplay.replay.requests.hook.signing`), their schedule is read ahead, but each is
+signed and
 prepared in the second before it is due. When that is depends on when the plan begins; so the first thing to take is
 then an `Opening`, at which it begins, and the first requests follow.
 """
@@ -16,12 +17,12 @@ from typing import Any, Final
 import numpy as np
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.heads import is_sent
-from logreplay.replay.hook import signer
-from logreplay.replay.plan import Chunk
-from logreplay.replay.sender import Sender
-from logreplay.replay.threads import step_back
-from logreplay.replay.ticker import Clock
+from logreplay.replay.engine.priorities import step_back
+from logreplay.replay.engine.timer import Clock
+from logreplay.replay.requests.header_columns import is_sent
+from logreplay.replay.requests.hook import signer
+from logreplay.replay.requests.plan import Chunk
+from logreplay.replay.senders.contract import Sender
 
 _AHEAD: Final = 16
 """Chunks kept ready: at 100,000 requests/s a third of a second, at usual rates minutes."""

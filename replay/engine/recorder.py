@@ -24,12 +24,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS, RESULT_COLUMNS, LogreplayError, to_csv
-from logreplay.replay.delay import Delay
-from logreplay.replay.histogram import Histogram
-from logreplay.replay.results import MemoryResults, Results
-from logreplay.replay.sender import ERROR_CODES
-from logreplay.replay.tally import Tally
-from logreplay.replay.threads import step_back
+from logreplay.replay.engine.priorities import step_back
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.histogram import Histogram
+from logreplay.replay.results.result_log import MemoryResults, Results
+from logreplay.replay.results.write_lag import Delay
+from logreplay.replay.senders.contract import ERROR_CODES
 
 FIELDS: Final = ("seq", "start", "connect", "latency", "xfertime", "size", "status", "error")
 RECORD: Final = np.dtype([(name, np.int64) for name in FIELDS])
@@ -51,7 +51,7 @@ class Registered:
 
     Attributes:
         first: seq of its first request.
-        frame: as in `logreplay.replay.plan.Chunk`.
+        frame: as in `logreplay.replay.requests.plan.Chunk`.
         due: ``(n,)`` when each is due, nanoseconds of the clock.
         step: index of the step.
         offered: requests/s asked of the step; 0: none were, and the result log says nothing.
@@ -120,7 +120,7 @@ class Recorder:
     def record(
         self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
     ) -> None:
-        """Record the end of one exchange (see `logreplay.replay.sender.Done`)."""
+        """Record the end of one exchange (see `logreplay.replay.senders.contract.Done`)."""
         _PACK(self._buffer, self._at, seq, start, connect, latency, xfertime, size, status, error)
         self._at += 64
         self.recorded += 1
@@ -251,7 +251,7 @@ def result_rows(
 
     Args:
         records: ``(n,)`` of `RECORD`.
-        rows: ``(n,)`` of the plan, as in `logreplay.replay.plan.Chunk`, with ``step`` and ``offered``.
+        rows: ``(n,)`` of the plan, as in `logreplay.replay.requests.plan.Chunk`, with ``step`` and ``offered``.
         due: ``(n,)`` when each was due, nanoseconds of the clock.
         origin: the start of the run, nanoseconds of the clock.
         wall: the same instant, nanoseconds since 1970.

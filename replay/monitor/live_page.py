@@ -21,9 +21,9 @@ from typing import Final
 
 from aiohttp import web
 
-from logreplay.replay.admission import Address, may_stop, ours
-from logreplay.replay.exposition import CONTENT_TYPE, exposition
-from logreplay.replay.snapshot import Snapshot
+from logreplay.replay.monitor.access import Address, may_stop, ours
+from logreplay.replay.monitor.prometheus import CONTENT_TYPE, exposition
+from logreplay.replay.monitor.snapshot import Snapshot
 
 _TRACED: Final = 600
 _GUESTS: Final = 50
@@ -111,7 +111,7 @@ def _event(name: str, value: object) -> str:
 
 def page_app(stand: Stand, token: str, stop: Callable[[str], object]) -> web.Application:
     """The page, its events, and its button."""
-    page = files("logreplay.replay").joinpath("live_page.html").read_text(encoding="utf-8")
+    page = files("logreplay.replay.monitor").joinpath("live_page.html").read_text(encoding="utf-8")
     headers = {"Content-Security-Policy": content_policy(page)}
 
     async def show_page(_: web.Request) -> web.StreamResponse:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from logreplay.parsers.files import unwritable
-from logreplay.replay.health import Finding, Severity
-from logreplay.replay.probes import Reading
+from logreplay.replay.monitor.probes import Reading
+from logreplay.replay.results.verdict import Finding, Severity
 
 HEADER: Final = "second,name,value\n"
 

@@ -7,7 +7,7 @@ over any time. Source: https://prometheus.io/docs/instrumenting/exposition_forma
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from logreplay.replay.snapshot import BOUNDS, Snapshot
+from logreplay.replay.monitor.snapshot import BOUNDS, Snapshot
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _VERDICTS: Final = ("VALID", "GENERATOR_BOUND", "RATE_MISSED", "TARGET_FAILING")

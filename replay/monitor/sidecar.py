@@ -17,9 +17,9 @@ from contextlib import suppress
 from typing import IO, Final
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.errand import Errand, Failed, Opened, StopAsked
-from logreplay.replay.probes import Reading
-from logreplay.replay.snapshot import Snapshot
+from logreplay.replay.monitor.probes import Reading
+from logreplay.replay.monitor.sidecar_messages import Errand, Failed, Opened, StopAsked
+from logreplay.replay.monitor.snapshot import Snapshot
 
 _BACKLOG: Final = 120
 _OPENING_S: Final = 30.0
@@ -41,7 +41,7 @@ class Companion:
         self._hear = hear
         self._down: queue.Queue[Snapshot | None] = queue.Queue(_BACKLOG)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "logreplay.replay.companion_main"],
+            [sys.executable, "-m", "logreplay.replay.monitor.sidecar_main"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C is for the replay

@@ -1,4 +1,4 @@
-"""The other end of `logreplay.replay.companion`: what runs in the process beside the replay."""
+"""The other end of `logreplay.replay.monitor.sidecar`: what runs in the process beside the replay."""
 
 import asyncio
 import os
@@ -9,10 +9,10 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import IO
 
-from logreplay.replay.errand import Errand, Failed, Opened, StopAsked
-from logreplay.replay.live_page import Stand, metrics_app, page_app, serving
-from logreplay.replay.probes import keep_reading
-from logreplay.replay.snapshot import Snapshot
+from logreplay.replay.monitor.live_page import Stand, metrics_app, page_app, serving
+from logreplay.replay.monitor.probes import keep_reading
+from logreplay.replay.monitor.sidecar_messages import Errand, Failed, Opened, StopAsked
+from logreplay.replay.monitor.snapshot import Snapshot
 
 _LESS_URGENT = 10
 

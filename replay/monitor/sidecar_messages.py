@@ -1,10 +1,10 @@
-"""What a replay and the process beside it (`logreplay.replay.companion`) say, besides snapshots and readings."""
+"""What a replay and the process beside it (`logreplay.replay.monitor.sidecar`) say, besides snapshots and readings."""
 
 import secrets
 from dataclasses import dataclass
 
-from logreplay.replay.admission import Address
-from logreplay.replay.probes import Probe
+from logreplay.replay.monitor.access import Address
+from logreplay.replay.monitor.probes import Probe
 
 
 @dataclass(frozen=True, slots=True)

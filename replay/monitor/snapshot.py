@@ -1,6 +1,6 @@
 """How a run stands, once a second, as one value: for the terminal, the live page, the metrics and the JSON lines.
 
-Values only; `logreplay.replay.scribe` makes them. No heavy library: another process serves them.
+Values only; `logreplay.replay.monitor.snapshot_builder` makes them. No heavy library: another process serves them.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -56,7 +56,8 @@ class Totals:
     """Of the whole run, all its stages.
 
     Attributes:
-        scheduled, sent, dropped, ok, http_error, net_error, new_errors, bytes: as in `logreplay.replay.tally.Tally`.
+        scheduled, sent, dropped, ok, http_error, net_error, new_errors, bytes: as in
+            `logreplay.replay.results.counters.Tally`.
         errors: requests by error word; status: responses by status; samples: a request of each.
         buckets: requests with a response time up to each of `BOUNDS`; seconds: the sum of all response times.
     """

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Final
 
-from logreplay.replay.health import Evidence, Severity, Verdict, judge
-from logreplay.replay.histogram import Histogram
-from logreplay.replay.outcome import Outcome, Progress
-from logreplay.replay.snapshot import BOUNDS, Point, Rates, Snapshot, Stage, Times, Totals
-from logreplay.replay.tally import Tally
-from logreplay.replay.vitals import Vitals
+from logreplay.replay.monitor.snapshot import BOUNDS, Point, Rates, Snapshot, Stage, Times, Totals
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.histogram import Histogram
+from logreplay.replay.results.outcome import Outcome, Progress
+from logreplay.replay.results.self_monitor import Vitals
+from logreplay.replay.results.verdict import Evidence, Severity, Verdict, judge
 
 _NOTES: Final = 30
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 import polars as pl
 
 from logreplay.parsers.record import LogreplayError, check_name
-from logreplay.replay.heads import BODILESS, PAYLOAD
+from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
 
 LARGEST: Final = 16 << 20
 """Bytes of a body that is made up: a logged size is not to be trusted with this machine's memory."""

@@ -1,4 +1,4 @@
-"""What to send of a log, and under which url: shapes for `logreplay.replay.plan.Requests`.
+"""What to send of a log, and under which url: shapes for `logreplay.replay.requests.plan.Requests`.
 
 Each is a value with one meaning; they compose in the order in which they are given. All work on whole frames. Filters
 look at the url as it is when their turn comes: as logged, if they stand before what rewrites it.
@@ -36,7 +36,7 @@ class Custom:
     """A function as a shape.
 
     Attributes:
-        function: takes and returns a frame (see `logreplay.replay.plan.Shape`).
+        function: takes and returns a frame (see `logreplay.replay.requests.plan.Shape`).
         columns: of the log, that it needs.
     """
 

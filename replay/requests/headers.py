@@ -1,6 +1,7 @@
 """Headers of the requests: shapes that say which, from the user or from the log.
 
-What they put into columns is rendered by `logreplay.replay.heads`, where control bytes of a log become blanks.
+What they put into columns is rendered by `logreplay.replay.requests.header_columns`, where control bytes of a log
+become blanks.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import ClassVar, Final
 
 import polars as pl
 
-from logreplay.replay.heads import check_header, header_column
+from logreplay.replay.requests.header_columns import check_header, header_column
 
 _AUTHORITY: Final = r"^([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$"
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logreplay.replay.schedule import Instants
+from logreplay.replay.schedules.rates import Instants
 
 _SECOND_US = 1_000_000
 

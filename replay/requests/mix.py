@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from logreplay.replay.plan import CHUNK_ROWS, Made, Stream
+from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Stream
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from logreplay.parsers.files import scratch_folder
-from logreplay.replay.plan import CHUNK_ROWS, Made, Requests
+from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Requests
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """What to send and when: rows of a log, shaped, each given an instant by a schedule; streamed.
 
-Theory of operation. A source yields rows (`logreplay.replay.source`). `Requests` applies the shapes to each block of
+Theory of operation. A source yields rows (`logreplay.replay.requests.sources`). `Requests` applies the shapes to each
+block of
 them, leaves out (counts and names) what must not or cannot be sent, and goes round when the log is shorter than
 asked. Other streams wrap this one: another order (`order`), others mixed in (`inject`), a hook (`hook`). `Plan` joins
 a stream with a schedule. None knows the clock, nor how a request is sent; what was not asked for costs nothing.
@@ -17,10 +18,10 @@ import numpy as np
 import polars as pl
 
 from logreplay.parsers import record
-from logreplay.replay.heads import is_sent
-from logreplay.replay.schedule import Instants, Schedule
-from logreplay.replay.source import LogFile, Source
-from logreplay.replay.survey import LogFigures
+from logreplay.replay.requests.header_columns import is_sent
+from logreplay.replay.requests.log_stats import LogFigures
+from logreplay.replay.requests.sources import LogFile, Source
+from logreplay.replay.schedules.rates import Instants, Schedule
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 CHUNK_ROWS: Final = 2048
@@ -40,7 +41,7 @@ class Chunk:
 
     Attributes:
         frame: a row for each, with the columns `PLANNED`, those that are rendered into requests
-            (`logreplay.replay.heads`), and those that `Requests.keep` names.
+            (`logreplay.replay.requests.header_columns`), and those that `Requests.keep` names.
         due: ``(n,)`` when each is due, nanoseconds since the start of the plan, increasing.
     """
 
@@ -53,7 +54,7 @@ class Shape(Protocol):
 
     A function with the names of the columns that it needs. It is given the columns `PLANNED`, ``start`` and those
     named, and returns the same rows in the same order. To leave rows out it gives them a ``reason``
-    (`logreplay.replay.shaping.leave_out`); what it writes to ``url`` and ``op`` is checked after it.
+    (`logreplay.replay.requests.filters.leave_out`); what it writes to ``url`` and ``op`` is checked after it.
     """
 
     @property

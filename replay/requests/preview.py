@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.replay.hook import signer
-from logreplay.replay.plan import Chunk
+from logreplay.replay.requests.hook import signer
+from logreplay.replay.requests.plan import Chunk
 
 _SECOND: Final = 1_000_000_000
 BARS: Final = 24

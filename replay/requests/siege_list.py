@@ -23,9 +23,9 @@ import polars as pl
 
 from logreplay.parsers.files import why
 from logreplay.parsers.record import LogreplayError, read_batches
-from logreplay.replay.bodies import LARGEST
-from logreplay.replay.heads import BODILESS, PAYLOAD, header_column
-from logreplay.replay.urls import UrlRow, to_normalized
+from logreplay.replay.requests.bodies import LARGEST
+from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, header_column
+from logreplay.replay.requests.url_rows import UrlRow, to_normalized
 
 _LOOK: Final = 1 << 16
 _VARIABLE: Final = re.compile(r"(\w+)\s*=\s*(\S*)", re.ASCII)
@@ -103,7 +103,7 @@ class UrlList:
         return cls(str(row), path, (), (), row.origin or "")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """See `logreplay.replay.source.Source`."""
+        """See `logreplay.replay.requests.sources.Source`."""
         content_type = header_column("Content-Type", ())
         data = {str(place): body.data for place, body in enumerate(self.bodies)}
         types = {str(place): body.type for place, body in enumerate(self.bodies)}

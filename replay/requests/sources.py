@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import polars as pl
 
 from logreplay.parsers import record
-from logreplay.replay.heads import HEADER, PAYLOAD, header_column, header_name
+from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, header_column, header_name
 
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/1\.[01]\r?\n")
 
@@ -64,8 +64,6 @@ class RequestFile:
         for number, line in enumerate(re.split(rb"\r?\n", head)[1:], 2):
             if line.strip():
                 name, value = self._header(number, line)
-                if name.lower() in HEADER.single and f"header:{name}".lower() in map(str.lower, fields):
-                    raise record.LogreplayError(f"{self.path}: line {number} is a second {name}; keep one of the two")
                 if name.lower() not in HEADER.reserved:
                     fields[header_column(name, fields)] = pl.Series([value])
         if body and body[0]:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.parsers import record
-from logreplay.replay.schedule import Instants, Limited, Pacer, Schedule
+from logreplay.replay.schedules.rates import Instants, Limited, Pacer, Schedule
 
 POLL_S: Final = 0.05
 _BLOCK: Final = 1 << 20

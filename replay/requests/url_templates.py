@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.urls import BATCH, UrlRow
+from logreplay.replay.requests.url_rows import BATCH, UrlRow
 
 _NAME: Final = re.compile(r"\{(\w+)\}")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)", re.ASCII)

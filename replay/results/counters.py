@@ -9,8 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS
-from logreplay.replay.histogram import Histogram
-from logreplay.replay.sender import ERROR_CODES
+from logreplay.replay.results.histogram import Histogram
+from logreplay.replay.senders.contract import ERROR_CODES
 
 _DROPPED: Final = ERROR_CODES["dropped"]
 _WORDS: Final = ("", *ERRORS)
@@ -57,7 +57,7 @@ class Tally:
         """Count some records.
 
         Args:
-            records: `logreplay.replay.recorder.RECORD`, ``(n,)``.
+            records: `logreplay.replay.engine.recorder.RECORD`, ``(n,)``.
             due: ``(n,)`` when each was due, nanoseconds of the clock.
             expected_rc: ``(n,)`` what the log had, 0 where it had none.
         """

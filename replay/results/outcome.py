@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
-from logreplay.replay.dealing import Share
-from logreplay.replay.health import Evidence, Health
-from logreplay.replay.plan import Plan
-from logreplay.replay.tally import Tally
+from logreplay.replay.requests.plan import Plan
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.verdict import Evidence, Health
+from logreplay.replay.workers.partition import Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Progress:
         scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
         sent: started.
         completed: ended with a response, whatever its status.
-        ok, http_error, net_error, new_errors, dropped: as in `logreplay.replay.tally.Tally`.
+        ok, http_error, net_error, new_errors, dropped: as in `logreplay.replay.results.counters.Tally`.
         in_flight: under way now.
         tally: of what has ended; nobody changes it any more.
     """

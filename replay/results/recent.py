@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.replay.results import Results
+from logreplay.replay.results.result_log import Results
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ class Responses:
         self._parts: list[tuple[NDArray[np.int64], Floats, Floats, Floats, NDArray[np.bool_]]] = []
 
     def write(self, rows: pl.DataFrame) -> None:
-        """Append rows (see `logreplay.replay.results.Results`)."""
+        """Append rows (see `logreplay.replay.results.result_log.Results`)."""
         self._results.write(rows)
         kept = rows.select(
             "seq",

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
-from logreplay.replay.outcome import Progress
-from logreplay.replay.tally import Tally
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.outcome import Progress
 
 _SHARES: Final = {"p50": 0.5, "p99": 0.99}
 FIGURES: Final = ("errors", *_SHARES, "in_flight")

@@ -10,9 +10,9 @@ from enum import StrEnum
 from math import ceil
 from typing import Any, Final, Self
 
-from logreplay.replay.delay import Delay
-from logreplay.replay.tally import Tally
-from logreplay.replay.vitals import Vitals
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.self_monitor import Vitals
+from logreplay.replay.results.write_lag import Delay
 
 SENT_ENOUGH: Final = 0.98
 FAILING: Final = 0.5
@@ -80,7 +80,7 @@ class Evidence:
 
     Attributes:
         offered: requests/s asked for.
-        scheduled, sent, dropped, net_error, new_errors: counts, as in `logreplay.replay.tally.Tally`.
+        scheduled, sent, dropped, net_error, new_errors: counts, as in `logreplay.replay.results.counters.Tally`.
         errors: requests by error word.
         response_p50, response_p99: response times; None if nothing was sent.
         lag_p50, lag_p95, lag_p99: how late requests were started.

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.plan import Requests
-from logreplay.replay.schedule import Constant, Instants, Pacer, Profile
-from logreplay.replay.survey import LogFigures
+from logreplay.replay.requests.log_stats import LogFigures
+from logreplay.replay.requests.plan import Requests
+from logreplay.replay.schedules.rates import Constant, Instants, Pacer, Profile
 
 
 @dataclass(frozen=True, slots=True)

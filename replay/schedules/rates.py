@@ -49,7 +49,7 @@ class Schedule(Protocol):
 
 
 class Profile(Schedule, Protocol):
-    """A schedule that is given by its rate over time; `logreplay.replay.arrivals.Poisson` takes any."""
+    """A schedule that is given by its rate over time; `logreplay.replay.schedules.arrivals.Poisson` takes any."""
 
     def when(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Invert the cumulated rate.

@@ -94,7 +94,7 @@ class Sender(Protocol):
     counts: SenderCounts
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
-        """Turn planned requests (see `logreplay.replay.plan.Chunk`) into what `send` takes.
+        """Turn planned requests (see `logreplay.replay.requests.plan.Chunk`) into what `send` takes.
 
         Called in another thread than the loop's, ahead of time.
         """

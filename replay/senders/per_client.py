@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.replay.sender import ERROR_CODES, Done, Trace
-from logreplay.replay.wire import Connection, WireSender
+from logreplay.replay.senders.contract import ERROR_CODES, Done, Trace
+from logreplay.replay.senders.wire import Connection, WireSender
 
 MAX_IDLE: Final = 1000
 """Idle connections kept: clients that have not asked for the longest are disconnected first."""

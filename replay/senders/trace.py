@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from logreplay.parsers.secrecy import masked
-from logreplay.replay.outcome import Outcome
-from logreplay.replay.sender import Exchange, SenderCounts
+from logreplay.parsers.masking import masked
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.senders.contract import Exchange, SenderCounts
 
 SHOWN_BODY: Final = 4096
 """Bytes shown of the body of a failing exchange."""
@@ -75,7 +75,7 @@ def failed(exchange: Exchange) -> bool:
 def describe(exchange: Exchange, *, secrets: bool = False) -> str:
     """An exchange as text, a line each for what was sent, got, and measured; if it failed, with its body's beginning.
 
-    Control bytes are shown as escapes, and secrets (`logreplay.parsers.secrecy`) as ``***`` unless asked for.
+    Control bytes are shown as escapes, and secrets (`logreplay.parsers.masking`) as ``***`` unless asked for.
     """
 
     def shown(data: bytes) -> str:

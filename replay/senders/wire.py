@@ -26,12 +26,12 @@ from typing import Any, Final, cast
 import httptools
 import polars as pl
 
-from logreplay.replay.endpoint import Endpoint
-from logreplay.replay.faults import connect_fault, local_fault, loss_fault
-from logreplay.replay.heads import default_headers, render
-from logreplay.replay.known import HEAD_END, Known, remember
-from logreplay.replay.sender import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
-from logreplay.replay.ticker import Clock
+from logreplay.replay.engine.timer import Clock
+from logreplay.replay.requests.header_columns import default_headers, render
+from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.senders.endpoint import Endpoint
+from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
+from logreplay.replay.senders.head_cache import HEAD_END, Known, remember
 
 IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
 TLS_UNSEEN: Final = 1 << 16

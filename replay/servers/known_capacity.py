@@ -170,7 +170,7 @@ def spawned(log: Path, capacity: Capacity) -> Iterator[str]:
     """
     arguments = [log, capacity.workers, capacity.service_s, int(capacity.exponential), capacity.seed]
     process = subprocess.Popen(
-        [sys.executable, "-m", "logreplay.replay.target", *map(str, arguments)],
+        [sys.executable, "-m", "logreplay.replay.servers.known_capacity", *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

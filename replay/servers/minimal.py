@@ -14,7 +14,7 @@ from typing import Final
 import uvloop
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.ticker import Clock, monotonic, ticker
+from logreplay.replay.engine.timer import Clock, monotonic, ticker
 
 ANSWER: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\nhello, this is 24 bytes!"
 _HEAD_ANSWER: Final = ANSWER[: ANSWER.index(b"\r\n\r\n") + 4]
@@ -78,7 +78,7 @@ def responding(delay_s: float = 0.0) -> Iterator[str]:
     Raises:
         LogreplayError: it did not start.
     """
-    command = [sys.executable, "-m", "logreplay.replay.responder", str(delay_s)]
+    command = [sys.executable, "-m", "logreplay.replay.servers.minimal", str(delay_s)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:

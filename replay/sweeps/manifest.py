@@ -13,10 +13,10 @@ from typing import Any, Final, Self
 
 from logreplay.parsers.files import unwritable, whole
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.step_log import Mark
-from logreplay.replay.storage import Stored
-from logreplay.replay.sweep import Done, Step
-from logreplay.replay.url_list import UrlList
+from logreplay.replay.requests.remote import Stored
+from logreplay.replay.requests.siege_list import UrlList
+from logreplay.replay.sweeps.step_log import Mark
+from logreplay.replay.sweeps.steps import Done, Step
 
 NAME: Final = "manifest.json"
 SCHEMA: Final = "logreplay-sweep/1"

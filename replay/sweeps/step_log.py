@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.results import ResultLog
+from logreplay.replay.results.result_log import ResultLog
 
 JUDGED: Final = "results.csv"
 ASIDE: Final = "warmup.csv"
@@ -35,7 +35,7 @@ class Mark:
 
 
 class StepLog:
-    """Results of a sweep (see `logreplay.replay.results.Results`), as files in a folder.
+    """Results of a sweep (see `logreplay.replay.results.result_log.Results`), as files in a folder.
 
     Attributes:
         next_seq: number of the first request of the next step; kept by the sweep.

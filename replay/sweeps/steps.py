@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from logreplay.replay.engine import Replayer
-from logreplay.replay.outcome import Outcome, Progress
-from logreplay.replay.plan import Plan, Stream
-from logreplay.replay.schedule import Constant, Schedule
-from logreplay.replay.step_log import StepLog
+from logreplay.replay.engine.engine import Replayer
+from logreplay.replay.requests.plan import Plan, Stream
+from logreplay.replay.results.outcome import Outcome, Progress
+from logreplay.replay.schedules.rates import Constant, Schedule
+from logreplay.replay.sweeps.step_log import StepLog
 
 At = Callable[[float, float], Schedule]
 """Makes the schedule of a step from its rate and its length in seconds."""

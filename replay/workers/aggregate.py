@@ -6,14 +6,14 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from logreplay.replay.clockoffset import SAME, ClockOffset
-from logreplay.replay.delay import Delay
-from logreplay.replay.health import Evidence, Finding, Health, Severity, Verdict
-from logreplay.replay.messages import BEAT_S, Ended
-from logreplay.replay.outcome import Outcome
-from logreplay.replay.plan import Plan, Stream
-from logreplay.replay.tally import Tally
-from logreplay.replay.vitals import Vitals
+from logreplay.replay.requests.plan import Plan, Stream
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.self_monitor import Vitals
+from logreplay.replay.results.verdict import Evidence, Finding, Health, Severity, Verdict
+from logreplay.replay.results.write_lag import Delay
+from logreplay.replay.workers.clock_offset import SAME, ClockOffset
+from logreplay.replay.workers.protocol import BEAT_S, Ended
 
 _CLOCKS_APART_MS: Final = 1.0
 

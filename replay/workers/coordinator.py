@@ -1,6 +1,7 @@
 """One plan on several processes or machines: shards send, this directs them.
 
-Theory of operation. `Shards` is used like `logreplay.replay.engine.Engine`, and so in its place: it runs plans one
+Theory of operation. `Shards` is used like `logreplay.replay.engine.engine.Engine`, and so in its place: it runs plans
+one
 after the other into one result log. For each plan it gives every shard its share (`dealing`), waits until all have
 their first requests ready, names one instant at which all begin, and takes in what they report until all have
 ended. Where a shard runs is a matter of its place: an executor, and a line to what it executes.
@@ -21,13 +22,22 @@ from math import inf
 from typing import Any, Final, Self, TypeVar
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.clockoffset import SAME, ClockOffset
-from logreplay.replay.closed import Users
-from logreplay.replay.dealing import Share, shared_out
-from logreplay.replay.engine import Limits
-from logreplay.replay.histogram import Histogram
-from logreplay.replay.merging import Arrived, Estate, MergedLog
-from logreplay.replay.messages import (
+from logreplay.replay.engine.closed_dispatcher import Users
+from logreplay.replay.engine.engine import Limits
+from logreplay.replay.engine.timer import monotonic
+from logreplay.replay.requests.plan import Plan
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.histogram import Histogram
+from logreplay.replay.results.outcome import Outcome, Progress
+from logreplay.replay.results.result_log import Results, utc
+from logreplay.replay.senders.contract import Sender
+from logreplay.replay.senders.trace import Watch
+from logreplay.replay.workers.aggregate import Lost, Shared, adopt
+from logreplay.replay.workers.clock_offset import SAME, ClockOffset
+from logreplay.replay.workers.merge import Arrived, Estate, MergedLog
+from logreplay.replay.workers.partition import Share, shared_out
+from logreplay.replay.workers.processes import Place
+from logreplay.replay.workers.protocol import (
     ALIVE_S,
     LISTEN_S,
     Alive,
@@ -45,17 +55,8 @@ from logreplay.replay.messages import (
     Welcome,
     packed,
 )
-from logreplay.replay.outcome import Outcome, Progress
-from logreplay.replay.places import Place
-from logreplay.replay.plan import Plan
-from logreplay.replay.results import Results, utc
-from logreplay.replay.sender import Sender
-from logreplay.replay.shard import run_shard
-from logreplay.replay.silence import Silence
-from logreplay.replay.tally import Tally
-from logreplay.replay.ticker import monotonic
-from logreplay.replay.together import Lost, Shared, adopt
-from logreplay.replay.watch import Watch
+from logreplay.replay.workers.silence import Silence
+from logreplay.replay.workers.worker import run_shard
 
 SILENT_S: Final = 15.0
 """Silence after which a shard is taken for lost; it reports four times a second."""

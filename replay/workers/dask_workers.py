@@ -4,7 +4,7 @@ Theory of operation. Each shard is one task, bound to one worker by an executor 
 queues: what goes over it passes the scheduler, the one machine that all can reach; so the scheduler's clock is the
 common one, too. Dask begins a task anew when its worker dies, `retries` or not (`distributed.scheduler.allowed-
 failures`); a replay must never be begun anew, so a shard begins only when its director has welcomed it, which it does
-once (`logreplay.replay.shard.Welcome`).
+once (`logreplay.replay.workers.worker.Welcome`).
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import uuid4
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.clockoffset import ClockOffset, boot_id, measure, settled
-from logreplay.replay.messages import Alive, Line, packed, unpacked
-from logreplay.replay.places import Place
+from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
+from logreplay.replay.workers.processes import Place
+from logreplay.replay.workers.protocol import Alive, Line, packed, unpacked
 
 if TYPE_CHECKING:
     from distributed import Client

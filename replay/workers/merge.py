@@ -18,13 +18,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.closed import Users
-from logreplay.replay.dealing import Share
-from logreplay.replay.plan import Chunk
-from logreplay.replay.recorder import DROPPED, RECORD, result_rows
-from logreplay.replay.results import Results
-from logreplay.replay.sender import ERROR_CODES
-from logreplay.replay.tally import Tally
+from logreplay.replay.engine.closed_dispatcher import Users
+from logreplay.replay.engine.recorder import DROPPED, RECORD, result_rows
+from logreplay.replay.requests.plan import Chunk
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.result_log import Results
+from logreplay.replay.senders.contract import ERROR_CODES
+from logreplay.replay.workers.partition import Share
 
 PATIENCE_S: Final = 1.0
 _EVERY_S: Final = 0.1

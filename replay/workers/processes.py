@@ -14,8 +14,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Final, Protocol
 
-from logreplay.replay.clockoffset import SAME, ClockOffset
-from logreplay.replay.messages import Line, packed, unpacked
+from logreplay.replay.workers.clock_offset import SAME, ClockOffset
+from logreplay.replay.workers.protocol import Line, packed, unpacked
 
 _EXIT_S: Final = 5.0
 """How long a process may take to exit when its shard has ended."""

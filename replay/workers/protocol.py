@@ -1,6 +1,6 @@
 """What a shard and its director say to each other, and the line on which they say it.
 
-All instants on the line are those of one clock that all shards share (`logreplay.replay.clockoffset`).
+All instants on the line are those of one clock that all shards share (`logreplay.replay.workers.clock_offset`).
 """
 
 import pickle
@@ -11,13 +11,13 @@ from typing import Final, Protocol
 import polars as pl
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.clockoffset import ClockOffset
-from logreplay.replay.dealing import Share
-from logreplay.replay.engine import Limits
-from logreplay.replay.outcome import Outcome
-from logreplay.replay.plan import Stream
-from logreplay.replay.sender import Exchange, Sender
-from logreplay.replay.tally import Tally
+from logreplay.replay.engine.engine import Limits
+from logreplay.replay.requests.plan import Stream
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.senders.contract import Exchange, Sender
+from logreplay.replay.workers.clock_offset import ClockOffset
+from logreplay.replay.workers.partition import Share
 
 BEAT_S: Final = 0.25
 ALIVE_S: Final = 2.0

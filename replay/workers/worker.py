@@ -1,7 +1,8 @@
 """A shard: one process that sends its share of each plan, told what to do by its director.
 
 Theory of operation. A shard runs an engine of its own, with its own loop, sender and connections. Between it and its
-director (`logreplay.replay.shards`) lies a line, on which values go both ways: the director says what to prepare,
+director (`logreplay.replay.workers.coordinator`) lies a line, on which values go both ways: the director says what to
+prepare,
 when to begin and when to stop; the shard says when it is ready, several times a second what has ended, and how each
 plan went. All instants on the line are those of one clock that all shards share. A shard that hears nothing from its
 director for a while stops sending: nobody must be loaded by a process that nobody watches.
@@ -23,10 +24,14 @@ from uuid import uuid4
 import polars as pl
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.clockoffset import SAME
-from logreplay.replay.dealing import Share
-from logreplay.replay.engine import Engine, Start
-from logreplay.replay.messages import (
+from logreplay.replay.engine.engine import Engine, Start
+from logreplay.replay.engine.timer import monotonic
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.senders.contract import Exchange
+from logreplay.replay.senders.trace import Watch
+from logreplay.replay.workers.clock_offset import SAME
+from logreplay.replay.workers.partition import Share
+from logreplay.replay.workers.protocol import (
     BEAT_S,
     FORSAKEN_S,
     LISTEN_S,
@@ -46,11 +51,7 @@ from logreplay.replay.messages import (
     Welcome,
     unpacked,
 )
-from logreplay.replay.sender import Exchange
-from logreplay.replay.silence import Silence
-from logreplay.replay.tally import Tally
-from logreplay.replay.ticker import monotonic
-from logreplay.replay.watch import Watch
+from logreplay.replay.workers.silence import Silence
 
 _LOOKED_S: Final = 0.6 * FORSAKEN_S
 """What a pause of this process counts at most: by itself less than makes a director dead."""

@@ -10,8 +10,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import logreplay.analysis as analysis
-from logreplay.analysis import simulate
-from logreplay.analysis.simulate import Queue
+from logreplay.analysis.search import simulate
+from logreplay.analysis.search.simulate import Queue
 from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError, to_csv
 
 

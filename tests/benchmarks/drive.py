@@ -11,14 +11,14 @@ from pathlib import Path
 import polars as pl
 import uvloop
 
-from logreplay.replay.aiohttp_sender import AiohttpSender
-from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Limits, replay
-from logreplay.replay.outcome import Outcome
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import ResultLog
-from logreplay.replay.schedule import Constant
-from logreplay.replay.wire import WireSender
+from logreplay.replay.engine.engine import Limits, replay
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.result_log import ResultLog
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.wire import WireSender
 
 
 async def main(name: str, log: str, url: str, rate: float, seconds: float, output: str, limit: int | None) -> Outcome:

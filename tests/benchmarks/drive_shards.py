@@ -12,14 +12,14 @@ from typing import Any
 
 import uvloop
 
-from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Engine, Limits
-from logreplay.replay.places import processes
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import ResultLog
-from logreplay.replay.schedule import Constant
-from logreplay.replay.shards import Shards
-from logreplay.replay.wire import WireSender
+from logreplay.replay.engine.engine import Engine, Limits
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.result_log import ResultLog
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.workers.coordinator import Shards
+from logreplay.replay.workers.processes import processes
 
 
 def used() -> float:

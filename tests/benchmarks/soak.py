@@ -21,7 +21,7 @@ from typing import Final
 import click
 import polars as pl
 
-from logreplay.cli.values import Duration
+from logreplay.cli.options.types import Duration
 from logreplay.parsers.record import scan
 
 TIMEOUT_S: Final = 1

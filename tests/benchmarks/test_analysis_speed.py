@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis import simulate
+from logreplay.analysis.search import simulate
 from logreplay.parsers.record import to_csv
 
 pytestmark = pytest.mark.benchmark
@@ -24,7 +24,7 @@ MOST_MEGABYTES = 1500
 OURS = """
 import sys, time
 began = time.perf_counter()
-from logreplay.analysis.folder import write_folder
+from logreplay.analysis.output.folder import write_folder
 write_folder(sys.argv[1], sys.argv[2], plots=False)
 print(time.perf_counter() - began, *(line.split()[1] for line in open('/proc/self/status') if line[:5] == 'VmHWM'))
 """

@@ -17,13 +17,13 @@ CORE = sorted(os.sched_getaffinity(0))[0]
 PLANNER = """
 import json, re, sys, time
 from pathlib import Path
-from logreplay.replay.arrivals import LogTimes, Poisson
-from logreplay.replay.headers import Header, LoggedHeader
-from logreplay.replay.heads import default_headers, render
-from logreplay.replay.order import Drawn, Shuffled
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.schedule import Constant, Limited
-from logreplay.replay.shaping import Matching, Rewritten
+from logreplay.replay.schedules.arrivals import LogTimes, Poisson
+from logreplay.replay.requests.headers import Header, LoggedHeader
+from logreplay.replay.requests.header_columns import default_headers, render
+from logreplay.replay.requests.ordering import Drawn, Shuffled
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.schedules.rates import Constant, Limited
+from logreplay.replay.requests.filters import Matching, Rewritten
 
 path, kind = Path(sys.argv[1]), sys.argv[2]
 shapes = (Matching(["^/cat"]), Rewritten("^/catalogue", "/c"), LoggedHeader("User-Agent", "agent"), Header("X-A", "1"))

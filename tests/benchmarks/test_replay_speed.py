@@ -113,7 +113,7 @@ def test_a_request_costs_no_more_than_a_few_of_wrks(target: str, log: Path) -> N
 def test_requests_start_when_they_are_due(target: str, log: Path, rate: int) -> None:
     """Their lag against that of a bare timer in the same run."""
     code = (
-        "import sys, numpy, uvloop; from logreplay.replay.calibrate import timer_lateness\n"
+        "import sys, numpy, uvloop; from logreplay.replay.checks.calibrate import timer_lateness\n"
         "print(*numpy.quantile(uvloop.run(timer_lateness(float(sys.argv[1]), 3)), (.5, .99)))"
     )
     ratios, medians = [], []

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from logreplay.cli import man
+from logreplay.cli.commands import man
 from logreplay.cli.main import run
 
 

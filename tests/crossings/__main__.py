@@ -17,7 +17,7 @@ import click
 
 from crossings.drive import Crossings, work
 from crossings.pairs import parse
-from logreplay.cli.values import Duration
+from logreplay.cli.options.types import Duration
 
 
 @click.command(help=__doc__)

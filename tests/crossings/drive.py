@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
 
-from certificates import Authority
 from crossings.oracle import Finding, findings
 from crossings.pairs import Case, defaults, endless
 from crossings.running import Ran, run
 from crossings.table import COMMANDS
 from crossings.world import make_world
+from support.certificates import Authority
 
 REPEAT: Final = "python -m crossings --case {}"
 

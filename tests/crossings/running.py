@@ -18,11 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from beside import beside
 from crossings.pairs import Case
 from crossings.table import COMMANDS
 from crossings.target import Got, target
 from crossings.world import World, log_line
+from support.background_server import beside
 
 PATIENCE_S: Final = 90.0
 """Crossings last two or three seconds; so much more is for a busy machine."""

@@ -13,7 +13,7 @@ import zstandard
 
 from crossings.pairs import Case
 from crossings.table import COMMANDS
-from logreplay.parsers.convert import ConvertOptions, convert
+from logreplay.parsers.conversion.job import ConvertOptions, convert
 
 LINES: Final = 60
 _HOOKS: Final = """

@@ -9,10 +9,10 @@ import polars as pl
 
 from fuzz.memory import ended, file
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, read_csv
-from logreplay.replay.bodies import LoggedBody
-from logreplay.replay.headers import Header, LoggedHeader, LoggedHost
-from logreplay.replay.heads import BODILESS, default_headers, render
-from logreplay.replay.plan import Requests
+from logreplay.replay.requests.bodies import LoggedBody
+from logreplay.replay.requests.header_columns import BODILESS, default_headers, render
+from logreplay.replay.requests.headers import Header, LoggedHeader, LoggedHost
+from logreplay.replay.requests.plan import Requests
 
 HEADER = ",".join((*CORE_COLUMNS, "client", "host", "referer", "agent", "body")) + "\n"
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "G\r\nT", "CONNECT")

@@ -6,8 +6,8 @@ from io import BytesIO
 import polars as pl
 
 from fuzz.memory import ended, file
-from logreplay.analysis import compact, intake
-from logreplay.analysis.sources import COLUMNS
+from logreplay.analysis.input import arrays, compact
+from logreplay.analysis.input.sources import COLUMNS
 from logreplay.parsers.record import RESULT_COLUMNS, LogreplayError, read_batches, read_csv
 
 HEADER = ",".join(RESULT_COLUMNS) + "\n"
@@ -52,6 +52,6 @@ def _check(batch: pl.DataFrame) -> None:
     assert rows.height == batch.height
     for name in ("lag", "connect", "kind", "good", "step", "bytes"):
         assert rows[name].null_count() == 0, name
-    assert intake.name_kinds(rows["kind"].to_numpy()).total() == rows.height
+    assert arrays.name_kinds(rows["kind"].to_numpy()).total() == rows.height
     scheduled = rows["scheduled"].drop_nulls().to_numpy()
     assert ((scheduled >= 0) & (scheduled <= compact.LONGEST_RUN_S * 1_000_000)).all()

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from logreplay.parsers.convert import AsLines, output_columns
-from logreplay.parsers.formats import FORMATS
-from logreplay.parsers.grammar import nginx_format
-from logreplay.parsers.reader import text_lines
-from logreplay.parsers.rows import parse
-from logreplay.parsers.shortcut import take_shortcut
-from logreplay.parsers.words import wording
+from logreplay.parsers.conversion.job import AsLines, output_columns
+from logreplay.parsers.conversion.source import text_lines
+from logreplay.parsers.formats.builtin import FORMATS
+from logreplay.parsers.formats.log_format import nginx_format
+from logreplay.parsers.lines.fast_path import take_shortcut
+from logreplay.parsers.lines.parse import parse
+from logreplay.parsers.lines.word_layout import wording
 
 _NAMED: Final = nginx_format('$request_time $status [$time_local] $host "$request" x=$http_referer "$http_user_agent"')
 _LINE: Final = b'0.050 200 [20/Nov/2026:18:58:56 +0100] a.example "GET /a,b?c=d HTTP/1.1" x=- "curl, 8"'

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from logreplay.replay.endpoint import Endpoint, Target
-from logreplay.replay.sender import Exchange
-from logreplay.replay.watch import describe
-from logreplay.replay.wire import Connection, TracedConnection, WireSender
-from nowhere import Nowhere
+from logreplay.replay.senders.contract import Exchange
+from logreplay.replay.senders.endpoint import Endpoint, Target
+from logreplay.replay.senders.trace import describe
+from logreplay.replay.senders.wire import Connection, TracedConnection, WireSender
+from support.null_transport import Nowhere
 
 _ENDPOINT: Final = Endpoint(Target("http", "127.0.0.1", 80), ("127.0.0.1",))
 _METHODS: Final = ("GET", "HEAD", "POST", "OPTIONS")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.parsers.secrecy import MASK, is_secret, masked
+from logreplay.parsers.masking import MASK, is_secret, masked
 
 SECRET = "hunter2-0123456789"
 

@@ -9,7 +9,7 @@ import gzip
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from raw_server import Answer, Exchange, ok, reset, sends, stall, whole
+from support.raw_server import Answer, Exchange, ok, reset, sends, stall, whole
 
 
 class Seen(NamedTuple):

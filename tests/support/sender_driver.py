@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import polars as pl
 import pytest
 
-from hostile import Seen
 from logreplay.parsers.record import ERRORS
-from logreplay.replay.aiohttp_sender import AiohttpSender
-from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.ticker import monotonic
-from logreplay.replay.wire import WireSender
+from logreplay.replay.engine.timer import monotonic
+from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.wire import WireSender
+from support.hostile_target import Seen
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
 Kind = type[WireSender] | type[AiohttpSender]

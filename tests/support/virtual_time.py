@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from logreplay.replay.sender import Done, SenderCounts, Trace
+from logreplay.replay.senders.contract import Done, SenderCounts, Trace
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """Pictures of a run. Each takes an Axes and tables, draws, and returns the Axes; no global state is touched.
 
-Tables are those of `logreplay.analysis.buckets`, as Polars or pandas frames. Colours are told apart with colour
+Tables are those of `logreplay.analysis.tables.windows`, as Polars or pandas frames. Colours are told apart with colour
 vision deficiencies as well, and by line style.
 """
 
@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from logreplay.analysis.quantiles import Floats
+from logreplay.analysis.statistics.quantiles import Floats
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,6 @@
 """Pictures of several runs: curves laid over each other, and what changed between two.
 
-As in `logreplay.analysis.plots`: each takes an Axes and data, draws, and returns the Axes.
+As in `logreplay.analysis.output.plots.hockey_stick`: each takes an Axes and data, draws, and returns the Axes.
 """
 
 from collections.abc import Mapping
@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from logreplay.analysis.comparison import TOLERANCE, Change, Comparison
-from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, by_rate, column, logarithmic, plain_numbers
+from logreplay.analysis.output.plots.hockey_stick import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    by_rate,
+    column,
+    logarithmic,
+    plain_numbers,
+)
+from logreplay.analysis.verdict.comparison import TOLERANCE, Change, Comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from logreplay.analysis.plots import Table
+    from logreplay.analysis.output.plots.hockey_stick import Table
 
 COLOURS: Final = (BLUE, ORANGE, GREEN, RED, "#cc79a7", "#56b4e9", "#000000")
 STYLES: Final = ("-", "--", "-.", ":")

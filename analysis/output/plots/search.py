@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from matplotlib.ticker import MaxNLocator
 
-from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED
+from logreplay.analysis.output.plots.hockey_stick import BLUE, GREEN, GREY, ORANGE, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

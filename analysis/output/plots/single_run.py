@@ -1,6 +1,6 @@
 """Pictures of one run besides the hockey stick: what was achieved, how response times are spread, what happened when.
 
-As in `logreplay.analysis.plots`: each takes an Axes and data, draws, and returns the Axes.
+As in `logreplay.analysis.output.plots.hockey_stick`: each takes an Axes and data, draws, and returns the Axes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,25 @@ from matplotlib import colormaps
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from logreplay.analysis.intake import Requests
-from logreplay.analysis.parts import SECOND
-from logreplay.analysis.plots import BLUE, GREEN, GREY, ORANGE, RED, by_rate, column, logarithmic, plain_numbers
-from logreplay.analysis.quantiles import FAILED, Micros, quantile
+from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.output.plots.hockey_stick import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    by_rate,
+    column,
+    logarithmic,
+    plain_numbers,
+)
+from logreplay.analysis.statistics.quantiles import FAILED, Micros, quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from logreplay.analysis.plots import Table
+    from logreplay.analysis.output.plots.hockey_stick import Table
 
 _POINTS: Final = 140
 _HEAT: Final = ListedColormap(colormaps["viridis"](np.linspace(0.12, 0.93, 256)), name="viridis without its ends")

@@ -6,8 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis import bends, buckets, foreign, intake, simulate, stability
-from logreplay.analysis.simulate import Queue
+from logreplay.analysis.input import arrays, pias
+from logreplay.analysis.search import simulate
+from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.tables import windows
+from logreplay.analysis.verdict import saturation, stability
 
 RATES = range(50, 401, 25)
 
@@ -42,17 +45,17 @@ def old_form(requests: pl.DataFrame, *, rate: bool, date: str = "%Y-%m-%d", sepa
 def test_a_result_log_says_the_same_as_ours(requests: pl.DataFrame, tmp_path: Path, date: str, separator: str) -> None:
     path = tmp_path / "raw.csv"
     path.write_text(old_form(requests, rate=True, date=date, separator=separator))
-    read = intake.read(path)
+    read = arrays.read(path)
     assert len(read) == requests.height
     assert not read.has_schedule or read.lag.max() == 0
-    verdict = bends.judge(stability.judged_steps(read))
+    verdict = saturation.judge(stability.judged_steps(read))
     assert verdict.saturation.rate == pytest.approx(250, rel=0.06)
 
 
 def test_a_slow_request_belongs_to_the_step_it_started_in(requests: pl.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "raw.csv"
     path.write_text(old_form(requests, rate=True))
-    table = buckets.steps(intake.read(path))
+    table = windows.steps(arrays.read(path))
     truth = requests["step"].value_counts().sort("step")["count"].to_numpy()
     np.testing.assert_allclose(table["scheduled"].to_numpy()[: len(truth)], truth, rtol=0.03)
 
@@ -60,9 +63,9 @@ def test_a_slow_request_belongs_to_the_step_it_started_in(requests: pl.DataFrame
 def test_without_a_rate_each_ten_seconds_are_a_step(requests: pl.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "raw.csv"
     path.write_text(old_form(requests, rate=False).replace("#request/second = 50\n", ""))
-    read = intake.read(path)
+    read = arrays.read(path)
     assert read.window_s == 10
-    assert bends.judge(stability.judged_steps(read)).saturation.rate == pytest.approx(250, rel=0.1)
+    assert saturation.judge(stability.judged_steps(read)).saturation.rate == pytest.approx(250, rel=0.1)
 
 
 @pytest.mark.parametrize(("days", "window"), [(0.1, 10), (1, 300), (20, 1800), (90, 21_600)])
@@ -70,7 +73,7 @@ def test_a_log_of_weeks_has_a_thousand_steps_at_most(days: float, window: int) -
     rng = np.random.default_rng(5)
     scheduled = np.sort(rng.random(20_000) ** 0.5 * days * 86_400)
     rows = pl.DataFrame({"scheduled": scheduled, "latency": 0.01, "xfertime": 0.0, "rc": 200, "bytes": 1})
-    read = intake.read(rows.with_columns(error=pl.lit("")))
+    read = arrays.read(rows.with_columns(error=pl.lit("")))
     assert read.window_s == window
     assert len(read.labels) <= 1000
 
@@ -79,7 +82,7 @@ def test_what_was_written_twice_is_read_once(tmp_path: Path) -> None:
     row = "2025-02-21 06:55:20.567 0.000788 0.001388 0 8478 download/1 200 GET"
     path = tmp_path / "raw.csv"
     path.write_text(f"{row}\n{row} 1\n2025-02-21 06:55:21.567 0.1 0 0 52 download/2 404 GET 1  expectedRC=200\n")
-    read = intake.read(path)
+    read = arrays.read(path)
     assert len(read) == 2
     assert read.good.tolist() == [True, False]
 
@@ -87,11 +90,11 @@ def test_what_was_written_twice_is_read_once(tmp_path: Path) -> None:
 def test_the_old_codes_for_no_answer_are_no_status(tmp_path: Path) -> None:
     path = tmp_path / "raw.csv"
     path.write_text("".join(f"2017-09-27 20:44:4{n}.001 0.020285 0.0 0 0 a -{n} GET\n" for n in (1, 2, 3)))
-    assert intake.read(path).kinds == {"no_status": 3}
+    assert arrays.read(path).kinds == {"no_status": 3}
 
 
 def old_seconds(requests: pl.DataFrame) -> str:
-    table = buckets.seconds(intake.read(requests)).filter(pl.col("offered") > 0)
+    table = windows.seconds(arrays.read(requests)).filter(pl.col("offered") > 0)
     rows = [
         f"2018-01-17 {10 + row['second'] // 3600}:{row['second'] // 60 % 60:02}:{row['second'] % 60:02} "
         f"{row['mean'] or 30:.6f} 0.000185 0.000000 {row['bytes']} {row['offered']} {row['errors']}"
@@ -103,10 +106,10 @@ def old_seconds(requests: pl.DataFrame) -> str:
 def test_a_per_second_table_is_enough_to_find_saturation(requests: pl.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "cooked.csv"
     path.write_text(old_seconds(requests))
-    table = foreign.seconds_table(path)
+    table = pias.seconds_table(path)
     assert table is not None
     assert table["offered"].sum() == requests.height
-    verdict = bends.judge(stability.judged_seconds(table))
+    verdict = saturation.judge(stability.judged_seconds(table))
     assert verdict.saturation.rate == pytest.approx(250, rel=0.12)
 
 
@@ -115,15 +118,15 @@ def test_a_flat_per_second_table_has_no_knee(tmp_path: Path) -> None:
     flat = simulate.serve(simulate.sweep(RATES, 10, rng), Queue(1000, 0.005), rng)
     path = tmp_path / "cooked.csv"
     path.write_text(old_seconds(flat))
-    table = foreign.seconds_table(path)
+    table = pias.seconds_table(path)
     assert table is not None
-    assert bends.judge(stability.judged_seconds(table)).sentence.startswith("no knee up to 4")
+    assert saturation.judge(stability.judged_seconds(table)).sentence.startswith("no knee up to 4")
 
 
 def test_a_second_missing_from_the_table_is_there_and_empty(tmp_path: Path) -> None:
     path = tmp_path / "cooked.csv"
     path.write_text("2018-01-17 23:59:59 0.1 0 0 1 9\n2018-01-18 00:00:01 0.2 0 0 1 9\n")
-    table = foreign.seconds_table(path)
+    table = pias.seconds_table(path)
     assert table is not None
     assert table["second"].to_list() == [0, 1, 2]
     assert table["offered"].to_list() == [9, 0, 9]
@@ -134,5 +137,5 @@ def test_a_second_missing_from_the_table_is_there_and_empty(tmp_path: Path) -> N
 def test_what_is_neither_is_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / "some.txt"
     path.write_bytes(text.encode("latin-1"))
-    assert foreign.result_rows(path) is None
-    assert foreign.seconds_table(path) is None
+    assert pias.result_rows(path) is None
+    assert pias.seconds_table(path) is None

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis import routes
-from logreplay.analysis.routes import MOST, OTHER, Routes
+from logreplay.analysis.input import routes
+from logreplay.analysis.input.routes import MOST, OTHER, Routes
 
 PATHS = st.lists(st.sampled_from(["cart", "users", "items", "17", "4711", "0a1b2c3d4e", "v2"]), min_size=1, max_size=4)
 URLS = st.builds(lambda parts, value: "/" + "/".join(parts) + f"?q={value}", PATHS, st.integers(0, 99))

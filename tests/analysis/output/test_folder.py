@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis import simulate
-from logreplay.analysis.folder import write_folder
-from logreplay.analysis.simulate import Queue
+from logreplay.analysis.output.folder import write_folder
+from logreplay.analysis.search import simulate
+from logreplay.analysis.search.simulate import Queue
 from logreplay.analysis.summary import About
 from logreplay.parsers.record import to_csv
 

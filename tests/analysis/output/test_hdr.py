@@ -10,8 +10,11 @@ from hdrh.log import HistogramLogReader
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis import buckets, hdr, intake, simulate
-from logreplay.analysis.simulate import Queue
+from logreplay.analysis.input import arrays
+from logreplay.analysis.output import hdr
+from logreplay.analysis.search import simulate
+from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.tables import windows
 
 
 def empty() -> HdrHistogram:
@@ -33,15 +36,15 @@ def test_a_value_is_counted_in_the_cell_where_the_package_counts_it(value: int) 
 
 
 @pytest.fixture(scope="module")
-def run() -> intake.Requests:
+def run() -> arrays.Requests:
     rng = np.random.default_rng(8)
-    return intake.read(simulate.serve(simulate.sweep([50, 100, 300], 5, rng), Queue(4, 0.016), rng, timeout_s=1.0))
+    return arrays.read(simulate.serve(simulate.sweep([50, 100, 300], 5, rng), Queue(4, 0.016), rng, timeout_s=1.0))
 
 
-def test_every_second_has_its_requests_and_its_step(run: intake.Requests, tmp_path: Path) -> None:
+def test_every_second_has_its_requests_and_its_step(run: arrays.Requests, tmp_path: Path) -> None:
     hdr.write_hlog(tmp_path / "run.hlog", run)
     found = intervals(tmp_path / "run.hlog")
-    seconds = buckets.seconds(run).filter(seconds_with_answers())
+    seconds = windows.seconds(run).filter(seconds_with_answers())
     assert [each.get_total_count() for each in found] == (seconds["offered"] - seconds["errors"]).to_list()
     assert [each.get_tag() for each in found] == [str(step) for step in seconds["step"]]
     assert [each.get_start_time_stamp() for each in found] == [
@@ -53,7 +56,7 @@ def seconds_with_answers() -> pl.Expr:
     return pl.col("offered") > pl.col("errors")
 
 
-def test_percentiles_agree_within_the_precision_of_the_histogram(run: intake.Requests, tmp_path: Path) -> None:
+def test_percentiles_agree_within_the_precision_of_the_histogram(run: arrays.Requests, tmp_path: Path) -> None:
     hdr.write_hlog(tmp_path / "run.hlog", run)
     merged = empty()
     for each in intervals(tmp_path / "run.hlog"):
@@ -65,7 +68,7 @@ def test_percentiles_agree_within_the_precision_of_the_histogram(run: intake.Req
     assert merged.get_total_count() == run.good.sum()
 
 
-def test_the_maximum_is_in_milliseconds_and_not_floored(run: intake.Requests, tmp_path: Path) -> None:
+def test_the_maximum_is_in_milliseconds_and_not_floored(run: arrays.Requests, tmp_path: Path) -> None:
     hdr.write_hlog(tmp_path / "run.hlog", run)
     lines = [line for line in (tmp_path / "run.hlog").read_text().splitlines() if line.startswith("Tag=")]
     longest = max(float(line.split(",")[3]) for line in lines)
@@ -75,7 +78,7 @@ def test_the_maximum_is_in_milliseconds_and_not_floored(run: intake.Requests, tm
 def test_a_second_with_many_equal_times_and_one_of_half_an_hour(tmp_path: Path) -> None:
     latency = [0.001] * 70_000 + [0.002] * 200 + [1800.0]
     rows = pl.DataFrame({"scheduled": 0.5, "latency": latency, "xfertime": 0.0, "rc": 200, "bytes": 1})
-    hdr.write_hlog(tmp_path / "run.hlog", intake.read(rows.with_columns(error=pl.lit(""))))
+    hdr.write_hlog(tmp_path / "run.hlog", arrays.read(rows.with_columns(error=pl.lit(""))))
     (found,) = intervals(tmp_path / "run.hlog")
     assert [found.get_count_at_value(value) for value in (1000, 2000, 1_800_000_000)] == [70_000, 200, 1]
     assert found.get_total_count() == 70_201

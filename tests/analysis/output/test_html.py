@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis import report, simulate
-from logreplay.analysis.analyse import analyse
+from logreplay.analysis.analyze import analyse
+from logreplay.analysis.output import html
+from logreplay.analysis.search import simulate
 from logreplay.analysis.summary import About
 
 HOSTILE = (
@@ -36,7 +37,7 @@ class Elements(HTMLParser):
 
 
 def page(frame: pl.DataFrame, about: About | None = None) -> str:
-    return report.html(analyse(frame, about))
+    return html.html(analyse(frame, about))
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def test_one_request_makes_a_page(sweep: pl.DataFrame) -> None:
 def test_a_per_second_table_makes_a_page(sweep: pl.DataFrame, tmp_path: Path) -> None:
     rows = "".join(f"2018-01-17 10:40:{second:02} 0.01 0.001 0 100 {second + 9} 0\n" for second in range(60))
     (tmp_path / "cooked.csv").write_text(rows)
-    text = report.html(analyse(tmp_path / "cooked.csv"))
+    text = html.html(analyse(tmp_path / "cooked.csv"))
     assert "a per-second table has only means" in text
     assert text.count("<svg") == 1
 

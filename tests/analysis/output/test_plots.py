@@ -9,9 +9,11 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from logreplay.analysis import pictures, plots, plots_run, simulate
-from logreplay.analysis.analyse import Analysis, analyse
-from logreplay.analysis.simulate import Queue
+from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.output import pictures
+from logreplay.analysis.output.plots import hockey_stick, single_run
+from logreplay.analysis.search import simulate
+from logreplay.analysis.search.simulate import Queue
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def test_of_several_trials_at_a_rate_one_speaks_for_it(sweep: Analysis) -> None:
 def test_figures_that_were_watched_have_a_row_each(sweep: Analysis) -> None:
     seconds = sweep.seconds.with_columns(watch_cpu=pl.lit(50.0), watch_queue=pl.lit(None, pl.Float64))
     made = Figure()
-    plots_run.timeline(made.add_subplot(), seconds)
+    single_run.timeline(made.add_subplot(), seconds)
     labels = [ax.get_ylabel() for ax in made.axes if ax.get_ylabel()]
     assert labels == ["requests/s", "in flight", "errors/s", "lag, ms", "cpu", "queue"]
 
@@ -74,7 +76,7 @@ def test_a_long_run_is_drawn_with_few_points_that_keep_its_peaks(sweep: Analysis
     long = pl.concat([sweep.seconds] * 100).with_columns(second=pl.int_range(pl.len()), lag_max=pl.lit(0.001))
     long = long.with_columns(lag_max=pl.when(pl.col("second") == 4321).then(0.7).otherwise("lag_max"))
     made = Figure()
-    lag = plots_run.timeline(made.add_subplot(), long).get_lines()[0]
+    lag = single_run.timeline(made.add_subplot(), long).get_lines()[0]
     late = np.asarray(lag.get_ydata(), np.float64)
     assert len(late) <= 2000
     assert late.max() == pytest.approx(700)
@@ -86,8 +88,8 @@ def test_a_long_run_is_drawn_with_few_points_that_keep_its_peaks(sweep: Analysis
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_a_picture_is_the_same_twice(sweep: Analysis, tmp_path: Path, ending: str) -> None:
     first, second = (
-        plots.save(
-            plots.figure(lambda ax: pictures.draw(ax, sweep, "hockeystick")), tmp_path / f"{turn}.{ending}"
+        hockey_stick.save(
+            hockey_stick.figure(lambda ax: pictures.draw(ax, sweep, "hockeystick")), tmp_path / f"{turn}.{ending}"
         ).read_bytes()
         for turn in (1, 2)
     )

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.analysis.bounds import Bound, Evidence
-from logreplay.analysis.rehearsal import MM4, make
-from logreplay.analysis.search import Answer, Goal, Outcome, Search, Trial
-from logreplay.analysis.search_report import sentence, slo, trial_line, weaknesses
+from logreplay.analysis.search.rehearsal import MM4, make
+from logreplay.analysis.search.report import sentence, slo, trial_line, weaknesses
+from logreplay.analysis.search.search import Answer, Goal, Outcome, Search, Trial
+from logreplay.analysis.search.slo import Bound, Evidence
 
 P99 = Bound("p99", 0.3)
 

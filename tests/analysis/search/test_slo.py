@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis.bounds import LEAST_DESIGN_EFFECT, Bound, Evidence, findings, observe, wilson
+from logreplay.analysis.search.slo import LEAST_DESIGN_EFFECT, Bound, Evidence, findings, observe, wilson
 
 
 def test_p99_is_kept_if_at_most_one_in_a_hundred_was_late() -> None:

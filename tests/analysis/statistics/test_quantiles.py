@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis import quantiles
-from logreplay.analysis.quantiles import FAILED, SMALLEST_SAMPLE, Grouped
+from logreplay.analysis.statistics import quantiles
+from logreplay.analysis.statistics.quantiles import FAILED, SMALLEST_SAMPLE, Grouped
 
 
 @pytest.mark.parametrize(

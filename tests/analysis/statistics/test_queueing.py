@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from logreplay.analysis import queueing, simulate
+from logreplay.analysis.search import simulate
+from logreplay.analysis.statistics import queueing
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis import intake, simulate, stability
-from logreplay.analysis.analyse import analyse
-from logreplay.analysis.certainty import design_effects
-from logreplay.analysis.simulate import Queue
+from logreplay.analysis.analyze import analyse
+from logreplay.analysis.input import arrays
+from logreplay.analysis.search import simulate
+from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.tables.certainty import design_effects
+from logreplay.analysis.verdict import stability
 
 
 def judged(rates: list[float], seconds: float, seed: int) -> pl.DataFrame:
     """Steps of an M/M/4 server that carries 250/s."""
     rng = np.random.default_rng(seed)
     return stability.judged_steps(
-        intake.read(simulate.serve(simulate.sweep(rates, seconds, rng), Queue(4, 0.016), rng))
+        arrays.read(simulate.serve(simulate.sweep(rates, seconds, rng), Queue(4, 0.016), rng))
     )
 
 
@@ -51,7 +53,7 @@ def test_of_three_trials_the_spread_is_shown() -> None:
 def test_independent_requests_count_in_full() -> None:
     rng = np.random.default_rng(2)
     arrivals = simulate.sweep([500], 60, rng)
-    requests = intake.read(simulate.results(arrivals, rng.exponential(0.01, len(arrivals.scheduled))))
+    requests = arrays.read(simulate.results(arrivals, rng.exponential(0.01, len(arrivals.scheduled))))
     start, stop = np.array([0]), np.array([60_000_000])
     bound = np.array([np.quantile(requests.response, 0.99) / 1e6])
     assert design_effects(requests, start, stop, bound)[0] == pytest.approx(1.0, abs=1.0)

@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from logreplay.analysis import familiar, intake
+from logreplay.analysis.input import arrays
+from logreplay.analysis.tables import siege_ab
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -45,19 +46,19 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def rows(status: list[int], seconds: list[float], size: list[int], elapsed: float) -> intake.Requests:
+def rows(status: list[int], seconds: list[float], size: list[int], elapsed: float) -> arrays.Requests:
     """The rows of a tool that says no start times: all sent at 0, but the last one, which ends at ``elapsed``."""
     start = [0.0] * (len(status) - 1) + [elapsed - seconds[-1]]
     table = pl.DataFrame({"scheduled": start, "latency": seconds, "xfertime": 0.0, "rc": status, "bytes": size})
-    return intake.read(table.with_columns(error=pl.lit("")))
+    return arrays.read(table.with_columns(error=pl.lit("")))
 
 
-def siege(run: intake.Requests) -> dict[str, float | int | None]:
-    return familiar.siege(run, familiar.served(run))
+def siege(run: arrays.Requests) -> dict[str, float | int | None]:
+    return siege_ab.siege(run, siege_ab.served(run))
 
 
-def ab(run: intake.Requests) -> dict[str, Any]:
-    return familiar.ab(run, familiar.served(run))
+def ab(run: arrays.Requests) -> dict[str, Any]:
+    return siege_ab.ab(run, siege_ab.served(run))
 
 
 @pytest.mark.skipif(not shutil.which("siege"), reason="siege is not installed")
@@ -104,7 +105,7 @@ def test_the_figures_of_ab(server: str, tmp_path: Path, number: int) -> None:
         xfertime=pl.col("ttime") - pl.col("ctime") - pl.col("wait"),
         rc=pl.lit(200),
     )
-    ours = ab(intake.read(requests))
+    ours = ab(arrays.read(requests))
     for name in ("Connect", "Processing", "Waiting", "Total"):
         least, mean, sd, median, most = (float(part) for part in re.search(rf"^{name}:(.*)", said, re.M)[1].split())  # type: ignore[index]
         found = {key: 1000 * value for key, value in ours[name.lower()].items()}

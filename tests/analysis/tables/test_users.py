@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from logreplay.analysis.intake import read
-from logreplay.analysis.users import judge_users, users_table
+from logreplay.analysis.input.arrays import read
+from logreplay.analysis.tables.users import judge_users, users_table
 from logreplay.parsers.record import RESULT_COLUMNS
 
 

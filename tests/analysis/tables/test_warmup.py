@@ -4,8 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from logreplay.analysis import buckets, intake, simulate, warmup
-from logreplay.analysis.simulate import Queue
+from logreplay.analysis.input import arrays
+from logreplay.analysis.search import simulate
+from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.tables import warmup, windows
 
 SECONDS = 30
 
@@ -15,8 +17,8 @@ def found(rate: float, slower: float, seed: int) -> warmup.WarmUp:
     rng = np.random.default_rng(seed)
     arrivals = simulate.sweep([rate], SECONDS, rng)
     service = rng.exponential(0.016, len(arrivals.scheduled)) * (1 + (slower - 1) * np.exp(-arrivals.scheduled / 5))
-    requests = intake.read(simulate.results(arrivals, simulate.waits(arrivals.scheduled, service, 16) + service))
-    judged = warmup.of_first_step(requests, buckets.step_windows(requests))
+    requests = arrays.read(simulate.results(arrivals, simulate.waits(arrivals.scheduled, service, 16) + service))
+    judged = warmup.of_first_step(requests, windows.step_windows(requests))
     assert judged is not None
     return judged
 
@@ -42,8 +44,8 @@ def test_what_is_not_stationary_is_said_to_be_so() -> None:
 def test_of_a_short_or_sparse_step_nothing_is_said() -> None:
     rng = np.random.default_rng(1)
     for rate, seconds in ((100, 5), (1, 60)):
-        requests = intake.read(simulate.serve(simulate.sweep([rate], seconds, rng), Queue(4, 0.016), rng))
-        assert warmup.of_first_step(requests, buckets.step_windows(requests)) is None
+        requests = arrays.read(simulate.serve(simulate.sweep([rate], seconds, rng), Queue(4, 0.016), rng))
+        assert warmup.of_first_step(requests, windows.step_windows(requests)) is None
 
 
 def test_the_cut_makes_the_mean_true() -> None:

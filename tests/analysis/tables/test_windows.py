@@ -6,7 +6,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis import buckets, intake
+from logreplay.analysis.input import arrays
+from logreplay.analysis.tables import windows
 from logreplay.parsers.record import SCHEMA
 
 
@@ -28,7 +29,7 @@ def rows(*requests: dict[str, Any]) -> pl.DataFrame:
 
 
 def per_second(*requests: dict[str, Any]) -> list[dict[str, Any]]:
-    return buckets.seconds(intake.read(rows(*requests))).to_dicts()
+    return windows.seconds(arrays.read(rows(*requests))).to_dicts()
 
 
 def test_two_requests_a_second_are_two_requests_in_every_second() -> None:
@@ -90,12 +91,12 @@ def test_a_run_over_midnight_stays_in_order() -> None:
     frame = frame.with_columns(
         date=pl.Series(["2026-01-01", "2026-01-02"]), time=pl.Series(["23:59:59.500000", "00:00:01.500000"])
     )
-    table = buckets.seconds(intake.read(frame))
+    table = windows.seconds(arrays.read(frame))
     assert table["offered"].to_list() == [1, 0, 1]
 
 
 def test_rows_without_a_readable_time_are_counted_not_guessed() -> None:
-    requests = intake.read(rows({"scheduled": 0.0}, {"scheduled": None}, {"scheduled": -1.0}, {"scheduled": 1e300}))
+    requests = arrays.read(rows({"scheduled": 0.0}, {"scheduled": None}, {"scheduled": -1.0}, {"scheduled": 1e300}))
     assert len(requests) == 1
     assert requests.unreadable == 3
 
@@ -117,8 +118,8 @@ def test_rows_without_a_readable_time_are_counted_not_guessed() -> None:
     )
 )
 def test_the_counts_of_all_seconds_and_of_all_steps_are_those_of_the_run(requests: list[dict[str, Any]]) -> None:
-    run = intake.read(rows(*requests))
-    seconds, steps = buckets.seconds(run), buckets.steps(run)
+    run = arrays.read(rows(*requests))
+    seconds, steps = windows.seconds(run), windows.steps(run)
     sent = sum(request["error"] != "dropped" for request in requests)
     assert seconds["offered"].sum() == steps["scheduled"].sum() == len(requests)
     assert seconds["sent"].sum() == sent

@@ -4,8 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis import bootstrap, comparison, fidelity, simulate
-from logreplay.analysis.comparison import compare
+from logreplay.analysis.search import simulate
+from logreplay.analysis.statistics import bootstrap
+from logreplay.analysis.verdict import compare_log, comparison
+from logreplay.analysis.verdict.comparison import compare
 
 
 def run(seed: int, *, slower: float = 1.0, rates: list[float] | None = None, seconds: float = 60) -> pl.DataFrame:
@@ -94,7 +96,7 @@ def comparison_columns() -> tuple[str, ...]:
 
 def test_a_replay_like_its_log_is_said_to_be_so() -> None:
     once = run(1)
-    found = fidelity.against_log(log_of(once, latency=pl.col("latency") * 3), once)
+    found = compare_log.against_log(log_of(once, latency=pl.col("latency") * 3), once)
     assert found.sentence.endswith(
         "status class as in the log for 100.0%, size for 100.0% of those; "
         "4 of 4 routes as slow, relative to the others, as in the log"
@@ -105,26 +107,26 @@ def test_a_replay_like_its_log_is_said_to_be_so() -> None:
 def test_a_route_that_is_slower_than_in_the_log_is_named() -> None:
     once = run(1)
     slow = once.with_columns(latency=pl.col("latency") * pl.when(pl.col("url") == "/cart").then(5).otherwise(1))
-    said = fidelity.against_log(log_of(once), slow).sentence
+    said = compare_log.against_log(log_of(once), slow).sentence
     assert said.endswith("3 of 4 routes as slow, relative to the others, as in the log; /cart is 5.0x slower")
 
 
 def test_a_change_of_status_is_explained_where_it_is_usual() -> None:
     once = run(1)
-    found = fidelity.against_log(log_of(once, rc=pl.lit(304)), once)
+    found = compare_log.against_log(log_of(once, rc=pl.lit(304)), once)
     assert found.notes == ["304 → 200: the replay sends no validators (If-Modified-Since)"]
     assert found.status_changed[0] == 1
 
 
 def test_a_log_without_times_is_compared_by_status_and_size() -> None:
     once = run(1)
-    assert fidelity.against_log(log_of(once, latency=pl.lit(0.0)), once).sentence.endswith("no times to compare")
+    assert compare_log.against_log(log_of(once, latency=pl.lit(0.0)), once).sentence.endswith("no times to compare")
 
 
 def test_a_log_is_told_from_a_run() -> None:
     once = run(1, seconds=1)
-    assert fidelity.is_log(log_of(once))
-    assert not fidelity.is_log(once)
+    assert compare_log.is_log(log_of(once))
+    assert not compare_log.is_log(once)
 
 
 def test_the_pairs_of_a_looped_log_are_its_turns() -> None:

@@ -8,8 +8,10 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
-from logreplay.analysis import bends, intake, simulate, stability
-from logreplay.analysis.simulate import Arrivals, Queue
+from logreplay.analysis.input import arrays
+from logreplay.analysis.search import simulate
+from logreplay.analysis.search.simulate import Arrivals, Queue
+from logreplay.analysis.verdict import saturation, stability
 
 Floats = npt.NDArray[np.float64]
 Server = Callable[[Arrivals, np.random.Generator], pl.DataFrame]
@@ -97,9 +99,9 @@ NO_WALLS: dict[str, Server] = {
 }
 
 
-def verdict(server: Server, seed: int) -> bends.Verdict:
+def verdict(server: Server, seed: int) -> saturation.Verdict:
     rng = np.random.default_rng(seed)
-    return bends.judge(stability.judged_steps(intake.read(server(simulate.sweep(RATES, 10, rng), rng))))
+    return saturation.judge(stability.judged_steps(arrays.read(server(simulate.sweep(RATES, 10, rng), rng))))
 
 
 @pytest.mark.parametrize(("server", "capacity"), WALLS.values(), ids=WALLS)
@@ -131,7 +133,7 @@ def test_a_limited_replay_machine_is_named_and_nothing_is_said_of_the_target() -
 @pytest.mark.parametrize("name", [*WALLS, *NO_WALLS])
 def test_the_same_again_at_each_rate_changes_no_verdict(name: str) -> None:
     once = verdict(WALLS[name][0] if name in WALLS else NO_WALLS[name], 0)
-    again = bends.judge(pl.concat([once.steps.with_columns(pl.col("step") + 100 * turn) for turn in range(3)]))
+    again = saturation.judge(pl.concat([once.steps.with_columns(pl.col("step") + 100 * turn) for turn in range(3)]))
     assert replace(again, steps=once.steps) == once
 
 
@@ -140,7 +142,7 @@ def test_three_trials_of_each_rate_give_a_range_a_step_wider_than_the_bracket(na
     server, capacity = WALLS[name]
     gap, errors = RATES[1] - RATES[0], []
     for seed in range(0, 30, 3):
-        bend = bends.judge(pl.concat([verdict(server, seed + turn).steps for turn in range(3)])).saturation
+        bend = saturation.judge(pl.concat([verdict(server, seed + turn).steps for turn in range(3)])).saturation
         assert bend.rate
         assert bend.low
         assert bend.high
@@ -162,8 +164,8 @@ def test_smaller_steps_where_it_saturates_give_a_range_that_still_holds_the_trut
         assert bend.high
         smaller = [round(rate, 2) for rate in np.linspace(bend.low, bend.high, 6)[1:-1].tolist()]
         drained = [server(simulate.sweep([rate], 10, rng), rng) for rate in smaller]  # each finds empty queues
-        steps = [stability.judged_steps(intake.read(rows)) for rows in drained]
-        refined = bends.judge(pl.concat([first.steps, *steps])).saturation
+        steps = [stability.judged_steps(arrays.read(rows)) for rows in drained]
+        refined = saturation.judge(pl.concat([first.steps, *steps])).saturation
         assert (refined.high or 0) - (refined.low or 0) < bend.high - bend.low
         inside += (refined.low or 0) <= capacity <= (refined.high or 0)
     assert inside >= least
@@ -176,5 +178,5 @@ def test_smaller_steps_where_it_saturates_give_a_range_that_still_holds_the_trut
 def test_a_sweep_that_began_too_high_is_told_from_one_that_was_too_short(rates: tuple[int, ...], answer: str) -> None:
     rng = np.random.default_rng(0)
     rows = simulate.serve(simulate.sweep(rates, 10, rng), Queue(4, 0.016), rng)
-    verdict = bends.judge(stability.judged_steps(intake.read(rows)))
+    verdict = saturation.judge(stability.judged_steps(arrays.read(rows)))
     assert verdict.sentence.startswith(answer)

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from logreplay.analysis.machines import Capacity, capacity
+from logreplay.analysis.verdict.machines import Capacity, capacity
 
 
 def table(*rows: tuple[float, float, str], seconds: float = 60, scheduled: int = 5000) -> pl.DataFrame:

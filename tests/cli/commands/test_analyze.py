@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from logreplay.analysis import simulate
-from logreplay.analysis.simulate import Queue
+from logreplay.analysis.search import simulate
+from logreplay.analysis.search.simulate import Queue
 from logreplay.cli.main import cli
 from logreplay.parsers.record import LogreplayError, to_csv
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SAMPLE = Path(__file__).parents[2] / "sample_logs" / "nginx_request_time.log"
+SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
 
 
 def run(folder: Path, *words: str, **more: object) -> subprocess.CompletedProcess[str]:

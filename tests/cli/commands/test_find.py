@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from logreplay.analysis.bounds import Bound
-from logreplay.analysis.rehearsal import Server, responses
-from logreplay.analysis.search import Answer, Goal, Search, Trial
-from logreplay.analysis.search_report import sentence
-from logreplay.analysis.simulate import Queue
+from logreplay.analysis.search.rehearsal import Server, responses
+from logreplay.analysis.search.report import sentence
+from logreplay.analysis.search.search import Answer, Goal, Search, Trial
+from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
-from logreplay.cli.searching import by_chance, drive, users
-from logreplay.replay.engine import Engine
-from logreplay.replay.plan import Requests
-from logreplay.replay.responses import Responses
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Schedule
-from virtual import OneServerQueue, VirtualTimeLoop, run
+from logreplay.cli.running.search_runner import by_chance, drive, users
+from logreplay.replay.engine.engine import Engine
+from logreplay.replay.requests.plan import Requests
+from logreplay.replay.results.recent import Responses
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Schedule
+from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
 MD1_KEEPS = 125.6
 """Requests/s at which 1 % of the answers of one server of 5 ms each take over 30 ms, if requests come by chance."""

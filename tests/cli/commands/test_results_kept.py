@@ -12,7 +12,7 @@ import pytest
 
 from logreplay.cli.main import run
 from logreplay.parsers.record import scan
-from logreplay.replay.responder import responding
+from logreplay.replay.servers.minimal import responding
 
 PATIENCE_S = 60.0
 MEASURED = (0, 3)  # a busy machine may make a run no measurement: not the question here

@@ -12,10 +12,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beside import beside
 from logreplay.cli.main import run
 from logreplay.parsers.record import RESULT_COLUMNS, scan
-from raw_server import RawServer, raw_server
+from support.background_server import beside
+from support.raw_server import RawServer, raw_server
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 
@@ -257,7 +257,7 @@ def test_a_killed_run_leaves_a_readable_file(server: RawServer, tmp_path: Path, 
     assert rows["seq"].n_unique() == rows.height >= answered - 300  # on disk within about a second
 
 
-LAB = Path(__file__).parents[2] / "../shared/logs/lab"
+LAB = Path(__file__).parents[3] / "../shared/logs/lab"
 
 
 @pytest.mark.skipif(not LAB.exists(), reason="needs the lab logs")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from beside import beside
 from logreplay.cli.main import run
 from logreplay.parsers.record import scan
-from recording import RecordingServer, recording
+from support.background_server import beside
+from support.recording_server import RecordingServer, recording
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n"
 ROW = "2026-01-01,12:00:00.000000,0,0,0,5,/cart?token=hunter2&page=1,404,GET\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.cli.running import run_in_loop
+from logreplay.cli.running.loop import run_in_loop
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WHEN = {

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from logreplay.cli.inputs import normalized
 from logreplay.cli.main import cli
-from logreplay.replay.target import Capacity, spawned
+from logreplay.cli.running.log_and_target import normalized
+from logreplay.replay.servers.known_capacity import Capacity, spawned
 
 pytestmark = pytest.mark.alone
 

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.replay.step_log import Mark, StepLog
-from logreplay.replay.target import Capacity, spawned
+from logreplay.replay.servers.known_capacity import Capacity, spawned
+from logreplay.replay.sweeps.step_log import Mark, StepLog
 
 pytestmark = pytest.mark.slow
 

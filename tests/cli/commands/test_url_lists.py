@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from beside import beside
 from logreplay.cli.main import run
 from logreplay.parsers.record import scan
-from logreplay.replay.url_list import is_url_list
-from recording import Received, RecordingServer, recording
+from logreplay.replay.requests.siege_list import is_url_list
+from support.background_server import beside
+from support.recording_server import Received, RecordingServer, recording
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n"
 ROWS = "2026-01-01,00:00:00,0,0,0,5,/a,200,GET\n2026-01-01,00:00:01,0,0,0,5,/b,200,GET\n"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.cli.curve import Point, draw
-from logreplay.cli.growing import GrowingCurve
+from logreplay.cli.display.curve import Point, draw
+from logreplay.cli.display.live_curve import GrowingCurve
 
 HOCKEY_STICK = [Point(50, 0.016, 0.05), Point(100, 0.016, 0.06), Point(200, 0.025, 0.11), Point(300, 2.5, 6.0, False)]
 points = st.lists(

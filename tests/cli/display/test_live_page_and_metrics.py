@@ -16,9 +16,9 @@ import aiohttp
 import polars as pl
 import pytest
 
-from browser import CHROMIUM, browser
 from logreplay.parsers.record import scan
-from raw_server import RawServer, raw_server
+from support.browser import CHROMIUM, browser
+from support.raw_server import RawServer, raw_server
 
 pytestmark = pytest.mark.slow
 

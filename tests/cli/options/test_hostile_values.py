@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 import pytest
 
-from beside import beside
 from conftest import free_port
-from logreplay.cli.configurable import Configurable
 from logreplay.cli.main import cli, run
-from logreplay.cli.option_names import key_of
-from raw_server import raw_server
+from logreplay.cli.settings.configurable import Configurable
+from logreplay.cli.settings.option_names import key_of
+from support.background_server import beside
+from support.raw_server import raw_server
 
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(
     f"2026-01-01,00:00:{second:02},0.01,0,0,5,/ok,200,GET\n" for second in range(10)

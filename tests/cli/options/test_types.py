@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.cli.thinking import parse_pauses
-from logreplay.cli.values import Duration, Rate, parse_rates
+from logreplay.cli.options.think import parse_pauses
+from logreplay.cli.options.types import Duration, Rate, parse_rates
 
 
 @pytest.mark.parametrize(

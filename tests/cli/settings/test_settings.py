@@ -12,14 +12,14 @@ from typing import Any
 import click
 import pytest
 
-from logreplay.cli.configurable import Configurable, find_settings
-from logreplay.cli.init import settings_text
+from logreplay.cli.commands.init import settings_text
 from logreplay.cli.main import cli, run
-from logreplay.cli.option_names import key_of
-from logreplay.cli.settings import REFUSED, read_settings
-from logreplay.replay.headers import Header
+from logreplay.cli.settings.configurable import Configurable, find_settings
+from logreplay.cli.settings.file import REFUSED, read_settings
+from logreplay.cli.settings.option_names import key_of
+from logreplay.replay.requests.headers import Header
 
-SAMPLE = Path(__file__).parents[2] / "sample_logs" / "nginx_combined.log"
+SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_combined.log"
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00,0,0,0,5,/ok,200,GET\n"
 TARGET = "http://192.0.2.1"
 
@@ -348,7 +348,7 @@ def test_a_manual_page_is_sound(name: str, capsys: pytest.CaptureFixture[str]) -
 def test_a_manual_page_shows_signs_as_they_are() -> None:
     if shutil.which("groff") is None:
         pytest.skip("needs groff")
-    from logreplay.cli.man import page
+    from logreplay.cli.commands.man import page
 
     text = page(cli, "run")
     done = subprocess.run(["groff", "-man", "-Tutf8", "-P-c"], input=text, capture_output=True, text=True, timeout=20)

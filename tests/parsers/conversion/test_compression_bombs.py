@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from logreplay.parsers import compression, reader
-from logreplay.parsers.convert import ConvertOptions, convert
-from logreplay.parsers.reader import Source
+from logreplay.parsers.conversion import compression
+from logreplay.parsers.conversion import source as reader
+from logreplay.parsers.conversion.job import ConvertOptions, convert
+from logreplay.parsers.conversion.source import Source
 from logreplay.parsers.record import LogreplayError, scan
 
 LINE = b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /%s HTTP/1.1" 200 17 "-" "curl/8.5.0" 0.010\n'

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.parsers import order
-from logreplay.parsers.clock import columns
-from logreplay.parsers.order import Sorter
+from logreplay.parsers.conversion import external_sort
+from logreplay.parsers.conversion.external_sort import Sorter
+from logreplay.parsers.fields.timestamps import columns
 
 
 def encode(rows: pl.DataFrame) -> bytes:
@@ -20,7 +20,7 @@ def encode(rows: pl.DataFrame) -> bytes:
 
 def sorted_by(starts: list[int], chunk: int, buffer: int, merge: int = 1 << 20) -> list[int]:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(order, "MERGE", merge)
+        patch.setattr(external_sort, "MERGE", merge)
         path = Path(folder) / "out.csv"
         sorter = Sorter(path, b"date,time,n\n", encode, buffer)
         rows = pl.DataFrame({"start": starts, "n": range(len(starts))}, schema={"start": pl.Int64, "n": pl.Int64})

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.parsers.filters import Filter
+from logreplay.parsers.conversion.filters import Filter
+from logreplay.parsers.conversion.redact import Redactor
 from logreplay.parsers.record import LogreplayError
-from logreplay.parsers.redact import Redactor
 
 ROWS = pl.DataFrame(
     {

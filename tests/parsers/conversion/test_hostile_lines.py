@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.cli.main import run
-from logreplay.parsers import json_lines, ltsv
-from logreplay.parsers.convert import convert
-from logreplay.parsers.detect import detect
-from logreplay.parsers.formats import FORMATS
-from logreplay.parsers.layouts import Format
-from logreplay.parsers.reader import text_lines
+from logreplay.parsers.conversion.detect import detect
+from logreplay.parsers.conversion.job import convert
+from logreplay.parsers.conversion.source import text_lines
+from logreplay.parsers.formats import json_lines, ltsv
+from logreplay.parsers.formats.builtin import FORMATS
+from logreplay.parsers.formats.format import Format
+from logreplay.parsers.lines.parse import BUG, parse
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.parsers.rows import BUG, parse
 
 JSON = r'{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"bytes":17,"request_time":0.001}'
 LTSV = "time:2026-11-20T18:58:56+01:00\treq:GET /a HTTP/1.1\tstatus:200\tsize:17\treqtime:0.001\tua:x"

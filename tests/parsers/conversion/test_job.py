@@ -10,12 +10,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.parsers.convert import ConvertOptions, convert, output_for
-from logreplay.parsers.filters import Filter
+from logreplay.parsers.conversion.filters import Filter
+from logreplay.parsers.conversion.job import ConvertOptions, convert, output_for
+from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, scan, start_time
-from logreplay.parsers.report import ConvertReport
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "sample_logs"
 SHARED = ROOT.parent / "shared" / "logs"
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.convert import ConvertOptions, convert
-from logreplay.parsers.filters import Filter
-from logreplay.parsers.intake import Limit, TooManyRejects
+from logreplay.parsers.conversion.filters import Filter
+from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
+from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, scan
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.parsers.convert import convert
+from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.record import scan, start_time
 
-LOGS = Path(__file__).parents[2].parent / "shared" / "logs"
+LOGS = Path(__file__).parents[3].parent / "shared" / "logs"
 pytestmark = pytest.mark.skipif(not LOGS.exists(), reason="the shared logs are not here")
 
 DUMMY = "unreplayable: Apache's own dummy connection"

@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.parsers.reader import Source, text_lines
+from logreplay.parsers.conversion.source import Source, text_lines
 from logreplay.parsers.record import LogreplayError
 
 TEXT = b"".join(b"line %d \xe9\n" % number for number in range(5000))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.parsers.clock import Kind, Stamp, columns, read
+from logreplay.parsers.fields.timestamps import Kind, Stamp, columns, read
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOMENTS = st.datetimes(datetime(1000, 1, 2), datetime(9998, 12, 30), timezones=st.just(UTC))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.parsers import fields
+from logreplay.parsers.fields import values
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from logreplay.parsers import fields
     ],
 )
 def test_escapes_of_nginx_and_apache_are_undone(logged: str, meant: str) -> None:
-    assert fields.unescape(logged) == meant
+    assert values.unescape(logged) == meant
 
 
 def nginx_escaped(data: bytes) -> str:
@@ -34,15 +34,15 @@ def apache_escaped(data: bytes) -> str:
 
 @given(st.binary())
 def test_any_bytes_survive_either_servers_escapes(data: bytes) -> None:
-    assert fields.unescape(nginx_escaped(data)).encode("latin-1") == data
-    assert fields.unescape(apache_escaped(data)).encode("latin-1") == data
+    assert values.unescape(nginx_escaped(data)).encode("latin-1") == data
+    assert values.unescape(apache_escaped(data)).encode("latin-1") == data
 
 
 @given(st.text())
 def test_a_target_holds_no_blank_quote_control_or_line_end(text: str) -> None:
-    quoted = fields.quote(text)
+    quoted = values.quote(text)
     assert all(0x20 < ord(c) < 0x7F and c != '"' for c in quoted)
-    assert fields.quote(quoted) == quoted
+    assert values.quote(quoted) == quoted
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_target_holds_no_blank_quote_control_or_line_end(text: str) -> None:
     ],
 )
 def test_request_lines(line: str, expected: tuple[str, str, str, str]) -> None:
-    request = fields.request(line)
+    request = values.request(line)
     assert (request.op, request.url, request.protocol, request.host) == expected
 
 
@@ -79,8 +79,8 @@ def test_request_lines(line: str, expected: tuple[str, str, str, str]) -> None:
     ],
 )
 def test_what_is_no_replayable_request(line: str) -> None:
-    with pytest.raises(fields.Unreplayable):
-        fields.request(line)
+    with pytest.raises(values.Unreplayable):
+        values.request(line)
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_what_is_no_replayable_request(line: str) -> None:
     ],
 )
 def test_durations(text: str, unit: float | None, value: float | None) -> None:
-    assert fields.seconds(text, unit) == (None if value is None else pytest.approx(value))
+    assert values.seconds(text, unit) == (None if value is None else pytest.approx(value))
 
 
 @pytest.mark.parametrize(("text", "unit"), [("x", 1.0), ("1e99", 1.0), ("nan", 1.0), ("5", None), ("inf", 1.0)])
 def test_what_is_no_duration_is_rejected(text: str, unit: float | None) -> None:
-    with pytest.raises(fields.Rejected, match=r"^duration$"):
-        fields.seconds(text, unit)
+    with pytest.raises(values.Rejected, match=r"^duration$"):
+        values.seconds(text, unit)
 
 
 @pytest.mark.parametrize(
@@ -128,42 +128,42 @@ def test_what_is_no_duration_is_rejected(text: str, unit: float | None) -> None:
     ],
 )
 def test_addresses(text: str, address: str) -> None:
-    assert fields.address(text) == address
+    assert values.address(text) == address
 
 
 @pytest.mark.parametrize(("text", "value"), [("200", 200), ("-", 0), ("", 0), ("000", 0), ("502, 200", 200), ("-1", 0)])
 def test_statuses(text: str, value: int) -> None:
-    assert fields.status(text) == value
+    assert values.status(text) == value
 
 
 @pytest.mark.parametrize("text", ["2000", "x", "²"])
 def test_what_is_no_status_is_rejected(text: str) -> None:
-    with pytest.raises(fields.Rejected, match=r"^status$"):
-        fields.status(text)
+    with pytest.raises(values.Rejected, match=r"^status$"):
+        values.status(text)
 
 
 @pytest.mark.parametrize(("text", "value"), [("17", 17), ("-", 0), ("-1", 0), ("+17", 17), ("", 0)])
 def test_sizes(text: str, value: int) -> None:
-    assert fields.count(text) == value
+    assert values.count(text) == value
 
 
 @pytest.mark.parametrize("text", ["9" * 20, "9" * 5000, "x", "٣"])
 def test_what_is_no_size_is_rejected(text: str) -> None:
-    with pytest.raises(fields.Rejected, match=r"^bytes$"):
-        fields.count(text)
+    with pytest.raises(values.Rejected, match=r"^bytes$"):
+        values.count(text)
 
 
 @given(st.text())
 def test_no_text_makes_any_of_them_fail_otherwise(text: str) -> None:
     for read in (
-        fields.count,
-        fields.status,
-        fields.request,
-        lambda t: fields.seconds(t, 1.0),
-        fields.address,
-        fields.free_text,
+        values.count,
+        values.status,
+        values.request,
+        lambda t: values.seconds(t, 1.0),
+        values.address,
+        values.free_text,
     ):
         try:
             read(text)
-        except (fields.Rejected, fields.Unreplayable):
+        except (values.Rejected, values.Unreplayable):
             continue

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from logreplay.parsers.detect import detect
-from logreplay.parsers.formats import FORMATS
-from logreplay.parsers.layouts import Format, TextLayout
-from logreplay.parsers.rows import parse
+from logreplay.parsers.conversion.detect import detect
+from logreplay.parsers.formats.builtin import FORMATS
+from logreplay.parsers.formats.format import Format, TextLayout
+from logreplay.parsers.lines.parse import parse
 
 NEVER = r"^(?P<url>[^\x00-\x{10FFFF}])$"
 
@@ -63,7 +63,7 @@ def test_names_are_unique() -> None:
 
 
 def test_the_documentation_names_each_format_and_its_specification() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
     for format in FORMATS:
         assert f"| `{format.name}` | {format.server} |" in text
         assert format.source in text

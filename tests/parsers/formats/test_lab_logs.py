@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.parsers.detect import detect
-from logreplay.parsers.reader import text_lines
-from logreplay.parsers.rows import Parsed
-from logreplay.parsers.spread import start_times
+from logreplay.parsers.conversion.detect import detect
+from logreplay.parsers.conversion.source import text_lines
+from logreplay.parsers.conversion.subsecond import start_times
+from logreplay.parsers.lines.parse import Parsed
 
-LAB = Path(__file__).parent / "lab"
+LAB = Path(__file__).parent.parent / "lab"
 
 NGINX = {
     "nginx_combined": "combined",

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 from logreplay.parsers import iter_log, read_log
-from logreplay.parsers.convert import ConvertOptions, convert
-from logreplay.parsers.filters import Filter
-from logreplay.parsers.intake import Limit, TooManyRejects
+from logreplay.parsers.conversion.filters import Filter
+from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
+from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, scan, start_time
 
-SAMPLES = Path(__file__).parents[2] / "sample_logs"
+SAMPLES = Path(__file__).parents[3] / "sample_logs"
 LINE = '10.0.0.7 - - [20/Nov/2026:18:58:{second:02} +0100] "GET /{n} HTTP/1.1" 200 17 "-" "curl/8.5.0"'
 
 

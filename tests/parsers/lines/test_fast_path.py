@@ -8,15 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.clock import Stamp, read, read_clf
-from logreplay.parsers.convert import AsLines, output_columns
-from logreplay.parsers.formats import FORMATS
-from logreplay.parsers.grammar import apache_format, nginx_format
-from logreplay.parsers.layouts import Format
-from logreplay.parsers.reader import text_lines
-from logreplay.parsers.rows import parse
-from logreplay.parsers.shortcut import take_shortcut
-from logreplay.parsers.words import wording
+from logreplay.parsers.conversion.job import AsLines, output_columns
+from logreplay.parsers.conversion.source import text_lines
+from logreplay.parsers.fields.timestamps import Stamp, read, read_clf
+from logreplay.parsers.formats.builtin import FORMATS
+from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.log_format import apache_format, nginx_format
+from logreplay.parsers.lines.fast_path import take_shortcut
+from logreplay.parsers.lines.parse import parse
+from logreplay.parsers.lines.word_layout import wording
 
 COMBINED = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" '
 TIMED = nginx_format(COMBINED + '"$http_user_agent" $request_time')

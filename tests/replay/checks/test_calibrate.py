@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from logreplay.cli.calibrate import ceiling, remembered_at
+from logreplay.cli.commands.calibrate import ceiling, remembered_at
 from logreplay.cli.main import run
-from logreplay.replay.calibrate import Trial, calibrate, timer_lateness
-from logreplay.replay.ticker import monotonic, ticker
+from logreplay.replay.checks.calibrate import Trial, calibrate, timer_lateness
+from logreplay.replay.engine.timer import monotonic, ticker
 
 
 @pytest.mark.alone

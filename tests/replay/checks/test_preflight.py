@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay import preflight
-from logreplay.replay.preflight import Demand, machine
+from logreplay.replay.checks import preflight
+from logreplay.replay.checks.preflight import Demand, machine
 
 CALM = Demand(rate=10, duration=10, timeout=1)
 
@@ -27,7 +27,7 @@ def test_the_soft_limit_of_descriptors_is_raised_as_far_as_it_goes(tmp_path: Pat
     code = f"""
 import resource
 from pathlib import Path
-from logreplay.replay.preflight import Demand, machine
+from logreplay.replay.checks.preflight import Demand, machine
 found = machine(Demand(rate=100, duration=1, timeout=2), Path({str(tmp_path)!r}) / "r.csv")
 print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], [finding.text for finding in found])
 """

@@ -14,20 +14,20 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.replay import engine as engine_module
-from logreplay.replay.endpoint import Endpoint, parse_target
-from logreplay.replay.engine import Engine, replay
-from logreplay.replay.hook import Hooked, Planned, load
-from logreplay.replay.outcome import Outcome, Progress
-from logreplay.replay.places import processes
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.recorder import Recorder
-from logreplay.replay.results import MemoryResults, ResultLog
-from logreplay.replay.schedule import Constant
-from logreplay.replay.sender import Exchange
-from logreplay.replay.shards import Shards
-from logreplay.replay.wire import WireSender
-from raw_server import raw_server
+from logreplay.replay.engine import engine as engine_module
+from logreplay.replay.engine.engine import Engine, replay
+from logreplay.replay.engine.recorder import Recorder
+from logreplay.replay.requests.hook import Hooked, Planned, load
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.outcome import Outcome, Progress
+from logreplay.replay.results.result_log import MemoryResults, ResultLog
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.senders.contract import Exchange
+from logreplay.replay.senders.endpoint import Endpoint, parse_target
+from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.workers.coordinator import Shards
+from logreplay.replay.workers.processes import processes
+from support.raw_server import raw_server
 
 PATIENCE = 30.0
 

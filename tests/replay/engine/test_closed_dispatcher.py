@@ -8,17 +8,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.replay.closed import UniformThink, Users
-from logreplay.replay.dealing import Share
-from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Engine
-from logreplay.replay.outcome import Outcome
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.sender import Done, SenderCounts, Trace
-from logreplay.replay.target import Answers, Capacity, Queue, serving
-from logreplay.replay.wire import WireSender
-from virtual import VirtualTimeLoop, run
+from logreplay.replay.engine.closed_dispatcher import UniformThink, Users
+from logreplay.replay.engine.engine import Engine
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.senders.contract import Done, SenderCounts, Trace
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.servers.known_capacity import Answers, Capacity, Queue, serving
+from logreplay.replay.workers.partition import Share
+from support.virtual_time import VirtualTimeLoop, run
 
 
 class Workers:

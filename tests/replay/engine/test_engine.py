@@ -4,12 +4,12 @@ from pathlib import Path
 
 import polars as pl
 
-from logreplay.replay.engine import Engine
-from logreplay.replay.outcome import Outcome
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant
-from virtual import OneServerQueue, VirtualTimeLoop, run
+from logreplay.replay.engine.engine import Engine
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant
+from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
 
 def one_stall(log: Path) -> tuple[Outcome, pl.DataFrame]:

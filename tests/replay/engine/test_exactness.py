@@ -13,17 +13,17 @@ import polars as pl
 import pytest
 import uvloop
 
-from logreplay.replay import wire
-from logreplay.replay.aiohttp_sender import AiohttpSender
-from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Engine, Limits
-from logreplay.replay.outcome import Outcome
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.responder import responding
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant, Limited
-from logreplay.replay.wire import WireSender
-from raw_server import raw_server
+from logreplay.replay.engine.engine import Engine, Limits
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant, Limited
+from logreplay.replay.senders import wire
+from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.servers.minimal import responding
+from support.raw_server import raw_server
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
 

@@ -10,16 +10,16 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay import recorder
-from logreplay.replay.endpoint import Endpoint, parse_target
-from logreplay.replay.engine import replay
-from logreplay.replay.places import processes
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant
-from logreplay.replay.shards import Shards
-from logreplay.replay.wire import WireSender
-from raw_server import raw_server
+from logreplay.replay.engine import recorder
+from logreplay.replay.engine.engine import replay
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.senders.endpoint import Endpoint, parse_target
+from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.workers.coordinator import Shards
+from logreplay.replay.workers.processes import processes
+from support.raw_server import raw_server
 
 PATIENCE = 30.0
 

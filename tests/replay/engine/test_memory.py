@@ -13,16 +13,16 @@ import polars as pl
 import pytest
 import uvloop
 
-from asking import SENDERS, Kind
-from certificates import Authority
-from logreplay.replay.endpoint import Endpoint, parse_target, resolve, tls_context
-from logreplay.replay.engine import Limits, replay
-from logreplay.replay.garbage import collect_young, no_collection
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import ResultLog
-from logreplay.replay.schedule import Constant
-from logreplay.replay.ticker import monotonic
-from raw_server import raw_server
+from logreplay.replay.engine.collector import collect_young, no_collection
+from logreplay.replay.engine.engine import Limits, replay
+from logreplay.replay.engine.timer import monotonic
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.result_log import ResultLog
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve, tls_context
+from support.certificates import Authority
+from support.raw_server import raw_server
+from support.sender_driver import SENDERS, Kind
 
 BATCH = 50
 FAILURES = ("refused", "tls", "/reset", "/close", "/short", "/garbage", "/stall", "/stall-in-body")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from logreplay.replay.admission import Address, may_stop, ours, parse_address
+from logreplay.replay.monitor.access import Address, may_stop, ours, parse_address
 
 NAMES = frozenset({"localhost", "loadbox", "loadbox.example.org"})
 

@@ -11,9 +11,9 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis.watched import watch_beside, with_watched
-from logreplay.replay.probe_log import ProbeLog
-from logreplay.replay.probes import Growth, Probe, Reading, keep_reading, number_in, parse_probe
+from logreplay.analysis.input.external_metrics import watch_beside, with_watched
+from logreplay.replay.monitor.probe_log import ProbeLog
+from logreplay.replay.monitor.probes import Growth, Probe, Reading, keep_reading, number_in, parse_probe
 
 
 def prometheus(*results: object, kind: str = "vector") -> str:

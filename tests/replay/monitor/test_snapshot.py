@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from logreplay.replay.exposition import exposition
-from logreplay.replay.histogram import Histogram
-from logreplay.replay.outcome import Progress
-from logreplay.replay.recorder import RECORD
-from logreplay.replay.scribe import Scribe
-from logreplay.replay.snapshot import BOUNDS, Point, Snapshot, Stage, Totals
-from logreplay.replay.tally import Tally
+from logreplay.replay.engine.recorder import RECORD
+from logreplay.replay.monitor.prometheus import exposition
+from logreplay.replay.monitor.snapshot import BOUNDS, Point, Snapshot, Stage, Totals
+from logreplay.replay.monitor.snapshot_builder import Scribe
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.histogram import Histogram
+from logreplay.replay.results.outcome import Progress
 
 NOW = 1_800_000_000.0
 

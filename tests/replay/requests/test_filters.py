@@ -11,24 +11,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from multidict import CIMultiDict
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.aiohttp_sender import AiohttpSender
-from logreplay.replay.bodies import BodyFrom, LoggedBody, SizedBody
-from logreplay.replay.closed import Users
-from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Engine, Limits, replay
-from logreplay.replay.headers import NO_CACHE, Header, LoggedHeader, LoggedHost
-from logreplay.replay.heads import default_headers, render
-from logreplay.replay.hook import Hooked, Planned, load, signing
-from logreplay.replay.inject import Mixed
-from logreplay.replay.order import Drawn, Shuffled
-from logreplay.replay.outcome import Outcome
-from logreplay.replay.plan import SAFE_METHODS, Plan, Requests, Shape, Stream
-from logreplay.replay.preview import preview
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant, Limited, Schedule
-from logreplay.replay.shaping import (
+from logreplay.replay.engine.closed_dispatcher import Users
+from logreplay.replay.engine.engine import Engine, Limits, replay
+from logreplay.replay.requests.bodies import BodyFrom, LoggedBody, SizedBody
+from logreplay.replay.requests.filters import (
     Custom,
     Excluding,
     FromRow,
@@ -40,9 +29,21 @@ from logreplay.replay.shaping import (
     StatusIn,
     leave_out,
 )
-from logreplay.replay.source import RequestFile
-from logreplay.replay.wire import WireSender
-from recording import Received, RecordingServer, recording
+from logreplay.replay.requests.header_columns import default_headers, render
+from logreplay.replay.requests.headers import NO_CACHE, Header, LoggedHeader, LoggedHost
+from logreplay.replay.requests.hook import Hooked, Planned, load, signing
+from logreplay.replay.requests.mix import Mixed
+from logreplay.replay.requests.ordering import Drawn, Shuffled
+from logreplay.replay.requests.plan import SAFE_METHODS, Plan, Requests, Shape, Stream
+from logreplay.replay.requests.preview import preview
+from logreplay.replay.requests.sources import RequestFile
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant, Limited, Schedule
+from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.wire import WireSender
+from support.recording_server import Received, RecordingServer, recording
 
 COLUMNS = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,client,host,referer,agent,request_bytes,body"
 FAST = Constant(5000)
@@ -222,35 +223,6 @@ def test_headers_are_added_and_replace_our_own(shop: Path, sender: str) -> None:
 def test_a_header_may_be_given_twice(shop: Path, sender: str) -> None:
     seen = server_saw(shaped(shop, Header("X-A", "1"), Header("X-A", "2")), sender)
     assert [value for name, value in seen[0].headers if name == "x-a"] == ["1", "2"]
-
-
-@both_senders
-def test_of_a_header_that_stands_once_the_last_one_is_sent(shop: Path, sender: str) -> None:
-    shapes = Header("Host", "a.example"), Header("host", "b.example"), Header("user-agent", "robot")
-    last = Custom(lambda frame: frame.with_columns(pl.lit("c.example").alias("header:HOST")))
-    for one in server_saw(shaped(shop, *shapes, LoggedHeader("User-Agent", "agent"), last), sender):
-        assert one.header("host") == "c.example"
-        assert one.header("user-agent") in ("Firefox", "Chrome", "probe")
-
-
-@both_senders
-def test_the_sender_s_own_header_goes_only_where_no_other_of_its_name_does(shop: Path, sender: str) -> None:
-    log = LoggedHeader("Accept", "referer"), Header("accept", "text/html")
-    for one in server_saw(shaped(shop, *log), sender):
-        accepted = [value for name, value in one.headers if name == "accept"]
-        assert accepted in (["text/html"], ["https://shop.example/list", "text/html"])
-
-
-@both_senders
-def test_a_raw_request_mixed_in_has_one_host(shop: Path, tmp_path: Path, sender: str) -> None:
-    (tmp_path / "request.txt").write_text("GET /raw HTTP/1.1\nhost: raw.example\nuser-agent: raw\n\n")
-    other = Requests(RequestFile(tmp_path / "request.txt"))
-    seen = server_saw(Mixed(shaped(shop, Header("Host", "shop.example")), other, 0.5), sender)
-    assert {(one.target == "/raw", one.header("host")) for one in seen} == {
-        (True, "raw.example"),
-        (False, "shop.example"),
-    }
-    assert all(one.header("user-agent") for one in seen)
 
 
 @both_senders
@@ -527,10 +499,6 @@ def spoil(change: Callable[[Planned], object]) -> Callable[[Planned], Planned]:
         (lambda r: r.headers.update({"content-length": "5"}), "hook: header 'content-length' that cannot be set"),
         (lambda r: r.headers.update({"a\r\nb": "5"}), "hook: header 'a\\r\\nb' that cannot be set"),
         (lambda r: setattr(r, "body", "text"), "hook: body that is not bytes"),
-        (
-            lambda r: (r.headers.add("Host", "a"), r.headers.add("host", "b")),
-            "hook: header 'Host' that may stand once only",
-        ),
         (lambda r: r.headers["missing"], "hook: failed: KeyError"),
     ],
 )
@@ -553,7 +521,7 @@ def test_a_hook_that_leaves_out_everything_ends_the_run(shop: Path) -> None:
 def test_a_hook_is_loaded_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_hooks_for_test.py").write_text("def same(request):\n    return request\n")
     monkeypatch.chdir(tmp_path)
-    request = Planned(0, "GET", "/", {}, None, None, 0)
+    request = Planned(0, "GET", "/", CIMultiDict(), None, None, 0)
     assert load("my_hooks_for_test:same")(request) is request
     for name, text in [("my_hooks_for_test", "write MODULE:FUNCTION"), ("my_hooks_for_test:other", "no attribute")]:
         with pytest.raises(LogreplayError, match=text):
@@ -587,13 +555,6 @@ def test_what_is_no_request_file_says_where(tmp_path: Path) -> None:
     path.write_text("hello\n")
     with pytest.raises(LogreplayError, match=r"request\.txt: no HTTP request"):
         server_saw(Requests(RequestFile(path)))
-
-
-def test_a_raw_request_with_two_hosts_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "request.txt"
-    path.write_text("GET / HTTP/1.1\nHost: a\nX-A: 1\nx-a: 2\nhost: b\n\n")
-    with pytest.raises(LogreplayError, match=r"request\.txt: line 5 is a second host; keep one of the two"):
-        list(RequestFile(path).batches(["url"]))
 
 
 # of one's own

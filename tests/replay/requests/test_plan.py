@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, to_csv
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.schedule import Constant
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.schedules.rates import Constant
 
 
 def write(path: Path, rows: Sequence[tuple[str | None, str | None]]) -> Path:

@@ -18,17 +18,17 @@ import polars as pl
 import pytest
 
 from conftest import ServerFactory
-from logreplay.cli.following import LineParser, followed
+from logreplay.cli.running.following import LineParser, followed
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.endpoint import Endpoint, parse_target
-from logreplay.replay.engine import Engine
-from logreplay.replay.follow import Followed, Live, Tail
-from logreplay.replay.health import Finding
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import ResultLog
-from logreplay.replay.wire import WireSender
-from raw_server import raw_server
-from recording import recording
+from logreplay.replay.engine.engine import Engine
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.requests.tail import Followed, Live, Tail
+from logreplay.replay.results.result_log import ResultLog
+from logreplay.replay.results.verdict import Finding
+from logreplay.replay.senders.endpoint import Endpoint, parse_target
+from logreplay.replay.senders.wire import WireSender
+from support.raw_server import raw_server
+from support.recording_server import recording
 
 
 class Writer:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from logreplay.replay import engine as engine_module
-from logreplay.replay.endpoint import Endpoint, parse_target
-from logreplay.replay.engine import Engine
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.wire import WireSender
+from logreplay.replay.engine import engine as engine_module
+from logreplay.replay.engine.engine import Engine
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.senders.endpoint import Endpoint, parse_target
+from logreplay.replay.senders.wire import WireSender
 
 
 @pytest.mark.parametrize("turns", range(6))

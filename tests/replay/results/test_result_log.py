@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA, LogreplayError, scan
-from logreplay.replay.results import FORMS, ResultLog
+from logreplay.replay.results.result_log import FORMS, ResultLog
 
 
 def rows(first: int, count: int) -> pl.DataFrame:
@@ -62,7 +62,7 @@ def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, form: str) -> N
         "    for first in range(0, 10**6, 100): log.write(rows(first, 100))\n"
         "except LogreplayError as error: print(error); log.close()\n"
     )
-    command = [sys.executable, "-c", code, str(path), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", code, str(path), str(Path(__file__).parent.parent)]
     said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     assert said.startswith(f"{path}: cannot be written any more: ")
     growing = next(tmp_path.iterdir())

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from beside import beside
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.main import run
 from logreplay.parsers.record import scan
-from logreplay.replay.outcome import Progress
-from logreplay.replay.stop import Condition, StopRule, parse
-from logreplay.replay.tally import Tally
-from raw_server import raw_server
+from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.outcome import Progress
+from logreplay.replay.results.stop_rules import Condition, StopRule, parse
+from support.background_server import beside
+from support.raw_server import raw_server
 
 
 def progress(

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from logreplay.replay.delay import Delay
-from logreplay.replay.health import Evidence, ReadLate, Severity, Verdict, judge, worst
-from logreplay.replay.responder import responding
-from logreplay.replay.vitals import Vitals
+from logreplay.replay.results.self_monitor import Vitals
+from logreplay.replay.results.verdict import Evidence, ReadLate, Severity, Verdict, judge, worst
+from logreplay.replay.results.write_lag import Delay
+from logreplay.replay.servers.minimal import responding
 
 GOOD = Evidence(
     offered=1000,
@@ -170,7 +170,7 @@ def test_a_target_that_goes_away_is_no_measurement(log: Path, tmp_path: Path) ->
         ) as process,
     ):
         wait_for_rows(output, process)
-        (responder,) = [pid for pid in _children(os.getpid()) if "logreplay.replay.responder" in _command_of(pid)]
+        (responder,) = [pid for pid in _children(os.getpid()) if "logreplay.replay.servers.minimal" in _command_of(pid)]
         os.kill(responder, signal.SIGKILL)
         process.communicate(timeout=30)
     assert process.returncode == 3

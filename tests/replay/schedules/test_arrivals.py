@@ -15,18 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from logreplay.analysis.punctuality import Punctuality, punctuality
-from logreplay.replay.arrivals import LogTimes, Poisson, Scattered, survey
-from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import replay
-from logreplay.replay.plan import Plan, Requests, instants
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant, Limited, Ramp, Schedule
-from logreplay.replay.wire import WireSender
+from logreplay.analysis.tables.schedule_accuracy import Punctuality, punctuality
+from logreplay.replay.engine.engine import replay
+from logreplay.replay.requests.plan import Plan, Requests, instants
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.arrivals import LogTimes, Poisson, Scattered, survey
+from logreplay.replay.schedules.rates import Constant, Limited, Ramp, Schedule
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.wire import WireSender
 
 SERVER = """
 import asyncio, sys
-from recording import recording
+from support.recording_server import recording
 
 async def main():
     async with recording() as server:
@@ -48,7 +48,7 @@ def server_elsewhere() -> Iterator[tuple[str, Callable[[], list[tuple[int, int]]
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parent.parent,
+        cwd=Path(__file__).parent.parent.parent,
     ) as process:
         assert process.stdin
         assert process.stdout

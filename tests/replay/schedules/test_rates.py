@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.replay.arrivals import LogTimes, Poisson
-from logreplay.replay.schedule import Constant, Limited, Pacer, Profile, Ramp, Schedule, Steps, steps
+from logreplay.replay.schedules.arrivals import LogTimes, Poisson
+from logreplay.replay.schedules.rates import Constant, Limited, Pacer, Profile, Ramp, Schedule, Steps, steps
 
 SECOND = 1_000_000_000
 

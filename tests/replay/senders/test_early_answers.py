@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 import uvloop
 
-from asking import SENDERS, Kind
-from certificates import Authority
-from logreplay.replay.bodies import SizedBody
-from logreplay.replay.endpoint import parse_target, resolve, tls_context
-from logreplay.replay.engine import Limits, replay
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant
+from logreplay.replay.engine.engine import Limits, replay
+from logreplay.replay.requests.bodies import SizedBody
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context
+from support.certificates import Authority
+from support.sender_driver import SENDERS, Kind
 
 BODY: Final = 8 << 20
 CASES: Final = 20

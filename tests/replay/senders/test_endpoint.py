@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from logreplay.cli.sending import Sending
+from logreplay.cli.options.sender import Sending
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.endpoint import Endpoint, check_permission, is_loopback, parse_target, resolve
-from logreplay.replay.engine import Limits, replay
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant
-from raw_server import RawServer, raw_server
+from logreplay.replay.engine.engine import Limits, replay
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.senders.endpoint import Endpoint, check_permission, is_loopback, parse_target, resolve
+from support.raw_server import RawServer, raw_server
 
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.000000,0,0,0,0,/ok,200,GET\n"
 
@@ -218,7 +218,7 @@ def test_nor_by_the_processes_of_a_cluster(
     tmp_path: Path, proxied: socket.socket, spread: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     from logreplay.cli.main import run as logreplay
-    from logreplay.replay.target import Capacity, spawned
+    from logreplay.replay.servers.known_capacity import Capacity, spawned
 
     (tmp_path / "log.csv").write_text(LOG)
     with spawned(tmp_path / "log.csv", Capacity()) as url:

@@ -5,7 +5,7 @@ import ssl
 
 import pytest
 
-from logreplay.replay.faults import connect_fault, local_fault, loss_fault
+from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
 
 
 @pytest.mark.parametrize("name", ["EMFILE", "ENFILE", "EADDRNOTAVAIL", "ENOBUFS", "ENOMEM", "EADDRINUSE"])

@@ -6,10 +6,10 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.replay.endpoint import Endpoint, Target
-from logreplay.replay.known import Known
-from logreplay.replay.wire import Connection, WireSender
-from nowhere import Nowhere
+from logreplay.replay.senders.endpoint import Endpoint, Target
+from logreplay.replay.senders.head_cache import Known
+from logreplay.replay.senders.wire import Connection, WireSender
+from support.null_transport import Nowhere
 
 ENDPOINT: Final = Endpoint(Target("http", "127.0.0.1", 80), ("127.0.0.1",))
 TIMEOUT: Final = 60

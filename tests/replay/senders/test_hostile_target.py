@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from asking import PATIENCE, SENDERS, TIMEOUT, Kind, Row, asking, open_to, settles
-from hostile import CASES, CHUNKED, ENDLESS, HELLO, UNTIL_CLOSE, Case, Seen, sized
-from logreplay.replay import aiohttp_sender, wire
-from logreplay.replay.aiohttp_sender import AiohttpSender
-from logreplay.replay.wire import WireSender
-from raw_server import Answer, Exchange, raw_server
+from logreplay.replay.senders import aiohttp_sender, wire
+from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.wire import WireSender
+from support.hostile_target import CASES, CHUNKED, ENDLESS, HELLO, UNTIL_CLOSE, Case, Seen, sized
+from support.raw_server import Answer, Exchange, raw_server
+from support.sender_driver import PATIENCE, SENDERS, TIMEOUT, Kind, Row, asking, open_to, settles
 
 
 def connections() -> int:

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import pytest
 import uvloop
 
-from asking import PATIENCE, SENDERS, TIMEOUT, Kind, asking, open_to, settles
-from certificates import Authority
-from hostile import HELLO, Seen, after, head, sized, then
-from logreplay.replay.endpoint import tls_context
-from raw_server import Answer, raw_server, reset_transport, sends
+from logreplay.replay.senders.endpoint import tls_context
+from support.certificates import Authority
+from support.hostile_target import HELLO, Seen, after, head, sized, then
+from support.raw_server import Answer, raw_server, reset_transport, sends
+from support.sender_driver import PATIENCE, SENDERS, TIMEOUT, Kind, asking, open_to, settles
 
 TLS: Final = Seen("tls", 0, 0)
 HALF: Final = then(sends(head("Content-Length: 9") + b"hello"), after(5))

@@ -9,15 +9,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.replay import by_client
-from logreplay.replay.by_client import ByClientSender
-from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import Engine, Limits
-from logreplay.replay.outcome import Outcome
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant, Limited
-from recording import RecordingServer, recording
+from logreplay.replay.engine.engine import Engine, Limits
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant, Limited
+from logreplay.replay.senders import per_client
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.per_client import ByClientSender
+from support.recording_server import RecordingServer, recording
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,client"
 
@@ -136,7 +136,7 @@ def test_a_target_that_hangs_holds_up_no_drop(tmp_path: Path) -> None:
 
 
 def test_idle_connections_of_many_clients_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_client, "MAX_IDLE", 5)
+    monkeypatch.setattr(per_client, "MAX_IDLE", 5)
     _, outcome, _, sender = replayed(log_of(tmp_path / "log.csv", 60, 2), rate=2000, service=0.0)
     assert outcome.ok == 120
     assert len(sender._own) <= 4 * 5 + 2

@@ -10,16 +10,16 @@ import polars as pl
 import pytest
 import uvloop
 
-from certificates import Authority
-from logreplay.replay.aiohttp_sender import AiohttpSender
-from logreplay.replay.endpoint import Endpoint, parse_target, resolve, tls_context
-from logreplay.replay.engine import Limits, replay
-from logreplay.replay.outcome import Outcome, Progress
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant
-from logreplay.replay.wire import WireSender
-from raw_server import CHUNKED, RawServer, raw_server, whole
+from logreplay.replay.engine.engine import Limits, replay
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.outcome import Outcome, Progress
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve, tls_context
+from logreplay.replay.senders.wire import WireSender
+from support.certificates import Authority
+from support.raw_server import CHUNKED, RawServer, raw_server, whole
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 TIMEOUT = 0.8

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from logreplay.replay.aiohttp_sender import AiohttpSender
-from logreplay.replay.by_client import ByClientSender
-from logreplay.replay.endpoint import parse_target, resolve
-from logreplay.replay.engine import replay
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant
-from logreplay.replay.sender import KEPT_BODY, Exchange
-from logreplay.replay.watch import SHOWN_BODY, describe
-from logreplay.replay.wire import WireSender
-from raw_server import Answer, raw_server, sends, whole
+from logreplay.replay.engine.engine import replay
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.contract import KEPT_BODY, Exchange
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.per_client import ByClientSender
+from logreplay.replay.senders.trace import SHOWN_BODY, describe
+from logreplay.replay.senders.wire import WireSender
+from support.raw_server import Answer, raw_server, sends, whole
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, ByClientSender, AiohttpSender])
 ERROR = "500 Internal Server Error"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.target import Answers, Capacity, Queue, serving, spawned
+from logreplay.replay.servers.known_capacity import Answers, Capacity, Queue, serving, spawned
 
 LOG = """date,time,latency,xfertime,thinktime,bytes,url,rc,op
 2026-11-20,10:00:00.000000,0,0,0,5,/a?x=%2F,200,GET
@@ -145,7 +145,7 @@ def test_a_taken_port_is_named(log: Path) -> None:
 def test_a_spawned_target_ends_when_its_parent_is_killed(log: Path) -> None:
     parent_code = (
         "import sys, time, pathlib\n"
-        "from logreplay.replay.target import Capacity, spawned\n"
+        "from logreplay.replay.servers.known_capacity import Capacity, spawned\n"
         "with spawned(pathlib.Path(sys.argv[1]), Capacity()) as url:\n"
         "    print(url, flush=True)\n"
         "    time.sleep(60)\n"

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.replay.engine import Engine
-from logreplay.replay.manifest import Manifest
-from logreplay.replay.outcome import Outcome
-from logreplay.replay.plan import Requests
-from logreplay.replay.step_log import ASIDE, JUDGED, Mark, StepLog
-from logreplay.replay.sweep import WARM_UP, Course, Done, Step, overloaded, pointless, sweep
-from virtual import OneServerQueue, VirtualTimeLoop, run
+from logreplay.replay.engine.engine import Engine
+from logreplay.replay.requests.plan import Requests
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.sweeps.manifest import Manifest
+from logreplay.replay.sweeps.step_log import ASIDE, JUDGED, Mark, StepLog
+from logreplay.replay.sweeps.steps import WARM_UP, Course, Done, Step, overloaded, pointless, sweep
+from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
 NO_STALL = (0.0, 0.0)
 

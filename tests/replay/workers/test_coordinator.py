@@ -17,28 +17,28 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beside import beside
 from logreplay.cli.main import run
-from logreplay.parsers.convert import ConvertOptions, convert
+from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.replay.closed import Users
-from logreplay.replay.endpoint import Endpoint, parse_target
-from logreplay.replay.engine import Limits, replay
-from logreplay.replay.outcome import Outcome, Progress
-from logreplay.replay.places import processes
-from logreplay.replay.plan import Plan, Requests
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant
-from logreplay.replay.shards import Shards
-from logreplay.replay.step_log import JUDGED, StepLog
-from logreplay.replay.sweep import Course, Step, sweep
-from logreplay.replay.target import Capacity, spawned
-from logreplay.replay.wire import WireSender
-from recording import RecordingServer, recording
+from logreplay.replay.engine.closed_dispatcher import Users
+from logreplay.replay.engine.engine import Limits, replay
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.outcome import Outcome, Progress
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.senders.endpoint import Endpoint, parse_target
+from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.servers.known_capacity import Capacity, spawned
+from logreplay.replay.sweeps.step_log import JUDGED, StepLog
+from logreplay.replay.sweeps.steps import Course, Step, sweep
+from logreplay.replay.workers.coordinator import Shards
+from logreplay.replay.workers.processes import processes
+from support.background_server import beside
+from support.recording_server import RecordingServer, recording
 
 pytestmark = pytest.mark.alone
 
-SAMPLE = Path(__file__).parents[2] / "sample_logs" / "nginx_request_time.log"
+SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
 TIMES = ("date", "time", "latency", "xfertime", "lag", "connect")
 
 

@@ -17,19 +17,21 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.replay import companion, reader, shards
-from logreplay.replay.admission import Address
-from logreplay.replay.endpoint import Endpoint, parse_target
-from logreplay.replay.errand import Errand
-from logreplay.replay.hook import Hooked, load
-from logreplay.replay.outcome import Outcome
-from logreplay.replay.places import processes
-from logreplay.replay.plan import CHUNK_ROWS, Made, Plan, Requests, Stream
-from logreplay.replay.responder import responding
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant
-from logreplay.replay.shards import Shards
-from logreplay.replay.wire import WireSender
+from logreplay.replay.engine import prefetch
+from logreplay.replay.monitor import sidecar
+from logreplay.replay.monitor.access import Address
+from logreplay.replay.monitor.sidecar_messages import Errand
+from logreplay.replay.requests.hook import Hooked, load
+from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Plan, Requests, Stream
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.senders.endpoint import Endpoint, parse_target
+from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.servers.minimal import responding
+from logreplay.replay.workers import coordinator
+from logreplay.replay.workers.coordinator import Shards
+from logreplay.replay.workers.processes import processes
 
 ENDS_WITHIN = 60.0
 pytestmark = pytest.mark.slow
@@ -58,9 +60,9 @@ def on_workers(
     results = results or MemoryResults()
 
     async def main() -> Outcome:
-        async with asyncio.timeout(ENDS_WITHIN), Shards(processes(count), sender, results) as shards:
-            asyncio.get_running_loop().call_later(1.0, in_a_while, shards)
-            return await shards.run(plan)
+        async with asyncio.timeout(ENDS_WITHIN), Shards(processes(count), sender, results) as coordinator:
+            asyncio.get_running_loop().call_later(1.0, in_a_while, coordinator)
+            return await coordinator.run(plan)
 
     return asyncio.run(main()), results.frame
 
@@ -95,8 +97,8 @@ class Stuck:
 
 
 def test_a_worker_that_hangs_before_its_first_word_is_ended(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "STARTING_S", 3.0)
-    monkeypatch.setattr(shards, "_LEAVING_S", 1.0)
+    monkeypatch.setattr(coordinator, "STARTING_S", 3.0)
+    monkeypatch.setattr(coordinator, "_LEAVING_S", 1.0)
     with pytest.raises(LogreplayError, match="could not begin: it did not start within 3 s"):
         on_workers(1, Plan(Requests(log), Constant(100, 1)), Stuck())
 
@@ -121,7 +123,7 @@ class SlowHere(Made):
 def test_a_lost_worker_whose_share_takes_long_to_read_loses_no_other(
     log: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "SILENT_S", 1.5)
+    monkeypatch.setattr(coordinator, "SILENT_S", 1.5)
     name = NAME.format(2, 3)
 
     def kill(running: Shards) -> None:
@@ -147,7 +149,7 @@ class SlowDisk(MemoryResults):
 
 
 def test_a_slow_disk_is_not_the_silence_of_a_worker(log: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "SILENT_S", 1.5)
+    monkeypatch.setattr(coordinator, "SILENT_S", 1.5)
     outcome, rows = on_workers(2, Plan(Requests(log), Constant(200, 8)), sender_to(target), results=SlowDisk())
     assert outcome.lost == ()
     assert rows.height == outcome.sent == 1600
@@ -156,7 +158,10 @@ def test_a_slow_disk_is_not_the_silence_of_a_worker(log: Path, target: str, monk
 def test_a_stop_of_the_whole_group_is_not_the_death_of_a_worker(log: Path, tmp_path: Path, target: str) -> None:
     """Ctrl-Z, and `fg` when more time has gone by than a worker may be silent."""
     path = tmp_path / "r.csv"
-    code = "from logreplay.replay import shards; shards.SILENT_S = 2.5; from logreplay.cli.main import main; main()"
+    code = (
+        "from logreplay.replay.workers import coordinator; coordinator.SILENT_S = 2.5; "
+        "from logreplay.cli.main import main; main()"
+    )
     words = ["run", log, target, "--tps", 200, "--for", "8s", "--workers", 2, "-o", path, "-q"]
     with subprocess.Popen([sys.executable, "-c", code, *map(str, words)], start_new_session=True) as process:
         while not path.exists() or path.read_bytes().count(b"\n") < 50:
@@ -198,10 +203,10 @@ def test_a_reader_that_dies_ends_the_run_with_a_word(log: Path, target: str, mon
     def die() -> None:
         raise SystemExit
 
-    monkeypatch.setattr(reader, "step_back", die)
+    monkeypatch.setattr(prefetch, "step_back", die)
 
     async def main() -> None:
-        from logreplay.replay.engine import replay
+        from logreplay.replay.engine.engine import replay
 
         async with asyncio.timeout(ENDS_WITHIN):
             await replay(Plan(Requests(log), Constant(100, 1)), sender_to(target)(), MemoryResults())
@@ -214,7 +219,7 @@ def test_a_live_page_that_does_not_start_is_not_waited_for(tmp_path: Path, monke
     stuck = tmp_path / "python"
     stuck.write_text("#!/bin/sh\nexec sleep 3600\n")
     stuck.chmod(0o755)
-    monkeypatch.setattr(companion.sys, "executable", str(stuck))
-    monkeypatch.setattr(companion, "_OPENING_S", 1.0)
+    monkeypatch.setattr(sys, "executable", str(stuck))
+    monkeypatch.setattr(sidecar, "_OPENING_S", 1.0)
     with pytest.raises(LogreplayError, match="the process of the live page did not start within 1 s"):
-        companion.Companion(Errand.new(Address("127.0.0.1", 0), None, ()), print)
+        sidecar.Companion(Errand.new(Address("127.0.0.1", 0), None, ()), print)

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA, LogreplayError
-from logreplay.replay.clockoffset import SAME, ClockOffset, measure, settled
-from logreplay.replay.dealing import Share, shared_out
-from logreplay.replay.histogram import Histogram
-from logreplay.replay.merging import PATIENCE_S, Arrived, Estate, MergedLog
-from logreplay.replay.plan import Chunk, Plan, Requests
-from logreplay.replay.results import MemoryResults
-from logreplay.replay.schedule import Constant
+from logreplay.replay.requests.plan import Chunk, Plan, Requests
+from logreplay.replay.results.histogram import Histogram
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.workers.clock_offset import SAME, ClockOffset, measure, settled
+from logreplay.replay.workers.merge import PATIENCE_S, Arrived, Estate, MergedLog
+from logreplay.replay.workers.partition import Share, shared_out
 
 EMPTY = pl.DataFrame(schema={name: SCHEMA[name] for name in RESULT_COLUMNS})
 

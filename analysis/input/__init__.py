@@ -1,0 +1,1 @@
+"""Result logs to arrays of requests."""

@@ -1,0 +1,1 @@
+"""The files that show a run: report, pictures, HdrHistogram logs."""

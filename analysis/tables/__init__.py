@@ -1,0 +1,1 @@
+"""Arrays of requests to tables: windows, seconds, steps, users."""

@@ -1,0 +1,1 @@
+"""Conclusions from the tables: balance, saturation, capacity, comparison."""

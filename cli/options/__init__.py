@@ -1,0 +1,1 @@
+"""The options that several commands share, and the values that they become."""

@@ -1,0 +1,1 @@
+"""Runs, sweeps and searches driven from the command line."""

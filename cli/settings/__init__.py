@@ -1,0 +1,1 @@
+"""Options from ``logreplay.toml`` and from ``LOGREPLAY_*`` variables."""

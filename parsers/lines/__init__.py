@@ -1,0 +1,1 @@
+"""Blocks of log lines to columns of values."""

@@ -1,0 +1,1 @@
+"""Which requests are sent: read from a log, filtered, reordered and changed."""

@@ -1,0 +1,1 @@
+"""When each request is due. Pure values, without a clock."""

@@ -1,0 +1,1 @@
+"""Runs at several rates, one after the other, into one result log."""

@@ -1,0 +1,1 @@
+"""One plan sent by several processes or machines."""
