@@ -27,14 +27,14 @@ def imports(module: Path) -> Iterator[str]:
 
 
 def ours(folder: str) -> set[str]:
-    modules = (ROOT / folder).glob("*.py")
+    modules = (ROOT / folder).rglob("*.py")
     return {name for module in modules for name in imports(module) if name.startswith("logreplay.")}
 
 
 @pytest.mark.parametrize("folder", ["replay", "analysis"])
 def test_replay_and_analysis_know_the_record_secrets_and_files_and_nothing_else_of_the_others(folder: str) -> None:
     others = {name for name in ours(folder) if not name.startswith(f"logreplay.{folder}")}
-    assert others <= {f"logreplay.parsers.{name}" for name in ("record", "secrecy", "files")}
+    assert others <= {f"logreplay.parsers.{name}" for name in ("record", "masking", "files")}
 
 
 def test_parsers_know_nothing_above_them() -> None:
@@ -43,7 +43,7 @@ def test_parsers_know_nothing_above_them() -> None:
 
 def test_only_the_command_line_prints_or_exits() -> None:
     for folder in ("parsers", "replay", "analysis"):
-        for module in (ROOT / folder).glob("*.py"):
+        for module in (ROOT / folder).rglob("*.py"):
             assert "click" not in imports(module), module
 
 
@@ -62,7 +62,6 @@ def test_convert_does_not_load_the_event_loop() -> None:
     assert "asyncio" not in loaded_by("cli.commands['convert']")
 
 
-def test_each_package_is_installed_and_typed() -> None:
+def test_each_package_is_typed() -> None:
     for folder in ("parsers", "replay", "analysis", "cli"):
         assert (ROOT / folder / "py.typed").exists()
-        assert not any(path.is_dir() and path.name != "__pycache__" for path in (ROOT / folder).iterdir())

@@ -203,8 +203,8 @@ class Shaping:
     def _say_lacking(self, where: str, log: "Path | Source", methods: frozenset[str], *, quiet: bool) -> None:
         """Say which options take from a log what it does not have. A log that is followed is not there yet."""
         from logreplay.replay.follow import Followed
-        from logreplay.replay.heads import BODILESS, PAYLOAD
-        from logreplay.replay.source import LogFile, lacking
+        from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
+        from logreplay.replay.requests.sources import LogFile, lacking
 
         if isinstance(log, Followed):
             return

@@ -17,7 +17,7 @@ from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.conversion.subsecond import start_times
 from logreplay.parsers.lines.parse import Parsed
 
-LAB = Path(__file__).parent.parent / "lab"
+LAB = Path(__file__).parent / "lab"
 
 NGINX = {
     "nginx_combined": "combined",

@@ -55,14 +55,14 @@ def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, form: str) -> N
     path = tmp_path / f"results{form}"
     code = (
         "import resource, signal, sys; from pathlib import Path\n"
-        "sys.path.insert(0, sys.argv[2]); from test_results import rows, ResultLog, LogreplayError\n"
+        "sys.path.insert(0, sys.argv[2]); from test_result_log import rows, ResultLog, LogreplayError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20_001, 20_001))\n"
         "log = ResultLog(Path(sys.argv[1]))\n"
         "try:\n"
         "    for first in range(0, 10**6, 100): log.write(rows(first, 100))\n"
         "except LogreplayError as error: print(error); log.close()\n"
     )
-    command = [sys.executable, "-c", code, str(path), str(Path(__file__).parent.parent)]
+    command = [sys.executable, "-c", code, str(path), str(Path(__file__).parent)]
     said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     assert said.startswith(f"{path}: cannot be written any more: ")
     growing = next(tmp_path.iterdir())
