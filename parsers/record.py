@@ -105,6 +105,11 @@ def check_name(path: Path) -> None:
         raise LogreplayError(f"{path}: the name is not UTF-8; choose another, or rename the file") from None
 
 
+def is_parquet(path: str | Path) -> bool:
+    """Whether a file is a Parquet by its name, in any case: ``.parquet``, ``.PARQUET``."""
+    return Path(path).suffix.lower() == ".parquet"
+
+
 def scan(path: str | Path) -> pl.LazyFrame:
     """Scan a normalized CSV or a result log without loading it.
 
@@ -121,7 +126,7 @@ def scan(path: str | Path) -> pl.LazyFrame:
     path = Path(path)
     check_name(path)
     try:
-        frame = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path, **_TYPED)
+        frame = pl.scan_parquet(path) if is_parquet(path) else pl.scan_csv(path, **_TYPED)
         names = frame.collect_schema().names()
     except FileNotFoundError:
         raise LogreplayError(f"{path}: no such file") from None
@@ -149,7 +154,7 @@ def read_batches(path: str | Path, columns: Sequence[str], rows: int = 8192) -> 
     """
     path = Path(path)
     frame = scan(path)
-    if path.suffix == ".parquet":
+    if is_parquet(path):
         wanted = _wanted(columns, frame.collect_schema().names())
         yield from frame.with_columns(wanted).select(columns).collect_batches(chunk_size=rows, maintain_order=True)
         return
@@ -167,7 +172,7 @@ def read_texts(path: str | Path, rows: int = 8192) -> Iterator[pl.DataFrame]:
     frame = scan(path)
     names = frame.collect_schema().names()
     with _read_to_its_end(path) as file:
-        if path.suffix == ".parquet":
+        if is_parquet(path):
             yield from frame.cast(pl.String).collect_batches(chunk_size=rows, maintain_order=True)
             return
         for block in _csv_blocks(_decompressed(file), rows * _ROW_BYTES):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 import polars as pl
 
 from logreplay.analysis.input import pias
+from logreplay.parsers.files import is_stream
 from logreplay.parsers.record import SCHEMA, LogreplayError, read_batches, scan, start_time
 
 if TYPE_CHECKING:
@@ -31,9 +32,11 @@ def locate(source: str | Path) -> Path:
     """Return the result log meant by a path: itself, or the one in that folder.
 
     Raises:
-        LogreplayError: a folder without a result log.
+        LogreplayError: a folder without a result log; or a pipe, which cannot be read more than once.
     """
     path = Path(source)
+    if is_stream(path):
+        raise LogreplayError(f"{path}: is not a file, and is read more than once; write it to a file first")
     if not path.is_dir():
         return path
     for name in ("results.csv", "results.csv.gz", "results.csv.zst", "results.parquet"):

@@ -103,6 +103,13 @@ def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
     grew = first == len(users) - 1
     enough = ceil(best * (fastest + think) - 1e-6)
     law = f"by Little's law {enough} users are enough ({best:.4g}/s x ({fastest:.4g} s + {think:.4g} s))"
+    if len(users) == 1:
+        several = ",".join(str(count) for count in sorted({max(1, users[0] // 2), users[0], 2 * users[0]}))
+        text = (
+            f"{users[0]} users reached {best:.4g}/s; one number of users does not show where throughput stops growing: "
+            f"try several, such as --vusers {several}; {law} for what was reached"
+        )
+        return UsersVerdict(None, False, enough, best, text)
     if grew:
         text = f"throughput still grew at {users[-1]} users, to {best:.4g}/s: try more; {law} for what was reached"
         return UsersVerdict(None, False, enough, best, text)

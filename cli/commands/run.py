@@ -97,6 +97,15 @@ def run(
     pacing.check()
     if verbose and as_json:
         raise click.UsageError("--verbose and --json both want standard output; choose one")
+    if classic and as_json:
+        raise click.UsageError(
+            "--classic and --json exclude each other: the JSON has these figures; leave out --classic"
+        )
+    for option, given in (("--verbose", verbose), ("--debug", debug), ("--classic", classic)):
+        if given and quiet:
+            raise click.UsageError(
+                f"{option} and --quiet exclude each other: one prints more, the other less; choose one"
+            )
     sending = reconciled(sending, shaping, pacing)
     with ExitStack() as stack:
         path = output or new_name("run", ".csv")

@@ -202,9 +202,9 @@ class Shaping:
 
     def _say_lacking(self, where: str, log: "Path | Source", methods: frozenset[str], *, quiet: bool) -> None:
         """Say which options take from a log what it does not have. A log that is followed is not there yet."""
-        from logreplay.replay.follow import Followed
         from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
         from logreplay.replay.requests.sources import LogFile, lacking
+        from logreplay.replay.requests.tail import Followed
 
         if isinstance(log, Followed):
             return
@@ -315,7 +315,7 @@ def report_left_out(stream: "Stream", *, quiet: bool = False) -> None:
 
     if stream.left_out:
         left_out = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
-        say(f"not sent: {left_out}", quiet=quiet)
+        say(f"not sent: {left_out}{base(stream).methods_remedy()}", quiet=quiet)
     if isinstance(stream, Hooked):
         say(f"hook: {stream.calls} calls, {stream.cost * 1e6:.1f} us each", quiet=quiet)
         if stream.first_error:

@@ -252,8 +252,11 @@ YIELDS_TO = {
     "workers": {"follow", "hook"},
     "loop": {"follow"},
     "beginning": {"follow"},
-    "verbose": {"as_json"},
-    "as_json": {"verbose"},
+    "verbose": {"as_json", "quiet"},
+    "as_json": {"verbose", "classic"},
+    "classic": {"as_json", "quiet"},
+    "debug": {"quiet"},
+    "quiet": {"verbose", "classic", "debug"},
 }
 NEEDS = {"think": {"vusers"}, "delay": {"follow"}, "arrivals": {"tps", "ramp", "steps"}, "skip_idle": {"speed", "tps"}}
 pacing_options = bundle("pacing", Pacing, _OPTIONS)

@@ -221,9 +221,10 @@ def describe(capacity: object) -> str:
 
 def is_normalized(log: Path) -> bool:
     """Whether a file is a normalized CSV or a result log, by its name or first bytes."""
-    if log.suffix == ".parquet":
+    from logreplay.parsers.record import LogreplayError, is_parquet, scan
+
+    if is_parquet(log):
         return True
-    from logreplay.parsers.record import LogreplayError, scan
 
     try:
         scan(log)

@@ -17,6 +17,7 @@ from logreplay.parsers.record import (
     SCHEMA,
     LogreplayError,
     column_names,
+    is_parquet,
     read_texts,
     scan,
     start_time,
@@ -52,7 +53,7 @@ def normalized_among(paths: Sequence[str | Path]) -> list[Path]:
 
 
 def _is_table(path: Path) -> bool:
-    if path.suffix == ".parquet":
+    if is_parquet(path):
         return True
     try:
         with path.open("rb") as file:
@@ -99,7 +100,7 @@ class Tables:
         columns = self.columns
         total, done = sum(path.stat().st_size for path in self.paths), 0
         for path in self.paths:
-            first = 1 if path.suffix == ".parquet" else 2  # behind the header line
+            first = 1 if is_parquet(path) else 2  # behind the header line
             for texts in read_texts(path):
                 yield self._good(texts, str(path), first, columns)
                 first += texts.height

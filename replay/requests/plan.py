@@ -220,11 +220,13 @@ class Requests:
         if not self.left_out:
             return "it holds no requests"
         why = ", ".join(f"{n} x {why}" for why, n in self.left_out.most_common(5))
-        others = {reason.removeprefix("method ") for reason in self.left_out if reason.startswith("method ")} - {
-            "CONNECT"
-        }
-        remedy = f"; send them with --methods {','.join(sorted({*self.methods, *others}))}" if others else ""
-        return f"all requests are left out: {why}{remedy}"
+        return f"all requests are left out: {why}{self.methods_remedy()}"
+
+    def methods_remedy(self) -> str:
+        """How to send requests that were left out for their method; empty if there are none."""
+        prefix = "method "
+        others = {why.removeprefix(prefix) for why in self.left_out if why.startswith(prefix)} - {"CONNECT"}
+        return f"; send them with --methods {','.join(sorted({*self.methods, *others}))}" if others else ""
 
 
 @dataclass(slots=True)

@@ -63,7 +63,7 @@ class Stored:
 
     @property
     def _is_parquet(self) -> bool:
-        return self.address.endswith(".parquet")
+        return record.is_parquet(self.address)
 
     @contextmanager
     def _open(self) -> Iterator[BinaryIO]:

@@ -49,6 +49,16 @@ def test_a_throughput_that_still_grows_has_no_plateau() -> None:
     assert verdict.sentence.startswith("throughput still grew at 4 users, to 200/s: try more")
 
 
+def test_one_point_shows_no_growth() -> None:
+    verdict = judge_users(closed_table([50]))
+    assert verdict.plateau is None
+    assert not verdict.saturated_at_first
+    assert verdict.sentence.startswith(
+        "50 users reached 400/s; one number of users does not show where throughput stops growing: try several, such "
+        "as --vusers 25,50,100; by Little's law"
+    )
+
+
 @pytest.mark.parametrize("users", [[1, 2, 4], [4, 8, 16], [100, 200]])
 def test_several_trials_of_as_many_users_count_as_one(users: list[int]) -> None:
     once = closed_table(users)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from logreplay.parsers.record import scan
+
 SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
 
 
@@ -114,3 +116,13 @@ def test_help_names_the_formats_and_has_examples(tmp_path: Path) -> None:
     text = run(tmp_path, "--help").stdout
     for word in ("combined", "nginx-ingress", "aws-alb", "haproxy", "nginx.conf#name", "Examples"):
         assert word in text
+
+
+def test_a_parquet_is_read_whatever_the_case_of_its_name(tmp_path: Path) -> None:
+    run(tmp_path, str(SAMPLE), "-q", "-o", "LOG.PARQUET")
+    run(tmp_path, "LOG.PARQUET", "-q", "-o", "again.csv")
+    assert scan(tmp_path / "LOG.PARQUET").collect().equals(scan(tmp_path / "again.csv").collect())
+    for command in (["run", "LOG.PARQUET", "--tps", "5", "--dry-run"], ["analyze", "LOG.PARQUET", "--no-plots"]):
+        line = [sys.executable, "-m", "logreplay.cli.main", *command]
+        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr

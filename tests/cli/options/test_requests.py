@@ -271,7 +271,7 @@ def test_a_dry_run_sends_nothing(
     shown = capsys.readouterr()
     assert shown.out.splitlines()[0].split() == ["0.125000", "s", "GET", "/new/0?page=0"]
     assert "11 requests in 2.625 s" in shown.out
-    assert "1 x method POST" in shown.err
+    assert "not sent: 1 x method POST; send them with --methods GET,HEAD,POST" in shown.err
     assert logreplay("run", log, "--speed", 1, "--dry-run", "--json") == 0
     assert json.loads(capsys.readouterr().out)["requests"] == 11
     assert server.received == []
@@ -305,6 +305,10 @@ def test_a_dry_run_sends_nothing(
         (("--tps", 1, "--shuffle", "--random"), "choose one"),
         (("--speed", 1, "--shuffle"), "take the log's times away"),
         (("--tps", 1, "--loop", "--dry-run"), "this plan has no end"),
+        (("--tps", 1, "-v", "-q"), "--verbose and --quiet exclude each other"),
+        (("--tps", 1, "-d", "-q"), "--debug and --quiet exclude each other"),
+        (("--tps", 1, "--classic", "-q"), "--classic and --quiet exclude each other"),
+        (("--tps", 1, "--classic", "--json"), "--classic and --json exclude each other"),
         (("--follow", "--tps", 1), "these do not go together"),
         (("--tps", 1, "--by-client", "--sender", "aiohttp"), "--by-client needs --sender wire"),
     ],
