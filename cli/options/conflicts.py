@@ -27,7 +27,7 @@ def reconciled(sending: Sending, shaping: Shaping, pacing: "Pacing | None" = Non
     Raises:
         UsageError: names both options.
     """
-    for conflict in (*_following(sending, shaping, pacing), *_hooked(sending, shaping)):
+    for conflict in (*_following(sending, shaping, pacing), *_hooked(sending, shaping), *_headers(shaping)):
         raise click.UsageError(conflict)
     alone = shaping.hook or (pacing and pacing.follow)
     return replace(sending, workers=1) if alone else sending
@@ -44,6 +44,20 @@ def _hooked(sending: Sending, shaping: Shaping) -> Iterator[str]:
     if shaping.hook and (several := _several(sending)):
         remedy = "leave out --cluster" if several == "--cluster" else "use --workers 1"
         yield f"--hook and {several} exclude each other: one process must see every request once; {remedy}"
+
+
+def _headers(shaping: Shaping) -> Iterator[str]:
+    """Of headers that may stand once only, those that are given twice."""
+    from logreplay.replay.requests.header_columns import HEADER
+
+    options = {"host": shaping.host, "user-agent": shaping.agent, "referer": shaping.referer}
+    said = {header: f"--{header.rpartition('-')[2]}" for header, value in options.items() if value is not None}
+    for header in shaping.header:
+        name, option = header.name.lower(), f"--header '{header.name}: ...'"
+        if name in said:
+            yield f"{said[name]} and {option} exclude each other: a request has one {header.name}; leave one out"
+        if name in HEADER.single:
+            said[name] = option
 
 
 def _following(sending: Sending, shaping: Shaping, pacing: "Pacing | None") -> Iterator[str]:

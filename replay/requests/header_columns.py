@@ -3,10 +3,11 @@
 What a shape or a hook wants sent is in columns: ``header:NAME`` holds a header's values (null: not sent; a second
 header of that name is ``header:NAME:2``), ``payload`` the bodies (`Binary`; null: none). They are rendered here, and
 only here: no value, wherever it comes from, can add a header, end the head, or announce another body than its own.
+Case does not matter in names. Of a header that may stand once only, the last column that has a value is sent.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,16 +33,21 @@ class HeaderRules:
         name: a token (RFC 9110, 5.6.2).
         reserved: names, in lower case, that would change where a message ends or a connection goes: they are written
             by the sender alone.
+        single: names, in lower case, that a request has once at most: servers refuse a second one, or ignore it.
     """
 
     name: re.Pattern[str]
     reserved: frozenset[str]
+    single: frozenset[str]
 
 
 HEADER: Final = HeaderRules(
     re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"),
     frozenset(
         {"content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "expect", "te", "trailer"}
+    ),
+    frozenset(
+        {"host", "user-agent", "referer", "content-type", "authorization", "proxy-authorization", "from", "origin"}
     ),
 )
 
@@ -109,39 +115,53 @@ def render(frame: pl.DataFrame, defaults: Mapping[str, str]) -> list[bytes]:
 
 def header_rows(frame: pl.DataFrame, defaults: Mapping[str, str]) -> list[list[tuple[str, str]]]:
     """The headers of each request as pairs, for senders that write requests themselves; without Content-Length."""
-    names = [(column, name) for column in frame.columns if (name := header_name(column))]
+    names, values = headers(frame.columns)
     if not names:
         return [list(defaults.items())] * frame.height
-    given = {name.lower() for _, name in names}
-    clean = frame.select(_clean(column).alias(column) for column, _ in names)
     rows = []
-    for values in clean.iter_rows():
-        pairs = [(name, value) for (_, name), value in zip(names, values, strict=True) if value is not None]
-        set_ = {name.lower() for name, _ in pairs}
-        rows.append([(k, v) for k, v in defaults.items() if k.lower() not in given or k.lower() not in set_] + pairs)
+    for row in frame.select(_clean(value) for value in values).iter_rows():
+        pairs = [(name, value) for name, value in zip(names, row, strict=True) if value is not None]
+        given = {name.lower() for name, _ in pairs}
+        rows.append([(name, value) for name, value in defaults.items() if name.lower() not in given] + pairs)
     return rows
+
+
+def headers(columns: Iterable[str]) -> tuple[list[str], list[pl.Expr]]:
+    """The headers that columns hold: their names, and for each its values, null where it is not sent.
+
+    Values are as in the columns, not yet safe to send. A name may come several times, but for `HeaderRules.single`.
+    """
+    found: dict[str, tuple[str, list[str]]] = {}
+    for column in columns:
+        if name := header_name(column):
+            lower = name.lower()
+            found.setdefault(lower if lower in HEADER.single else column, (name, []))[1].insert(0, column)
+    names = [name for name, _ in found.values()]
+    return names, [pl.coalesce(latest_first).alias(key) for key, (_, latest_first) in found.items()]
 
 
 def _split(frame: pl.DataFrame, defaults: Mapping[str, str]) -> tuple[str, list[pl.Expr]]:
     """The header lines that are the same for all rows, and those that a column decides."""
+    names, values = headers(frame.columns)
+    lower = [name.lower() for name in names]
     columns: list[pl.Expr] = []
-    decided: set[str] = set()
-    for column in frame.columns:
-        name = header_name(column)
-        if not name:
-            continue
-        line = pl.lit(f"{name}: ") + _clean(column) + pl.lit("\r\n")
-        default = next((value for key, value in defaults.items() if key.lower() == name.lower()), None)
-        fallback = f"{name}: {default}\r\n" if default is not None and name.lower() not in decided else ""
-        decided.add(name.lower())
-        columns.append(pl.coalesce(line, pl.lit(fallback)))
-    fixed = "".join(f"{name}: {value}\r\n" for name, value in defaults.items() if name.lower() not in decided)
+    for name, value in zip(names, values, strict=True):
+        line = pl.lit(f"{name}: ") + _clean(value) + pl.lit("\r\n")
+        columns.append(pl.coalesce(line, pl.lit("")))
+    fixed = ""
+    for name, default in defaults.items():
+        own = f"{name}: {default}\r\n"
+        same = [value for value, key in zip(values, lower, strict=True) if key == name.lower()]
+        if same:
+            columns.append(pl.when(pl.coalesce(same).is_null()).then(pl.lit(own)).otherwise(pl.lit("")))
+        else:
+            fixed += own
     return fixed, columns
 
 
-def _clean(column: str) -> pl.Expr:
+def _clean(value: pl.Expr) -> pl.Expr:
     """A value without control bytes: they become blanks."""
-    return pl.col(column).str.replace_all(_CONTROLS, " ").str.strip_chars(" \t")
+    return value.str.replace_all(_CONTROLS, " ").str.strip_chars(" \t")
 
 
 def _content_length(*, body: bool) -> pl.Expr:

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,7 +15,7 @@ import polars as pl
 from multidict import CIMultiDict
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, header_column, header_name, is_sent
+from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, header_column, headers, is_sent
 from logreplay.replay.requests.plan import CHUNK_ROWS, SAFE_METHODS, Chunk, Made, Stream
 
 _ROWS: Final = 64
@@ -150,6 +151,8 @@ class Hooked(Made):
         if not _TARGET.fullmatch(planned.url) and (planned.url, planned.op) != ("*", "OPTIONS"):
             return "url that cannot be sent"
         for name, value in planned.headers.items():
+            if name.lower() in HEADER.single and len(planned.headers.getall(name)) > 1:
+                return f"header {name[:40]!r} that may stand once only"
             if not HEADER.name.fullmatch(name) or name.lower() in HEADER.reserved or not isinstance(value, str):
                 return f"header {name[:40]!r} that cannot be set"
         return "" if planned.body is None or isinstance(planned.body, bytes) else "body that is not bytes"
@@ -190,10 +193,11 @@ def load(name: str) -> Hook:
 
 
 def _planned(frame: pl.DataFrame, first: int) -> Iterator[Planned]:
-    names = {column: name.lower() for column in frame.columns if (name := header_name(column))}
-    for number, row in enumerate(frame.iter_rows(named=True), first):
-        headers = CIMultiDict((name, row[column]) for column, name in names.items() if row[column] is not None)
-        yield Planned(number, row["op"], row["url"], headers, row.get(PAYLOAD), row["client"], row["row"])
+    names, values = headers(frame.columns)
+    given = frame.select(values).iter_rows() if names else repeat(())
+    for number, (row, own) in enumerate(zip(frame.iter_rows(named=True), given, strict=False), first):
+        pairs = CIMultiDict((name.lower(), value) for name, value in zip(names, own, strict=True) if value is not None)
+        yield Planned(number, row["op"], row["url"], pairs, row.get(PAYLOAD), row["client"], row["row"])
 
 
 def _with(frame: pl.DataFrame, planned: list[Planned]) -> pl.DataFrame:

@@ -64,6 +64,8 @@ class RequestFile:
         for number, line in enumerate(re.split(rb"\r?\n", head)[1:], 2):
             if line.strip():
                 name, value = self._header(number, line)
+                if name.lower() in HEADER.single and f"header:{name}".lower() in map(str.lower, fields):
+                    raise record.LogreplayError(f"{self.path}: line {number} is a second {name}; keep one of the two")
                 if name.lower() not in HEADER.reserved:
                     fields[header_column(name, fields)] = pl.Series([value])
         if body and body[0]:

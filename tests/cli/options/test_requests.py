@@ -297,6 +297,13 @@ def test_a_dry_run_sends_nothing(
         (("--tps", 1, "--header", "a"), "is no header"),
         (("--tps", 1, "--header", "Content-Length: 5"), "is written by the sender alone"),
         (("--tps", 1, "--host", "a\nb"), "holds a control byte"),
+        (("--tps", 1, "--host", "a", "--header", "host: b"), "--host and --header 'host: ...' exclude each other"),
+        (("--tps", 1, "--agent", "log", "--header", "User-Agent: b"), "--agent and --header 'User-Agent: ...' exclude"),
+        (("--tps", 1, "--referer", "a", "--header", "Referer: b"), "--referer and --header 'Referer: ...' exclude"),
+        (
+            ("--tps", 1, "--header", "Host: a", "--header", "host: b"),
+            "--header 'Host: ...' and --header 'host: ...' excl",
+        ),
         (("--tps", 1, "--status", "20"), "is no status"),
         (("--tps", 1, "--sample", "0%"), "is no percentage"),
         (("--tps", 1, "--inject", "x"), "is nothing to inject"),

@@ -226,6 +226,35 @@ def test_a_header_may_be_given_twice(shop: Path, sender: str) -> None:
 
 
 @both_senders
+def test_of_a_header_that_stands_once_the_last_one_is_sent(shop: Path, sender: str) -> None:
+    shapes = Header("Host", "a.example"), Header("host", "b.example"), Header("user-agent", "robot")
+    last = Custom(lambda frame: frame.with_columns(pl.lit("c.example").alias("header:HOST")))
+    for one in server_saw(shaped(shop, *shapes, LoggedHeader("User-Agent", "agent"), last), sender):
+        assert one.header("host") == "c.example"
+        assert one.header("user-agent") in ("Firefox", "Chrome", "probe")
+
+
+@both_senders
+def test_the_sender_s_own_header_goes_only_where_no_other_of_its_name_does(shop: Path, sender: str) -> None:
+    log = LoggedHeader("Accept", "referer"), Header("accept", "text/html")
+    for one in server_saw(shaped(shop, *log), sender):
+        accepted = [value for name, value in one.headers if name == "accept"]
+        assert accepted in (["text/html"], ["https://shop.example/list", "text/html"])
+
+
+@both_senders
+def test_a_raw_request_mixed_in_has_one_host(shop: Path, tmp_path: Path, sender: str) -> None:
+    (tmp_path / "request.txt").write_text("GET /raw HTTP/1.1\nhost: raw.example\nuser-agent: raw\n\n")
+    other = Requests(RequestFile(tmp_path / "request.txt"))
+    seen = server_saw(Mixed(shaped(shop, Header("Host", "shop.example")), other, 0.5), sender)
+    assert {(one.target == "/raw", one.header("host")) for one in seen} == {
+        (True, "raw.example"),
+        (False, "shop.example"),
+    }
+    assert all(one.header("user-agent") for one in seen)
+
+
+@both_senders
 def test_agent_referer_and_host_come_from_the_log(shop: Path, sender: str) -> None:
     shapes = LoggedHeader("User-Agent", "agent"), LoggedHeader("Referer", "referer"), LoggedHost()
     seen = server_saw(shaped(shop, *shapes), sender)
@@ -499,6 +528,10 @@ def spoil(change: Callable[[Planned], object]) -> Callable[[Planned], Planned]:
         (lambda r: r.headers.update({"content-length": "5"}), "hook: header 'content-length' that cannot be set"),
         (lambda r: r.headers.update({"a\r\nb": "5"}), "hook: header 'a\\r\\nb' that cannot be set"),
         (lambda r: setattr(r, "body", "text"), "hook: body that is not bytes"),
+        (
+            lambda r: (r.headers.add("Host", "a"), r.headers.add("host", "b")),
+            "hook: header 'Host' that may stand once only",
+        ),
         (lambda r: r.headers["missing"], "hook: failed: KeyError"),
     ],
 )
@@ -555,6 +588,13 @@ def test_what_is_no_request_file_says_where(tmp_path: Path) -> None:
     path.write_text("hello\n")
     with pytest.raises(LogreplayError, match=r"request\.txt: no HTTP request"):
         server_saw(Requests(RequestFile(path)))
+
+
+def test_a_raw_request_with_two_hosts_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "request.txt"
+    path.write_text("GET / HTTP/1.1\nHost: a\nX-A: 1\nx-a: 2\nhost: b\n\n")
+    with pytest.raises(LogreplayError, match=r"request\.txt: line 5 is a second host; keep one of the two"):
+        list(RequestFile(path).batches(["url"]))
 
 
 # of one's own
