@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 
 from logreplay.analysis.input import arrays, pias, sources
-from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.external_metrics import by_step, with_watched
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.summary import About, summarise, summarise_seconds
 from logreplay.analysis.tables import windows
 from logreplay.analysis.verdict import saturation, stability
-from logreplay.analysis.verdict.saturation import Verdict
+from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.parsers.record import LogreplayError
 
 
@@ -30,9 +30,9 @@ class Analysis:
         summary: the contents of summary.json.
     """
 
-    requests: Requests | None
+    requests: RequestArrays | None
     seconds: pl.DataFrame
-    verdict: Verdict
+    verdict: SaturationVerdict
     summary: dict[str, Any]
 
     @property
@@ -45,7 +45,7 @@ def analyse(
     source: Source,
     about: About | None = None,
     executor: Executor | None = None,
-    meanwhile: Sequence[Callable[[Requests], object]] = (),
+    meanwhile: Sequence[Callable[[RequestArrays], object]] = (),
 ) -> Analysis:
     """Analyse a result log, or the per-second table that is left of one.
 
@@ -81,6 +81,6 @@ def analyse(
         return Analysis(requests, seconds, verdict, summary)
 
 
-def _judged(requests: Requests, about: About | None) -> tuple[Verdict, dict[str, Any]]:
+def _judged(requests: RequestArrays, about: About | None) -> tuple[SaturationVerdict, dict[str, Any]]:
     verdict = saturation.judge(stability.judged_steps(requests))
     return verdict, summarise(requests, verdict, about)

@@ -17,7 +17,7 @@ from logreplay.analysis.tables import windows
 from logreplay.analysis.verdict import comparison, machines
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
-from logreplay.analysis.verdict.saturation import Verdict
+from logreplay.analysis.verdict.saturation import SaturationVerdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,7 @@ def steps(results: Results) -> "pd.DataFrame":
     return analyse(results).steps.to_pandas()
 
 
-def saturation(results: Results) -> Verdict:
+def saturation(results: Results) -> SaturationVerdict:
     """Say from which rate on a target no longer keeps up, or why none was found.
 
     Returns:

@@ -11,14 +11,14 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.input.arrays import Requests, those
+from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile
 from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.schedule_accuracy import punctuality
 from logreplay.analysis.tables.windows import step_windows
-from logreplay.analysis.verdict.saturation import Verdict
+from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import TRIALS
 from logreplay.parsers.masking import masked
 
@@ -49,7 +49,7 @@ class About:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-def summarise(requests: Requests, verdict: Verdict, about: About | None = None) -> dict[str, Any]:
+def summarise(requests: RequestArrays, verdict: SaturationVerdict, about: About | None = None) -> dict[str, Any]:
     """Return the contents of summary.json.
 
     ``verdict`` is a word: whether the target was measured; ``answer`` is the sentence that the steps support. Times
@@ -110,7 +110,7 @@ def summarise(requests: Requests, verdict: Verdict, about: About | None = None) 
     return plain({**value, **about.more})  # type: ignore[no-any-return]
 
 
-def _punctuality(requests: Requests) -> dict[str, float] | None:
+def _punctuality(requests: RequestArrays) -> dict[str, float] | None:
     """How true the run was to its schedule; None where the file has none."""
     sent = requests.sent
     if not requests.has_schedule:
@@ -119,12 +119,12 @@ def _punctuality(requests: Requests) -> dict[str, float] | None:
     return found.as_dict() if found else None
 
 
-def _word(verdict: Verdict) -> str:
+def _word(verdict: SaturationVerdict) -> str:
     """Whether the target was measured, as far as a result log alone can say."""
     return "VALID" if verdict.generator_limit is None else "GENERATOR_BOUND"
 
 
-def summarise_seconds(seconds: pl.DataFrame, verdict: Verdict, about: About | None = None) -> dict[str, Any]:
+def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: About | None = None) -> dict[str, Any]:
     """Return what summary.json can say of a run of which only a per-second table is left."""
     about = about or About()
     scheduled, errors = int(seconds["offered"].sum()), int(seconds["errors"].sum())
@@ -293,7 +293,7 @@ def show(seconds: float | None, *, failed: bool = False) -> str:
     return f"{seconds * 1e6:.0f} µs" if seconds else "0"
 
 
-def _all_times(requests: Requests, failed: int, served: Micros) -> dict[str, dict[str, Any]]:
+def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str, dict[str, Any]]:
     """Response times of all and of the answered, service times, lag."""
     answered = requests.outcome <= HTTP_ERROR
     ordered = requests.judged
@@ -334,7 +334,7 @@ def _span(first: int, last: int, count: int) -> float:
     return max(last - first + (last - first) // (count - 1), 1) / SECOND
 
 
-def _findings(requests: Requests, verdict: Verdict) -> list[dict[str, str]]:
+def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[str, str]]:
     found = []
     if requests.unreadable:
         text = f"{requests.unreadable} rows of the result log have no readable time and are left out"
@@ -355,7 +355,7 @@ def _findings(requests: Requests, verdict: Verdict) -> list[dict[str, str]]:
     return found
 
 
-def _narrow(verdict: Verdict) -> str:
+def _narrow(verdict: SaturationVerdict) -> str:
     """The stable rates so close to saturation that an interval from within one step misleads."""
     if not verdict.saturation.rate:
         return ""

@@ -22,7 +22,7 @@ from conftest import free_port
 from logreplay.cli.main import run
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.replay.servers.known_capacity import Capacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.workers.dask_workers import cluster_client, workers
 from support.background_server import beside
 
@@ -143,7 +143,7 @@ def test_a_cluster_replays_the_bundled_log_every_row_once_and_on_time(
     cluster: str, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     planned = scan(sample).filter(pl.col("op").is_in(["GET", "HEAD"])).collect()
-    with spawned(sample, Capacity(64, 0.001)) as url:
+    with spawned(sample, ServerCapacity(64, 0.001)) as url:
         for attempt in range(3):
             path = tmp_path / f"r{attempt}.csv"
             logreplay("run", SAMPLE, url, "--tps", 1000, "--cluster", cluster, "-o", path, "--json", "-q")
@@ -211,7 +211,7 @@ def test_a_killed_worker_is_named_and_nothing_is_sent_twice(tmp_path: Path, caps
 
 
 def test_a_sweep_on_a_local_cluster(sample: Path, tmp_path: Path) -> None:
-    with spawned(sample, Capacity(64, 0.001)) as url:
+    with spawned(sample, ServerCapacity(64, 0.001)) as url:
         arguments = (
             "sweep",
             "50,100",

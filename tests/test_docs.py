@@ -23,14 +23,14 @@ from conftest import ServerFactory
 from logreplay.cli.main import cli
 from logreplay.cli.main import run as logreplay
 from logreplay.parsers.record import CORE_COLUMNS, scan
-from logreplay.replay.servers.known_capacity import Capacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(?:^<!-- not run: (?P<why>[^\n]+) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.DOTALL)
 
-FAST = Capacity(workers=100, service_s=0.002)
+FAST = ServerCapacity(workers=100, service_s=0.002)
 ADDRESS = "http://127.0.0.1:8080"
 IMPATIENT = """\
 import re

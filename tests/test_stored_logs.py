@@ -17,7 +17,7 @@ from logreplay.cli.main import run
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, read_batches, scan
 from logreplay.replay.requests.remote import Stored
-from logreplay.replay.servers.known_capacity import Capacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.sweeps.manifest import fingerprint
 
 s3fs = pytest.importorskip("s3fs", reason="needs the extra logreplay[s3]")
@@ -88,7 +88,7 @@ def test_a_stored_log_has_the_rows_of_the_file(sample: Path, name: str) -> None:
 
 def test_workers_read_a_stored_log_and_send_every_row_once(sample: Path, tmp_path: Path) -> None:
     planned = scan(sample).filter(pl.col("op").is_in(["GET", "HEAD"])).collect()
-    with spawned(sample, Capacity(64, 0.001)) as url:
+    with spawned(sample, ServerCapacity(64, 0.001)) as url:
         out = tmp_path / "r.csv"
         arguments = ("run", "s3://logs/access.parquet", url, "--tps", 500, "--workers", 2, "-o", out, "-q")
         assert logreplay(*arguments) in (0, 3)
@@ -101,7 +101,7 @@ def test_a_sweep_is_resumed_only_with_the_same_object(
     sample: Path, bucket: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bucket.pipe_file("logs/changing.csv", sample.read_bytes())
-    with spawned(sample, Capacity(64, 0.001)) as url:
+    with spawned(sample, ServerCapacity(64, 0.001)) as url:
         arguments = ("sweep", "20,40", "s3://logs/changing.csv", url, "--for", "1s", "--no-plots", "-q")
         assert logreplay(*arguments, "-o", tmp_path / "sweep") in (0, 3)
         before = fingerprint(Stored("s3://logs/changing.csv"))

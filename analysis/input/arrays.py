@@ -61,7 +61,7 @@ _KEPT: Final = {
 
 
 @dataclass(frozen=True)
-class Requests:
+class RequestArrays:
     """What was measured, one entry per request, in the order of the rows.
 
     Attributes:
@@ -107,7 +107,7 @@ class Requests:
     def __len__(self) -> int:
         return len(self.scheduled)
 
-    def take(self, rows: Ints | slice) -> "Requests":
+    def take(self, rows: Ints | slice) -> "RequestArrays":
         """The requests at these places only."""
         return replace(self, **{name: getattr(self, name)[rows] for name in _KEPT})
 
@@ -170,7 +170,7 @@ class Requests:
         return self.started + timedelta(microseconds=self.last_end)
 
 
-def read(source: Source, executor: Executor | None = None) -> Requests:
+def read(source: Source, executor: Executor | None = None) -> RequestArrays:
     """Read the requests of a result log, or of any normalized CSV.
 
     Where the file has no column ``scheduled``, the date and time of the start take its place, counted from the
@@ -219,7 +219,7 @@ def _compacted(stretch: Stretch) -> pl.DataFrame:
         raise NotApart from error
 
 
-def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM) -> Requests:
+def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM) -> RequestArrays:
     """Put the batches of `compact` rows of a source together; there will hardly be more than ``room``."""
     name = str(source) if isinstance(source, str | Path) else "results"
     columns, routes, rates = _Columns(room), Routes(), dict[int, float]()
@@ -240,7 +240,7 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM
         why = f"none of its {unreadable} rows has a time that can be read" if unreadable else "no requests in it"
         raise LogreplayError(f"{name}: {why}")
     labels = sorted(rates)
-    requests = Requests(
+    requests = RequestArrays(
         **columns.of_requests(labels),
         labels=tuple(labels),
         rates=tuple(rates[label] for label in labels),
@@ -275,7 +275,7 @@ class _Columns:
         self._length = stop
 
     def of_requests(self, labels: list[int]) -> dict[str, Any]:
-        """Return the columns as `Requests` has them: ``step`` as the place of its label."""
+        """Return the columns as `RequestArrays` has them: ``step`` as the place of its label."""
         columns = {name: array[: self._length] for name, array in self._arrays.items()}
         if labels != list(range(len(labels))):
             columns["step"][:] = np.searchsorted(labels, columns["step"])
@@ -288,7 +288,7 @@ def _last_of_each(labels: npt.NDArray[np.int32], values: npt.NDArray[np.float32]
     return dict(zip(labels[last].tolist(), values[last].tolist(), strict=True))
 
 
-def _in_windows(requests: Requests) -> Requests:
+def _in_windows(requests: RequestArrays) -> RequestArrays:
     """Take stretches of time for steps, where the file names none and the rate is not the same throughout."""
     seconds = window_s(int(requests.scheduled.max()) / 1e6)
     window = requests.scheduled // (seconds * 1_000_000)
@@ -321,7 +321,7 @@ def kind_name(kind: int) -> str:
 
 
 def name_kinds(kinds: npt.NDArray[np.uint16]) -> Counter[str]:
-    """Count `Requests.kind` by name: the status as text, or the error word."""
+    """Count `RequestArrays.kind` by name: the status as text, or the error word."""
     return _named(np.bincount(kinds))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.slices import slices
 from logreplay.analysis.statistics.quantiles import Ints
 
@@ -17,7 +17,7 @@ PART: Final = 1 << 18
 _BLOCK: Final = 1 << 16
 
 
-def by_second(requests: Requests) -> Iterator[tuple[int, int, Ints]]:
+def by_second(requests: RequestArrays) -> Iterator[tuple[int, int, Ints]]:
     """Yield the rows of the requests scheduled from one second on (first item) up to another (second item), in time.
 
     Together these are all requests; of equal seconds in the order of the rows. Rows are nearly in the order of the
@@ -43,7 +43,7 @@ def changes(values: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _edges(requests: Requests) -> Ints:
+def _edges(requests: RequestArrays) -> Ints:
     """The seconds between which the parts lie, increasing, from 0 to the one after the last."""
     number = int(requests.scheduled.max()) // SECOND + 1
     counts = np.zeros(number, np.int64)

@@ -12,7 +12,7 @@ import polars as pl
 
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.external_metrics import stem
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.output import hdr
@@ -103,13 +103,13 @@ def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
     return analysis.summary
 
 
-def _write(path: Path, write: Callable[[Path, Requests], None], requests: Requests) -> None:
+def _write(path: Path, write: Callable[[Path, RequestArrays], None], requests: RequestArrays) -> None:
     """Write a table of requests, in a folder that is made now that they could be read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write(path, requests)
 
 
-def _write_routes(path: Path, requests: Requests) -> None:
+def _write_routes(path: Path, requests: RequestArrays) -> None:
     write_whole(path, to_csv(windows.by_route(requests), header=True))
 
 

@@ -16,7 +16,7 @@ from typing import BinaryIO, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.input.arrays import Requests, those
+from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND, by_second, changes
 from logreplay.analysis.statistics.quantiles import Ints
 from logreplay.parsers.files import whole
@@ -36,7 +36,7 @@ _SEVEN_BITS: Final = np.uint32(0x7F)
 Micros32: TypeAlias = npt.NDArray[np.uint32]
 
 
-def write_hlog(path: str | Path, requests: Requests) -> None:
+def write_hlog(path: str | Path, requests: RequestArrays) -> None:
     """Write the response times of the requests answered as expected, by scheduled second, tagged with the step.
 
     Times of more than an hour count as one hour. How many requests failed, and so are in no histogram, is said in a

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.statistics.quantiles import Floats, average, deviation, ranks
 from logreplay.parsers.files import whole
 
@@ -20,7 +20,7 @@ TICKS: Final = 5
 _MILLISECOND: Final = 1000
 
 
-def write_hgrm(path: str | Path, requests: Requests) -> None:
+def write_hgrm(path: str | Path, requests: RequestArrays) -> None:
     """Write the distribution of the response times of the requests answered as expected, in milliseconds."""
     ordered = requests.response[requests.good]
     ordered.sort()  # in place: 20 million take 80 MB

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.analysis.search.search import Answer, Goal, Outcome, Search, Trial
-from logreplay.analysis.search.simulate import Queue, service_times, waits
-from logreplay.analysis.search.slo import Bound, Evidence, observe
+from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
+from logreplay.analysis.search.simulate import SimulatedQueue, service_times, waits
+from logreplay.analysis.search.slo import Bound, BoundEvidence, observe
 from logreplay.analysis.statistics.quantiles import Floats
 
 TIMEOUT_S: Final = 8.0
@@ -34,7 +34,7 @@ class Server:
     """
 
     name: str
-    queue: Queue
+    queue: SimulatedQueue
     bound: Bound
     truth: float
     pauses: bool = False
@@ -43,11 +43,17 @@ class Server:
 
 
 # The truths: of M/M/4 from Erlang's formula, of the others from runs of 120,000 s at the rates around it.
-MM4: Final = Server("M/M/4", Queue(4, 0.016), Bound("p99", 0.2), 225.67)
+MM4: Final = Server("M/M/4", SimulatedQueue(4, 0.016), Bound("p99", 0.2), 225.67)
 NOISY: Final = Server(
-    "noisy", Queue(4, 0.016, "lognormal"), Bound("p99", 0.6), 221.3, pauses=True, stragglers=0.002, variation=0.03
+    "noisy",
+    SimulatedQueue(4, 0.016, "lognormal"),
+    Bound("p99", 0.6),
+    221.3,
+    pauses=True,
+    stragglers=0.002,
+    variation=0.03,
 )
-WALL: Final = Server("wall", Queue(16, 0.064, "fixed"), Bound("p99", 0.2), 234.1)
+WALL: Final = Server("wall", SimulatedQueue(16, 0.064, "fixed"), Bound("p99", 0.2), 234.1)
 SERVERS: Final = (MM4, NOISY, WALL)
 
 
@@ -89,14 +95,14 @@ def find(server: Server, goal: Goal, rng: np.random.Generator) -> Search:
     return search
 
 
-def make(server: Server, search: Search, rng: np.random.Generator) -> Outcome:
+def make(server: Server, search: Search, rng: np.random.Generator) -> TrialOutcome:
     """Make the next trial of a search, ended early where it asks for that."""
     trial = search.next
     assert isinstance(trial, Trial)
     arrived, response = responses(server, trial.rate, trial.seconds, rng)
     failed, ended = response > TIMEOUT_S, arrived + np.minimum(response, TIMEOUT_S)
 
-    def seen(until: float) -> Evidence:
+    def seen(until: float) -> BoundEvidence:
         known = ended <= until
         sent = arrived < until
         return observe((server.bound,), arrived[sent], np.where(known, ended, np.inf)[sent], (failed & known)[sent],
@@ -105,8 +111,8 @@ def make(server: Server, search: Search, rng: np.random.Generator) -> Outcome:
     for second in range(int(trial.settle_s) + 1, int(trial.seconds)):
         if cut := search.hopeless(seen(second)):
             drained = float(ended[arrived < second].max(initial=second))
-            return Outcome(seen(second), drained, cut=cut)
-    return Outcome(
+            return TrialOutcome(seen(second), drained, cut=cut)
+    return TrialOutcome(
         observe(
             (server.bound,), arrived, ended, failed, settle_s=trial.settle_s, until=trial.seconds, timeout_s=TIMEOUT_S
         ),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
-from logreplay.analysis.search.slo import Finding
+from logreplay.analysis.search.slo import BoundFinding
 from logreplay.analysis.summary import show
 
 LEAST_TRIAL_S: Final = 30.0
@@ -88,13 +88,13 @@ def _contradiction(search: Search) -> str:
     )
 
 
-def seen(findings: Sequence[Finding]) -> str:
+def seen(findings: Sequence[BoundFinding]) -> str:
     """What was seen of the bounds: ``0.62 % over 300 ms, 0 % failed``; failures count as late, and it says so."""
     failures = any(finding.bound.statistic == "errors" and finding.cost > 0 for finding in findings)
     return ", ".join(_seen(finding, " or failed" if failures else "") for finding in findings)
 
 
-def _seen(finding: Finding, or_failed: str) -> str:
+def _seen(finding: BoundFinding, or_failed: str) -> str:
     bound = finding.bound
     if bound.statistic == "mean":
         return f"mean {show(finding.cost)}"

@@ -24,11 +24,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from logreplay.analysis.search.slo import Evidence, Finding, findings
-from logreplay.analysis.search.trials import Answer, Goal, Judged, Outcome, Phase, Trial, Verdict, Why
+from logreplay.analysis.search.slo import BoundEvidence, BoundFinding, findings
+from logreplay.analysis.search.trials import Answer, Goal, Judged, Phase, Trial, TrialOutcome, Verdict, Why
 from logreplay.analysis.statistics.quantiles import Ints
 
-__all__ = ["Answer", "Goal", "Judged", "Outcome", "Search", "Trial"]
+__all__ = ["Answer", "Goal", "Judged", "Search", "Trial", "TrialOutcome"]
 
 RAMP_FACTOR: Final = 1.6
 CONFIRMATIONS: Final = 2
@@ -69,13 +69,13 @@ class Search:
     _confirmed: bool = False
     _fresh: int = 0
     _descents: int = 0
-    _course: Generator[Trial, Outcome, Answer] = field(init=False, repr=False)
+    _course: Generator[Trial, TrialOutcome, Answer] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._course = self._run()
         self.next = next(self._course)
 
-    def tell(self, outcome: Outcome) -> Trial | Answer:
+    def tell(self, outcome: TrialOutcome) -> Trial | Answer:
         """Say what was seen in the trial `next`; return what comes next."""
         try:
             self.next = self._course.send(outcome)
@@ -84,7 +84,7 @@ class Search:
         self.judged[-1] = replace(self.judged[-1], low=self.low, high=self.high)
         return self.next
 
-    def hopeless(self, evidence: Evidence) -> str:
+    def hopeless(self, evidence: BoundEvidence) -> str:
         """Say why the trial under way can be ended as failed; empty if it must go on.
 
         To be asked about once a second, with what was seen so far.
@@ -103,7 +103,7 @@ class Search:
                 return f"{finding.bound} is not kept"
         return ""
 
-    def keeps(self, evidence: Evidence) -> bool:
+    def keeps(self, evidence: BoundEvidence) -> bool:
         """Whether the trial under way keeps the bounds by this evidence alone."""
         trial = self.next
         assert isinstance(trial, Trial), "there is no trial under way"
@@ -122,12 +122,12 @@ class Search:
 
     # The course of a search. Each yield hands out a trial and takes in its outcome.
 
-    def _run(self) -> Generator[Trial, Outcome, Answer]:
+    def _run(self) -> Generator[Trial, TrialOutcome, Answer]:
         with suppress(_UsedUp):
             yield from self._find()
         return self._answer()
 
-    def _find(self) -> Generator[Trial, Outcome, None]:
+    def _find(self) -> Generator[Trial, TrialOutcome, None]:
         goal = self.goal
         highest = goal.rounded(goal.highest) if goal.highest else math.inf
         yield from self._place("calibrate", goal.start)
@@ -144,7 +144,7 @@ class Search:
         while self.low is not None and not self._confirmed:
             yield from self._confirm(self.low)
 
-    def _place(self, phase: Phase, rate: float) -> Generator[Trial, Outcome, None]:
+    def _place(self, phase: Phase, rate: float) -> Generator[Trial, TrialOutcome, None]:
         """Try a rate; move an end of the bracket to it."""
         rate = self.goal.rounded(rate)
         verdict = yield from self._try(phase, rate)
@@ -155,7 +155,7 @@ class Search:
         else:
             self.high, self._high_void = rate, verdict == "void"
 
-    def _confirm(self, rate: float) -> Generator[Trial, Outcome, None]:
+    def _confirm(self, rate: float) -> Generator[Trial, TrialOutcome, None]:
         """Repeat the rate that passed; if it fails, go down one step."""
         verdict: Verdict = "pass"
         fresh, made = CONFIRMATIONS if self.trials < PATIENCE else 1, 0
@@ -189,13 +189,13 @@ class Search:
         in_time = judged + rate * CONFIRMING * self.goal.full_s(rate)  # if none of its requests costs anything
         return self.goal.users or all(each.cost * judged <= each.bound.allowance * in_time for each in found)
 
-    def _findings_at(self, rate: float, *phases: Phase) -> tuple[Finding, ...]:
+    def _findings_at(self, rate: float, *phases: Phase) -> tuple[BoundFinding, ...]:
         """How the bounds stand by all full trials at a rate, or by those of some phases."""
         trials = [each for each in self._full_trials(rate) if not phases or each.trial.phase in phases]
-        pool = sum((each.outcome.evidence for each in trials), Evidence.none(len(self.goal.bounds)))
+        pool = sum((each.outcome.evidence for each in trials), BoundEvidence.none(len(self.goal.bounds)))
         return findings(self.goal.bounds, pool)
 
-    def _try(self, phase: Phase, rate: float) -> Generator[Trial, Outcome, Verdict]:
+    def _try(self, phase: Phase, rate: float) -> Generator[Trial, TrialOutcome, Verdict]:
         """Make a trial; once more if it was void."""
         verdict: Verdict = "void"
         for _ in range(2):
@@ -229,7 +229,7 @@ class Search:
 
     # Judging
 
-    def _judge(self, trial: Trial, outcome: Outcome) -> Verdict:
+    def _judge(self, trial: Trial, outcome: TrialOutcome) -> Verdict:
         pool = self._pool(trial) + outcome.evidence
         verdict: Verdict = "void"
         if not outcome.void:
@@ -240,9 +240,9 @@ class Search:
         self.judged.append(Judged(trial, outcome, verdict, own, self.elapsed, self.low, self.high))
         return verdict
 
-    def _pool(self, trial: Trial) -> Evidence:
+    def _pool(self, trial: Trial) -> BoundEvidence:
         """What was seen in earlier full trials at the same rate."""
-        pool = Evidence.none(len(self.goal.bounds))
+        pool = BoundEvidence.none(len(self.goal.bounds))
         if trial.phase in ("bisect", "confirm"):
             for judged in self._full_trials(trial.rate):
                 pool += judged.outcome.evidence
@@ -280,7 +280,7 @@ class Search:
     def _answer(self) -> Answer:
         low = self.low if self._confirmed else self._highest_passed()
         pool = sum(
-            (each.outcome.evidence for each in self._full_trials(low or 0)), Evidence.none(len(self.goal.bounds))
+            (each.outcome.evidence for each in self._full_trials(low or 0)), BoundEvidence.none(len(self.goal.bounds))
         )
         return Answer(
             why=self._why(low, pool.requests),

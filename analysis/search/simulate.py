@@ -23,7 +23,7 @@ _EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class SimulatedQueue:
     """A server: K workers, one FIFO queue in front of them.
 
     Attributes:
@@ -91,7 +91,7 @@ def sweep(
     return Arrivals(np.concatenate(times), step, np.asarray(rates, dtype=np.float64)[step])
 
 
-def service_times(queue: Queue, count: int, rng: np.random.Generator) -> Floats:
+def service_times(queue: SimulatedQueue, count: int, rng: np.random.Generator) -> Floats:
     """Draw the service times of ``count`` requests, seconds."""
     if queue.law == "fixed":
         return np.full(count, queue.service_s)
@@ -149,7 +149,7 @@ def over_limit(arrived: Floats, limit: float, burst: float) -> npt.NDArray[np.bo
 
 
 def closed_loop(
-    users: Sequence[int], queue: Queue, seconds: float, rng: np.random.Generator, *, think_s: float = 1.0
+    users: Sequence[int], queue: SimulatedQueue, seconds: float, rng: np.random.Generator, *, think_s: float = 1.0
 ) -> pl.DataFrame:
     """Let users ask, wait for the answer, think, and ask again: one step per number of users.
 
@@ -182,7 +182,7 @@ def closed_loop(
 
 
 def with_cache(
-    arrivals: Arrivals, queue: Queue, rng: np.random.Generator, *, urls: int, miss_s: float, warm: bool
+    arrivals: Arrivals, queue: SimulatedQueue, rng: np.random.Generator, *, urls: int, miss_s: float, warm: bool
 ) -> pl.DataFrame:
     """Serve from a cache that takes each URL in when it is first asked for.
 
@@ -206,7 +206,9 @@ def with_cache(
     return results(arrivals, latency, urls=[f"/articles/{number}" for number in wanted.tolist()])
 
 
-def serve(arrivals: Arrivals, queue: Queue, rng: np.random.Generator, *, timeout_s: float = 30.0) -> pl.DataFrame:
+def serve(
+    arrivals: Arrivals, queue: SimulatedQueue, rng: np.random.Generator, *, timeout_s: float = 30.0
+) -> pl.DataFrame:
     """Send the arrivals to a queue and record what the client saw.
 
     Returns:

@@ -90,7 +90,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class BoundEvidence:
     """What was seen of the requests that count, by the second in which they were scheduled.
 
     Attributes:
@@ -108,10 +108,10 @@ class Evidence:
         """Nothing seen yet."""
         return cls(np.zeros(0, np.int64), np.zeros((bounds, 0)), np.zeros(0, np.int64))
 
-    def __add__(self, other: "Evidence") -> "Evidence":
+    def __add__(self, other: "BoundEvidence") -> "BoundEvidence":
         """Pool with a later trial at the same rate; in flight is that of the later one."""
         counts = np.concatenate((self.counts, other.counts))
-        return Evidence(counts, np.concatenate((self.costs, other.costs), axis=1), other.in_flight)
+        return BoundEvidence(counts, np.concatenate((self.costs, other.costs), axis=1), other.in_flight)
 
     @property
     def requests(self) -> int:
@@ -128,7 +128,7 @@ def observe(
     settle_s: float,
     until: float,
     timeout_s: float,
-) -> Evidence:
+) -> BoundEvidence:
     """Look at a trial, under way or over. Times are seconds since its start.
 
     A request under way counts with its age: what it costs in the end can only be more.
@@ -147,7 +147,7 @@ def observe(
     second = np.minimum((scheduled[judged] - settle_s).astype(np.int64), seconds - 1)
     response = np.where(np.isinf(ended[judged]), until, ended[judged]) - scheduled[judged]
     costs = [bound.costs(response, failed[judged], timeout_s) for bound in bounds]
-    return Evidence(
+    return BoundEvidence(
         np.bincount(second, minlength=seconds).astype(np.int64),
         np.array([np.bincount(second, cost, seconds) for cost in costs]).reshape(len(bounds), seconds),
         _by(scheduled, int(until)) - _by(ended, int(until)),
@@ -162,7 +162,7 @@ def _by(instants: Floats, seconds: int) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class BoundFinding:
     """How one bound stands.
 
     Attributes:
@@ -191,24 +191,24 @@ class Finding:
         return self.low > self.bound.allowance
 
 
-def findings(bounds: Sequence[Bound], evidence: Evidence) -> tuple[Finding, ...]:
+def findings(bounds: Sequence[Bound], evidence: BoundEvidence) -> tuple[BoundFinding, ...]:
     """Judge each bound by all requests seen; without any request a bound is neither kept nor missed."""
     return tuple(_finding(bound, evidence.counts, costs) for bound, costs in zip(bounds, evidence.costs, strict=True))
 
 
-def _finding(bound: Bound, counts: Ints, costs: Floats) -> Finding:
+def _finding(bound: Bound, counts: Ints, costs: Floats) -> BoundFinding:
     number = int(counts.sum())
     if not number:
-        return Finding(bound, math.nan, 0.0, math.inf, LEAST_DESIGN_EFFECT)
+        return BoundFinding(bound, math.nan, 0.0, math.inf, LEAST_DESIGN_EFFECT)
     mean = float(costs.sum()) / number
     spread = batch_variance(counts, costs)
     if not bound.is_share:
         margin = Z * math.sqrt(spread)
-        return Finding(bound, mean, mean - margin, mean + margin, LEAST_DESIGN_EFFECT)
+        return BoundFinding(bound, mean, mean - margin, mean + margin, LEAST_DESIGN_EFFECT)
     independent = mean * (1 - mean) / number
     effect = max(LEAST_DESIGN_EFFECT, spread / independent if independent else 0.0)
     low, high = wilson(mean, number / effect)
-    return Finding(bound, mean, low, high, effect)
+    return BoundFinding(bound, mean, low, high, effect)
 
 
 def wilson(share: float, number: float, z: float = Z) -> tuple[float, float]:

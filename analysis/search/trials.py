@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from logreplay.analysis.search.slo import Bound, Evidence, Finding
+from logreplay.analysis.search.slo import Bound, BoundEvidence, BoundFinding
 
 PLANNING: Final = 1.03
 """The confirmed rate is divided by this for planning: machines vary by some per cent from trial to trial."""
@@ -107,7 +107,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrialOutcome:
     """What was seen in a trial.
 
     Attributes:
@@ -118,7 +118,7 @@ class Outcome:
         doubt: what speaks against it, without making it void.
     """
 
-    evidence: Evidence
+    evidence: BoundEvidence
     seconds: float
     void: str = ""
     cut: str = ""
@@ -138,9 +138,9 @@ class Judged:
     """
 
     trial: Trial
-    outcome: Outcome
+    outcome: TrialOutcome
     verdict: Verdict
-    findings: tuple[Finding, ...]
+    findings: tuple[BoundFinding, ...]
     began: float
     low: float | None
     high: float | None
@@ -170,7 +170,7 @@ class Answer:
     high_void: bool
     confirmations: int
     requests: int
-    findings: tuple[Finding, ...]
+    findings: tuple[BoundFinding, ...]
 
     @property
     def planning(self) -> float | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.slices import slices
 from logreplay.analysis.statistics.quantiles import FAILED, Floats, Ints
@@ -17,7 +17,7 @@ FEWEST_SECONDS: Final = 8
 """Whole seconds a step must have for the spread between them to say anything."""
 
 
-def design_effects(requests: Requests, start: Ints, stop: Ints, bounds: Floats) -> Floats:
+def design_effects(requests: RequestArrays, start: Ints, stop: Ints, bounds: Floats) -> Floats:
     """Return how many requests of each step say as much about a percentile as one independent request would.
 
     Args:
@@ -40,7 +40,7 @@ def design_effects(requests: Requests, start: Ints, stop: Ints, bounds: Floats) 
     return effects
 
 
-def _by_second(requests: Requests, bounds: Floats) -> tuple[Ints, Ints]:
+def _by_second(requests: RequestArrays, bounds: Floats) -> tuple[Ints, Ints]:
     """How many requests were scheduled in each second, and how many of them took longer than their step's bound."""
     number = int(requests.scheduled.max()) // SECOND + 1
     known = np.isfinite(bounds)

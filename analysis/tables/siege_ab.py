@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from logreplay.analysis.input.arrays import Requests, those
+from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.compact import FIRST_ERROR, HTTP_ERROR, NET_ERROR
 from logreplay.analysis.statistics.quantiles import Micros, average, deviation
@@ -24,20 +24,20 @@ _FAILED_STATUS: Final = (408, *range(500, 510))
 _CHALLENGES: Final = (401, 407)
 
 
-def elapsed(requests: Requests) -> float:
+def elapsed(requests: RequestArrays) -> float:
     """Seconds from the first request sent to the last one over."""
     first, _, over = requests.sending
     return (over - first) / SECOND
 
 
-def served(requests: Requests) -> Micros:
+def served(requests: RequestArrays) -> Micros:
     """Return the service times of the answered requests, sorted: what the figures of both tools are of."""
     ordered = those(requests.service, requests.outcome <= HTTP_ERROR)
     ordered.sort()  # in place: 20 million take 80 MB
     return ordered
 
 
-def siege(requests: Requests, service: Micros) -> dict[str, float | int | None]:
+def siege(requests: RequestArrays, service: Micros) -> dict[str, float | int | None]:
     """Return siege's final figures.
 
     Args:
@@ -74,7 +74,7 @@ def siege(requests: Requests, service: Micros) -> dict[str, float | int | None]:
     }
 
 
-def ab(requests: Requests, service: Micros) -> dict[str, Any]:
+def ab(requests: RequestArrays, service: Micros) -> dict[str, Any]:
     """Return ab's tables.
 
     Args:
@@ -113,7 +113,7 @@ def ab(requests: Requests, service: Micros) -> dict[str, Any]:
     }
 
 
-def _reused(requests: Requests, complete: int) -> int | None:
+def _reused(requests: RequestArrays, complete: int) -> int | None:
     """Answered requests that opened no connection; None where no request did, for then the rows have no such times."""
     opened = requests.connect > 0
     return complete - int((opened & (requests.outcome <= HTTP_ERROR)).sum()) if opened.any() else None

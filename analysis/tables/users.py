@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.compact import HTTP_ERROR
 from logreplay.analysis.statistics.quantiles import quantile
@@ -46,7 +46,7 @@ class UsersVerdict:
         }
 
 
-def users_table(requests: Requests, users: Mapping[int, int], duration: float) -> pl.DataFrame:
+def users_table(requests: RequestArrays, users: Mapping[int, int], duration: float) -> pl.DataFrame:
     """Return a row for each step of a sweep over users.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.tables.windows import Windows
@@ -49,7 +49,7 @@ class WarmUp:
         )
 
 
-def of_first_step(requests: Requests, windows: Windows) -> WarmUp | None:
+def of_first_step(requests: RequestArrays, windows: Windows) -> WarmUp | None:
     """Judge the step that was made first; None if it is too short, or too sparse, to say."""
     step = int(np.argmin(windows.start))
     start, length = int(windows.start[step]), int(windows.length[step])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from logreplay.analysis.input.arrays import Requests, those
+from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND, by_second, changes
 from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.input.slices import slices
@@ -33,7 +33,7 @@ _SECONDS: Final = (
 )
 
 
-def seconds(requests: Requests) -> pl.DataFrame:
+def seconds(requests: RequestArrays) -> pl.DataFrame:
     """Count and summarise the requests by second.
 
     Returns:
@@ -68,7 +68,7 @@ def seconds(requests: Requests) -> pl.DataFrame:
     ).select(_SECONDS)
 
 
-def _due(first: int, stop: int, part: Requests) -> pl.DataFrame:
+def _due(first: int, stop: int, part: RequestArrays) -> pl.DataFrame:
     """What became of the requests of some seconds, by the second in which each was scheduled."""
     number = stop - first
     at = part.scheduled // SECOND - first
@@ -95,7 +95,7 @@ def _counts(groups: npt.NDArray[np.integer], chosen: Bools, number: int) -> Ints
     return np.bincount(those(groups, chosen), minlength=number).astype(np.int64, copy=False)
 
 
-def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | None" = None) -> pl.DataFrame:
+def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow | None" = None) -> pl.DataFrame:
     """Count and summarise the requests by step.
 
     Returns:
@@ -161,7 +161,7 @@ def steps(requests: Requests, windows: "Windows | None" = None, flow: "Flow | No
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def _step_counts(requests: Requests, number: int) -> tuple[dict[int, Ints], Ints, Ints]:
+def _step_counts(requests: RequestArrays, number: int) -> tuple[dict[int, Ints], Ints, Ints]:
     """How many requests of each step had each outcome but `OK`, how many were errors, and their bytes."""
     outcomes = {outcome: np.zeros(number, np.int64) for outcome in (HTTP_ERROR, NET_ERROR, DROPPED)}
     errors, volume = np.zeros((2, number), np.int64)
@@ -175,7 +175,7 @@ def _step_counts(requests: Requests, number: int) -> tuple[dict[int, Ints], Ints
     return outcomes, errors, volume
 
 
-def by_route(requests: Requests) -> pl.DataFrame:
+def by_route(requests: RequestArrays) -> pl.DataFrame:
     """Count and summarise the requests by route, the most frequent first.
 
     Returns:
@@ -231,7 +231,7 @@ class Windows:
         return self.start + (SETTLE * self.length).astype(np.int64)
 
 
-def step_windows(requests: Requests) -> Windows:
+def step_windows(requests: RequestArrays) -> Windows:
     """Find when each step of a run was offered."""
     number = len(requests.labels)
     count, last = np.zeros((2, number), np.int64)
@@ -275,7 +275,7 @@ class Flow:
         return np.asarray(self.stop[0] - self.stop[1])
 
 
-def step_flow(requests: Requests, windows: Windows) -> Flow:
+def step_flow(requests: RequestArrays, windows: Windows) -> Flow:
     """Count what was sent and what was over at the edges of the steps."""
     sent = _counts_before(requests, requests.lag, requests.sent, windows)
     over = _counts_before(requests, requests.response, requests.sent, windows)
@@ -287,7 +287,7 @@ def step_flow(requests: Requests, windows: Windows) -> Flow:
     return Flow(start, settled, stop)
 
 
-def _counts_before(requests: Requests, after: npt.NDArray[np.uint32], chosen: Bools, windows: Windows) -> Ints:
+def _counts_before(requests: RequestArrays, after: npt.NDArray[np.uint32], chosen: Bools, windows: Windows) -> Ints:
     """(3, steps) how many of the chosen were so far before the start, the settled time and the stop of each step.
 
     ``after``: (n,) microseconds from the schedule of each request to the instant that counts.
@@ -312,7 +312,7 @@ def _number_before(instants: Ints, edges: Ints) -> Ints:
     return np.array([np.count_nonzero(instants < edge) for edge in edges], np.int64)
 
 
-def _step_of_each_second(requests: Requests, number: int) -> Ints:
+def _step_of_each_second(requests: RequestArrays, number: int) -> Ints:
     """The label of the step of the first request scheduled in each second; anything where there is none."""
     windows = step_windows(requests)
     order = np.argsort(windows.start)
@@ -335,12 +335,12 @@ def _times(judged: Grouped, **more: float) -> dict[str, Floats]:
     }
 
 
-def _judged(requests: Requests, by: Literal["step", "route"], number: int) -> Grouped:
+def _judged(requests: RequestArrays, by: Literal["step", "route"], number: int) -> Grouped:
     parts = (requests.take(rows) for rows in slices(len(requests)))
     return Grouped.of_parts(((getattr(part, by), part.judged) for part in parts), number, len(requests))
 
 
-def _service(requests: Requests, by: Literal["step", "route"], number: int) -> Grouped:
+def _service(requests: RequestArrays, by: Literal["step", "route"], number: int) -> Grouped:
     parts = (requests.take(rows) for rows in slices(len(requests)))
     sent = ((those(getattr(part, by), part.sent), those(part.service, part.sent)) for part in parts)
     return Grouped.of_parts(sent, number, len(requests))

@@ -49,7 +49,7 @@ class Bend:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SaturationVerdict:
     """What a sweep says.
 
     Attributes:
@@ -67,7 +67,7 @@ class Verdict:
     steps: pl.DataFrame = field(repr=False)
 
 
-def judge(table: pl.DataFrame) -> Verdict:
+def judge(table: pl.DataFrame) -> SaturationVerdict:
     """Find onset and saturation in the steps of a run, or say why there is none.
 
     Args:
@@ -77,7 +77,7 @@ def judge(table: pl.DataFrame) -> Verdict:
     all_bad = usable.select((pl.col("over") | pl.col("failing")) & ~pl.col("generator")).to_series().all()
     if usable.height < FEWEST_STEPS and not (usable.height >= GIVES_UP_AFTER and all_bad):
         text = f"not enough data: {usable.height} rates with {FEWEST_REQUESTS} requests or more, {FEWEST_STEPS} needed"
-        return Verdict(text, Bend(False, text), Bend(False, text), None, table)
+        return SaturationVerdict(text, Bend(False, text), Bend(False, text), None, table)
     rates = usable["rate"].to_numpy()
     bad = (usable["over"] | usable["failing"]).to_numpy()
     generator = usable["generator"].to_numpy()
@@ -86,13 +86,13 @@ def judge(table: pl.DataFrame) -> Verdict:
         return _generator_limited(usable, first_generator, table)
     if first_bad == 0:
         text = f"saturated already at the lowest rate, {rates[0]:g}/s: sweep lower"
-        return Verdict(text, Bend(False, text), Bend(False, text), None, table)
+        return SaturationVerdict(text, Bend(False, text), Bend(False, text), None, table)
     onset = find_onset(usable[: (first_bad + 1) if first_bad else usable.height])
     if first_bad is None:
         return _none(usable, onset, table)
     saturation = _saturation(usable, first_bad)
     sentence = f"saturation ~{saturation.rate:.0f}/s ({saturation.low:g}–{saturation.high:g}): {saturation.why}"
-    return Verdict(sentence + _collapse(usable), onset, saturation, None, table)
+    return SaturationVerdict(sentence + _collapse(usable), onset, saturation, None, table)
 
 
 def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
@@ -219,17 +219,17 @@ def _why(usable: pl.DataFrame, first: int) -> str:
     return f"errors from {good:g}–{row['rate']:g}/s ({row['failure']}), latency flat: limiter or shedding"
 
 
-def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) -> Verdict:
+def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) -> SaturationVerdict:
     row = usable.row(first, named=True)
     limit = float(usable["sent"].to_numpy()[: first + 1].max())
     text = (
         f"replay machine limited at {limit:.0f}/s (send lag p95 {1000 * row['lag_p95']:.0f} ms): "
         "server not tested beyond"
     )
-    return Verdict(text, Bend(False, text), Bend(False, text), limit, table)
+    return SaturationVerdict(text, Bend(False, text), Bend(False, text), limit, table)
 
 
-def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame) -> Verdict:
+def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame) -> SaturationVerdict:
     high = float(usable["rate"].to_numpy().max())
     name = _known(usable, "p99", "p95", "mean")
     tail = usable[name].drop_nulls().to_numpy()
@@ -244,7 +244,7 @@ def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame) -> Verdict:
             text += (
                 f"; queueing fit suggests ~{found.capacity:.0f}/s (rho {found.utilisation:.2f} reached; rough, ±15 %)"
             )
-    return Verdict(text, onset, Bend(False, text), None, table)
+    return SaturationVerdict(text, onset, Bend(False, text), None, table)
 
 
 def _known(steps: pl.DataFrame, *names: str) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.input.arrays import Requests, name_kinds, those, window_s
+from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those, window_s
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.slices import slices
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Ints, Part
@@ -31,7 +31,7 @@ TRIALS: Final = 3
 _Z99: Final = 2.5758
 
 
-def judged_steps(requests: Requests) -> pl.DataFrame:
+def judged_steps(requests: RequestArrays) -> pl.DataFrame:
     """Return the step table with the evidence of each step: the columns of `buckets.steps` and of `evidence`.
 
     ``p99_low`` and ``p99_high`` of a rate with `TRIALS` steps or more are the spread of their p99; a step that is not
@@ -51,7 +51,7 @@ def _between(name: str, of_trials: pl.Expr) -> pl.Expr:
     return pl.when(stable & several).then(of_trials.over("rate")).when(stable).then(name).alias(name)
 
 
-def evidence(requests: Requests, table: pl.DataFrame, windows: Windows, flow: Flow) -> pl.DataFrame:
+def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flow: Flow) -> pl.DataFrame:
     """Judge each step of a run by itself.
 
     Args:
@@ -159,13 +159,13 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _failure(requests: Requests, step: int) -> str:
+def _failure(requests: RequestArrays, step: int) -> str:
     kinds = name_kinds(requests.kind[(requests.step == step) & ~requests.good])
     name, count = kinds.most_common(1)[0]
     return f"{name}: {100 * count / kinds.total():.0f} %"
 
 
-def _block_medians(requests: Requests, windows: Windows) -> Floats:
+def _block_medians(requests: RequestArrays, windows: Windows) -> Floats:
     """(steps, `BLOCKS`) medians of the response time as measured, seconds, after the first fifth of each step."""
     number = len(requests.labels)
     length = np.maximum((windows.stop - windows.settled) // BLOCKS, 1)

@@ -15,7 +15,7 @@ from logreplay.cli.running.log_and_target import on_terminal, say
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
-    from logreplay.replay.checks.calibrate import Calibration, Trial
+    from logreplay.replay.checks.calibrate import Calibration, CalibrationTrial
 
 SHORTEST_S = 0.05
 
@@ -41,7 +41,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
     from logreplay.parsers.files import write_whole
     from logreplay.replay.checks.calibrate import calibrate as measure
 
-    def show(done: "Trial") -> None:
+    def show(done: "CalibrationTrial") -> None:
         if on_terminal():
             word = "on time" if done.on_time else "late"
             say(f"{done.rate:9.0f}/s  lag p99 {done.lag_p99 * 1000:8.3f} ms  {word}", quiet=quiet)

@@ -31,12 +31,12 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
     from logreplay.analysis.summary import About
     from logreplay.parsers.conversion.job import ConvertOptions, convert
     from logreplay.replay.requests.plan import Requests
-    from logreplay.replay.servers.known_capacity import Capacity, spawned
+    from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
     from logreplay.replay.sweeps.manifest import Manifest
     from logreplay.replay.sweeps.steps import Course
 
     place = click.get_current_context().with_resource(ResultFolder.new(output or new_name("demo"), force=force))
-    csv, capacity = place.path / "access.csv", Capacity()
+    csv, capacity = place.path / "access.csv", ServerCapacity()
     with bundled_log() as log:
         converted = convert([log], csv, ConvertOptions(force=force))
     say(f"1. converted {BUNDLED}, the log of a real nginx: {converted.sentence()}", quiet=quiet)

@@ -16,7 +16,7 @@ from logreplay.cli.options.requests import Shaping, report_left_out, shaping_opt
 from logreplay.cli.options.sender import Sending, sending_options
 from logreplay.cli.options.stop import stop_option, stop_rule, watched
 from logreplay.cli.options.think import Pauses, parse_pauses, said, thinking
-from logreplay.cli.options.types import Duration, Parsed, Percent, Rate
+from logreplay.cli.options.types import Duration, ParsedType, Percent, Rate
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import LogName, new_name, replayable, say, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop, stopped_by
@@ -27,7 +27,7 @@ from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 if TYPE_CHECKING:
     from logreplay.analysis.search.search import Judged, Search, Trial
     from logreplay.cli.running.log_and_target import Log
-    from logreplay.replay.requests.plan import Stream
+    from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome as Ran
     from logreplay.replay.results.stop_rules import Condition, StopRule
     from logreplay.replay.results.verdict import Finding
@@ -77,7 +77,7 @@ def _bound_options(command: Any) -> Any:
 )
 @click.option(
     "--think",
-    type=Parsed(parse_pauses),
+    type=ParsedType(parse_pauses),
     metavar="D|D..D",
     help="--vusers: pause of a user after each response, or a range to draw each pause from evenly; default: none.",
 )
@@ -188,7 +188,7 @@ def find(
 def _search(
     search: "Search",
     folder: Path,
-    requests: "Stream",
+    requests: "RequestStream",
     target: str,
     sending: Sending,
     telling: Telling,
@@ -199,7 +199,7 @@ def _search(
 ) -> "tuple[bool, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found besides."""
     from logreplay.replay.checks.cpu_contention import neighbours
-    from logreplay.replay.results.recent import Responses
+    from logreplay.replay.results.recent import RecentRequests
     from logreplay.replay.results.result_log import ResultLog
 
     path = folder / "results.csv"
@@ -207,7 +207,7 @@ def _search(
     async def main(stop: asyncio.Event) -> "tuple[bool, list[Finding]]":
         sender, findings = await sending.ready(target, path, rate=search.goal.start, duration=_FULL_S)
         here = await sending.is_here(target)
-        responses = Responses(ResultLog(path))
+        responses = RecentRequests(ResultLog(path))
         users = search.goal.users
         rate = search.goal.start if users else search.goal.highest or search.goal.start
         async with (

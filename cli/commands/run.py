@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from logreplay.replay.requests.plan import Plan
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList
-    from logreplay.replay.requests.sources import Source
+    from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.stop_rules import Condition, StopRule
     from logreplay.replay.results.verdict import Finding
@@ -111,7 +111,7 @@ def run(
         path = output or new_name("run", ".csv")
         if not dry_run:
             claim(path, inputs(log, shaping, sending), force=force)
-        source: Path | Source
+        source: Path | RequestSource
         csv: Path | Stored | UrlList
         if pacing.follow:
             if log is None or target is None or dry_run:

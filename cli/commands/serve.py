@@ -28,12 +28,12 @@ def serve(log: Path | None, port: int, workers: int, service_time: float, expone
     Example:
       logreplay serve access.log --workers 8 --service-time 20ms
     """
-    from logreplay.replay.servers.known_capacity import Answers, Capacity, serving
+    from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, serving
 
-    capacity = Capacity(workers, service_time, exponential)
+    capacity = ServerCapacity(workers, service_time, exponential)
 
     async def serve_until_interrupted(path: Path) -> None:
-        async with serving(Answers.of_log(path), capacity, port=port) as url:
+        async with serving(LoggedAnswers.of_log(path), capacity, port=port) as url:
             say(f"{url} carries {describe(capacity)}; Ctrl-C ends it", quiet=quiet)
             await asyncio.Event().wait()
 

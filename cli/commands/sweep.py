@@ -17,7 +17,7 @@ from logreplay.cli.options.requests import ARRIVALS, Shaping, arriving, report_l
 from logreplay.cli.options.sender import Sending, sending_options
 from logreplay.cli.options.stop import stop_option, stop_rule
 from logreplay.cli.options.think import Pauses, mean_of, parse_pauses, said, thinking
-from logreplay.cli.options.types import Duration, Parsed, Pause, Users, parse_rates
+from logreplay.cli.options.types import Duration, ParsedType, Pause, UsersType, parse_rates
 from logreplay.cli.running.log_and_target import LogName, new_name, replayable, say, target_or_builtin
 from logreplay.cli.running.outputs import ResultFolder, inputs
 from logreplay.cli.running.reporting import report_sweep
@@ -25,7 +25,7 @@ from logreplay.cli.running.sweep_runner import sweep_into
 
 if TYPE_CHECKING:
     from logreplay.replay.engine.closed_dispatcher import UniformThink
-    from logreplay.replay.requests.plan import Stream
+    from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.stop_rules import Condition
     from logreplay.replay.results.verdict import Finding
@@ -49,10 +49,12 @@ if TYPE_CHECKING:
 @click.argument("target", required=False)
 @click.option("--for", "duration", type=Duration(), default="10s", show_default=True, help="How long each step is.")
 @ARRIVALS
-@click.option("--vusers", type=Users(), metavar="N,N,…", help="Instead of RATES: so many users who wait, step by step.")
+@click.option(
+    "--vusers", type=UsersType(), metavar="N,N,…", help="Instead of RATES: so many users who wait, step by step."
+)
 @click.option(
     "--think",
-    type=Parsed(parse_pauses),
+    type=ParsedType(parse_pauses),
     default=0.0,
     metavar="D|D..D",
     help="Pause of a user after each response, or a range to draw each pause from evenly; default: none.",
@@ -191,10 +193,10 @@ def sweep(
 
 def of_ourselves(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
     """What voids steps and lies with us, not with the target: who was too slow, or was lost."""
-    from logreplay.replay.results.verdict import Severity, Verdict
+    from logreplay.replay.results.verdict import RunVerdict, Severity
 
     for outcome in outcomes:
-        if outcome.health.verdict is Verdict.GENERATOR_BOUND:
+        if outcome.health.verdict is RunVerdict.GENERATOR_BOUND:
             for finding in outcome.health.findings:
                 if finding.severity is Severity.VOID:
                     yield replace(finding, text=f"at {outcome.offered:g}/s: {finding.text}")
@@ -250,7 +252,7 @@ def _judge_users(folder: Path, users: Mapping[int, int], duration: float, mean_t
     return {**judge_users(table, mean_think).as_dict(), "steps": table.to_dicts()}
 
 
-def _rounds(outcomes: "Sequence[Outcome]", stream: "Stream") -> str:
+def _rounds(outcomes: "Sequence[Outcome]", stream: "RequestStream") -> str:
     """How often the log was gone through."""
     rounds = ", ".join(f"{outcome.scheduled / max(1, stream.usable):.2f}" for outcome in outcomes)
     return f"each step went through the log so many times: {rounds}"

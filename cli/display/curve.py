@@ -21,7 +21,7 @@ Kind = Literal["p50", "p99", "bound"]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """A step or trial: response times at a rate, seconds; ``good``: the target carried it."""
 
     rate: float
@@ -31,7 +31,7 @@ class Point:
 
 
 def draw(
-    points: Sequence[Point],
+    points: Sequence[CurvePoint],
     *,
     width: int,
     height: int,
@@ -72,7 +72,7 @@ def draw(
     return [legend[:width], *canvas.lines(colour=colour), *_axis(rates[-1], canvas.columns, unit)]
 
 
-def _typical(points: Sequence[Point], kind: Kind) -> list[tuple[float, float]]:
+def _typical(points: Sequence[CurvePoint], kind: Kind) -> list[tuple[float, float]]:
     ordered = sorted(points, key=lambda point: point.rate)
     grouped = groupby(ordered, key=lambda point: point.rate)
     return [(rate, median(getattr(point, kind) for point in same)) for rate, same in grouped]

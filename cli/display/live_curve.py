@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from logreplay.cli.display.curve import Point, draw
+from logreplay.cli.display.curve import CurvePoint, draw
 from logreplay.cli.running.log_and_target import can_redraw, terminal_size
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ class GrowingCurve:
         """
         self._write, self._quiet, self._unit, self._bound = write, quiet, unit, bound
         self._draws = drawn and not quiet and can_redraw() and sys.stderr.encoding.lower() == "utf-8"
-        self._points: list[Point] = []
+        self._points: list[CurvePoint] = []
         self._height = 0
 
-    def say(self, text: str, point: Point | None = None) -> None:
+    def say(self, text: str, point: CurvePoint | None = None) -> None:
         """Say something, of a step with its point; None: there is none, or it says nothing of the target."""
         if point:
             self._points.append(point)
@@ -62,11 +62,11 @@ class GrowingCurve:
         return draw(self._points, width=columns - 1, height=height, unit=self._unit, bound=self._bound, colour=colour)
 
 
-def point_of(rate: float, outcome: "Outcome", *, good: bool) -> Point | None:
+def point_of(rate: float, outcome: "Outcome", *, good: bool) -> CurvePoint | None:
     """The point of a step on the curve; None where nothing was answered, or this machine was the limit."""
-    from logreplay.replay.results.verdict import Verdict
+    from logreplay.replay.results.verdict import RunVerdict
 
     seen = outcome.evidence
-    if seen.response_p50 is None or seen.response_p99 is None or outcome.health.verdict is Verdict.GENERATOR_BOUND:
+    if seen.response_p50 is None or seen.response_p99 is None or outcome.health.verdict is RunVerdict.GENERATOR_BOUND:
         return None
-    return Point(rate, seen.response_p50, seen.response_p99, good)
+    return CurvePoint(rate, seen.response_p50, seen.response_p99, good)

@@ -18,18 +18,18 @@ import click
 from logreplay.cli.display.live_line import LiveLine
 from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.options.groups import bundle
-from logreplay.cli.options.types import Parsed
+from logreplay.cli.options.types import ParsedType
 from logreplay.cli.running.log_and_target import can_redraw, say
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
     from logreplay.replay.monitor.access import Address
     from logreplay.replay.monitor.probe_log import ProbeLog
-    from logreplay.replay.monitor.probes import Probe, Reading
-    from logreplay.replay.monitor.sidecar import Companion
+    from logreplay.replay.monitor.probes import Probe, ProbeReading
+    from logreplay.replay.monitor.sidecar import Sidecar
     from logreplay.replay.monitor.sidecar_messages import StopAsked
     from logreplay.replay.monitor.snapshot import Snapshot, Stage
-    from logreplay.replay.monitor.snapshot_builder import Scribe
+    from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
     from logreplay.replay.results.outcome import Outcome, Progress
     from logreplay.replay.results.verdict import Finding
 
@@ -45,7 +45,9 @@ class Audience:
         readings: figures from elsewhere; None if none were asked for.
     """
 
-    def __init__(self, scribe: "Scribe", write: Callable[[str], object], readings: "ProbeLog | None" = None) -> None:
+    def __init__(
+        self, scribe: "SnapshotBuilder", write: Callable[[str], object], readings: "ProbeLog | None" = None
+    ) -> None:
         self.write = write
         self._scribe, self._readings = scribe, readings
         self._listeners: list[Callable[[Snapshot], object]] = []
@@ -80,7 +82,7 @@ class Audience:
         self._tell(snapshot)
 
     def end(self, outcome: "Outcome", *, state: str = "", note: str = "") -> None:
-        """Tell what became of a stage; see `logreplay.replay.monitor.snapshot_builder.Scribe.end`."""
+        """Tell what became of a stage; see `logreplay.replay.monitor.snapshot_builder.SnapshotBuilder.end`."""
         if self._line:
             self._line.clear()
         self._tell(self._scribe.end(outcome, time.time(), state=state, note=note))
@@ -143,19 +145,19 @@ class Telling:
             command, target: what runs.
             results: the result log, where it grows.
             first: the second of the run at which it begins; above 0 if it goes on.
-            free: as in `logreplay.replay.monitor.snapshot_builder.Scribe`.
+            free: as in `logreplay.replay.monitor.snapshot_builder.SnapshotBuilder`.
             quiet: only what was asked for by itself is told.
 
         Raises:
             LogreplayError: the page or the metrics cannot be served where they should.
         """
         from logreplay.analysis.input.external_metrics import watch_beside
-        from logreplay.replay.monitor.snapshot_builder import Scribe
+        from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
 
         with ExitStack() as stack:
             readings = self._readings(watch_beside(results), first, stack)
             outlet = stack.enter_context(_stderr())
-            audience = Audience(Scribe(command, target, free=free), outlet.write, readings)
+            audience = Audience(SnapshotBuilder(command, target, free=free), outlet.write, readings)
             if self.progress == "auto" and can_redraw() and not quiet:
                 audience.show_line(LiveLine(outlet))
             if self.progress == "json":
@@ -175,22 +177,22 @@ class Telling:
         stack.callback(readings.close)
         return readings
 
-    def _companion(self, audience: Audience, readings: "ProbeLog | None", *, quiet: bool) -> "Companion | None":
-        from logreplay.replay.monitor.sidecar import Companion
-        from logreplay.replay.monitor.sidecar_messages import Errand, StopAsked
+    def _companion(self, audience: Audience, readings: "ProbeLog | None", *, quiet: bool) -> "Sidecar | None":
+        from logreplay.replay.monitor.sidecar import Sidecar
+        from logreplay.replay.monitor.sidecar_messages import SidecarConfig, StopAsked
 
-        errand = Errand.new(self.live, self.metrics, self.watch)
+        errand = SidecarConfig.new(self.live, self.metrics, self.watch)
         if not errand:
             return None
 
-        def hear(message: "Reading | StopAsked") -> None:
+        def hear(message: "ProbeReading | StopAsked") -> None:
             if isinstance(message, StopAsked):
                 audience.write(f"stopped from the live page, by {message.who}\n")
                 audience.stop()
             elif readings:
                 readings.hear(message)
 
-        companion = Companion(errand, hear)
+        companion = Sidecar(errand, hear)
         if self.live:
             url = re.sub(r"//(0\.0\.0\.0|\[::\])(?=:)", f"//{gethostname()}", companion.opened.live)
             say(f"live page: {url}/#{errand.token}")
@@ -238,7 +240,7 @@ def _probe(text: str) -> "Probe":
 _OPTIONS = (
     click.option(
         "--live",
-        type=Parsed(_address),
+        type=ParsedType(_address),
         is_flag=False,
         flag_value="0",
         metavar="[[HOST:]PORT]",
@@ -246,7 +248,7 @@ _OPTIONS = (
     ),
     click.option(
         "--metrics",
-        type=Parsed(_address),
+        type=ParsedType(_address),
         metavar="[HOST:]PORT",
         help="Serve the same figures at /metrics for Prometheus.",
     ),
@@ -259,7 +261,7 @@ _OPTIONS = (
     ),
     click.option(
         "--watch",
-        type=Parsed(_probe),
+        type=ParsedType(_probe),
         multiple=True,
         metavar="NAME[/s]=URL|NAME[/s]=!COMMAND",
         help="Read this figure each second, from a url, a Prometheus query or a command, into seconds.csv; "

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.options.groups import bundle
-from logreplay.cli.options.types import Parsed, Percentage
+from logreplay.cli.options.types import ParsedType, Percentage
 from logreplay.cli.running.log_and_target import replayable, say
 
 if TYPE_CHECKING:
-    from logreplay.replay.requests.headers import Header
-    from logreplay.replay.requests.plan import Requests, Shape, Stream
-    from logreplay.replay.requests.sources import Source
+    from logreplay.replay.requests.headers import FixedHeader
+    from logreplay.replay.requests.plan import Requests, RequestStream, Shape
+    from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.schedules.rates import Schedule
 
 
@@ -35,10 +35,10 @@ def _param(text: str) -> "Shape":
     return Param(name, value)
 
 
-def _header(text: str) -> "Header":
-    from logreplay.replay.requests.headers import Header
+def _header(text: str) -> "FixedHeader":
+    from logreplay.replay.requests.headers import FixedHeader
 
-    return Header.parse(text)
+    return FixedHeader.parse(text)
 
 
 def _status(text: str) -> "Shape":
@@ -114,7 +114,7 @@ class Shaping:
     seed: int = 0
     rewrite: "Sequence[Shape]" = ()
     param: "Sequence[Shape]" = ()
-    header: "Sequence[Header]" = ()
+    header: "Sequence[FixedHeader]" = ()
     host: str | None = None
     agent: str | None = None
     referer: str | None = None
@@ -133,7 +133,7 @@ class Shaping:
 
     def stream(
         self,
-        log: "Path | Source",
+        log: "Path | RequestSource",
         stack: ExitStack,
         *,
         methods: frozenset[str],
@@ -142,7 +142,7 @@ class Shaping:
         skip_idle: float | None = None,
         in_time: bool = False,
         quiet: bool = False,
-    ) -> "Stream":
+    ) -> "RequestStream":
         """The requests of a log as they are to be sent.
 
         Args:
@@ -176,7 +176,7 @@ class Shaping:
             skip_idle=skip_idle,
             sorted_within=32_768 if in_time and _by_completion(log) else 0,
         )
-        stream: Stream = requests
+        stream: RequestStream = requests
         if self.shuffle:
             stream = Shuffled(requests, self.seed)
         elif self.random:
@@ -200,7 +200,7 @@ class Shaping:
             for name, value in given.items()
         }
 
-    def _say_lacking(self, where: str, log: "Path | Source", methods: frozenset[str], *, quiet: bool) -> None:
+    def _say_lacking(self, where: str, log: "Path | RequestSource", methods: frozenset[str], *, quiet: bool) -> None:
         """Say which options take from a log what it does not have. A log that is followed is not there yet."""
         from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
         from logreplay.replay.requests.sources import LogFile, lacking
@@ -239,14 +239,14 @@ class Shaping:
             yield Sampled(self.sample, self.seed)
 
     def _changes(self, *, rewriting: bool = True) -> "tuple[Shape, ...]":
-        from logreplay.replay.requests.headers import NO_CACHE, Header, LoggedHeader, LoggedHost
+        from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHost
 
         def logged(name: str, column: str, value: str | None) -> "Iterator[Shape]":
             if value == "log":
                 yield LoggedHost() if column == "host" else LoggedHeader(name, column)
             elif value is not None:
                 try:
-                    yield Header(name, value)
+                    yield FixedHeader(name, value)
                 except ValueError as error:
                     raise click.UsageError(str(error)) from None
 
@@ -280,7 +280,7 @@ ARRIVALS = click.option(
 )
 
 
-def arriving(arrivals: str, stream: "Stream", shaping: Shaping) -> "Callable[[float, float | None], Schedule]":
+def arriving(arrivals: str, stream: "RequestStream", shaping: Shaping) -> "Callable[[float, float | None], Schedule]":
     """What makes a schedule of a rate and a length: ``even``, ``poisson``, or as the ``log`` has it.
 
     Raises:
@@ -298,7 +298,7 @@ def arriving(arrivals: str, stream: "Stream", shaping: Shaping) -> "Callable[[fl
     return Constant
 
 
-def base(stream: "Stream") -> "Requests":
+def base(stream: "RequestStream") -> "Requests":
     """The log's own requests, under all that is wrapped around them."""
     from logreplay.replay.requests.plan import Requests
 
@@ -308,7 +308,7 @@ def base(stream: "Stream") -> "Requests":
     return inner
 
 
-def report_left_out(stream: "Stream", *, quiet: bool = False) -> None:
+def report_left_out(stream: "RequestStream", *, quiet: bool = False) -> None:
     """Say what was not sent, and what a hook cost."""
     from logreplay.parsers.masking import masked
     from logreplay.replay.requests.hook import Hooked
@@ -322,13 +322,13 @@ def report_left_out(stream: "Stream", *, quiet: bool = False) -> None:
             say(f"hook: the first that failed: {masked(stream.first_error)}", quiet=quiet)
 
 
-def _source(log: "Path | Source") -> "Path | Source":
+def _source(log: "Path | RequestSource") -> "Path | RequestSource":
     from logreplay.replay.requests.sources import RequestFile, is_request_file
 
     return RequestFile(log) if isinstance(log, Path) and is_request_file(log) else log
 
 
-def _by_completion(log: "Path | Source") -> bool:
+def _by_completion(log: "Path | RequestSource") -> bool:
     """Whether a log is in order of completion: result logs are."""
     from logreplay.parsers.record import LogreplayError, scan
     from logreplay.replay.requests.remote import Stored
@@ -343,23 +343,27 @@ def _by_completion(log: "Path | Source") -> bool:
 
 _option, _many = click.option, partial(click.option, multiple=True)
 _OPTIONS = (
-    _option("--match", multiple=True, type=Parsed(_pattern), metavar="REGEX", help="Only urls in which it is found."),
-    _option("--exclude", multiple=True, type=Parsed(_pattern), metavar="REGEX", help="No urls in which it is found."),
-    _option("--status", type=Parsed(_status), metavar="2xx,404", help="Only what has these statuses in LOG."),
+    _option(
+        "--match", multiple=True, type=ParsedType(_pattern), metavar="REGEX", help="Only urls in which it is found."
+    ),
+    _option(
+        "--exclude", multiple=True, type=ParsedType(_pattern), metavar="REGEX", help="No urls in which it is found."
+    ),
+    _option("--status", type=ParsedType(_status), metavar="2xx,404", help="Only what has these statuses in LOG."),
     _option("--sample", type=Percentage(), metavar="P%", help="Only these of the clients, each time the same."),
-    _option("--from", "beginning", type=Parsed(_beginning), metavar="ROW|INSTANT", help="Where in LOG to begin."),
+    _option("--from", "beginning", type=ParsedType(_beginning), metavar="ROW|INSTANT", help="Where in LOG to begin."),
     _option("--shuffle", is_flag=True, help="Each request once, in an order by chance."),
     _option("--random", is_flag=True, help="Any of the requests each time, by chance."),
     _option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is by chance."),
-    _many("--rewrite", type=Parsed(_rewriting), metavar="s|FROM|TO|", help="Change urls."),
-    _option("--param", multiple=True, type=Parsed(_param), metavar="K=V", help="Set a query parameter."),
-    _many("--header", type=Parsed(_header), metavar="'K: V'", help="Send a header."),
+    _many("--rewrite", type=ParsedType(_rewriting), metavar="s|FROM|TO|", help="Change urls."),
+    _option("--param", multiple=True, type=ParsedType(_param), metavar="K=V", help="Set a query parameter."),
+    _many("--header", type=ParsedType(_header), metavar="'K: V'", help="Send a header."),
     _option("--host", metavar="log|NAME", help="Host header; default: the target's."),
     _option("--agent", metavar="log|TEXT", help="User-Agent header; default: logreplay."),
     _option("--referer", metavar="log|TEXT", help="Referer header; default: none."),
     _option("--no-cache", is_flag=True, help="Ask caches on the way to go to the origin."),
-    _option("--body", type=Parsed(_body), metavar="log|size|FILE:COLUMN", help="What POST and the like carry."),
-    _many("--inject", type=Parsed(_injection), metavar="FILE:P%", help="Mix other requests in."),
+    _option("--body", type=ParsedType(_body), metavar="log|size|FILE:COLUMN", help="What POST and the like carry."),
+    _many("--inject", type=ParsedType(_injection), metavar="FILE:P%", help="Mix other requests in."),
     _option("--hook", metavar="MODULE:FUNCTION", help="A Python function that sees each request."),
 )
 _NAMES = frozenset(Shaping.__dataclass_fields__)

@@ -9,11 +9,11 @@ import click
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.requests import ARRIVALS, Shaping, arriving, base
 from logreplay.cli.options.think import Pauses, parse_pauses, said, thinking
-from logreplay.cli.options.types import Duration, Parsed, Rate, positive_rate
+from logreplay.cli.options.types import Duration, ParsedType, Rate, positive_rate
 from logreplay.cli.settings.precedence import exclusive
 
 if TYPE_CHECKING:
-    from logreplay.replay.requests.plan import Stream
+    from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.schedules.rates import Schedule
 
 
@@ -147,7 +147,7 @@ class Pacing:
         """Columns of the log that the schedule needs."""
         return ("thinktime",) if self.think is None else ()
 
-    def schedule(self, shaping: Shaping, stream: "Stream") -> "Schedule":
+    def schedule(self, shaping: Shaping, stream: "RequestStream") -> "Schedule":
         """The schedule that was asked for.
 
         Raises:
@@ -174,7 +174,7 @@ class Pacing:
         return schedule if self.requests is None else Limited(schedule, requests=self.requests)
 
 
-def log_report(stream: "Stream", schedule: "Schedule", sent: int) -> dict[str, Any]:
+def log_report(stream: "RequestStream", schedule: "Schedule", sent: int) -> dict[str, Any]:
     """What the log was, what was made of it, and how often it was gone through; for the summary."""
     from logreplay.replay.requests.hook import Hooked
 
@@ -218,13 +218,15 @@ _option = click.option
 _OPTIONS = (
     _option("--tps", type=Rate(), help="Requests per second."),
     ARRIVALS,
-    _option("--speed", type=Parsed(_speed), metavar="X", help="The log's own times, X times as fast."),
-    _option("--ramp", type=Parsed(_ramp), metavar="A..B", help="A rate that changes evenly from A to B; with --for."),
-    _option("--steps", type=Parsed(_steps), metavar="R:D,…", help="One rate after the other: 50:10s,100:20s."),
+    _option("--speed", type=ParsedType(_speed), metavar="X", help="The log's own times, X times as fast."),
+    _option(
+        "--ramp", type=ParsedType(_ramp), metavar="A..B", help="A rate that changes evenly from A to B; with --for."
+    ),
+    _option("--steps", type=ParsedType(_steps), metavar="R:D,…", help="One rate after the other: 50:10s,100:20s."),
     _option("--vusers", type=click.IntRange(1, 1_000_000), metavar="N", help="N users who each wait for their answer."),
     _option(
         "--think",
-        type=Parsed(_think),
+        type=ParsedType(_think),
         default=0.0,
         metavar="D|D..D|log",
         help="Pause of a user after each response: fixed, drawn evenly from a range (--seed), or as logged; "

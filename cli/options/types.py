@@ -93,7 +93,7 @@ class Percentage(click.ParamType[float]):
         return percent
 
 
-class Parsed(click.ParamType[Any]):
+class ParsedType(click.ParamType[Any]):
     """Text that a function of the library reads; what it raises is a fault of the command line."""
 
     name = "text"
@@ -122,7 +122,7 @@ class Picture(click.ParamType[Path]):
         return path
 
 
-class Users(click.ParamType[Sequence[int]]):
+class UsersType(click.ParamType[Sequence[int]]):
     """``1,10,50`` → numbers of users, in the order given."""
 
     name = "users"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from logreplay.replay.results.result_log import Results
     from logreplay.replay.senders.contract import Sender
     from logreplay.replay.senders.trace import Watch
-    from logreplay.replay.workers.processes import Place
+    from logreplay.replay.workers.processes import Workers
 
 
 cluster_option = click.option(
@@ -73,10 +73,10 @@ async def replayer(
                 watch.stop = engine.stop
             yield engine
         return
-    from logreplay.replay.workers.coordinator import Shards
+    from logreplay.replay.workers.coordinator import Coordinator
 
     with closing(results), _places(sending, processes) as places:
-        async with Shards(
+        async with Coordinator(
             places,
             sender,
             results,
@@ -91,7 +91,7 @@ async def replayer(
 
 
 @contextmanager
-def _places(sending: Sending, count: int) -> "Iterator[Sequence[Place]]":
+def _places(sending: Sending, count: int) -> "Iterator[Sequence[Workers]]":
     """Where the shards run."""
     if sending.cluster is None:
         from logreplay.replay.workers.processes import processes

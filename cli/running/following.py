@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-    from logreplay.parsers.conversion.detect import Reading
+    from logreplay.parsers.conversion.detect import Detection
     from logreplay.replay.requests.tail import Followed
 
 _QUIET_S = 2.5
@@ -45,11 +45,11 @@ class LineParser:
 
     def __init__(self, log: Path) -> None:
         from logreplay.parsers.conversion.subsecond import Spreader
-        from logreplay.parsers.formats.w3c import Header
+        from logreplay.parsers.formats.w3c import FieldsDirective
 
         self._log = log
         self._spreader = Spreader()
-        self._header = Header()
+        self._header = FieldsDirective()
         self._reading = self._known()
         self._unread = b""
         self._heard = time.monotonic()
@@ -94,7 +94,7 @@ class LineParser:
         settled = with_date_and_time(rows.sort("start", maintain_order=True))
         return pl.concat([settled, refused], how="diagonal")
 
-    def _found(self, data: bytes) -> "Reading | None":
+    def _found(self, data: bytes) -> "Detection | None":
         """The format that these lines tell; None as long as they do not."""
         from logreplay.parsers.conversion.detect import detect, says_format
         from logreplay.parsers.record import LogreplayError
@@ -108,17 +108,17 @@ class LineParser:
                 return None
             raise
 
-    def _known(self) -> "Reading | None":
+    def _known(self) -> "Detection | None":
         """The format of what is there already; None if that does not tell it."""
         from logreplay.parsers.conversion.detect import says_format
         from logreplay.parsers.conversion.job import ConvertOptions, find_reading
-        from logreplay.parsers.conversion.source import Source
+        from logreplay.parsers.conversion.source import BlockSource
         from logreplay.parsers.formats.w3c import stretches
         from logreplay.parsers.record import LogreplayError
 
         if not self._log.exists() or not self._log.stat().st_size:
             return None
-        source = Source(self._log)
+        source = BlockSource(self._log)
         try:
             if source.compression:
                 raise LogreplayError(f"--follow {self._log}: is compressed; name the log file that a server writes")

@@ -202,9 +202,9 @@ def target_or_builtin(target: str | None, log: "Path | Stored | UrlList", *, qui
             named = ", ".join(log.origins[:3]) + (", ..." if len(log.origins) > 3 else "")
             raise click.UsageError(f"{log} names {named}, and no TARGET is given; name it: {log} {log.origins[0]}")
         log = log.path
-    from logreplay.replay.servers.known_capacity import Capacity, spawned
+    from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 
-    capacity = Capacity()
+    capacity = ServerCapacity()
     with spawned(log, capacity) as url:
         say(f"no TARGET given: started the built-in one at {url}, {describe(capacity)}", quiet=quiet)
         yield url
@@ -212,9 +212,9 @@ def target_or_builtin(target: str | None, log: "Path | Stored | UrlList", *, qui
 
 def describe(capacity: object) -> str:
     """The capacity of a built-in target in words."""
-    from logreplay.replay.servers.known_capacity import Capacity
+    from logreplay.replay.servers.known_capacity import ServerCapacity
 
-    assert isinstance(capacity, Capacity)
+    assert isinstance(capacity, ServerCapacity)
     kind = "exponential, mean " if capacity.exponential else ""
     return f"{capacity.workers} workers x {kind}{capacity.service_s * 1000:g} ms = {capacity.rate:g} requests/s"
 

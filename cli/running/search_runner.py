@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from logreplay.analysis.search.search import Judged, Search, Trial
-    from logreplay.analysis.search.slo import Evidence
+    from logreplay.analysis.search.slo import BoundEvidence
     from logreplay.replay.engine.closed_dispatcher import UniformThink
     from logreplay.replay.engine.engine import Replayer
-    from logreplay.replay.requests.plan import Stream
+    from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome as Ran
     from logreplay.replay.results.outcome import Progress
-    from logreplay.replay.results.recent import Responses
+    from logreplay.replay.results.recent import RecentRequests
     from logreplay.replay.schedules.rates import Schedule
 
 
@@ -29,8 +29,8 @@ _BUSY = 0.1
 async def drive(
     search: "Search",
     engine: "Replayer",
-    responses: "Responses",
-    requests: "Stream",
+    responses: "RecentRequests",
+    requests: "RequestStream",
     *,
     timeout_s: float,
     schedule_of: "Callable[[Trial], Schedule]",
@@ -62,7 +62,7 @@ async def drive(
     Raises:
         LogreplayError: as `Engine.run`.
     """
-    from logreplay.analysis.search.search import Outcome, Trial
+    from logreplay.analysis.search.search import Trial, TrialOutcome
     from logreplay.replay.requests.plan import Plan
 
     off_loop: _OffLoop = asyncio.to_thread if threaded else _at_once
@@ -85,7 +85,7 @@ async def drive(
             void = await neighbours()
         responses.forget()
         first = ran.next_seq
-        search.tell(Outcome(evidence, clock() - began, void, watch.cut, _doubt(ran)))
+        search.tell(TrialOutcome(evidence, clock() - began, void, watch.cut, _doubt(ran)))
         on_end(search.judged[-1], ran)
     return True
 
@@ -124,7 +124,7 @@ class _Look:
         search: "Search",
         trial: "Trial",
         schedule: "Schedule",
-        responses: "Responses",
+        responses: "RecentRequests",
         first: int,
         timeout_s: float,
     ) -> None:
@@ -140,7 +140,7 @@ class _Look:
 
     def evidence(
         self, until: float, taken_up: int, *, known_by: float = math.inf, without_lag: bool = False
-    ) -> "Evidence":
+    ) -> "BoundEvidence":
         """What was seen of the requests due ``until`` seconds after the start, and taken up by now.
 
         Only what ended up to ``known_by`` seconds is taken to have ended.
@@ -218,9 +218,9 @@ async def _at_once(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 def _void(ran: "Ran") -> str:
     """Why a trial says nothing of the target; empty if it does."""
-    from logreplay.replay.results.verdict import Verdict
+    from logreplay.replay.results.verdict import RunVerdict
 
-    if ran.health.verdict not in (Verdict.GENERATOR_BOUND, Verdict.RATE_MISSED):
+    if ran.health.verdict not in (RunVerdict.GENERATOR_BOUND, RunVerdict.RATE_MISSED):
         return ""
     return next(finding.text for finding in ran.health.findings if finding.severity == "void")
 

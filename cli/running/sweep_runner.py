@@ -13,7 +13,7 @@ from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.loop import run_in_loop, stopped_by
 
 if TYPE_CHECKING:
-    from logreplay.replay.requests.plan import Stream
+    from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.stop_rules import StopRule
     from logreplay.replay.results.verdict import Finding
@@ -26,7 +26,7 @@ _REFINED_STEPS = 4
 
 def sweep_into(
     manifest: "Manifest",
-    requests: "Stream",
+    requests: "RequestStream",
     target: str,
     course: "Course",
     sending: Sending,
@@ -64,7 +64,7 @@ class _Sweep:
     """A sweep under way."""
 
     manifest: "Manifest"
-    requests: "Stream"
+    requests: "RequestStream"
     target: str
     course: "Course"
     sending: Sending
@@ -134,9 +134,9 @@ class _Sweep:
         self.audience.begin(Stage(name, rate, step.seconds, level=step.rate, users=self.closed))
 
     def _end(self, step: "Step", outcome: "Outcome", results: "StepLog") -> None:
-        from logreplay.replay.sweeps.steps import Done, overloaded
+        from logreplay.replay.sweeps.steps import FinishedStep, overloaded
 
-        done = Done(step, overloaded(outcome))
+        done = FinishedStep(step, overloaded(outcome))
         self.manifest.finish(done, results.mark())
         note = (
             f"{step.rate:g}{' users' if self.closed else '/s'} for {outcome.seconds:.0f} s: "

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from logreplay.parsers.conversion.ingest import Intake
-from logreplay.parsers.conversion.source import Source
+from logreplay.parsers.conversion.source import BlockSource
 
 _BETTER_STAMPS = {
     "nginx": "; log $msec for better ones",
@@ -15,7 +15,7 @@ SCRAMBLED = 0.01
 """Share of rows going back in time above which the user is told."""
 
 
-def notes(intake: Intake, sources: Sequence[Source], time_unit: str, timezone: str) -> list[str]:
+def notes(intake: Intake, sources: Sequence[BlockSource], time_unit: str, timezone: str) -> list[str]:
     """What the user should know about the times, units and sizes of a log that was read."""
     found: list[str] = []
     formats = intake.reading.formats

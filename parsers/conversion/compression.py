@@ -87,14 +87,14 @@ class _Zstd:
         return b""
 
 
-class Stream(Protocol):
+class DecompressedStream(Protocol):
     """Decompressed bytes."""
 
     def read1(self, size: int, /) -> bytes:
         """Return some bytes, about as many; none at the end."""
 
 
-def decompressed(stream: "io.BufferedReader[Any]", compression: str) -> Stream:
+def decompressed(stream: "io.BufferedReader[Any]", compression: str) -> DecompressedStream:
     match compression:
         case "gzip":
             return gzip.GzipFile(fileobj=stream)  # reads several members

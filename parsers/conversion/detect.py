@@ -14,8 +14,8 @@ from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.format_spec import defined
 from logreplay.parsers.formats.prefixes import PREFIXES, Prefix
-from logreplay.parsers.formats.w3c import Header, stretches
-from logreplay.parsers.lines.parse import Parsed, parse
+from logreplay.parsers.formats.w3c import FieldsDirective, stretches
+from logreplay.parsers.lines.parse import ParsedBlock, parse
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
 
 _FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)
@@ -38,7 +38,7 @@ FEW: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Detection:
     """How a log is to be read.
 
     Attributes:
@@ -68,7 +68,7 @@ class Reading:
         names = "+".join(format.name for format in self.formats) or "w3c"
         return f"{names} after {self.prefix.name}" if self.prefix else names
 
-    def parse(self, lines: pl.Series, formats: Sequence[Format], zone: str) -> Parsed:
+    def parse(self, lines: pl.Series, formats: Sequence[Format], zone: str) -> ParsedBlock:
         """Parse lines of the log."""
         return parse(self.prefix.strip(lines) if self.prefix else lines, [self.adjusted(f) for f in formats], zone)
 
@@ -81,7 +81,7 @@ class Reading:
         return format
 
     def pieces(
-        self, blocks: Iterable[Block], header: Header | None = None
+        self, blocks: Iterable[Block], header: FieldsDirective | None = None
     ) -> Iterator[tuple[Block, tuple[Format, ...]]]:
         """Cut the blocks of one file where its directives change the layout.
 
@@ -93,7 +93,7 @@ class Reading:
             for block in blocks:
                 yield block, self.formats
             return
-        header = header or Header()
+        header = header or FieldsDirective()
         for block in blocks:
             if block.part:
                 yield block, ()
@@ -110,7 +110,7 @@ def says_format(data: bytes) -> bool:
     return bool(_SAYS.search(data))
 
 
-def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Reading:
+def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detection:
     """Choose how to read a log by samples of it.
 
     Args:
@@ -164,8 +164,8 @@ def _holds_requests(format: Format, lines: pl.Series) -> bool:
     return {"time", "rc"} <= fields and bool({"request", "op"} & fields) and parse(lines, [format]).rows.height > 0
 
 
-def _by_directives(data: bytes, name: str) -> Reading:
-    header, count, rows = Header(), 0, 0
+def _by_directives(data: bytes, name: str) -> Detection:
+    header, count, rows = FieldsDirective(), 0, 0
     for begin, end, format in stretches(data, header):
         parsed = parse(text_lines(data[begin:end]), [format] if format else [])
         rows += parsed.rows.height + sum(refusal.kind == "unreplayable" for refusal in parsed.refusals)
@@ -175,10 +175,10 @@ def _by_directives(data: bytes, name: str) -> Reading:
             f"{name}: has #Fields, but only {rows} of {count} sample lines fit; say the format with -f"
         )
     server = "iis" if "Internet Information" in header.software else "w3c"
-    return Reading((), share=rows / count if count else 1.0, sample=count, server=server)
+    return Detection((), share=rows / count if count else 1.0, sample=count, server=server)
 
 
-def _server(reading: Reading, lines: pl.Series) -> str:
+def _server(reading: Detection, lines: pl.Series) -> str:
     """Who wrote the log; of the formats that nginx and Apache share, told by escapes, statuses and sizes."""
     format = reading.formats[0]
     if format.name not in ("combined", "common"):
@@ -188,7 +188,7 @@ def _server(reading: Reading, lines: pl.Series) -> str:
     return best if marks[best] > sum(marks.values()) / 2 else "unknown"
 
 
-def _best(lines: pl.Series, given: Format | None, wanted: str) -> Reading:
+def _best(lines: pl.Series, given: Format | None, wanted: str) -> Detection:
     """The format that fits most lines, then that which fits most of the rest, and so on."""
     if given is not None:
         return _choose(lines, [given])
@@ -205,7 +205,7 @@ def _found(format: Format | None) -> list[Format]:
     return [] if format is None else [format]
 
 
-def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Reading:
+def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Detection:
     chosen: list[Format] = []
     rest = lines
     for tiers in (0, 1, 9):  # clean lines first, then what fits by a format's rules, at last what it can bear
@@ -223,7 +223,7 @@ def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Reading:
             rest = left
     formats = tuple(chosen) or tuple(candidates[:1])
     misfits = [len(_misfits(lines, formats, tiers)) / max(len(lines), 1) for tiers in (9, 0)]
-    return Reading(formats, share=1 - misfits[0], clean=1 - misfits[1], sample=len(lines))
+    return Detection(formats, share=1 - misfits[0], clean=1 - misfits[1], sample=len(lines))
 
 
 def _misfits(lines: pl.Series, formats: Sequence[Format], tiers: int = 9) -> list[int]:

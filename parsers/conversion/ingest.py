@@ -15,14 +15,14 @@ from typing import Final, Protocol
 import numpy as np
 import polars as pl
 
-from logreplay.parsers.conversion.detect import Reading
+from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.report import ConvertReport
-from logreplay.parsers.conversion.source import LONGEST, Block, Source, text_lines
+from logreplay.parsers.conversion.source import LONGEST, Block, BlockSource, text_lines
 from logreplay.parsers.conversion.subsecond import Spreader
 from logreplay.parsers.fields.timestamps import SECOND
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.lines.fast_path import take_shortcut
-from logreplay.parsers.lines.parse import ROW_SCHEMA, Parsed, Refusal
+from logreplay.parsers.lines.parse import ROW_SCHEMA, ParsedBlock, Refusal
 from logreplay.parsers.lines.word_layout import wording
 from logreplay.parsers.record import LogreplayError
 
@@ -112,8 +112,8 @@ class Intake:
         backwards: rows that stand more than the longest duration before an earlier one of their file.
     """
 
-    sources: Sequence[Source]
-    reading: Reading
+    sources: Sequence[BlockSource]
+    reading: Detection
     zone: str
     report: ConvertReport
     keep: Keep
@@ -156,7 +156,7 @@ class Intake:
                 threads.shutdown(cancel_futures=True)
         check_limit(self.report, self.limit, final=True)
 
-    def account(self, source: Source, block: Block, parsed: Parsed) -> None:
+    def account(self, source: BlockSource, block: Block, parsed: ParsedBlock) -> None:
         """Count the lines of a block, and hand on those that became no row."""
         report = self.report
         report.lines += parsed.rows.height + len(parsed.refusals) + parsed.blank
@@ -168,7 +168,7 @@ class Intake:
         elif parsed.refusals:
             self._account_refusals(source, block, parsed.refusals)
 
-    def _account_part(self, source: Source, block: Block) -> None:
+    def _account_part(self, source: BlockSource, block: Block) -> None:
         if block.part == "first":
             self.report.lines += 1
             self.report.refuse(source.name, block.first, "rejected", _TOO_LONG)
@@ -176,7 +176,7 @@ class Intake:
         self.keep(source.name, block.first, reason, block.data.removesuffix(b"\n"), block.part == "last")
         check_limit(self.report, self.limit, final=False)
 
-    def _account_refusals(self, source: Source, block: Block, refusals: Sequence[Refusal]) -> None:
+    def _account_refusals(self, source: BlockSource, block: Block, refusals: Sequence[Refusal]) -> None:
         raw = block.raw_lines()
         for refusal in sorted(refusals, key=lambda r: r.line):
             reason = refusal.reason
@@ -211,11 +211,11 @@ _THREADS: Final = min(_CORES, 3)
 """That parse blocks. More would be faster than rows can be sorted and written, and each takes some 40 MB."""
 
 
-def _parse(reading: Reading, block: Block, formats: Sequence[Format], zone: str, pack: Pack | None) -> Parsed:
+def _parse(reading: Detection, block: Block, formats: Sequence[Format], zone: str, pack: Pack | None) -> ParsedBlock:
     """Parse a block, wherever that is done."""
     if block.part:
         rows = pl.DataFrame(schema=ROW_SCHEMA)
-        return Parsed(pack(rows) if pack else rows, [], 0, 0)
+        return ParsedBlock(pack(rows) if pack else rows, [], 0, 0)
     if pack is None:
         return reading.parse(block.lines(), formats, zone)
     way = wording(reading.adjusted(formats[0])) if formats and not reading.prefix else None
@@ -224,7 +224,7 @@ def _parse(reading: Reading, block: Block, formats: Sequence[Format], zone: str,
         return replace(parsed, rows=pack(parsed.rows))
     rows, left = taken
     if not len(left):
-        return Parsed(rows, [], 0, 0)
+        return ParsedBlock(rows, [], 0, 0)
     parsed = reading.parse(block.lines().gather(left), formats, zone)
     others = pack(parsed.rows).with_columns(line=pl.Series(left).gather(parsed.rows["line"]).cast(pl.UInt32))
     refusals = [replace(refusal, line=int(left[refusal.line])) for refusal in parsed.refusals]
@@ -234,10 +234,10 @@ def _parse(reading: Reading, block: Block, formats: Sequence[Format], zone: str,
 class _Stream:
     """One log being read: blocks are parsed ahead, and come back in order."""
 
-    def __init__(self, source: Source, intake: Intake, pool: Executor) -> None:
+    def __init__(self, source: BlockSource, intake: Intake, pool: Executor) -> None:
         self._source, self._intake, self._pool = source, intake, pool
         self._pieces = intake.reading.pieces(source.blocks())
-        self._ahead: deque[tuple[Block, Future[Parsed]]] = deque()
+        self._ahead: deque[tuple[Block, Future[ParsedBlock]]] = deque()
         self._spreader = Spreader()
         self._newest = -(1 << 62)
         self._open = True

@@ -16,14 +16,14 @@ import polars as pl
 
 from logreplay.parsers.conversion import writers
 from logreplay.parsers.conversion.advice import notes
-from logreplay.parsers.conversion.detect import Reading, detect
+from logreplay.parsers.conversion.detect import Detection, detect
 from logreplay.parsers.conversion.external_sort import Sorter
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.ingest import Intake, Limit, Progress, TooManyRejects
 from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
 from logreplay.parsers.conversion.redact import Redactor
 from logreplay.parsers.conversion.report import ConvertReport
-from logreplay.parsers.conversion.source import Source, whole_lines
+from logreplay.parsers.conversion.source import BlockSource, whole_lines
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.files import NewFile, check_distinct, is_part, is_stream, scratch_folder
 from logreplay.parsers.formats.format import Format
@@ -141,7 +141,7 @@ def _check_fits(options: ConvertOptions, executor: Executor | None, table: Path)
         raise LogreplayError(f"{option} and {table} exclude each other: a normalized CSV is not parsed; leave it out")
 
 
-def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitStack) -> list[Source]:
+def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitStack) -> list[BlockSource]:
     """Open logs, to be closed with the stack, after a look at the options.
 
     Raises:
@@ -156,7 +156,7 @@ def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitS
             raise LogreplayError(_bad_zone(options.timezone)) from None
     sources = []
     for path in paths:
-        sources.append(Source(path))
+        sources.append(BlockSource(path))
         stack.callback(sources[-1].close)
     return sources
 
@@ -165,7 +165,7 @@ def _bad_zone(name: str) -> str:
     return f"--timezone {name!r}: no such time zone; write an IANA name such as Europe/Berlin or UTC"
 
 
-def find_reading(sources: Sequence[Source], options: ConvertOptions) -> Reading:
+def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Detection:
     """Find out how the logs are to be read.
 
     Raises:
@@ -183,7 +183,7 @@ class _Job:
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[BlockSource],
         tables: Sequence[Path],
         target: Path | None,
         rejects: Path,

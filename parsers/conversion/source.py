@@ -103,7 +103,7 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.concat_str(name, pl.lit("")).alias(name) for name in texts)
 
 
-class Source:
+class BlockSource:
     """One log, opened.
 
     Attributes:

@@ -48,7 +48,7 @@ CLOUDFRONT_FIELDS: Final = (
 
 
 @dataclass(slots=True)
-class Header:
+class FieldsDirective:
     """What the directives of a file have said so far."""
 
     fields: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ def w3c_format(fields: Sequence[str], separator: str, name: str) -> Format:
 _DIRECTIVE: Final = re.compile(rb"^#[^\n]*$", re.MULTILINE)
 
 
-def stretches(data: bytes, header: Header) -> Iterator[tuple[int, int, Format | None]]:
+def stretches(data: bytes, header: FieldsDirective) -> Iterator[tuple[int, int, Format | None]]:
     """Cut a block where ``#Fields`` or the date change.
 
     Args:

@@ -57,7 +57,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedBlock:
     """What became of the lines of a block: ``len(lines) = rows.height + len(refusals) + blank``."""
 
     rows: pl.DataFrame
@@ -66,7 +66,7 @@ class Parsed:
     naive: int
 
 
-def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: int = 9) -> Parsed:
+def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: int = 9) -> ParsedBlock:
     """Read a block of lines. One that makes this fail is rejected alone: the block is halved until it is found.
 
     Args:
@@ -80,15 +80,15 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
     except (Exception, pl.exceptions.PanicException) as error:
         if len(lines) < 2:
             reason = f"{BUG}: {type(error).__name__}"
-            return Parsed(pl.DataFrame(schema=ROW_SCHEMA), [Refusal(0, "rejected", reason)], 0, 0)
+            return ParsedBlock(pl.DataFrame(schema=ROW_SCHEMA), [Refusal(0, "rejected", reason)], 0, 0)
     half = len(lines) // 2
     first, second = (parse(part, formats, zone, tiers) for part in (lines.head(half), lines.slice(half)))
     rows = pl.concat([first.rows, second.rows.with_columns(pl.col("line") + pl.lit(half, pl.UInt32))])
     refusals = [replace(refusal, line=refusal.line + half) for refusal in second.refusals]
-    return Parsed(rows, [*first.refusals, *refusals], first.blank + second.blank, first.naive + second.naive)
+    return ParsedBlock(rows, [*first.refusals, *refusals], first.blank + second.blank, first.naive + second.naive)
 
 
-def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -> Parsed:
+def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -> ParsedBlock:
     frame = lines.to_frame("text").with_row_index("line")
     found: list[pl.DataFrame] = []
     refusals: list[Refusal] = []
@@ -136,7 +136,7 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
     rows = pl.concat(found) if found else pl.DataFrame(schema=ROW_SCHEMA)
     if len(lines) != rows.height + len(refusals) + blank:
         raise AssertionError(f"{len(lines)} lines, but {rows.height} rows, {len(refusals)} refused, {blank} blank")
-    return Parsed(rows.sort("line") if len(found) > 1 else rows, refusals, blank, naive)
+    return ParsedBlock(rows.sort("line") if len(found) > 1 else rows, refusals, blank, naive)
 
 
 def _where(frame: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:

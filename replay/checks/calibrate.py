@@ -33,7 +33,7 @@ _IN_FLIGHT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class CalibrationTrial:
     """One rate: how late the requests were (seconds), and the share of the schedule that was sent in time."""
 
     rate: float
@@ -59,10 +59,10 @@ class Calibration:
     added_p50: float
     added_p99: float
     ceiling: float
-    trials: tuple[Trial, ...]
+    trials: tuple[CalibrationTrial, ...]
 
 
-async def calibrate(trial_s: float = 1.0, on_trial: Callable[[Trial], object] | None = None) -> Calibration:
+async def calibrate(trial_s: float = 1.0, on_trial: Callable[[CalibrationTrial], object] | None = None) -> Calibration:
     """Measure this machine, in about 20 trials.
 
     Args:
@@ -74,7 +74,7 @@ async def calibrate(trial_s: float = 1.0, on_trial: Callable[[Trial], object] | 
     """
     lateness = await timer_lateness(_FIRST, trial_s)
     bound = max(LAG_P99_S, 2 * float(np.quantile(lateness, 0.99)))
-    trials: list[Trial] = []
+    trials: list[CalibrationTrial] = []
     with responding() as url, scratch_folder() as folder:
         log = _log(folder / "log.csv")
 
@@ -126,13 +126,13 @@ async def timer_lateness(rate: float, seconds: float) -> "np.ndarray[tuple[int],
     return np.array(late) / 1e9
 
 
-async def _trial(url: str, log: Path, output: Path, schedule: Schedule, bound: float) -> Trial:
+async def _trial(url: str, log: Path, output: Path, schedule: Schedule, bound: float) -> CalibrationTrial:
     sender = WireSender(await resolve(parse_target(url)), timeout=10)
     limits = Limits(max_in_flight=_IN_FLIGHT)
     async with Engine(sender, ResultLog(output, force=True), limits=limits) as engine:
         seen = (await engine.run(Plan(Requests(log), schedule))).evidence
     on_time = seen.lag_p99 < bound and seen.achieved >= 0.98
-    return Trial(schedule.rate, seen.lag_p50, seen.lag_p99, seen.achieved, on_time)
+    return CalibrationTrial(schedule.rate, seen.lag_p50, seen.lag_p99, seen.achieved, on_time)
 
 
 async def _service_time(url: str, log: Path, seconds: float) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from logreplay.replay.engine.dispatcher import Pump
+from logreplay.replay.engine.dispatcher import Dispatcher
 from logreplay.replay.schedules.rates import Instants, Pacer
 
 
@@ -97,12 +97,12 @@ class Users:
         return pace
 
 
-class ClosedPump(Pump):
+class ClosedDispatcher(Dispatcher):
     """Starts the next request of a plan whenever a user is free.
 
     Args:
         users: how many, how they think, how long.
-        others: as for `Pump`.
+        others: as for `Dispatcher`.
     """
 
     def __init__(self, users: Users, *others: Any, **options: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.replay.engine.prefetch import Ended, Opening, Reader
+from logreplay.replay.engine.prefetch import EndOfPlan, Opening, Prefetcher
 from logreplay.replay.engine.recorder import DROPPED, Recorder, Registered
 from logreplay.replay.engine.timer import Clock, ticker
 from logreplay.replay.schedules.rates import Instants
@@ -25,7 +25,7 @@ _NOT_READY_NS: Final = 200_000
 """How soon to look again for a chunk that is not ready."""
 
 
-class Pump:
+class Dispatcher:
     """Takes the requests of one plan, in order, and starts each when it is due.
 
     Args:
@@ -43,7 +43,7 @@ class Pump:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: Prefetcher,
         sender: Sender,
         recorder: Recorder,
         clock: Clock,
@@ -154,7 +154,7 @@ class Pump:
             self._starved = True
             self._ticker.arm(self._clock() + _NOT_READY_NS)
             return False
-        if isinstance(item, Ended):
+        if isinstance(item, EndOfPlan):
             self._finish(item.error)
             return False
         if self.base is None:

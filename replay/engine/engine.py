@@ -25,22 +25,22 @@ from itertools import cycle
 from typing import Final, Protocol, Self
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.engine.closed_dispatcher import ClosedPump, Users
+from logreplay.replay.engine.closed_dispatcher import ClosedDispatcher, Users
 from logreplay.replay.engine.collector import collect_young, no_collection
-from logreplay.replay.engine.dispatcher import Pump
-from logreplay.replay.engine.prefetch import Reader
+from logreplay.replay.engine.dispatcher import Dispatcher
+from logreplay.replay.engine.prefetch import Prefetcher
 from logreplay.replay.engine.priorities import quick_switching
 from logreplay.replay.engine.recorder import MOST_WAITING, Recorder
 from logreplay.replay.engine.timer import Clock, monotonic
 from logreplay.replay.requests.hook import signer
 from logreplay.replay.requests.plan import Plan
 from logreplay.replay.requests.tail import delay_of
-from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import Results, utc
-from logreplay.replay.results.self_monitor import Pulse, Vitals
-from logreplay.replay.results.verdict import Evidence, ReadLate, judge
-from logreplay.replay.results.write_lag import Delay
+from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor
+from logreplay.replay.results.verdict import ReadLate, RunEvidence, judge
+from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.senders.contract import Exchange, Sender, SenderCounts, Trace
 from logreplay.replay.workers.partition import Share
 
@@ -90,7 +90,7 @@ class Start:
 
 
 class Replayer(Protocol):
-    """Runs plans into one result log: `Engine` in this process, `logreplay.replay.workers.coordinator.Shards` in
+    """Runs plans into one result log: `Engine` in this process, `logreplay.replay.workers.coordinator.Coordinator` in
     several.
     """
 
@@ -137,7 +137,7 @@ class Engine:
         self._stopped = ""
         self._seq = 0
         self._begun, self._origin, self._wall = False, 0, 0
-        self._pump: Pump | None = None
+        self._pump: Dispatcher | None = None
         self._expected: dict[int, int] = {}
         self._local: Counter[str] = Counter()
         self._queued = self._received = 0
@@ -228,9 +228,9 @@ class Engine:
                 "--vusers and a --hook that is marked as signing exclude each other: nobody knows when a user's "
                 "next request is due; give a rate with --tps, or remove the mark"
             )
-        reader = Reader(plan, self._sender, self._clock, threaded=self._threaded)
+        reader = Prefetcher(plan, self._sender, self._clock, threaded=self._threaded)
         begin = await self._agreed(reader, agree) if agree else self._begin
-        pump = self._pump = (partial(ClosedPump, users) if users else Pump)(
+        pump = self._pump = (partial(ClosedDispatcher, users) if users else Dispatcher)(
             reader,
             self._sender,
             self._recorder,
@@ -245,7 +245,7 @@ class Engine:
         )
         pump.stopped = bool(self._stopped)
         watch = asyncio.create_task(self._watch(pump, on_progress))
-        pulse = Pulse()
+        pulse = SelfMonitor()
         try:
             with no_collection(), quick_switching():
                 await pump.run()
@@ -263,7 +263,7 @@ class Engine:
             raise error
         return self._outcome(plan, tally, delay, vitals, first, taken_up, backlog)
 
-    async def _close(self, reader: Reader) -> None:
+    async def _close(self, reader: Prefetcher) -> None:
         """End the reading of a plan.
 
         Raises:
@@ -300,7 +300,7 @@ class Engine:
             self._begun, self._origin, self._wall = True, start.at, start.wall
             self._recorder.begin(self._origin, self._wall)
 
-    async def _agreed(self, reader: Reader, agree: Callable[[], Awaitable[Start]]) -> Callable[[int], int]:
+    async def _agreed(self, reader: Prefetcher, agree: Callable[[], Awaitable[Start]]) -> Callable[[int], int]:
         """When the plan begins, as agreed with others once its first requests are ready."""
         try:
             while not (reader.ready or self._stopped):  # noqa: ASYNC110  another thread's, which may block
@@ -313,7 +313,7 @@ class Engine:
         return lambda ready: start.at
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> Counters:
         """The counts of the plan that runs now. Belongs to the thread that writes: look at it in a call of `sync`."""
         return self._recorder.tally
 
@@ -332,7 +332,7 @@ class Engine:
                 break
             await asyncio.sleep(_REST_S)
 
-    async def _watch(self, pump: Pump, on_progress: Callable[[Progress], None] | None) -> None:
+    async def _watch(self, pump: Dispatcher, on_progress: Callable[[Progress], None] | None) -> None:
         """Hand on the records, stop if they cannot be written, say how the run stands.
 
         Seldom, all of it: to work up what was handed on disturbs the loop, little or much of it alike.
@@ -367,11 +367,11 @@ class Engine:
             in_flight=self.in_flight,
         )
 
-    async def _take_tally(self) -> tuple[Tally, Delay]:
+    async def _take_tally(self) -> tuple[Counters, WriteLag]:
         """The counts of the plan that ended, complete, and how late its rows were written; begin anew."""
         await self._ask_to_count().wait()
-        tally, self._recorder.tally = self._recorder.tally, Tally()
-        delay, self._recorder.delay = self._recorder.delay, Delay()
+        tally, self._recorder.tally = self._recorder.tally, Counters()
+        delay, self._recorder.delay = self._recorder.delay, WriteLag()
         return tally, delay
 
     def _ask_to_count(self) -> asyncio.Event:
@@ -386,7 +386,14 @@ class Engine:
         return counted
 
     def _outcome(
-        self, plan: Plan | Share, tally: Tally, delay: Delay, vitals: Vitals, first: int, taken_up: int, backlog: int
+        self,
+        plan: Plan | Share,
+        tally: Counters,
+        delay: WriteLag,
+        vitals: ProcessLoad,
+        first: int,
+        taken_up: int,
+        backlog: int,
     ) -> Outcome:
         pump = self._pump
         assert pump
@@ -394,7 +401,7 @@ class Engine:
         queued, self._queued = self._sender.counts.queued - self._queued, self._sender.counts.queued
         received, self._received = self._sender.counts.received - self._received, self._sender.counts.received
         local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
-        evidence = Evidence.of(
+        evidence = RunEvidence.of(
             tally,
             offered=plan.schedule.rate,
             scheduled=pump.seq - first,

@@ -43,7 +43,7 @@ _LEAVING: Final = (SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError)
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyChunk:
     """A chunk, and what the sender takes for each of its requests."""
 
     chunk: Chunk
@@ -58,13 +58,13 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndOfPlan:
     """The plan is over; or it could not go on."""
 
     error: BaseException | None = None
 
 
-class Reader:
+class Prefetcher:
     """Chunks of a plan, prepared ahead of time.
 
     Args:
@@ -81,7 +81,7 @@ class Reader:
         self._sender = sender
         self._closed = False
         self._room = threading.Semaphore(_AHEAD)
-        self._queue: queue.SimpleQueue[Ready | Opening | Ended] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[ReadyChunk | Opening | EndOfPlan] = queue.SimpleQueue()
         self._ahead = threading.Event()
         self._begun = threading.Event()
         self._begun_at = 0.0
@@ -98,7 +98,7 @@ class Reader:
         """The plan begins at this instant of the clock."""
         self._base = base
 
-    def poll(self) -> Ready | Opening | Ended | None:
+    def poll(self) -> ReadyChunk | Opening | EndOfPlan | None:
         """The next chunk; None if it is not ready yet."""
         if not self._thread:
             return self._next()
@@ -108,7 +108,7 @@ class Reader:
         try:
             item = self._queue.get_nowait()
         except queue.Empty:
-            return Ended(LogreplayError("the thread that reads what to send has died")) if ended else None
+            return EndOfPlan(LogreplayError("the thread that reads what to send has died")) if ended else None
         self._room.release()
         return item
 
@@ -131,7 +131,7 @@ class Reader:
         if isinstance(self._chunks, Generator):  # now, not when the collector comes by: it has a file open
             self._chunks.close()
 
-    def _next(self) -> Ready | Opening | Ended | None:
+    def _next(self) -> ReadyChunk | Opening | EndOfPlan | None:
         """The next thing to take. None: there is none yet; not told to another thread, which waits here."""
         while not self._closed:
             try:
@@ -144,14 +144,14 @@ class Reader:
                 elif isinstance(chunk, Opening):
                     return chunk
                 elif len(chunk.due):  # none, as long as a log that is followed does not grow
-                    return Ready(_recorded(chunk), self._sender.prepare(chunk.frame))
+                    return ReadyChunk(_recorded(chunk), self._sender.prepare(chunk.frame))
             except StopIteration:
                 break
             except _LEAVING as error:  # asyncio would take these for its own
-                return Ended(LogreplayError(f"reading what to send ended with {type(error).__name__}: {error}"))
+                return EndOfPlan(LogreplayError(f"reading what to send ended with {type(error).__name__}: {error}"))
             except BaseException as error:  # told to the loop, which raises it; a panic of Polars is no Exception
-                return Ended(error)
-        return Ended()
+                return EndOfPlan(error)
+        return EndOfPlan()
 
     def _signed(self, chunks: Iterator[Chunk]) -> Iterator[Chunk | Opening | None]:
         """Yield the requests of a plan in small pieces, each signed shortly before it is due; None until then."""
@@ -188,7 +188,7 @@ class Reader:
             if not self._begun.is_set():
                 self._begun_at = time.monotonic()
                 self._begun.set()
-            if isinstance(item, Ended):
+            if isinstance(item, EndOfPlan):
                 self._ahead.set()
                 return
 

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS, RESULT_COLUMNS, LogreplayError, to_csv
 from logreplay.replay.engine.priorities import step_back
-from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.result_log import MemoryResults, Results
-from logreplay.replay.results.write_lag import Delay
+from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.senders.contract import ERROR_CODES
 
 FIELDS: Final = ("seq", "start", "connect", "latency", "xfertime", "size", "status", "error")
@@ -91,10 +91,10 @@ class Recorder:
     """
 
     def __init__(self, results: Results, *, threaded: bool = True) -> None:
-        self.tally = Tally()
+        self.tally = Counters()
         self.failure: BaseException | None = None
         self.recorded = 0
-        self.delay = Delay()
+        self.delay = WriteLag()
         self._written = 0
         self._results, self._origin, self._wall = results, 0, 0
         self._buffer, self._at = bytearray(_BUFFER_RECORDS * 64), 0
@@ -195,7 +195,7 @@ class Recorder:
                 ended = time.monotonic()
                 waited = ended - item.at
                 self._written += len(records)
-                self.delay += Delay(len(records) if waited > _LATE_S else 0, waited, ended - began)
+                self.delay += WriteLag(len(records) if waited > _LATE_S else 0, waited, ended - began)
         else:
             item()
 
@@ -210,7 +210,7 @@ class Recorder:
             except LogreplayError as error:
                 self.failure = error
             finally:
-                self.delay += Delay(writing=time.monotonic() - began)
+                self.delay += WriteLag(writing=time.monotonic() - began)
 
     def _join(self, records: NDArray[np.void]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
         """The planned rows of these records, in their order, and when each was due."""

@@ -22,7 +22,7 @@ monotonic: Final[Clock] = time.perf_counter_ns
 _NEAR_NS: Final = 10_000
 
 
-class Ticker(Protocol):
+class Timer(Protocol):
     """Calls back at an instant."""
 
     def arm(self, at: int) -> None:
@@ -32,7 +32,7 @@ class Ticker(Protocol):
         """Never call back again."""
 
 
-class LoopTicker:
+class LoopTimer:
     """A ticker made of the loop's own timers."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, call: Callable[[], None]) -> None:
@@ -49,7 +49,7 @@ class LoopTicker:
             self._handle.cancel()
 
 
-class TimerfdTicker:
+class TimerfdTimer:
     """A ticker on the kernel's high resolution timer (Linux).
 
     The timer is armed with absolute times. It is never read: arming it again makes it unreadable until it expires,
@@ -116,11 +116,11 @@ def _libc() -> ctypes.CDLL:
     return ctypes.PyDLL(None, use_errno=True)  # PyDLL: a call this short is not worth giving up the interpreter for
 
 
-def ticker(loop: asyncio.AbstractEventLoop, clock: Clock, call: Callable[[], None]) -> Ticker:
+def ticker(loop: asyncio.AbstractEventLoop, clock: Clock, call: Callable[[], None]) -> Timer:
     """The most exact ticker there is for this clock on this machine."""
     if sys.platform == "linux" and clock is monotonic:
         try:
-            return TimerfdTicker(loop, call)
+            return TimerfdTimer(loop, call)
         except (OSError, AttributeError):
             pass
-    return LoopTicker(loop, clock, call)
+    return LoopTimer(loop, clock, call)

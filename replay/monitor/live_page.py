@@ -57,7 +57,7 @@ class TooMany(Exception):
     """Nobody more is served."""
 
 
-class Stand:
+class PageState:
     """What is served: the newest snapshot, and a trace of those before it."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ def _event(name: str, value: object) -> str:
     return f"event: {name}\ndata: {json.dumps(value)}\n\n"
 
 
-def page_app(stand: Stand, token: str, stop: Callable[[str], object]) -> web.Application:
+def page_app(stand: PageState, token: str, stop: Callable[[str], object]) -> web.Application:
     """The page, its events, and its button."""
     page = files("logreplay.replay.monitor").joinpath("live_page.html").read_text(encoding="utf-8")
     headers = {"Content-Security-Policy": content_policy(page)}
@@ -147,7 +147,7 @@ def page_app(stand: Stand, token: str, stop: Callable[[str], object]) -> web.App
     return app
 
 
-def metrics_app(stand: Stand) -> web.Application:
+def metrics_app(stand: PageState) -> web.Application:
     """The newest snapshot for Prometheus."""
 
     async def show(_: web.Request) -> web.StreamResponse:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from logreplay.parsers.files import unwritable
-from logreplay.replay.monitor.probes import Reading
+from logreplay.replay.monitor.probes import ProbeReading
 from logreplay.replay.results.verdict import Finding, Severity
 
 HEADER: Final = "second,name,value\n"
@@ -33,7 +33,7 @@ class ProbeLog:
         self.latest: dict[str, float | None] = {}
         self._path, self._first = path, first
         self._began: float | None = None
-        self._early: list[Reading] = []
+        self._early: list[ProbeReading] = []
         self._read: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._problems: dict[str, str] = {}
@@ -53,7 +53,7 @@ class ProbeLog:
                 for reading in self._early:
                     self._add(reading)
 
-    def hear(self, reading: Reading) -> None:
+    def hear(self, reading: ProbeReading) -> None:
         """Take a reading."""
         with self._lock:
             self.latest[reading.name] = reading.value
@@ -74,7 +74,7 @@ class ProbeLog:
                 self._path.unlink(missing_ok=True)
             self._file.close()
 
-    def _add(self, reading: Reading) -> None:
+    def _add(self, reading: ProbeReading) -> None:
         assert self._began is not None
         second = int((reading.at - self._began) // 1)
         if second < 0 or self._file.closed:

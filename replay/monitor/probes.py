@@ -47,7 +47,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ProbeReading:
     """One reading.
 
     Attributes:
@@ -147,7 +147,7 @@ class Growth:
         return (count - last[1]) / (at - last[0])
 
 
-async def keep_reading(probes: Sequence[Probe], tell: Callable[[Reading], object]) -> None:
+async def keep_reading(probes: Sequence[Probe], tell: Callable[[ProbeReading], object]) -> None:
     """Read every probe once a second, until cancelled; the first time at once.
 
     A source that is slower than a second is asked again when it has answered, at the next second.
@@ -159,7 +159,7 @@ async def keep_reading(probes: Sequence[Probe], tell: Callable[[Reading], object
             group.create_task(_keep_reading(probe, session, tell))
 
 
-async def _keep_reading(probe: Probe, session: "ClientSession", tell: Callable[[Reading], object]) -> None:
+async def _keep_reading(probe: Probe, session: "ClientSession", tell: Callable[[ProbeReading], object]) -> None:
     first = time.monotonic()
     growth = Growth()
     while True:
@@ -168,11 +168,11 @@ async def _keep_reading(probe: Probe, session: "ClientSession", tell: Callable[[
             text = await (_printed(probe.source) if probe.command else _fetched(probe.source, session))
             figure = growth.since(at, number_in(text)) if probe.counter else number_in(text)
             if figure is not None:
-                tell(Reading(probe.name, at, figure))
+                tell(ProbeReading(probe.name, at, figure))
         except TimeoutError:
-            tell(Reading(probe.name, at, None, f"no answer within {TIMEOUT_S:g} s"))
+            tell(ProbeReading(probe.name, at, None, f"no answer within {TIMEOUT_S:g} s"))
         except Exception as error:  # whatever a library finds wrong with a foreign source
-            tell(Reading(probe.name, at, None, _plain(str(error)) or type(error).__name__))
+            tell(ProbeReading(probe.name, at, None, _plain(str(error)) or type(error).__name__))
         now = time.monotonic()
         await asyncio.sleep(first + math.floor(now - first) + 1 - now)
 

@@ -17,8 +17,8 @@ from contextlib import suppress
 from typing import IO, Final
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.monitor.probes import Reading
-from logreplay.replay.monitor.sidecar_messages import Errand, Failed, Opened, StopAsked
+from logreplay.replay.monitor.probes import ProbeReading
+from logreplay.replay.monitor.sidecar_messages import Failed, Opened, SidecarConfig, StopAsked
 from logreplay.replay.monitor.snapshot import Snapshot
 
 _BACKLOG: Final = 120
@@ -26,18 +26,18 @@ _OPENING_S: Final = 30.0
 _END_S: Final = 3.0
 
 
-class Companion:
+class Sidecar:
     """The replay's end of the pipes.
 
     Args:
         errand: what it is to do.
-        hear: is given each `Reading` and `StopAsked`, in a thread of its own.
+        hear: is given each `ProbeReading` and `StopAsked`, in a thread of its own.
 
     Raises:
         LogreplayError: it cannot serve where it was told to.
     """
 
-    def __init__(self, errand: Errand, hear: Callable[[Reading | StopAsked], object]) -> None:
+    def __init__(self, errand: SidecarConfig, hear: Callable[[ProbeReading | StopAsked], object]) -> None:
         self._hear = hear
         self._down: queue.Queue[Snapshot | None] = queue.Queue(_BACKLOG)
         self._process = subprocess.Popen(
@@ -84,7 +84,7 @@ class Companion:
             self._stdin.close()
 
     def _listen(self) -> None:
-        while isinstance(message := _take(self._stdout), Reading | StopAsked):
+        while isinstance(message := _take(self._stdout), ProbeReading | StopAsked):
             self._hear(message)
 
     def _end(self) -> None:

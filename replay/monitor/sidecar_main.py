@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import IO
 
-from logreplay.replay.monitor.live_page import Stand, metrics_app, page_app, serving
+from logreplay.replay.monitor.live_page import PageState, metrics_app, page_app, serving
 from logreplay.replay.monitor.probes import keep_reading
-from logreplay.replay.monitor.sidecar_messages import Errand, Failed, Opened, StopAsked
+from logreplay.replay.monitor.sidecar_messages import Failed, Opened, SidecarConfig, StopAsked
 from logreplay.replay.monitor.snapshot import Snapshot
 
 _LESS_URGENT = 10
@@ -26,8 +26,8 @@ def main() -> None:
         asyncio.run(_accompany(errand))
 
 
-async def _accompany(errand: Errand) -> None:
-    stand, over, loop = Stand(), asyncio.Event(), asyncio.get_running_loop()
+async def _accompany(errand: SidecarConfig) -> None:
+    stand, over, loop = PageState(), asyncio.Event(), asyncio.get_running_loop()
 
     def stop(who: str) -> None:
         _tell(StopAsked(who))
@@ -53,7 +53,7 @@ async def _accompany(errand: Errand) -> None:
             await reading
 
 
-def _take_in(pipe: IO[bytes], stand: Stand, loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:
+def _take_in(pipe: IO[bytes], stand: PageState, loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:
     """In a thread of its own: what the replay says."""
     with suppress(EOFError, pickle.UnpicklingError, OSError):
         while isinstance(snapshot := pickle.load(pipe), Snapshot):

@@ -8,7 +8,7 @@ from logreplay.replay.monitor.probes import Probe
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class SidecarConfig:
     """What a companion is to do: said once, down.
 
     Attributes:
@@ -23,7 +23,7 @@ class Errand:
     token: str = ""
 
     @classmethod
-    def new(cls, live: Address | None, metrics: Address | None, probes: tuple[Probe, ...]) -> "Errand":
+    def new(cls, live: Address | None, metrics: Address | None, probes: tuple[Probe, ...]) -> "SidecarConfig":
         """An errand with a token of its own."""
         return cls(live, metrics, probes, secrets.token_urlsafe(24))
 

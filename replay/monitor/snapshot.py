@@ -57,7 +57,7 @@ class Totals:
 
     Attributes:
         scheduled, sent, dropped, ok, http_error, net_error, new_errors, bytes: as in
-            `logreplay.replay.results.counters.Tally`.
+            `logreplay.replay.results.counters.Counters`.
         errors: requests by error word; status: responses by status; samples: a request of each.
         buckets: requests with a response time up to each of `BOUNDS`; seconds: the sum of all response times.
     """
@@ -78,7 +78,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class TimePoint:
     """One stage on the curve.
 
     Attributes:
@@ -128,7 +128,7 @@ class Snapshot:
     totals: Totals = field(default_factory=Totals)
     verdict: str = ""
     findings: tuple[str, ...] = ()
-    curve: tuple[Point, ...] = ()
+    curve: tuple[TimePoint, ...] = ()
     notes: tuple[str, ...] = ()
     watch: dict[str, float | None] = field(default_factory=dict)
     over: bool = False

@@ -3,17 +3,17 @@
 from dataclasses import replace
 from typing import Final
 
-from logreplay.replay.monitor.snapshot import BOUNDS, Point, Rates, Snapshot, Stage, Times, Totals
-from logreplay.replay.results.counters import Tally
+from logreplay.replay.monitor.snapshot import BOUNDS, Rates, Snapshot, Stage, TimePoint, Times, Totals
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.outcome import Outcome, Progress
-from logreplay.replay.results.self_monitor import Vitals
-from logreplay.replay.results.verdict import Evidence, Severity, Verdict, judge
+from logreplay.replay.results.self_monitor import ProcessLoad
+from logreplay.replay.results.verdict import RunEvidence, RunVerdict, Severity, judge
 
 _NOTES: Final = 30
 
 
-class Scribe:
+class SnapshotBuilder:
     """Makes the snapshots of one run.
 
     Args:
@@ -26,10 +26,10 @@ class Scribe:
     def __init__(self, command: str, target: str = "", *, free: bool = True) -> None:
         self.last = Snapshot(command, target)
         self._free = free
-        self._past, self._past_scheduled, self._past_sent = Tally(), 0, 0
+        self._past, self._past_scheduled, self._past_sent = Counters(), 0, 0
         self._began: float | None = None
         self._seen: Progress | None = None
-        self._curve: tuple[Point, ...] = ()
+        self._curve: tuple[TimePoint, ...] = ()
 
     def begin(self, stage: Stage) -> None:
         """Another stage begins."""
@@ -46,7 +46,7 @@ class Scribe:
             watch: figures from elsewhere.
         """
         before = self._seen if self._seen and self._seen.elapsed < now.elapsed else None
-        past = before.tally if before else Tally()
+        past = before.tally if before else Counters()
         seconds = now.elapsed - (before.elapsed if before else 0.0) or 1.0
         stage, tally, self._seen = self.last.stage, now.tally, now
         if self._began is None:
@@ -86,7 +86,7 @@ class Scribe:
             note: what was said of it.
         """
         so_far = _times(outcome.tally.response)
-        state = state or ("void" if outcome.health.verdict is Verdict.GENERATOR_BOUND else "carried")
+        state = state or ("void" if outcome.health.verdict is RunVerdict.GENERATOR_BOUND else "carried")
         if outcome.sent:
             self._curve += self._point(so_far, state)
         self.last = replace(
@@ -109,14 +109,14 @@ class Scribe:
         self.last = replace(self.last, at=at, over=True, rate=Rates(), in_flight=0)
         return self.last
 
-    def _fold(self, tally: Tally, scheduled: int, sent: int) -> None:
+    def _fold(self, tally: Counters, scheduled: int, sent: int) -> None:
         """What a stage has added to the totals."""
         self._past = self._past + tally
         self._past_scheduled += scheduled
         self._past_sent += sent
         self._seen = None
 
-    def _totals(self, tally: Tally, scheduled: int, sent: int) -> Totals:
+    def _totals(self, tally: Counters, scheduled: int, sent: int) -> Totals:
         whole = self._past + tally
         return Totals(
             scheduled=self._past_scheduled + scheduled,
@@ -134,14 +134,14 @@ class Scribe:
             seconds=round(whole.response.seconds, 3),
         )
 
-    def _point(self, so_far: Times, state: str) -> tuple[Point, ...]:
+    def _point(self, so_far: Times, state: str) -> tuple[TimePoint, ...]:
         level = self.last.stage.level
-        return () if level is None else (Point(level, so_far.p50, so_far.p99, state),)
+        return () if level is None else (TimePoint(level, so_far.p50, so_far.p99, state),)
 
     def _judge(self, now: Progress) -> tuple[str, tuple[str, ...]]:
         """The verdict on what has ended by now."""
         tally = now.tally
-        evidence = Evidence.of(
+        evidence = RunEvidence.of(
             tally if self._free else replace(tally, lag=Histogram()),
             offered=self.last.stage.rate or 0.0,
             scheduled=now.scheduled,
@@ -150,7 +150,7 @@ class Scribe:
             limited=0,
             queued=0,
             local={},
-            vitals=Vitals(),
+            vitals=ProcessLoad(),
         )
         health = judge(replace(evidence, sent=now.sent))  # with what is in flight
         told = (finding.text for finding in health.findings if finding.severity is not Severity.INFO)

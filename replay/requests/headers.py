@@ -16,7 +16,7 @@ _AUTHORITY: Final = r"^([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$"
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class FixedHeader:
     """The same header on every request; instead of the sender's own, where it writes one of this name.
 
     Attributes:
@@ -37,7 +37,7 @@ class Header:
         return frame.with_columns(pl.lit(self.value).alias(header_column(self.name, frame.columns)))
 
     @classmethod
-    def parse(cls, text: str) -> "Header":
+    def parse(cls, text: str) -> "FixedHeader":
         """Read ``Name: value``.
 
         Raises:
@@ -81,5 +81,5 @@ class LoggedHost:
         return frame.with_columns(host.alias(header_column("Host", frame.columns)))
 
 
-NO_CACHE: Final = (Header("Cache-Control", "no-cache"), Header("Pragma", "no-cache"))
+NO_CACHE: Final = (FixedHeader("Cache-Control", "no-cache"), FixedHeader("Pragma", "no-cache"))
 """Ask caches on the way to go to the origin (RFC 9111, 5.2.1.4)."""

@@ -16,7 +16,7 @@ from multidict import CIMultiDict
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, header_column, headers, is_sent
-from logreplay.replay.requests.plan import CHUNK_ROWS, SAFE_METHODS, Chunk, Made, Stream
+from logreplay.replay.requests.plan import CHUNK_ROWS, SAFE_METHODS, Chunk, Made, RequestStream
 
 _ROWS: Final = 64
 """Requests handed to a hook together."""
@@ -77,7 +77,7 @@ class Hooked(Made):
         first_error: in full, of the first call that failed; empty if none did.
     """
 
-    requests: Stream
+    requests: RequestStream
     hook: Hook
     methods: Collection[str] = SAFE_METHODS
     calls: int = 0

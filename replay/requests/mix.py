@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Stream
+from logreplay.replay.requests.plan import CHUNK_ROWS, Made, RequestStream
 
 
 @dataclass(slots=True)
@@ -27,8 +27,8 @@ class Mixed(Made):
         ValueError: share is out of range.
     """
 
-    requests: Stream
-    injected: Stream
+    requests: RequestStream
+    injected: RequestStream
     share: float
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ def _merged(
 class _Supply:
     """Takes as many requests from a stream as are wanted."""
 
-    def __init__(self, stream: Stream, rows: int) -> None:
+    def __init__(self, stream: RequestStream, rows: int) -> None:
         self._frames = stream.frames(rows)
         self._rest: pl.DataFrame | None = None
 

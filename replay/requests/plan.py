@@ -20,7 +20,7 @@ import polars as pl
 from logreplay.parsers import record
 from logreplay.replay.requests.header_columns import is_sent
 from logreplay.replay.requests.log_stats import LogFigures
-from logreplay.replay.requests.sources import LogFile, Source
+from logreplay.replay.requests.sources import LogFile, RequestSource
 from logreplay.replay.schedules.rates import Instants, Schedule
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
@@ -65,7 +65,7 @@ class Shape(Protocol):
         """Shape some rows."""
 
 
-class Stream(Protocol):
+class RequestStream(Protocol):
     """Requests in the order in which they are to be sent."""
 
     def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
@@ -94,7 +94,7 @@ class Made:
     """Part of a stream that is made of another one: it says of the log what that one says."""
 
     __slots__ = ()
-    requests: Stream
+    requests: RequestStream
 
     @property
     def left_out(self) -> Counter[str]:
@@ -130,7 +130,7 @@ class Requests:
         skipped_s: seconds of idle time left out in the first pass.
     """
 
-    source: Path | Source
+    source: Path | RequestSource
     methods: Collection[str] = SAFE_METHODS
     loop: bool = True
     shapes: Sequence[Shape] = ()
@@ -239,7 +239,7 @@ class Plan:
         step: index of the step in a sweep; goes into the result log.
     """
 
-    requests: Stream
+    requests: RequestStream
     schedule: Schedule
     step: int = 0
 

@@ -35,7 +35,7 @@ class Stored:
     address: str
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """See `logreplay.replay.requests.sources.Source`."""
+        """See `logreplay.replay.requests.sources.RequestSource`."""
         with self._open() as file:
             if self._is_parquet:
                 yield from record.read_parquet(file, columns)

@@ -103,7 +103,7 @@ class UrlList:
         return cls(str(row), path, (), (), row.origin or "")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """See `logreplay.replay.requests.sources.Source`."""
+        """See `logreplay.replay.requests.sources.RequestSource`."""
         content_type = header_column("Content-Type", ())
         data = {str(place): body.data for place, body in enumerate(self.bodies)}
         types = {str(place): body.type for place, body in enumerate(self.bodies)}

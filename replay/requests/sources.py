@@ -14,7 +14,7 @@ from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, header_col
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/1\.[01]\r?\n")
 
 
-class Source(Protocol):
+class RequestSource(Protocol):
     """Rows of a normalized CSV, or what can be taken for them."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -93,7 +93,7 @@ class RequestFile:
         return str(self.path)
 
 
-def lacking(source: Source, column: str, rendered: str, methods: Collection[str]) -> int:
+def lacking(source: RequestSource, column: str, rendered: str, methods: Collection[str]) -> int:
     """Count the requests that would get a value from a column of the log, if not one of them has a value there.
 
     Args:

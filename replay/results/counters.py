@@ -18,7 +18,7 @@ _SAMPLE_LENGTH: Final = 300
 
 
 @dataclass(slots=True)
-class Tally:
+class Counters:
     """Counts of records.
 
     Attributes:
@@ -80,7 +80,7 @@ class Tally:
         self.lag.add(lag)
         self.response.add((lag + records["connect"] + records["latency"] + records["xfertime"])[sent])
 
-    def copy(self) -> "Tally":
+    def copy(self) -> "Counters":
         """As it is now, though another thread may be counting."""
         whole = replace(self, errors=self.errors.copy(), status=self.status.copy(), samples=self.samples.copy())
         whole.lag, whole.response = self.lag + Histogram(), self.response + Histogram()
@@ -100,9 +100,9 @@ class Tally:
             word = _WORDS[error[at]] or f"status {status[at]}"
             self.samples.setdefault(word, f"{rows['op'][at]} {rows['url'][at]}"[:_SAMPLE_LENGTH])
 
-    def __add__(self, other: "Tally") -> "Tally":
+    def __add__(self, other: "Counters") -> "Counters":
         """Both together."""
-        return Tally(
+        return Counters(
             **{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[:-4]},
             samples={**other.samples, **self.samples},
             lag=self.lag + other.lag,

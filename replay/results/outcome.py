@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Self
 
 from logreplay.replay.requests.plan import Plan
-from logreplay.replay.results.counters import Tally
-from logreplay.replay.results.verdict import Evidence, Health
+from logreplay.replay.results.counters import Counters
+from logreplay.replay.results.verdict import Health, RunEvidence
 from logreplay.replay.workers.partition import Share
 
 
@@ -19,7 +19,7 @@ class Progress:
         scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
         sent: started.
         completed: ended with a response, whatever its status.
-        ok, http_error, net_error, new_errors, dropped: as in `logreplay.replay.results.counters.Tally`.
+        ok, http_error, net_error, new_errors, dropped: as in `logreplay.replay.results.counters.Counters`.
         in_flight: under way now.
         tally: of what has ended; nobody changes it any more.
     """
@@ -34,10 +34,10 @@ class Progress:
     new_errors: int
     dropped: int
     in_flight: int
-    tally: Tally = field(default_factory=Tally)
+    tally: Counters = field(default_factory=Counters)
 
     @classmethod
-    def of(cls, tally: Tally, *, elapsed: float, taken_up: int, in_flight: int) -> Self:
+    def of(cls, tally: Counters, *, elapsed: float, taken_up: int, in_flight: int) -> Self:
         """The counts of a tally, and what it does not know."""
         return cls(
             elapsed=elapsed,
@@ -100,20 +100,20 @@ class Outcome:
     began: float
     seconds: float
     health: Health
-    evidence: Evidence
+    evidence: RunEvidence
     backlog: int = 0
     stopped: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
     lost: tuple[str, ...] = ()
     received: int = 0
-    tally: Tally = field(default_factory=Tally, repr=False)
+    tally: Counters = field(default_factory=Counters, repr=False)
 
     @classmethod
     def of(
         cls,
         plan: Plan | Share,
-        tally: Tally,
-        evidence: Evidence,
+        tally: Counters,
+        evidence: RunEvidence,
         health: Health,
         *,
         first_seq: int,

@@ -11,7 +11,7 @@ from logreplay.replay.results.result_log import Results
 Floats = NDArray[np.float64]
 
 
-class Responses:
+class RecentRequests:
     """Results that are kept in mind until they are forgotten, and handed on to the result log.
 
     Written by the recorder's thread, read by any other.
@@ -44,9 +44,11 @@ class Responses:
         """Begin anew: nothing has ended."""
         self._parts = []
 
-    def since(self, first: int, count: int) -> "Ended":
+    def since(self, first: int, count: int) -> "EndedRequests":
         """Return what is known of requests ``first .. first + count - 1``."""
-        known = Ended(np.full(count, np.nan), np.full(count, np.inf), np.zeros(count), np.zeros(count, np.bool_))
+        known = EndedRequests(
+            np.full(count, np.nan), np.full(count, np.inf), np.zeros(count), np.zeros(count, np.bool_)
+        )
         for seq, scheduled, response, lag, failed in list(self._parts):
             inside = seq < first + count
             at = seq[inside] - first
@@ -56,7 +58,7 @@ class Responses:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ended:
+class EndedRequests:
     """What is known of some requests.
 
     Attributes:

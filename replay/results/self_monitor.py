@@ -11,7 +11,7 @@ _SCHEDSTAT: Final = Path("/proc/thread-self/schedstat")
 
 
 @dataclass(frozen=True, slots=True)
-class Vitals:
+class ProcessLoad:
     """Seconds, of one plan.
 
     Attributes:
@@ -34,7 +34,7 @@ class Vitals:
         return self.loop / self.seconds if self.seconds else 0.0
 
 
-class Pulse:
+class SelfMonitor:
     """Takes the vitals while a plan runs. Belongs to the running loop and its thread."""
 
     def __init__(self) -> None:
@@ -50,11 +50,11 @@ class Pulse:
         self._due = now + _BEAT_S
         self._handle = self._loop.call_later(_BEAT_S, self._beat)
 
-    def stop(self) -> Vitals:
+    def stop(self) -> ProcessLoad:
         """The vitals from the beginning until now."""
         self._handle.cancel()
         seconds, loop, process, waited = (now - then for now, then in zip(self._readings(), self._began, strict=True))
-        return Vitals(seconds, loop, process, waited, max(self._longest, time.perf_counter() - self._due))
+        return ProcessLoad(seconds, loop, process, waited, max(self._longest, time.perf_counter() - self._due))
 
     def _readings(self) -> tuple[float, float, float, float]:
         return time.perf_counter(), time.thread_time(), time.process_time(), _waited()

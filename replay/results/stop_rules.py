@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
-from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Progress
 
 _SHARES: Final = {"p50": 0.5, "p99": 0.99}
@@ -89,7 +89,7 @@ class StopRule:
 def _above(condition: Condition, now: Progress, last: Progress | None) -> str | None:
     """The figure since the last look, in words, if it is above the limit, else empty; None where nothing tells."""
     if condition.figure in _SHARES:
-        return _late(condition, now.tally, last.tally if last else Tally())
+        return _late(condition, now.tally, last.tally if last else Counters())
     if condition.figure == "in_flight":
         return f"{now.in_flight:g} in flight" if now.in_flight > condition.limit else ""
     errors = now.net_error + now.new_errors - (last.net_error + last.new_errors if last else 0)
@@ -99,10 +99,10 @@ def _above(condition: Condition, now: Progress, last: Progress | None) -> str | 
     return f"{errors / ended:.1%} errors" if errors / ended > condition.limit else ""
 
 
-def _late(condition: Condition, now: Tally, last: Tally) -> str | None:
+def _late(condition: Condition, now: Counters, last: Counters) -> str | None:
     """`_above` for a percentile of the response time."""
 
-    def passed(tally: Tally) -> int:
+    def passed(tally: Counters) -> int:
         return sum(times.total - times.up_to([condition.limit])[0] for times in (tally.response, tally.waiting))
 
     ended, waiting = now.response - last.response, now.waiting.total - now.waiting.up_to([condition.limit])[0]

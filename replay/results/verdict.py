@@ -10,9 +10,9 @@ from enum import StrEnum
 from math import ceil
 from typing import Any, Final, Self
 
-from logreplay.replay.results.counters import Tally
-from logreplay.replay.results.self_monitor import Vitals
-from logreplay.replay.results.write_lag import Delay
+from logreplay.replay.results.counters import Counters
+from logreplay.replay.results.self_monitor import ProcessLoad
+from logreplay.replay.results.write_lag import WriteLag
 
 SENT_ENOUGH: Final = 0.98
 FAILING: Final = 0.5
@@ -50,7 +50,7 @@ class Finding:
         return {name: str(value) for name, value in asdict(self).items()}
 
 
-class Verdict(StrEnum):
+class RunVerdict(StrEnum):
     """VALID; or why not: we could not send, the rate was not reached, or the target hardly answered."""
 
     VALID = "VALID"
@@ -75,12 +75,12 @@ class ReadLate:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RunEvidence:
     """What is known of a run, to be judged. Times in seconds.
 
     Attributes:
         offered: requests/s asked for.
-        scheduled, sent, dropped, net_error, new_errors: counts, as in `logreplay.replay.results.counters.Tally`.
+        scheduled, sent, dropped, net_error, new_errors: counts, as in `logreplay.replay.results.counters.Counters`.
         errors: requests by error word.
         response_p50, response_p99: response times; None if nothing was sent.
         lag_p50, lag_p95, lag_p99: how late requests were started.
@@ -109,16 +109,16 @@ class Evidence:
     seconds: float
     limited: int
     local: Mapping[str, int]
-    vitals: Vitals
+    vitals: ProcessLoad
     queued: int = 0
     response_p99: float | None = None
-    delay: Delay = field(default_factory=Delay)
+    delay: WriteLag = field(default_factory=WriteLag)
     late: ReadLate = field(default_factory=ReadLate)
 
     @classmethod
     def of(
         cls,
-        tally: Tally,
+        tally: Counters,
         *,
         offered: float,
         scheduled: int,
@@ -127,8 +127,8 @@ class Evidence:
         limited: int,
         queued: int,
         local: Mapping[str, int],
-        vitals: Vitals,
-        delay: Delay | None = None,
+        vitals: ProcessLoad,
+        delay: WriteLag | None = None,
         late: ReadLate | None = None,
     ) -> Self:
         """What a tally says, and what it does not know."""
@@ -151,7 +151,7 @@ class Evidence:
             local=local,
             vitals=vitals,
             queued=queued,
-            delay=delay or Delay(),
+            delay=delay or WriteLag(),
             late=late or ReadLate(),
         )
 
@@ -166,25 +166,25 @@ class Evidence:
 class Health:
     """A verdict and what it rests on."""
 
-    verdict: Verdict
+    verdict: RunVerdict
     findings: tuple[Finding, ...]
 
     @property
     def valid(self) -> bool:
         """Whether the run is a measurement of the target."""
-        return self.verdict is Verdict.VALID
+        return self.verdict is RunVerdict.VALID
 
 
-def judge(evidence: Evidence) -> Health:
+def judge(evidence: RunEvidence) -> Health:
     """Say whether a run measured the target, and what speaks against it."""
     generator = _generator(evidence)
     target = _target(evidence)
     missed = _missed(evidence, ours=any(finding.severity is Severity.VOID for finding in generator))
-    verdict = Verdict.VALID
+    verdict = RunVerdict.VALID
     for kind, findings in (
-        (Verdict.GENERATOR_BOUND, generator),
-        (Verdict.TARGET_FAILING, target),
-        (Verdict.RATE_MISSED, missed),
+        (RunVerdict.GENERATOR_BOUND, generator),
+        (RunVerdict.TARGET_FAILING, target),
+        (RunVerdict.RATE_MISSED, missed),
     ):
         if any(finding.severity is Severity.VOID for finding in findings):
             verdict = kind
@@ -192,12 +192,12 @@ def judge(evidence: Evidence) -> Health:
     return Health(verdict, (*generator, *target, *missed))
 
 
-def worst(healths: Sequence[Health]) -> Verdict:
+def worst(healths: Sequence[Health]) -> RunVerdict:
     """The verdict of a run of several steps: the first that is not VALID."""
-    return next((health.verdict for health in healths if not health.valid), Verdict.VALID)
+    return next((health.verdict for health in healths if not health.valid), RunVerdict.VALID)
 
 
-def _generator(seen: Evidence) -> list[Finding]:
+def _generator(seen: RunEvidence) -> list[Finding]:
     """What our own machine did."""
     findings = []
     p50 = seen.response_p50 or 0.0
@@ -223,7 +223,7 @@ def _generator(seen: Evidence) -> list[Finding]:
     return findings
 
 
-def _slow_disk(delay: Delay) -> str:
+def _slow_disk(delay: WriteLag) -> str:
     cause = "the disk of the result log is too slow"
     if delay.writing < delay.working / 2:
         cause = "this machine had too little processor time for the recorder"
@@ -234,7 +234,7 @@ def _slow_disk(delay: Delay) -> str:
     )
 
 
-def _why_late(seen: Evidence) -> str:
+def _why_late(seen: RunEvidence) -> str:
     vitals, late = seen.vitals, seen.late
     read_late = late.requests > 0.01 * seen.scheduled
     if read_late and late.follow_delay is not None:
@@ -275,7 +275,7 @@ def _local(name: str, count: int) -> str:
     return f"{seen}: {helps.get(name, 'this machine is at a limit of its network; lower the rate')}"
 
 
-def _target(seen: Evidence) -> list[Finding]:
+def _target(seen: RunEvidence) -> list[Finding]:
     """What the target did."""
     local = sum(seen.local.values())
     failed = max(0, seen.net_error - seen.errors.get("cancelled", 0) - local) + seen.new_errors
@@ -292,7 +292,7 @@ def _target(seen: Evidence) -> list[Finding]:
     return [Finding("target_failing", severity, text)]
 
 
-def _missed(seen: Evidence, *, ours: bool) -> list[Finding]:
+def _missed(seen: RunEvidence, *, ours: bool) -> list[Finding]:
     """What became of the rate."""
     findings = []
     if seen.limited:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Delay:
+class WriteLag:
     """How far the writing of rows lagged behind.
 
     Attributes:
@@ -19,9 +19,9 @@ class Delay:
     working: float = 0.0
     writing: float = 0.0
 
-    def __add__(self, other: "Delay") -> "Delay":
+    def __add__(self, other: "WriteLag") -> "WriteLag":
         """Both together."""
-        return Delay(
+        return WriteLag(
             self.rows + other.rows,
             max(self.longest, other.longest),
             self.working + other.working,

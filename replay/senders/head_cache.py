@@ -11,7 +11,7 @@ _HEADS: Final = 1024
 _LONGEST: Final = 4096
 
 
-class Known(NamedTuple):
+class HeadCache(NamedTuple):
     """What the parser said of an answer, and would say of any with the same head.
 
     Attributes:
@@ -23,7 +23,7 @@ class Known(NamedTuple):
     size: int
 
 
-def remember(known: dict[bytes, Known], head: bytes, answer: Known) -> None:
+def remember(known: dict[bytes, HeadCache], head: bytes, answer: HeadCache) -> None:
     """Remember an answer that came in one piece, if its head alone says where it ends."""
     ends_plainly = head.endswith(HEAD_END) and head.count(b"\n") == head.count(b"\r\n")
     if ends_plainly and len(head) <= _LONGEST and b"chunked" not in head.lower():

@@ -31,7 +31,7 @@ from logreplay.replay.requests.header_columns import default_headers, render
 from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.senders.endpoint import Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
-from logreplay.replay.senders.head_cache import HEAD_END, Known, remember
+from logreplay.replay.senders.head_cache import HEAD_END, HeadCache, remember
 
 IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
 TLS_UNSEEN: Final = 1 << 16
@@ -64,7 +64,7 @@ class WireSender:
         self.timeout_ns = int(timeout * 1e9)
         self.idle: dict[Connection, int] = {}
         self.busy: dict[int, Connection] = {}
-        self.known: dict[bytes, Known] = {}
+        self.known: dict[bytes, HeadCache] = {}
         self._tls = tls
         self._addresses = cycle(endpoint.addresses or ("",))
         self._opening: dict[Connection, asyncio.Task[None]] = {}
@@ -284,7 +284,7 @@ class Connection(asyncio.Protocol):
             sender = self._sender
             lasts = self in sender.idle  # so it was good
             if fresh and lasts and len(data) == len(head) + size and self._request[0] != _H and not sender.trace:
-                remember(sender.known, head, Known(self._parser.get_status_code(), size))
+                remember(sender.known, head, HeadCache(self._parser.get_status_code(), size))
         elif not self._in_body:
             self._collect_head(data)
 

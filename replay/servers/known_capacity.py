@@ -27,7 +27,7 @@ LOOPBACK: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class ServerCapacity:
     """What a target can do: ``workers`` requests at once, each for ``service_s`` seconds.
 
     With ``exponential``, ``service_s`` is the mean of exponentially distributed times, the same for each ``seed``.
@@ -53,10 +53,10 @@ class Capacity:
         return self.workers / self.service_s
 
 
-class Queue:
+class WorkQueue:
     """K workers behind one FIFO queue, in computed time: no clock, no sleeping."""
 
-    def __init__(self, capacity: Capacity) -> None:
+    def __init__(self, capacity: ServerCapacity) -> None:
         self._free_at = [float("-inf")] * capacity.workers
         self._capacity = capacity
         self._random = random.Random(capacity.seed)
@@ -71,7 +71,7 @@ class Queue:
         return done
 
 
-class Answers:
+class LoggedAnswers:
     """Status and size for each request of a log.
 
     Where a log has several answers to one request (200, then 304), they come round in the log's order. Where it has no
@@ -87,7 +87,7 @@ class Answers:
         }
 
     @classmethod
-    def of_log(cls, path: Path) -> "Answers":
+    def of_log(cls, path: Path) -> "LoggedAnswers":
         """Read the answers of a normalized CSV.
 
         Raises:
@@ -110,9 +110,9 @@ class Answers:
 class _Handler:
     """One request → one answer, when its worker is done."""
 
-    def __init__(self, answers: Answers, capacity: Capacity) -> None:
+    def __init__(self, answers: LoggedAnswers, capacity: ServerCapacity) -> None:
         self._answers = answers
-        self._queue = Queue(capacity)
+        self._queue = WorkQueue(capacity)
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         loop = asyncio.get_running_loop()
@@ -141,7 +141,9 @@ async def _stream(request: web.BaseRequest, status: int, size: int) -> web.Strea
 
 
 @asynccontextmanager
-async def serving(answers: Answers, capacity: Capacity, host: str = LOOPBACK, port: int = 0) -> AsyncIterator[str]:
+async def serving(
+    answers: LoggedAnswers, capacity: ServerCapacity, host: str = LOOPBACK, port: int = 0
+) -> AsyncIterator[str]:
     """Serve in the running loop; the value is the base URL.
 
     Raises:
@@ -162,7 +164,7 @@ async def serving(answers: Answers, capacity: Capacity, host: str = LOOPBACK, po
 
 
 @contextmanager
-def spawned(log: Path, capacity: Capacity) -> Iterator[str]:
+def spawned(log: Path, capacity: ServerCapacity) -> Iterator[str]:
     """Run a target in a process of its own, which ends with the block or with this process; the value is its URL.
 
     Raises:
@@ -188,10 +190,10 @@ def spawned(log: Path, capacity: Capacity) -> Iterator[str]:
             process.kill()  # not terminate: one that was stopped (SIGSTOP) would be waited for
 
 
-async def _serve_until_stdin_closes(log: Path, capacity: Capacity) -> None:
+async def _serve_until_stdin_closes(log: Path, capacity: ServerCapacity) -> None:
     loop = asyncio.get_running_loop()
     closed = asyncio.Event()
-    async with serving(Answers.of_log(log), capacity) as url:
+    async with serving(LoggedAnswers.of_log(log), capacity) as url:
         print(url, flush=True)  # noqa: T201  the parent reads it
         loop.add_reader(sys.stdin.fileno(), closed.set)
         await closed.wait()
@@ -199,7 +201,7 @@ async def _serve_until_stdin_closes(log: Path, capacity: Capacity) -> None:
 
 def _main(arguments: list[str]) -> None:
     log, workers, service_s, exponential, seed = arguments
-    capacity = Capacity(int(workers), float(service_s), bool(int(exponential)), int(seed))
+    capacity = ServerCapacity(int(workers), float(service_s), bool(int(exponential)), int(seed))
     asyncio.run(_serve_until_stdin_closes(Path(log), capacity))
 
 

@@ -16,7 +16,7 @@ from logreplay.parsers.record import LogreplayError
 from logreplay.replay.requests.remote import Stored
 from logreplay.replay.requests.siege_list import UrlList
 from logreplay.replay.sweeps.step_log import Mark
-from logreplay.replay.sweeps.steps import Done, Step
+from logreplay.replay.sweeps.steps import FinishedStep, Step
 
 NAME: Final = "manifest.json"
 SCHEMA: Final = "logreplay-sweep/1"
@@ -36,11 +36,11 @@ class Manifest:
 
     folder: Path
     what: Mapping[str, Any]
-    done: list[Done] = field(default_factory=list)
+    done: list[FinishedStep] = field(default_factory=list)
     mark: Mark = field(default_factory=Mark)
     refined: list[float] = field(default_factory=list)
 
-    def finish(self, step: Done, mark: Mark) -> None:
+    def finish(self, step: FinishedStep, mark: Mark) -> None:
         """Note a finished step. Whatever ends the process, the file holds this state or the one before.
 
         Raises:
@@ -85,7 +85,8 @@ class Manifest:
             if value["schema"] != SCHEMA:
                 raise ValueError(value["schema"])
             done = [
-                Done(Step(each["index"], each["rate"], each["seconds"]), each["overloaded"]) for each in value["done"]
+                FinishedStep(Step(each["index"], each["rate"], each["seconds"]), each["overloaded"])
+                for each in value["done"]
             ]
             return cls(folder, value["what"], done, Mark(**value["mark"]), value["refined"])
         except OSError:

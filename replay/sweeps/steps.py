@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from logreplay.replay.engine.engine import Replayer
-from logreplay.replay.requests.plan import Plan, Stream
+from logreplay.replay.requests.plan import Plan, RequestStream
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.schedules.rates import Constant, Schedule
 from logreplay.replay.sweeps.step_log import StepLog
@@ -32,7 +32,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class FinishedStep:
     """What a sweep remembers of a step that was made."""
 
     step: Step
@@ -87,7 +87,7 @@ class Course:
             yield from rates
 
 
-def pointless(rate: float, done: Sequence[Done]) -> bool:
+def pointless(rate: float, done: Sequence[FinishedStep]) -> bool:
     """Whether the target is known not to carry a rate: it carried neither of the two highest below it, or at it.
 
     In ascending order that means: after two overloaded steps in a row, none higher is made.
@@ -109,12 +109,12 @@ def overloaded(outcome: Outcome) -> bool:
 async def sweep(
     engine: Replayer,
     results: StepLog,
-    requests: Stream,
+    requests: RequestStream,
     course: Course,
     *,
     at: At = Constant,
     steps: Sequence[Step] | None = None,
-    done: Sequence[Done] = (),
+    done: Sequence[FinishedStep] = (),
     on_begin: Callable[[Step], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_end: Callable[[Step, Outcome], None] | None = None,
@@ -159,7 +159,7 @@ async def sweep(
         outcomes.append(outcome)
         if outcome.stopped or outcome.lost:
             break
-        made.append(Done(step, overloaded(outcome)))
+        made.append(FinishedStep(step, overloaded(outcome)))
         if on_end:
             on_end(step, outcome)
     return tuple(outcomes)

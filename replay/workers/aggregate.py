@@ -6,20 +6,20 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from logreplay.replay.requests.plan import Plan, Stream
-from logreplay.replay.results.counters import Tally
+from logreplay.replay.requests.plan import Plan, RequestStream
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
-from logreplay.replay.results.self_monitor import Vitals
-from logreplay.replay.results.verdict import Evidence, Finding, Health, Severity, Verdict
-from logreplay.replay.results.write_lag import Delay
+from logreplay.replay.results.self_monitor import ProcessLoad
+from logreplay.replay.results.verdict import Finding, Health, RunEvidence, RunVerdict, Severity
+from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
-from logreplay.replay.workers.protocol import BEAT_S, Ended
+from logreplay.replay.workers.protocol import BEAT_S, PlanEnded
 
 _CLOCKS_APART_MS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostWorker:
     """A shard that was lost: its name, where it ran (empty if it never said), and why."""
 
     name: str
@@ -28,7 +28,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedPlan:
     """One plan, as several shards sent it.
 
     Attributes:
@@ -43,11 +43,11 @@ class Shared:
     """
 
     plan: Plan
-    ended: Mapping[str, Ended]
+    ended: Mapping[str, PlanEnded]
     offsets: Mapping[str, ClockOffset]
-    lost: Sequence[Lost]
-    tally: Tally
-    filled: Tally
+    lost: Sequence[LostWorker]
+    tally: Counters
+    filled: Counters
     early: bool
     by_client: bool = False
 
@@ -92,10 +92,10 @@ class Shared:
         )
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> RunEvidence:
         """What is known of all shards together; of their vitals those of the busiest."""
         seen = [outcome.evidence for outcome in self.outcomes]
-        return Evidence.of(
+        return RunEvidence.of(
             self.tally,
             offered=self.plan.schedule.rate,
             scheduled=self.scheduled,
@@ -104,8 +104,8 @@ class Shared:
             limited=sum(part.limited for part in seen),
             queued=sum(part.queued for part in seen),
             local=sum((Counter(part.local) for part in seen), Counter()),
-            vitals=max((part.vitals for part in seen), key=lambda vitals: vitals.loop_share, default=Vitals()),
-            delay=sum((part.delay for part in seen), Delay()),
+            vitals=max((part.vitals for part in seen), key=lambda vitals: vitals.loop_share, default=ProcessLoad()),
+            delay=sum((part.delay for part in seen), WriteLag()),
         )
 
     @property
@@ -122,7 +122,7 @@ class Shared:
             f"after its last report (it gives one each {BEAT_S:g} s) count as not sent. Nothing is sent a second time. "
             "See that machine: memory, network, its own log"
         )
-        return Health(Verdict.GENERATOR_BOUND, (Finding("shard_lost", Severity.VOID, text), *findings))
+        return Health(RunVerdict.GENERATOR_BOUND, (Finding("shard_lost", Severity.VOID, text), *findings))
 
     def _clocks(self) -> list[Finding]:
         """How well the shards agree on the time, where they have clocks of their own."""
@@ -140,9 +140,9 @@ class Shared:
 
 def together(healths: Mapping[str, Health]) -> Health:
     """One verdict of shards that are judged apart: that of the worst; each finding names whom it is about."""
-    order = list(Verdict)
+    order = list(RunVerdict)
     verdict = min(
-        (health.verdict for health in healths.values() if not health.valid), key=order.index, default=Verdict.VALID
+        (health.verdict for health in healths.values() if not health.valid), key=order.index, default=RunVerdict.VALID
     )
     found: dict[str, list[tuple[str, Finding]]] = {}
     for name, health in healths.items():
@@ -157,7 +157,7 @@ def together(healths: Mapping[str, Health]) -> Health:
     return Health(verdict, tuple(findings))
 
 
-def adopt(ours: Stream, theirs: Stream) -> None:
+def adopt(ours: RequestStream, theirs: RequestStream) -> None:
     """Take over what a shard learned by reading the log (what was left out, how long it is): we did not read it."""
     if is_dataclass(ours) and type(ours) is type(theirs):
         for item in fields(ours):

@@ -1,7 +1,7 @@
 """One plan on several processes or machines: shards send, this directs them.
 
-Theory of operation. `Shards` is used like `logreplay.replay.engine.engine.Engine`, and so in its place: it runs plans
-one
+Theory of operation. `Coordinator` is used like `logreplay.replay.engine.engine.Engine`, and so in its place: it runs
+plans one
 after the other into one result log. For each plan it gives every shard its share (`dealing`), waits until all have
 their first requests ready, names one instant at which all begin, and takes in what they report until all have
 ended. Where a shard runs is a matter of its place: an executor, and a line to what it executes.
@@ -26,33 +26,33 @@ from logreplay.replay.engine.closed_dispatcher import Users
 from logreplay.replay.engine.engine import Limits
 from logreplay.replay.engine.timer import monotonic
 from logreplay.replay.requests.plan import Plan
-from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import Results, utc
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.trace import Watch
-from logreplay.replay.workers.aggregate import Lost, Shared, adopt
+from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
-from logreplay.replay.workers.merge import Arrived, Estate, MergedLog
+from logreplay.replay.workers.merge import Arrived, LostRows, MergedLog
 from logreplay.replay.workers.partition import Share, shared_out
-from logreplay.replay.workers.processes import Place
+from logreplay.replay.workers.processes import Workers
 from logreplay.replay.workers.protocol import (
     ALIVE_S,
     LISTEN_S,
     Alive,
     Begin,
     Brief,
-    Cut,
-    Ended,
+    CutPlan,
     Hello,
     Leave,
+    PlanEnded,
     Prepare,
-    Ready,
-    Report,
-    Seen,
-    Stop,
+    StopAll,
     Welcome,
+    WorkerProgress,
+    WorkerReady,
+    WorkerReport,
     packed,
 )
 from logreplay.replay.workers.silence import Silence
@@ -75,7 +75,7 @@ class _Member:
 
     index: int
     name: str
-    place: Place
+    place: Workers
     future: "Future[None]"
     inbox: "asyncio.Queue[object]" = field(default_factory=asyncio.Queue)
     word: str = ""
@@ -87,7 +87,7 @@ class _Member:
     recording: bool = False
     offset: ClockOffset = SAME
     arrived: Arrived = field(default_factory=Arrived)
-    tally: Tally = field(default_factory=Tally)
+    tally: Counters = field(default_factory=Counters)
     taken_up: int = 0
     told: int = 0
     ended: bool = True
@@ -98,7 +98,7 @@ class _Member:
 Message = TypeVar("Message")
 
 
-class Shards:
+class Coordinator:
     """Runs plans on several shards into one result log.
 
     Use it as an async context manager.
@@ -119,7 +119,7 @@ class Shards:
 
     def __init__(
         self,
-        places: Sequence[Place],
+        places: Sequence[Workers],
         sender: Callable[[], Sender],
         results: Results,
         *,
@@ -180,13 +180,13 @@ class Shards:
         """Send nothing more, and end what is in flight as ``cancelled``. May be called from a signal handler."""
         if not self._stopped:
             self._stopped, self._ended_early = why, monotonic()
-            self._tell_all(Stop(why))
+            self._tell_all(StopAll(why))
 
     def cut(self) -> None:
         """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
         if self._ended_early is None:
             self._ended_early = monotonic()
-            self._tell_all(Cut())
+            self._tell_all(CutPlan())
 
     async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
@@ -219,18 +219,18 @@ class Shards:
         if not self._stopped:
             self._ended_early = None
         for member in self._members:
-            member.arrived, member.tally, member.taken_up, member.told = Arrived(), Tally(), 0, 0
+            member.arrived, member.tally, member.taken_up, member.told = Arrived(), Counters(), 0, 0
             member.ended = False
             self._tell(member, Prepare(self._share(member), self._first))
         if self._stopped:
-            self._tell_all(Stop(self._stopped))
-        for index, ready in (await self._each(Ready)).items():
+            self._tell_all(StopAll(self._stopped))
+        for index, ready in (await self._each(WorkerReady)).items():
             self._members[index].offset = ready.offset
         self._fail_if_a_shard_did()
         self._begin()
         showing = asyncio.create_task(self._show(on_progress)) if on_progress else None
         try:
-            ended = await self._each(Ended)
+            ended = await self._each(PlanEnded)
         finally:
             if showing:
                 showing.cancel()
@@ -360,12 +360,12 @@ class Shards:
                 self._from_thread(self._heard, member, message)
 
     def _record(self, member: _Member, message: object) -> None:
-        if isinstance(message, Report):
+        if isinstance(message, WorkerReport):
             self._take_in(member, message)
-        elif isinstance(message, Ended):
+        elif isinstance(message, PlanEnded):
             self._log.add(member.index, None, inf)
 
-    def _take_in(self, member: _Member, report: Report) -> None:
+    def _take_in(self, member: _Member, report: WorkerReport) -> None:
         assert self._origin is not None
         if report.rows is not None:
             numbers = (report.rows["seq"].to_numpy() - self._first - member.index) // len(self._places)
@@ -384,13 +384,13 @@ class Shards:
                 return  # a scheduler has begun it once more; it is not welcome
             member.word, member.where, member.pid = message.word, message.where, message.pid
             self._tell(member, Welcome(message.word))
-        if isinstance(message, Seen):
+        if isinstance(message, WorkerProgress):
             try:
                 self._exchanges.see(message.exchange)
             except BaseException as error:  # the caller's code
                 self._fail(error)
-        elif not isinstance(message, Report | Alive):
-            member.ended = member.ended or isinstance(message, Ended)
+        elif not isinstance(message, WorkerReport | Alive):
+            member.ended = member.ended or isinstance(message, PlanEnded)
             member.inbox.put_nowait(message)
 
     def _over(self, member: _Member, future: "Future[None]") -> None:
@@ -419,9 +419,9 @@ class Shards:
         began = self._plan is not None and self._at > 0 and not member.ended
         self._log.lose(member.index, self._estate(member) if began else None)
 
-    def _estate(self, member: _Member) -> Estate:
+    def _estate(self, member: _Member) -> LostRows:
         assert self._origin is not None
-        return Estate(
+        return LostRows(
             self._share(member),
             member.arrived,
             member.taken_up,
@@ -484,19 +484,19 @@ class Shards:
 
     # --- what it comes to
 
-    def _total(self) -> Tally:
-        return sum((member.tally for member in self._members), Tally())
+    def _total(self) -> Counters:
+        return sum((member.tally for member in self._members), Counters())
 
     def _fail_if_a_shard_did(self) -> None:
         for member in self._members:
             if member.error:
                 raise member.error
 
-    def _outcome(self, plan: Plan, ended: dict[int, Ended], filled: Tally) -> Outcome:
+    def _outcome(self, plan: Plan, ended: dict[int, PlanEnded], filled: Counters) -> Outcome:
         """One outcome of all."""
         assert self._origin is not None
-        lost = [Lost(member.name, member.where, member.lost) for member in self._members if member.lost]
-        shared = Shared(
+        lost = [LostWorker(member.name, member.where, member.lost) for member in self._members if member.lost]
+        shared = SharedPlan(
             plan,
             {self._members[index].name: end for index, end in ended.items()},
             {self._members[index].name: self._members[index].offset for index in ended},

@@ -22,8 +22,8 @@ from uuid import uuid4
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
-from logreplay.replay.workers.processes import Place
-from logreplay.replay.workers.protocol import Alive, Line, packed, unpacked
+from logreplay.replay.workers.processes import Workers
+from logreplay.replay.workers.protocol import Alive, Channel, packed, unpacked
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -39,7 +39,7 @@ _TAKEN_S: Final = 60.0
 _Answer = TypeVar("_Answer")
 
 
-class QueueLine:
+class QueueChannel:
     """A line made of two queues of a Dask cluster."""
 
     def __init__(self, client: "Client", name: str, *, directing: bool) -> None:
@@ -77,7 +77,7 @@ class QueueLine:
         return cast(_Answer, self._client.run_on_scheduler(what, callback_timeout=_ANSWER_S))
 
     def close(self) -> None:
-        """The queues end with the director's word (`DaskPlace.close`)."""
+        """The queues end with the director's word (`DaskWorkers.close`)."""
 
     def wake(self) -> None:
         """Let our own `receive` return."""
@@ -102,7 +102,7 @@ def _hung_up() -> Iterator[None]:
         raise OSError(str(error)) from error
 
 
-class DaskPlace:
+class DaskWorkers:
     """A worker of a cluster."""
 
     lead_s = 1.0
@@ -111,14 +111,14 @@ class DaskPlace:
         self.name = f"worker {worker}"
         self._client, self._worker = client, worker
         self._line_name = f"logreplay-{uuid4().hex}"
-        self._line = QueueLine(client, self._line_name, directing=True)
-        self.line: Line = self._line
+        self._line = QueueChannel(client, self._line_name, directing=True)
+        self.line: Channel = self._line
         self.executor: Executor = client.get_executor(
             pure=False, retries=0, workers=[worker], allow_other_workers=False
         )
 
     @property
-    def connect(self) -> Callable[[], Line]:
+    def connect(self) -> Callable[[], Channel]:
         return partial(_line_here, self._line_name)
 
     def taken(self) -> None: ...
@@ -146,11 +146,11 @@ class DaskPlace:
         self._line.forget()
 
 
-def _line_here(name: str) -> Line:
+def _line_here(name: str) -> Channel:
     """In a task: the shard's end of a line."""
     from distributed import get_client
 
-    return QueueLine(get_client(), name, directing=False)
+    return QueueChannel(get_client(), name, directing=False)
 
 
 @contextmanager
@@ -188,7 +188,7 @@ def cluster_client(address: str) -> "Iterator[Client]":
         yield client
 
 
-def workers(client: "Client", count: int | None = None) -> list[Place]:
+def workers(client: "Client", count: int | None = None) -> list[Workers]:
     """A place on each worker of a cluster, or on some of them.
 
     Args:
@@ -203,7 +203,7 @@ def workers(client: "Client", count: int | None = None) -> list[Place]:
         raise LogreplayError(
             f"the cluster has {len(found)} workers, and {count or 1} are needed; start more, with: dask worker ADDRESS"
         )
-    return [DaskPlace(client, worker) for worker in found[:count]]
+    return [DaskWorkers(client, worker) for worker in found[:count]]
 
 
 def anywhere(client: "Client") -> Executor:

@@ -4,7 +4,7 @@ Theory of operation. Each shard hands over its rows some times a second, and wit
 told everything. What ended before the earliest of these instants is put in order of completion and written; the rest
 is held. A shard that says nothing for a second holds up nobody any longer: memory is bounded and rows are on disk
 soon, and its late rows follow when they come. What a lost shard did not tell is filled in from its share of the plan
-(`Estate`), so that every request of the plan has its row and all identities hold. That is done when all others have
+(`LostRows`), so that every request of the plan has its row and all identities hold. That is done when all others have
 ended: to go through a long plan once more takes long, and those that are well must be listened to meanwhile.
 """
 
@@ -21,7 +21,7 @@ from logreplay.parsers.record import LogreplayError
 from logreplay.replay.engine.closed_dispatcher import Users
 from logreplay.replay.engine.recorder import DROPPED, RECORD, result_rows
 from logreplay.replay.requests.plan import Chunk
-from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.workers.partition import Share
@@ -61,7 +61,7 @@ class Arrived:
         return (offsets < 0) | ((offsets < len(self._flags)) & self._flags[inside])
 
 
-class Estate:
+class LostRows:
     """What a lost shard leaves behind: rows for those of its requests that it told nothing about.
 
     Those it had taken up when it was last heard may or may not have reached the target: they are ``cancelled``. The
@@ -80,7 +80,7 @@ class Estate:
     def __init__(
         self, share: Share, arrived: Arrived, taken_up: int, *, first: int, began: int, lost: int, wall: int
     ) -> None:
-        self.tally = Tally()
+        self.tally = Counters()
         self._share, self._arrived, self._taken_up = share, arrived, taken_up
         self._first, self._began, self._lost, self._wall = first, began, lost, wall
         self._done = 0
@@ -143,7 +143,7 @@ class MergedLog:
         self._lock = threading.Lock()
         self._told = [0.0] * count
         self._lost: set[int] = set()
-        self._estates: list[Estate] = []
+        self._estates: list[LostRows] = []
         self._held: list[pl.DataFrame] = []
         self._written = 0.0
 
@@ -167,7 +167,7 @@ class MergedLog:
             self._told[index] = told
             self._write_what_is_due()
 
-    def lose(self, index: int, estate: Estate | None) -> None:
+    def lose(self, index: int, estate: LostRows | None) -> None:
         """A shard is lost; what it left behind takes its place at the end.
 
         Takes no lock: called in the loop, which must not wait for the disk. Each statement is atomic, and nothing is
@@ -178,7 +178,7 @@ class MergedLog:
         if estate:
             self._estates.append(estate)
 
-    def finish(self, stopped_at: float | None = None) -> Tally:
+    def finish(self, stopped_at: float | None = None) -> Counters:
         """All shards are done with the plan, or lost: write everything that is left.
 
         Args:
@@ -187,7 +187,7 @@ class MergedLog:
         Returns:
             Counts of the rows that were filled in for lost shards.
         """
-        filled = Tally()
+        filled = Counters()
         estates, self._estates = self._estates, []
         for estate in estates:
             for frame in estate.rows(stopped_at):

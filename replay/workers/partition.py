@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.replay.engine.closed_dispatcher import UniformThink, Users
-from logreplay.replay.requests.plan import CHUNK_ROWS, Chunk, Plan, Stream
+from logreplay.replay.requests.plan import CHUNK_ROWS, Chunk, Plan, RequestStream
 from logreplay.replay.schedules.rates import Instants, Schedule
 
 
@@ -38,7 +38,7 @@ class Share:
     by_client: bool = False
 
     @property
-    def requests(self) -> Stream:
+    def requests(self) -> RequestStream:
         """Of the whole plan."""
         return self.plan.requests
 

@@ -15,13 +15,13 @@ from multiprocessing.process import BaseProcess
 from typing import Final, Protocol
 
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
-from logreplay.replay.workers.protocol import Line, packed, unpacked
+from logreplay.replay.workers.protocol import Channel, packed, unpacked
 
 _EXIT_S: Final = 5.0
 """How long a process may take to exit when its shard has ended."""
 
 
-class Place(Protocol):
+class Workers(Protocol):
     """Where one shard runs.
 
     Attributes:
@@ -33,11 +33,11 @@ class Place(Protocol):
 
     name: str
     executor: Executor
-    line: Line
+    line: Channel
     lead_s: float
 
     @property
-    def connect(self) -> Callable[[], Line]:
+    def connect(self) -> Callable[[], Channel]:
         """Makes the shard's end of the line; called there."""
 
     def taken(self) -> None:
@@ -53,7 +53,7 @@ class Place(Protocol):
         """Give the place up. May take a moment."""
 
 
-class PipeLine:
+class PipeChannel:
     """A line between two processes of one machine, which share their clock."""
 
     def __init__(self, pipe: "Connection[object, object]") -> None:
@@ -74,7 +74,7 @@ class PipeLine:
         self._pipe.close()
 
 
-class ProcessPlace:
+class ProcessWorkers:
     """A process of this machine."""
 
     lead_s = 0.5
@@ -82,14 +82,14 @@ class ProcessPlace:
     def __init__(self) -> None:
         ours, self._theirs = get_context("spawn").Pipe()
         self.name = "a process of this machine"
-        self.line: Line = PipeLine(ours)
+        self.line: Channel = PipeChannel(ours)
         self._pool = ProcessPoolExecutor(
             1, mp_context=get_context("spawn"), initializer=_settle, initargs=(self._theirs,)
         )
         self.executor: Executor = self._pool
 
     @property
-    def connect(self) -> Callable[[], Line]:
+    def connect(self) -> Callable[[], Channel]:
         return _inherited_line
 
     def taken(self) -> None:
@@ -116,7 +116,7 @@ class ProcessPlace:
         return list((self._pool._processes or {}).values())  # Python 3.14 has kill_workers() for this
 
 
-def processes(count: int) -> list[Place]:
+def processes(count: int) -> list[Workers]:
     """So many processes of this machine.
 
     Raises:
@@ -124,7 +124,7 @@ def processes(count: int) -> list[Place]:
     """
     if count < 1:
         raise ValueError(f"there must be at least 1 worker, got {count}")
-    return [ProcessPlace() for _ in range(count)]
+    return [ProcessWorkers() for _ in range(count)]
 
 
 _inherited: "Connection[object, object] | None" = None
@@ -145,6 +145,6 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _inherited_line() -> Line:
+def _inherited_line() -> Channel:
     assert _inherited
-    return PipeLine(_inherited)
+    return PipeChannel(_inherited)

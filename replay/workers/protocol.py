@@ -12,8 +12,8 @@ import polars as pl
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.engine.engine import Limits
-from logreplay.replay.requests.plan import Stream
-from logreplay.replay.results.counters import Tally
+from logreplay.replay.requests.plan import RequestStream
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.senders.contract import Exchange, Sender
 from logreplay.replay.workers.clock_offset import ClockOffset
@@ -58,7 +58,7 @@ def unpacked(message: bytes) -> object:
         ) from error
 
 
-class Line(Protocol):
+class Channel(Protocol):
     """One end of the way between a shard and its director. Both ends may be used from several threads."""
 
     def send(self, message: object) -> None:
@@ -128,7 +128,7 @@ class Prepare:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class WorkerReady:
     """Up: the first requests are ready; and how far my clock is off."""
 
     offset: ClockOffset
@@ -143,7 +143,7 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WorkerReport:
     """Up: what has ended since the last one.
 
     Attributes:
@@ -156,11 +156,11 @@ class Report:
     rows: pl.DataFrame | None
     until: int
     taken_up: int
-    tally: Tally
+    tally: Counters
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class PlanEnded:
     """Up: nothing of the plan is in flight any more; all is reported.
 
     Attributes:
@@ -170,12 +170,12 @@ class Ended:
     """
 
     outcome: Outcome
-    requests: Stream
+    requests: RequestStream
     offset: ClockOffset
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WorkerProgress:
     """Up: an exchange in full."""
 
     exchange: Exchange
@@ -187,14 +187,14 @@ class Alive:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopAll:
     """Down: send nothing more."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutPlan:
     """Down: send nothing more of this plan, wait for what is in flight."""
 
 

@@ -26,7 +26,7 @@ import polars as pl
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.engine.engine import Engine, Start
 from logreplay.replay.engine.timer import monotonic
-from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.senders.contract import Exchange
 from logreplay.replay.senders.trace import Watch
 from logreplay.replay.workers.clock_offset import SAME
@@ -38,17 +38,17 @@ from logreplay.replay.workers.protocol import (
     Alive,
     Begin,
     Brief,
-    Cut,
-    Ended,
+    Channel,
+    CutPlan,
     Hello,
     Leave,
-    Line,
+    PlanEnded,
     Prepare,
-    Ready,
-    Report,
-    Seen,
-    Stop,
+    StopAll,
     Welcome,
+    WorkerProgress,
+    WorkerReady,
+    WorkerReport,
     unpacked,
 )
 from logreplay.replay.workers.silence import Silence
@@ -59,7 +59,7 @@ _LOOKED_S: Final = 0.6 * FORSAKEN_S
 Order = TypeVar("Order", Prepare, Begin)
 
 
-def run_shard(brief: bytes, connect: Callable[[], Line]) -> None:
+def run_shard(brief: bytes, connect: Callable[[], Channel]) -> None:
     """Be a shard, until the director says that it is over.
 
     Args:
@@ -82,7 +82,7 @@ def run_shard(brief: bytes, connect: Callable[[], Line]) -> None:
             pass
         if answer == Welcome(word):
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(_Shard(told, line).serve())
+                runner.run(_Worker(told, line).serve())
     finally:
         line.close()
 
@@ -124,15 +124,15 @@ class _Relay:
     def close(self) -> None: ...
 
 
-class _Shard:
+class _Worker:
     """The shard's own side of the line."""
 
-    def __init__(self, brief: Brief, line: Line) -> None:
+    def __init__(self, brief: Brief, line: Channel) -> None:
         self._brief, self._line = brief, line
         self._relay = _Relay()
         self._watch = Watch(crash=brief.failures)
         self._orders: asyncio.Queue[object] = asyncio.Queue()
-        self._tally: Tally | None = None
+        self._tally: Counters | None = None
         self._offset = SAME
         self._taken_up = 0
         self._reporting = threading.Lock()
@@ -168,7 +168,7 @@ class _Shard:
         while not isinstance(order := await self._orders.get(), Leave):
             if isinstance(order, kind):
                 return order
-            if isinstance(order, Stop) and kind is Begin:
+            if isinstance(order, StopAll) and kind is Begin:
                 return None
         self._orders.put_nowait(order)
         return None
@@ -179,17 +179,17 @@ class _Shard:
         self._relay.begin(order.share, order.first, self._taken_up)
 
         async def agree() -> Start:
-            self._tell(Ready(self._offset))
+            self._tell(WorkerReady(self._offset))
             begin = await self._next(Begin)
             self._tally = engine.tally
             return Start(self._offset.here(begin.at), begin.wall) if begin else Start(monotonic(), time.time_ns())
 
         outcome = await engine.run(order.share, agree=agree)
-        tally, self._tally = self._tally or Tally(), None
+        tally, self._tally = self._tally or Counters(), None
         self._taken_up += outcome.scheduled
         await asyncio.to_thread(self._report, tally, outcome.scheduled, monotonic(), last=True)
         offset = await asyncio.to_thread(self._line.clock_offset)
-        self._tell(Ended(outcome, order.share.requests, offset))
+        self._tell(PlanEnded(outcome, order.share.requests, offset))
 
     async def _beat(self) -> None:
         """Say several times a second what has ended, or that we are there."""
@@ -201,11 +201,11 @@ class _Shard:
             else:
                 self._tell(Alive())
 
-    def _report(self, tally: Tally, taken_up: int, until: int, *, last: bool = False) -> None:
+    def _report(self, tally: Counters, taken_up: int, until: int, *, last: bool = False) -> None:
         """In the thread that writes: tell what was written, and how much of the plan that is."""
         with self._reporting:
             if last or self._tally is tally:
-                self._tell(Report(self._relay.take(), self._offset.common(until), taken_up, tally))
+                self._tell(WorkerReport(self._relay.take(), self._offset.common(until), taken_up, tally))
 
     def _tell(self, message: object) -> None:
         with suppress(OSError):  # the listener meets the same, and ends the run
@@ -233,13 +233,13 @@ class _Shard:
                 return
 
     def _hear(self, order: object) -> None:
-        if isinstance(order, Cut):
+        if isinstance(order, CutPlan):
             self._engine.cut()
-        if isinstance(order, Stop | Leave):
-            self._engine.stop(order.why if isinstance(order, Stop) else "forsaken")
+        if isinstance(order, StopAll | Leave):
+            self._engine.stop(order.why if isinstance(order, StopAll) else "forsaken")
         self._orders.put_nowait(order)
 
     def _see(self, exchange: Exchange) -> None:
         self._watch.see(exchange)
         if self._brief.exchanges or self._watch.culprit is exchange:
-            self._tell(Seen(replace(exchange, seq=self._relay.number(exchange.seq))))
+            self._tell(WorkerProgress(replace(exchange, seq=self._relay.number(exchange.seq))))

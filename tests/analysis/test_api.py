@@ -11,14 +11,14 @@ from matplotlib.figure import Figure
 
 import logreplay.analysis as analysis
 from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError, to_csv
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(1)
-    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 5, rng), Queue(4, 0.016), rng)
+    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 5, rng), SimulatedQueue(4, 0.016), rng)
     path = tmp_path_factory.mktemp("run") / "results.csv"
     path.write_bytes(to_csv(rows, header=True))
     return path

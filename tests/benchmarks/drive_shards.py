@@ -18,7 +18,7 @@ from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.wire import WireSender
-from logreplay.replay.workers.coordinator import Shards
+from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 
 
@@ -31,7 +31,7 @@ async def main(count: int, log: str, url: str, rate: float, seconds: float, outp
     sender = partial(WireSender, await resolve(parse_target(url)), timeout=30)
     plan = Plan(Requests(Path(log)), Constant(rate, seconds))
     results, limits = ResultLog(Path(output), force=True), Limits(max_in_flight=limit)
-    shards = Shards(processes(count), sender, results, limits=limits) if count else None
+    shards = Coordinator(processes(count), sender, results, limits=limits) if count else None
     async with shards or Engine(sender(), results, limits=limits) as engine:
         before = used()
         outcome = await engine.run(plan)

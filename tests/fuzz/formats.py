@@ -8,7 +8,7 @@ import polars as pl
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
-from logreplay.parsers.lines.parse import BUG, TEXTS, Parsed, parse
+from logreplay.parsers.lines.parse import BUG, TEXTS, ParsedBlock, parse
 
 JSON: Final = (
     r'{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"bytes":17,"request_time":0.001}'
@@ -38,7 +38,7 @@ def one_input(data: bytes) -> None:
     check(lines, parse(lines, [ALL[data[0] % len(ALL)]], "Europe/Berlin"))
 
 
-def check(lines: pl.Series, parsed: Parsed) -> None:
+def check(lines: pl.Series, parsed: ParsedBlock) -> None:
     """Hold what parsing promises."""
     rows = parsed.rows
     assert len(lines) == rows.height + len(parsed.refusals) + parsed.blank

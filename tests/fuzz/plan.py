@@ -11,12 +11,17 @@ from fuzz.memory import ended, file
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, read_csv
 from logreplay.replay.requests.bodies import LoggedBody
 from logreplay.replay.requests.header_columns import BODILESS, default_headers, render
-from logreplay.replay.requests.headers import Header, LoggedHeader, LoggedHost
+from logreplay.replay.requests.headers import FixedHeader, LoggedHeader, LoggedHost
 from logreplay.replay.requests.plan import Requests
 
 HEADER = ",".join((*CORE_COLUMNS, "client", "host", "referer", "agent", "body")) + "\n"
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "G\r\nT", "CONNECT")
-SHAPES = (LoggedHost(), LoggedHeader("User-Agent", "agent"), LoggedHeader("Referer", "referer"), Header("X-Run", "1"))
+SHAPES = (
+    LoggedHost(),
+    LoggedHeader("User-Agent", "agent"),
+    LoggedHeader("Referer", "referer"),
+    FixedHeader("X-Run", "1"),
+)
 NAMES = {b"host", b"user-agent", b"referer", b"x-run", b"accept"}
 
 _FILE = file("plan.csv")

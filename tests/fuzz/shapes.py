@@ -5,7 +5,7 @@ from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats import infer, json_lines, ltsv
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.prefixes import PREFIXES
-from logreplay.parsers.formats.w3c import Header, stretches
+from logreplay.parsers.formats.w3c import FieldsDirective, stretches
 from logreplay.parsers.lines.parse import parse
 
 _MAKERS = (json_lines.from_sample, ltsv.from_sample, infer.from_sample)
@@ -49,7 +49,7 @@ def one_input(data: bytes) -> None:
 
 def _directives(data: bytes) -> None:
     covered = 0
-    for begin, end, format in stretches(data, Header()):
+    for begin, end, format in stretches(data, FieldsDirective()):
         assert begin == covered
         covered = end
         lines = text_lines(data[begin:end])

@@ -12,7 +12,7 @@ from matplotlib import colormaps
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from logreplay.analysis.input.arrays import Requests
+from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.output.plots.hockey_stick import (
     BLUE,
@@ -122,7 +122,7 @@ def _nines(share: Any) -> Any:
     return -np.log10(1 - np.clip(share, 0, 1 - 1e-9))
 
 
-def spread(requests: Requests) -> dict[str, Micros]:
+def spread(requests: RequestArrays) -> dict[str, Micros]:
     """Return the curves of `percentiles` for one run: response time, service time and our own lag, if there is any."""
     curves: dict[str, Micros] = {
         "response time": np.sort(requests.judged),
@@ -133,7 +133,7 @@ def spread(requests: Requests) -> dict[str, Micros]:
     return curves
 
 
-def spread_by_step(requests: Requests, steps: Sequence[int]) -> dict[str, Micros]:
+def spread_by_step(requests: RequestArrays, steps: Sequence[int]) -> dict[str, Micros]:
     """Return the curves of `percentiles` for some steps, given by their labels: response times, named by rate."""
     curves: dict[str, Micros] = {}
     for step in sorted(steps, key=lambda step: requests.rates[requests.labels.index(step)]):
@@ -144,7 +144,7 @@ def spread_by_step(requests: Requests, steps: Sequence[int]) -> dict[str, Micros
     return curves
 
 
-def heat_map(ax: "Axes", requests: Requests) -> "Axes":
+def heat_map(ax: "Axes", requests: RequestArrays) -> "Axes":
     """Draw how many requests took how long, over time, and the offered rate above it.
 
     Shows what percentiles hide: several modes, pauses, drift.

@@ -8,7 +8,7 @@ import pytest
 
 from logreplay.analysis.input import arrays, pias
 from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.tables import windows
 from logreplay.analysis.verdict import saturation, stability
 
@@ -18,7 +18,7 @@ RATES = range(50, 401, 25)
 @pytest.fixture(scope="module")
 def requests() -> pl.DataFrame:
     rng = np.random.default_rng(5)
-    return simulate.serve(simulate.sweep(RATES, 10, rng), Queue(4, 0.016), rng)
+    return simulate.serve(simulate.sweep(RATES, 10, rng), SimulatedQueue(4, 0.016), rng)
 
 
 def old_form(requests: pl.DataFrame, *, rate: bool, date: str = "%Y-%m-%d", separator: str = " ") -> str:
@@ -115,7 +115,7 @@ def test_a_per_second_table_is_enough_to_find_saturation(requests: pl.DataFrame,
 
 def test_a_flat_per_second_table_has_no_knee(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
-    flat = simulate.serve(simulate.sweep(RATES, 10, rng), Queue(1000, 0.005), rng)
+    flat = simulate.serve(simulate.sweep(RATES, 10, rng), SimulatedQueue(1000, 0.005), rng)
     path = tmp_path / "cooked.csv"
     path.write_text(old_seconds(flat))
     table = pias.seconds_table(path)

@@ -9,7 +9,7 @@ import pytest
 
 from logreplay.analysis.output.folder import write_folder
 from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.summary import About
 from logreplay.parsers.record import to_csv
 
@@ -17,7 +17,7 @@ from logreplay.parsers.record import to_csv
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(1)
-    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 5, rng), Queue(4, 0.016), rng)
+    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 5, rng), SimulatedQueue(4, 0.016), rng)
     path = tmp_path_factory.mktemp("run") / "results.csv"
     path.write_bytes(to_csv(rows, header=True))
     return path

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from logreplay.analysis.input import arrays
 from logreplay.analysis.output import hdr
 from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.tables import windows
 
 
@@ -36,12 +36,14 @@ def test_a_value_is_counted_in_the_cell_where_the_package_counts_it(value: int) 
 
 
 @pytest.fixture(scope="module")
-def run() -> arrays.Requests:
+def run() -> arrays.RequestArrays:
     rng = np.random.default_rng(8)
-    return arrays.read(simulate.serve(simulate.sweep([50, 100, 300], 5, rng), Queue(4, 0.016), rng, timeout_s=1.0))
+    return arrays.read(
+        simulate.serve(simulate.sweep([50, 100, 300], 5, rng), SimulatedQueue(4, 0.016), rng, timeout_s=1.0)
+    )
 
 
-def test_every_second_has_its_requests_and_its_step(run: arrays.Requests, tmp_path: Path) -> None:
+def test_every_second_has_its_requests_and_its_step(run: arrays.RequestArrays, tmp_path: Path) -> None:
     hdr.write_hlog(tmp_path / "run.hlog", run)
     found = intervals(tmp_path / "run.hlog")
     seconds = windows.seconds(run).filter(seconds_with_answers())
@@ -56,7 +58,7 @@ def seconds_with_answers() -> pl.Expr:
     return pl.col("offered") > pl.col("errors")
 
 
-def test_percentiles_agree_within_the_precision_of_the_histogram(run: arrays.Requests, tmp_path: Path) -> None:
+def test_percentiles_agree_within_the_precision_of_the_histogram(run: arrays.RequestArrays, tmp_path: Path) -> None:
     hdr.write_hlog(tmp_path / "run.hlog", run)
     merged = empty()
     for each in intervals(tmp_path / "run.hlog"):
@@ -68,7 +70,7 @@ def test_percentiles_agree_within_the_precision_of_the_histogram(run: arrays.Req
     assert merged.get_total_count() == run.good.sum()
 
 
-def test_the_maximum_is_in_milliseconds_and_not_floored(run: arrays.Requests, tmp_path: Path) -> None:
+def test_the_maximum_is_in_milliseconds_and_not_floored(run: arrays.RequestArrays, tmp_path: Path) -> None:
     hdr.write_hlog(tmp_path / "run.hlog", run)
     lines = [line for line in (tmp_path / "run.hlog").read_text().splitlines() if line.startswith("Tag=")]
     longest = max(float(line.split(",")[3]) for line in lines)

@@ -12,7 +12,7 @@ from logreplay.analysis.input import arrays
 from logreplay.analysis.output import hdr
 from logreplay.analysis.output.hgrm import percentiles, write_hgrm
 from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.simulate import SimulatedQueue
 
 
 def columns(text: str) -> list[list[float]]:
@@ -22,12 +22,14 @@ def columns(text: str) -> list[list[float]]:
 
 
 @pytest.fixture(scope="module")
-def run() -> arrays.Requests:
+def run() -> arrays.RequestArrays:
     rng = np.random.default_rng(8)
-    return arrays.read(simulate.serve(simulate.sweep([50, 100, 300], 5, rng), Queue(4, 0.016), rng, timeout_s=1.0))
+    return arrays.read(
+        simulate.serve(simulate.sweep([50, 100, 300], 5, rng), SimulatedQueue(4, 0.016), rng, timeout_s=1.0)
+    )
 
 
-def test_each_line_holds_the_observed_time_at_its_percentile(run: arrays.Requests, tmp_path: Path) -> None:
+def test_each_line_holds_the_observed_time_at_its_percentile(run: arrays.RequestArrays, tmp_path: Path) -> None:
     write_hgrm(tmp_path / "run.hgrm", run)
     ordered = np.sort(run.response[run.good])
     rows = columns((tmp_path / "run.hgrm").read_text())
@@ -39,7 +41,7 @@ def test_each_line_holds_the_observed_time_at_its_percentile(run: arrays.Request
         assert ratio == pytest.approx(1 / (1 - share), abs=0.006)
 
 
-def test_it_has_the_form_of_the_text_that_the_package_writes(run: arrays.Requests, tmp_path: Path) -> None:
+def test_it_has_the_form_of_the_text_that_the_package_writes(run: arrays.RequestArrays, tmp_path: Path) -> None:
     histogram = HdrHistogram(hdr.LOWEST, hdr.HIGHEST, hdr.DIGITS)
     for micros in run.response[run.good].tolist():
         histogram.record_value(max(micros, 1))
@@ -58,7 +60,7 @@ def test_it_has_the_form_of_the_text_that_the_package_writes(run: arrays.Request
         )
 
 
-def test_it_ends_with_the_longest_and_counts_all(run: arrays.Requests, tmp_path: Path) -> None:
+def test_it_ends_with_the_longest_and_counts_all(run: arrays.RequestArrays, tmp_path: Path) -> None:
     write_hgrm(tmp_path / "run.hgrm", run)
     lines = (tmp_path / "run.hgrm").read_text().splitlines()
     good = run.response[run.good]
@@ -69,7 +71,7 @@ def test_it_ends_with_the_longest_and_counts_all(run: arrays.Requests, tmp_path:
 
 def test_a_run_in_which_all_failed_has_no_lines(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    rows = simulate.serve(simulate.sweep([20], 1, rng), Queue(1, 0.5), rng, timeout_s=0.001)
+    rows = simulate.serve(simulate.sweep([20], 1, rng), SimulatedQueue(1, 0.5), rng, timeout_s=0.001)
     write_hgrm(tmp_path / "run.hgrm", arrays.read(rows))
     assert columns((tmp_path / "run.hgrm").read_text()) == []
 

@@ -13,7 +13,7 @@ from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.output import pictures
 from logreplay.analysis.output.plots import hockey_stick, single_run
 from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.simulate import SimulatedQueue
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def sweep() -> Analysis:
     """A sweep that goes on far beyond what the target carries."""
     rng = np.random.default_rng(3)
     arrivals = simulate.sweep(range(50, 401, 50), 10, rng)
-    return analyse(simulate.serve(arrivals, Queue(4, 0.016), rng, timeout_s=30))
+    return analyse(simulate.serve(arrivals, SimulatedQueue(4, 0.016), rng, timeout_s=30))
 
 
 def axes() -> Axes:
@@ -41,7 +41,9 @@ def test_steps_after_two_that_were_not_carried_are_hollow(sweep: Analysis) -> No
 
 def test_a_run_that_stopped_in_time_has_no_hollow_point() -> None:
     rng = np.random.default_rng(3)
-    run = analyse(simulate.serve(simulate.sweep(range(50, 301, 50), 10, rng), Queue(4, 0.016), rng, timeout_s=30))
+    run = analyse(
+        simulate.serve(simulate.sweep(range(50, 301, 50), 10, rng), SimulatedQueue(4, 0.016), rng, timeout_s=30)
+    )
     ax = pictures.draw(axes(), run, "hockeystick")
     hollow = [line for line in ax.get_lines() if line.get_markerfacecolor() == "none" and len(line.get_xdata())]  # type: ignore[arg-type]
     assert not hollow

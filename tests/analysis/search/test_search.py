@@ -10,21 +10,21 @@ from hypothesis import strategies as st
 
 from logreplay.analysis.search.rehearsal import MM4, make
 from logreplay.analysis.search.report import sentence, slo, trial_line, weaknesses
-from logreplay.analysis.search.search import Answer, Goal, Outcome, Search, Trial
-from logreplay.analysis.search.slo import Bound, Evidence
+from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
+from logreplay.analysis.search.slo import Bound, BoundEvidence
 
 P99 = Bound("p99", 0.3)
 
 
-def seen(trial: Trial, late: float, *, bounds: int = 1) -> Evidence:
+def seen(trial: Trial, late: float, *, bounds: int = 1) -> BoundEvidence:
     """Evidence of a trial in which the same share of each second was late, and nothing piled up."""
     counts = np.full(int(trial.judged_s), round(trial.rate), np.int64)
     in_flight = np.full(int(trial.seconds), 3, np.int64)
-    return Evidence(counts, np.tile(counts * late, (bounds, 1)), in_flight)
+    return BoundEvidence(counts, np.tile(counts * late, (bounds, 1)), in_flight)
 
 
-def told(trial: Trial, late: float, *, void: str = "", cut: str = "", bounds: int = 1) -> Outcome:
-    return Outcome(seen(trial, late, bounds=bounds), trial.seconds, void=void, cut=cut)
+def told(trial: Trial, late: float, *, void: str = "", cut: str = "", bounds: int = 1) -> TrialOutcome:
+    return TrialOutcome(seen(trial, late, bounds=bounds), trial.seconds, void=void, cut=cut)
 
 
 def against(wall: float, goal: Goal, *, limited: float = math.inf) -> Search:
@@ -209,7 +209,7 @@ def test_all_bounds_must_hold() -> None:
     assert isinstance(trial, Trial)
     evidence = seen(trial, 0.0, bounds=2)
     evidence.costs[1] += 30
-    search.tell(Outcome(evidence, trial.seconds))
+    search.tell(TrialOutcome(evidence, trial.seconds))
     assert search.judged[0].verdict == "fail"
 
 

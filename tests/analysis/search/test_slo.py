@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis.search.slo import LEAST_DESIGN_EFFECT, Bound, Evidence, findings, observe, wilson
+from logreplay.analysis.search.slo import LEAST_DESIGN_EFFECT, Bound, BoundEvidence, findings, observe, wilson
 
 
 def test_p99_is_kept_if_at_most_one_in_a_hundred_was_late() -> None:
@@ -15,7 +15,7 @@ def test_p99_is_kept_if_at_most_one_in_a_hundred_was_late() -> None:
     for more, kept in ((0, True), (1, False)):
         responses = np.concatenate((late, np.full(more, 0.31)))
         costs = bound.costs(responses, np.zeros(len(responses), bool), 10)
-        seen = Evidence(np.array([len(costs)]), np.array([[costs.sum()]]), np.zeros(1, np.int64))
+        seen = BoundEvidence(np.array([len(costs)]), np.array([[costs.sum()]]), np.zeros(1, np.int64))
         assert findings((bound,), seen)[0].kept is kept
 
 
@@ -32,7 +32,7 @@ def test_requests_that_are_late_together_tell_less() -> None:
     counts, bound = np.full(60, 100), Bound("p99", 0.3)
     spread, bunched = np.full(60, 1.0), np.zeros(60)
     bunched[20:22] = 30
-    alike, unlike = (findings((bound,), Evidence(counts, costs[None], counts))[0] for costs in (spread, bunched))
+    alike, unlike = (findings((bound,), BoundEvidence(counts, costs[None], counts))[0] for costs in (spread, bunched))
     assert alike.cost == unlike.cost
     assert alike.design_effect == LEAST_DESIGN_EFFECT
     assert unlike.design_effect > 20

@@ -7,7 +7,7 @@ import pytest
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.input import arrays
 from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.tables.certainty import design_effects
 from logreplay.analysis.verdict import stability
 
@@ -16,7 +16,7 @@ def judged(rates: list[float], seconds: float, seed: int) -> pl.DataFrame:
     """Steps of an M/M/4 server that carries 250/s."""
     rng = np.random.default_rng(seed)
     return stability.judged_steps(
-        arrays.read(simulate.serve(simulate.sweep(rates, seconds, rng), Queue(4, 0.016), rng))
+        arrays.read(simulate.serve(simulate.sweep(rates, seconds, rng), SimulatedQueue(4, 0.016), rng))
     )
 
 
@@ -62,7 +62,7 @@ def test_independent_requests_count_in_full() -> None:
 
 def test_close_to_saturation_the_ranges_are_said_to_be_too_narrow() -> None:
     rng = np.random.default_rng(3)
-    rows = simulate.serve(simulate.sweep(range(25, 401, 25), 20, rng), Queue(4, 0.016), rng, timeout_s=8)
+    rows = simulate.serve(simulate.sweep(range(25, 401, 25), 20, rng), SimulatedQueue(4, 0.016), rng, timeout_s=8)
     texts = [found["text"] for found in analyse(rows).summary["findings"] if found["code"] == "narrow_intervals"]
     assert len(texts) == 1
     assert "200/s" in texts[0]

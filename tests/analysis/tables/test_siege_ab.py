@@ -46,18 +46,18 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def rows(status: list[int], seconds: list[float], size: list[int], elapsed: float) -> arrays.Requests:
+def rows(status: list[int], seconds: list[float], size: list[int], elapsed: float) -> arrays.RequestArrays:
     """The rows of a tool that says no start times: all sent at 0, but the last one, which ends at ``elapsed``."""
     start = [0.0] * (len(status) - 1) + [elapsed - seconds[-1]]
     table = pl.DataFrame({"scheduled": start, "latency": seconds, "xfertime": 0.0, "rc": status, "bytes": size})
     return arrays.read(table.with_columns(error=pl.lit("")))
 
 
-def siege(run: arrays.Requests) -> dict[str, float | int | None]:
+def siege(run: arrays.RequestArrays) -> dict[str, float | int | None]:
     return siege_ab.siege(run, siege_ab.served(run))
 
 
-def ab(run: arrays.Requests) -> dict[str, Any]:
+def ab(run: arrays.RequestArrays) -> dict[str, Any]:
     return siege_ab.ab(run, siege_ab.served(run))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from logreplay.analysis.input import arrays
 from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.tables import warmup, windows
 
 SECONDS = 30
@@ -44,7 +44,7 @@ def test_what_is_not_stationary_is_said_to_be_so() -> None:
 def test_of_a_short_or_sparse_step_nothing_is_said() -> None:
     rng = np.random.default_rng(1)
     for rate, seconds in ((100, 5), (1, 60)):
-        requests = arrays.read(simulate.serve(simulate.sweep([rate], seconds, rng), Queue(4, 0.016), rng))
+        requests = arrays.read(simulate.serve(simulate.sweep([rate], seconds, rng), SimulatedQueue(4, 0.016), rng))
         assert warmup.of_first_step(requests, windows.step_windows(requests)) is None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from logreplay.analysis.input import arrays
 from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import Arrivals, Queue
+from logreplay.analysis.search.simulate import Arrivals, SimulatedQueue
 from logreplay.analysis.verdict import saturation, stability
 
 Floats = npt.NDArray[np.float64]
@@ -20,7 +20,7 @@ RATES = range(50, 401, 25)
 SEEDS = range(20)
 
 
-def queue(server: Queue) -> Server:
+def queue(server: SimulatedQueue) -> Server:
     return lambda arrivals, rng: simulate.serve(arrivals, server, rng)
 
 
@@ -43,7 +43,7 @@ def noisy(arrivals: Arrivals, rng: np.random.Generator) -> pl.DataFrame:
     edges = np.maximum.accumulate(edges)
     worked = np.concatenate(([0.0], np.cumsum(np.diff(edges) * (np.arange(len(edges) - 1) % 2 == 0))))
     arrived = np.interp(arrivals.scheduled, edges, worked)
-    service = simulate.service_times(Queue(4, 0.016, "lognormal"), count, rng)
+    service = simulate.service_times(SimulatedQueue(4, 0.016, "lognormal"), count, rng)
     done = arrived + simulate.waits(arrived, service, 4) + service
     straggling = np.where(rng.random(count) < 0.003, rng.uniform(1, 5, count), 0.0)
     latency = np.interp(done, worked + 1e-9 * np.arange(len(worked)), edges) - arrivals.scheduled
@@ -81,25 +81,25 @@ def replay_machine_of_250(arrivals: Arrivals, rng: np.random.Generator) -> pl.Da
 
 
 WALLS: dict[str, tuple[Server, float]] = {
-    "M/M/1": (queue(Queue(1, 0.004)), 250),
-    "M/M/4": (queue(Queue(4, 0.016)), 250),
-    "M/D/16": (queue(Queue(16, 0.064, "fixed")), 250),
-    "limiter": (queue(Queue(4, 0.002, limit=250, burst=25)), 250),
-    "M/M/4/16": (queue(Queue(4, 0.016, room=16)), 203),  # where it refuses 1 %
+    "M/M/1": (queue(SimulatedQueue(1, 0.004)), 250),
+    "M/M/4": (queue(SimulatedQueue(4, 0.016)), 250),
+    "M/D/16": (queue(SimulatedQueue(16, 0.064, "fixed")), 250),
+    "limiter": (queue(SimulatedQueue(4, 0.002, limit=250, burst=25)), 250),
+    "M/M/4/16": (queue(SimulatedQueue(4, 0.016, room=16)), 203),  # where it refuses 1 %
     "gently rising, then wall": (gently_rising_then_wall, 250),
     "noisy": (noisy, 242.5),
     "collapse": (collapsing, 250),
 }
 NO_WALLS: dict[str, Server] = {
-    "flat": queue(Queue(1000, 0.005)),
+    "flat": queue(SimulatedQueue(1000, 0.005)),
     "rising": rising_without_limit,
     "flat with stragglers": flat_with_stragglers,
-    "M/M/1 beyond the range": queue(Queue(1, 1 / 450)),
-    "M/M/4 beyond the range": queue(Queue(4, 4 / 450)),
+    "M/M/1 beyond the range": queue(SimulatedQueue(1, 1 / 450)),
+    "M/M/4 beyond the range": queue(SimulatedQueue(4, 4 / 450)),
 }
 
 
-def verdict(server: Server, seed: int) -> saturation.Verdict:
+def verdict(server: Server, seed: int) -> saturation.SaturationVerdict:
     rng = np.random.default_rng(seed)
     return saturation.judge(stability.judged_steps(arrays.read(server(simulate.sweep(RATES, 10, rng), rng))))
 
@@ -177,6 +177,6 @@ def test_smaller_steps_where_it_saturates_give_a_range_that_still_holds_the_trut
 )
 def test_a_sweep_that_began_too_high_is_told_from_one_that_was_too_short(rates: tuple[int, ...], answer: str) -> None:
     rng = np.random.default_rng(0)
-    rows = simulate.serve(simulate.sweep(rates, 10, rng), Queue(4, 0.016), rng)
+    rows = simulate.serve(simulate.sweep(rates, 10, rng), SimulatedQueue(4, 0.016), rng)
     verdict = saturation.judge(stability.judged_steps(arrays.read(rows)))
     assert verdict.sentence.startswith(answer)

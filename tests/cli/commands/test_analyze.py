@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.cli.main import cli
 from logreplay.parsers.record import LogreplayError, to_csv
 
@@ -16,7 +16,7 @@ from logreplay.parsers.record import LogreplayError, to_csv
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(1)
-    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 4, rng), Queue(4, 0.016), rng)
+    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 4, rng), SimulatedQueue(4, 0.016), rng)
     path = tmp_path_factory.mktemp("run") / "results.csv"
     path.write_bytes(to_csv(rows, header=True))
     return path
@@ -34,7 +34,7 @@ def test_analyze_prints_the_steps_and_names_the_folder_last(results: Path, tmp_p
 
 def test_of_many_steps_a_hundred_are_printed_and_the_rest_counted(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    rows = simulate.serve(simulate.sweep(range(20, 141), 1, rng), Queue(4, 0.016), rng)
+    rows = simulate.serve(simulate.sweep(range(20, 141), 1, rng), SimulatedQueue(4, 0.016), rng)
     (tmp_path / "results.csv").write_bytes(to_csv(rows, header=True))
     done = CliRunner().invoke(cli, ["analyze", str(tmp_path), "--no-plots"])
     assert done.exit_code == 0
@@ -76,7 +76,7 @@ def test_the_steps_that_are_printed_have_the_figures_that_were_watched(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     rng = np.random.default_rng(1)
-    rows = simulate.serve(simulate.sweep(range(20, 61, 20), 2, rng), Queue(4, 0.016), rng)
+    rows = simulate.serve(simulate.sweep(range(20, 61, 20), 2, rng), SimulatedQueue(4, 0.016), rng)
     (tmp_path / "results.csv").write_bytes(to_csv(rows, header=True))
     readings = "".join(f"{second},cpu,12.5\n" for second in range(3))
     (tmp_path / "results.watch.csv").write_text(f"second,name,value\n{readings}")

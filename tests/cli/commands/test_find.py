@@ -11,13 +11,13 @@ from click.testing import CliRunner
 from logreplay.analysis.search.rehearsal import Server, responses
 from logreplay.analysis.search.report import sentence
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial
-from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
 from logreplay.cli.running.search_runner import by_chance, drive, users
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests
-from logreplay.replay.results.recent import Responses
+from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Schedule
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
@@ -35,7 +35,7 @@ def searched(
 ) -> Search:
     """Search one server of 200 requests/s in virtual time, the engine between it and the search."""
     loop, search = VirtualTimeLoop(), Search(goal)
-    results = Responses(MemoryResults())
+    results = RecentRequests(MemoryResults())
 
     async def main() -> bool:
         sender = OneServerQueue(0.005, stall=(0.0, 0.0))
@@ -66,7 +66,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_the_truth_of_the_simulated_queue_is_where_it_is_said_to_be() -> None:
-    server = Server("M/D/1", Queue(1, 0.005, "fixed"), Bound("p99", 0.03), MD1_KEEPS)
+    server = Server("M/D/1", SimulatedQueue(1, 0.005, "fixed"), Bound("p99", 0.03), MD1_KEEPS)
     arrived = [responses(server, rate, 10_000, np.random.default_rng(0))[1] for rate in (118, 133)]
     assert np.mean(arrived[0] > 0.03) < 0.01 < np.mean(arrived[1] > 0.03)
 

@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from logreplay.analysis.search.rehearsal import Server, responses
-from logreplay.analysis.search.simulate import Queue
+from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
-from logreplay.replay.servers.known_capacity import Capacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.000000,0.01,0,0,10,/a,200,GET\n"
-MDK = Server("M/D/8", Queue(8, 0.040, "fixed"), Bound("p99", 0.120), truth=173.5)
+MDK = Server("M/D/8", SimulatedQueue(8, 0.040, "fixed"), Bound("p99", 0.120), truth=173.5)
 """Visitors by chance, 8 workers of exactly 40 ms each, one answer in a hundred may take over 120 ms."""
 
 
@@ -40,7 +40,7 @@ def test_the_bracket_holds_what_queueing_theory_says_of_the_target(log: Path, tm
     assert late(0.98 * MDK.truth) < 0.01 < late(1.02 * MDK.truth)
     arguments = ("--p99", "120ms", "--start", "95", "--max-tps", "220", "--trial", "10s", "--precision", "10%")
     for attempt in range(2):
-        with spawned(log, Capacity(workers=8, service_s=0.040)) as url:
+        with spawned(log, ServerCapacity(workers=8, service_s=0.040)) as url:
             done = find(log, url, tmp_path / str(attempt), *arguments)
         assert done.exception is None
         summary = json.loads((tmp_path / str(attempt) / "summary.json").read_text())
@@ -63,7 +63,7 @@ def test_the_most_users_a_target_keeps_in_time_are_found(log: Path, tmp_path: Pa
     """4 workers of 50 ms: of 12 users each waits 150 ms; of 13, one in four waits 200 ms."""
     arguments = ("--vusers", "--p90", "170ms", "--start", "11", "--max-tps", "13", "--trial", "1s")
     for attempt in range(2):
-        with spawned(log, Capacity(workers=4, service_s=0.050)) as url:
+        with spawned(log, ServerCapacity(workers=4, service_s=0.050)) as url:
             done = find(log, url, tmp_path / str(attempt), *arguments)
         if done.stdout.startswith("12 users keep p90 <= 170 ms"):
             break
@@ -76,7 +76,7 @@ def test_the_most_users_a_target_keeps_in_time_are_found(log: Path, tmp_path: Pa
 
 @pytest.mark.alone
 def test_a_bound_that_does_not_hold_even_at_the_lowest_rate_is_said_with_exit_code_4(log: Path, tmp_path: Path) -> None:
-    with spawned(log, Capacity(workers=4, service_s=0.050)) as url:
+    with spawned(log, ServerCapacity(workers=4, service_s=0.050)) as url:
         done = find(log, url, tmp_path / "find", "--p99", "20ms", "--start", "20", "--trial", "3s")
     if "others used" in done.stderr:
         pytest.skip(f"this machine was disturbed: {done.stderr}")
@@ -87,7 +87,7 @@ def test_a_bound_that_does_not_hold_even_at_the_lowest_rate_is_said_with_exit_co
 @pytest.mark.slow
 def test_a_bound_that_cannot_be_proven_by_so_few_requests_is_said_with_exit_code_3(log: Path, tmp_path: Path) -> None:
     arguments = ("--p999", "5s", "--start", "20", "--max-tps", "20", "--trial", "1s")
-    with spawned(log, Capacity()) as url:
+    with spawned(log, ServerCapacity()) as url:
         done = find(log, url, tmp_path / "find", *arguments)
     assert done.stdout.startswith("not proven: p99.9 <= 5 s and errors <= 1 % needs 3,688 requests, and only ")
     assert done.return_value == 3

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from logreplay.cli.main import cli
 from logreplay.cli.running.log_and_target import normalized
-from logreplay.replay.servers.known_capacity import Capacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 
 pytestmark = pytest.mark.alone
 
@@ -23,7 +23,7 @@ def log() -> Iterator[Path]:
         yield path
 
 
-def sweep(log: Path, capacity: Capacity, folder: Path, rates: str) -> dict[str, Any]:
+def sweep(log: Path, capacity: ServerCapacity, folder: Path, rates: str) -> dict[str, Any]:
     """Sweep a target, again if this machine was too busy to be believed."""
     for number in range(TRIES):
         with spawned(log, capacity) as url:
@@ -47,7 +47,7 @@ def sweep(log: Path, capacity: Capacity, folder: Path, rates: str) -> dict[str, 
 
 
 def test_saturation_is_found_within_5_percent_of_the_capacity(log: Path, tmp_path: Path) -> None:
-    capacity = Capacity(workers=4, service_s=0.02)
+    capacity = ServerCapacity(workers=4, service_s=0.02)
     found = sweep(log, capacity, tmp_path, "40,80,120,160,240,300")["saturation"]
     assert found["found"], found["why"]
     assert found["rate"] == pytest.approx(capacity.rate, rel=0.05)
@@ -55,6 +55,6 @@ def test_saturation_is_found_within_5_percent_of_the_capacity(log: Path, tmp_pat
 
 
 def test_a_target_with_room_to_spare_has_no_knee(log: Path, tmp_path: Path) -> None:
-    summary = sweep(log, Capacity(workers=200, service_s=0.02), tmp_path, "40,80,120,160,200")
+    summary = sweep(log, ServerCapacity(workers=200, service_s=0.02), tmp_path, "40,80,120,160,200")
     assert not summary["saturation"]["found"]
     assert summary["saturation"]["why"].startswith(("no knee up to 200/s", "no saturation up to 200/s"))

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.replay.servers.known_capacity import Capacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.sweeps.step_log import Mark, StepLog
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def target(log: Path) -> Iterator[str]:
-    with spawned(log, Capacity()) as url:
+    with spawned(log, ServerCapacity()) as url:
         yield url
 
 
@@ -145,7 +145,7 @@ def test_a_sweep_whose_results_were_packed_does_not_go_on_and_says_why(now: str,
 
 def test_a_sweep_is_refined_where_the_target_saturates_and_goes_on_there_if_killed(log: Path, tmp_path: Path) -> None:
     folder, rates = tmp_path / "refined", "60,100,140,180,260,320"
-    with spawned(log, Capacity(workers=4, service_s=0.02)) as target:
+    with spawned(log, ServerCapacity(workers=4, service_s=0.02)) as target:
         first = sweep(log, target, "-o", folder, "--refine", "--for", "2s", rates=rates)
         while finished_steps(folder) < 7:
             if first.poll() is not None:

@@ -7,12 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.cli.display.curve import Point, draw
+from logreplay.cli.display.curve import CurvePoint, draw
 from logreplay.cli.display.live_curve import GrowingCurve
 
-HOCKEY_STICK = [Point(50, 0.016, 0.05), Point(100, 0.016, 0.06), Point(200, 0.025, 0.11), Point(300, 2.5, 6.0, False)]
+HOCKEY_STICK = [
+    CurvePoint(50, 0.016, 0.05),
+    CurvePoint(100, 0.016, 0.06),
+    CurvePoint(200, 0.025, 0.11),
+    CurvePoint(300, 2.5, 6.0, False),
+]
 points = st.lists(
-    st.builds(Point, st.floats(0.01, 1e6), st.floats(0, 1e5), st.floats(0, 1e5), st.booleans()), max_size=12
+    st.builds(CurvePoint, st.floats(0.01, 1e6), st.floats(0, 1e5), st.floats(0, 1e5), st.booleans()), max_size=12
 )
 
 
@@ -36,21 +41,21 @@ def test_a_hockey_stick_is_seen() -> None:
 
 
 def test_of_several_points_at_one_rate_each_is_marked_and_the_line_goes_through_their_median() -> None:
-    low, middle, high = (Point(100, time, time) for time in (0.01, 0.02, 0.5))
-    lines = draw([Point(50, 0.02, 0.02), low, middle, high], width=60, height=14)
+    low, middle, high = (CurvePoint(100, time, time) for time in (0.01, 0.02, 0.5))
+    lines = draw([CurvePoint(50, 0.02, 0.02), low, middle, high], width=60, height=14)
     assert sum("▲" in line or "●" in line for line in lines[1:-2]) == 3
     assert any(re.search("[●▲][⠀-⣿]+[●▲]", line) for line in lines)
 
 
 @given(points, st.integers(0, 200), st.integers(0, 40), st.one_of(st.none(), st.floats(0.001, 100)))
-def test_whatever_is_drawn_fits(points: list[Point], width: int, height: int, bound: float | None) -> None:
+def test_whatever_is_drawn_fits(points: list[CurvePoint], width: int, height: int, bound: float | None) -> None:
     lines = draw(points, width=width, height=height, bound=bound)
     assert len(lines) in (0, height)
     assert all(len(line) <= width and line.isprintable() for line in lines)
 
 
 def test_one_rate_is_no_curve() -> None:
-    assert draw([Point(50, 0.1, 0.2), Point(50, 0.1, 0.3)], width=80, height=20) == []
+    assert draw([CurvePoint(50, 0.1, 0.2), CurvePoint(50, 0.1, 0.3)], width=80, height=20) == []
 
 
 def test_colours_change_nothing_else() -> None:

@@ -347,9 +347,9 @@ def test_a_target_without_a_log_is_not_taken_for_one(
 
 @pytest.mark.alone
 def test_a_sweep_of_users_says_where_the_plateau_begins(log: Path, tmp_path: Path) -> None:
-    from logreplay.replay.servers.known_capacity import Capacity, spawned
+    from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 
-    with spawned(log, Capacity(4, 0.02)) as url:
+    with spawned(log, ServerCapacity(4, 0.02)) as url:
         code = logreplay(
             "sweep", "--vusers", "1,2,4,8,16", log, url, "--for", "1s", "-o", tmp_path / "users", "--no-plots"
         )

@@ -17,7 +17,7 @@ from logreplay.cli.main import cli, run
 from logreplay.cli.settings.configurable import Configurable, find_settings
 from logreplay.cli.settings.file import REFUSED, read_settings
 from logreplay.cli.settings.option_names import key_of
-from logreplay.replay.requests.headers import Header
+from logreplay.replay.requests.headers import FixedHeader
 
 SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_combined.log"
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00,0,0,0,5,/ok,200,GET\n"
@@ -178,7 +178,7 @@ def test_a_variable_with_several_values_has_one_a_line(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOGREPLAY_RUN_HEADER", "X-Test: 1 2\nX-Other: 3\n")
-    assert parameters("run", "--tps", "1")["header"] == (Header("X-Test", "1 2"), Header("X-Other", "3"))
+    assert parameters("run", "--tps", "1")["header"] == (FixedHeader("X-Test", "1 2"), FixedHeader("X-Other", "3"))
     assert parameters("run", "--tps", "1", "--no-header")["header"] == ()
 
 

@@ -16,7 +16,7 @@ import zstandard
 from logreplay.parsers.conversion import compression
 from logreplay.parsers.conversion import source as reader
 from logreplay.parsers.conversion.job import ConvertOptions, convert
-from logreplay.parsers.conversion.source import Source
+from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.record import LogreplayError, scan
 
 LINE = b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /%s HTTP/1.1" 200 17 "-" "curl/8.5.0" 0.010\n'
@@ -164,7 +164,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "xz": lzm
 def test_what_is_unpacked_at_once_is_bounded(packing: str, tmp_path: Path) -> None:
     log = tmp_path / "bomb"
     log.write_bytes(PACKERS[packing](b"\n" * (64 * MEGABYTE)))
-    source = Source(log)
+    source = BlockSource(log)
     sizes = [len(block.data) for block in source.blocks()]
     source.close()
     assert sum(sizes) == 64 * MEGABYTE

@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.parsers.conversion.source import Source, text_lines
+from logreplay.parsers.conversion.source import BlockSource, text_lines
 from logreplay.parsers.record import LogreplayError
 
 TEXT = b"".join(b"line %d \xe9\n" % number for number in range(5000))
@@ -31,7 +31,7 @@ PACKED = {
 def test_content_tells_the_compression(packing: str, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(PACKED[packing])
-    source = Source(path)
+    source = BlockSource(path)
     source.sample()
     assert b"".join(block.data for block in source.blocks(1000)) == TEXT
     assert not source.truncated
@@ -42,7 +42,7 @@ def test_content_tells_the_compression(packing: str, tmp_path: Path) -> None:
 def test_of_cut_data_all_that_can_be_read_is_kept(packing: str, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(PACKED[packing][:-20])
-    source = Source(path)
+    source = BlockSource(path)
     found = b"".join(block.data for block in source.blocks())
     assert TEXT.startswith(found)
     assert source.truncated
@@ -56,7 +56,7 @@ def test_lines_and_their_numbers_do_not_depend_on_the_size_of_blocks(
     path = tmp_path_factory.mktemp("reader") / "log"
     data = b"\n".join(lines) + (b"\n" if closed and lines else b"")
     path.write_bytes(b"x\n" + data)  # not to be taken for a mark or a compression
-    source = Source(path)
+    source = BlockSource(path)
     numbered = []
     for block in source.blocks(size):
         assert len(block.raw_lines()) == len(block.lines())
@@ -83,7 +83,7 @@ def test_nuls_before_a_line_are_not_part_of_it() -> None:
 def test_a_byte_order_mark_is_not_part_of_the_first_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"\xef\xbb\xbfa\nb\n")
-    source = Source(path)
+    source = BlockSource(path)
     assert [block.data for block in source.blocks()] == [b"a\nb\n"]
     source.close()
 
@@ -97,18 +97,18 @@ def test_what_cannot_be_read_is_said(content: bytes | None, text: str, tmp_path:
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(LogreplayError, match=text):
-        Source(path)
+        BlockSource(path)
 
 
 def test_a_folder_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(LogreplayError, match=r"is a folder; name the log files in it$"):
-        Source(tmp_path)
+        BlockSource(tmp_path)
 
 
 def test_a_file_that_grows_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"a\n")
-    source = Source(path)
+    source = BlockSource(path)
     with open(path, "ab") as more:
         more.write(b"b\n")
     assert source.grown() == 2

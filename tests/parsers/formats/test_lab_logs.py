@@ -15,7 +15,7 @@ import pytest
 from logreplay.parsers.conversion.detect import detect
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.conversion.subsecond import start_times
-from logreplay.parsers.lines.parse import Parsed
+from logreplay.parsers.lines.parse import ParsedBlock
 
 LAB = Path(__file__).parent / "lab"
 
@@ -54,7 +54,7 @@ def server_of(log: str) -> str:
 
 
 @cache
-def read(log: str, *, by_definition: bool = True) -> tuple[Parsed, pl.DataFrame]:
+def read(log: str, *, by_definition: bool = True) -> tuple[ParsedBlock, pl.DataFrame]:
     name = (NGINX | APACHE)[log]
     data = (LAB / f"{log}.log").read_bytes()
     lines = text_lines(data)

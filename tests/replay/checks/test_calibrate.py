@@ -9,13 +9,13 @@ import uvloop
 
 from logreplay.cli.commands.calibrate import ceiling, remembered_at
 from logreplay.cli.main import run
-from logreplay.replay.checks.calibrate import Trial, calibrate, timer_lateness
+from logreplay.replay.checks.calibrate import CalibrationTrial, calibrate, timer_lateness
 from logreplay.replay.engine.timer import monotonic, ticker
 
 
 @pytest.mark.alone
 def test_the_ceiling_is_the_highest_rate_that_was_on_time() -> None:
-    trials: list[Trial] = []
+    trials: list[CalibrationTrial] = []
     found = uvloop.run(calibrate(0.2, trials.append))
     assert found.trials == tuple(trials)
     on_time = [trial.rate for trial in trials if trial.on_time]

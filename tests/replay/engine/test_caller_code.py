@@ -25,7 +25,7 @@ from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.contract import Exchange
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
-from logreplay.replay.workers.coordinator import Shards
+from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 from support.raw_server import raw_server
 
@@ -99,7 +99,7 @@ def test_what_on_progress_raises_ends_a_run_of_several_processes(log: Path, tmp_
         path = tmp_path / "r.csv"
         async with (
             raw_server() as server,
-            Shards(processes(2), sender_maker(server.url), ResultLog(path)) as shards,
+            Coordinator(processes(2), sender_maker(server.url), ResultLog(path)) as shards,
         ):
             plan = Plan(Requests(log, loop=True), Constant(100, 60))
             await asyncio.wait_for(shards.run(plan, show), PATIENCE)

@@ -16,7 +16,7 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.senders.contract import Done, SenderCounts, Trace
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.wire import WireSender
-from logreplay.replay.servers.known_capacity import Answers, Capacity, Queue, serving
+from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, WorkQueue, serving
 from logreplay.replay.workers.partition import Share
 from support.virtual_time import VirtualTimeLoop, run
 
@@ -24,9 +24,9 @@ from support.virtual_time import VirtualTimeLoop, run
 class Workers:
     """K workers behind one queue, in virtual time."""
 
-    def __init__(self, capacity: Capacity) -> None:
+    def __init__(self, capacity: ServerCapacity) -> None:
         self.counts = SenderCounts()
-        self._queue = Queue(capacity)
+        self._queue = WorkQueue(capacity)
         self.waiting: dict[int, asyncio.TimerHandle] = {}
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[str]:
@@ -48,7 +48,7 @@ class Workers:
     async def close(self) -> None: ...
 
 
-def closed(log: Path, *steps: Users, capacity: Capacity, **options: object) -> tuple[list[Outcome], pl.DataFrame]:
+def closed(log: Path, *steps: Users, capacity: ServerCapacity, **options: object) -> tuple[list[Outcome], pl.DataFrame]:
     loop, results = VirtualTimeLoop(), MemoryResults()
 
     async def main() -> list[Outcome]:
@@ -64,7 +64,7 @@ def closed(log: Path, *steps: Users, capacity: Capacity, **options: object) -> t
 def test_throughput_grows_with_the_users_up_to_the_workers_and_then_stays(log: Path, users: int) -> None:
     """N/D up to K, then K/D; response time D, then N x D / K."""
     workers, service = 8, 0.02
-    _, rows = closed(log, Users(users, duration=20), capacity=Capacity(workers, service))
+    _, rows = closed(log, Users(users, duration=20), capacity=ServerCapacity(workers, service))
     in_time = rows.filter(pl.col("scheduled") + pl.col("latency") <= 20)
     assert in_time.height / 20 == pytest.approx(min(users, workers) / service, rel=0.02)
     later = rows.filter(pl.col("scheduled") > 5)
@@ -74,13 +74,13 @@ def test_throughput_grows_with_the_users_up_to_the_workers_and_then_stays(log: P
 
 def test_little_holds_with_think_time(log: Path) -> None:
     """N = X (R + Z)."""
-    (outcome,), rows = closed(log, Users(30, think=0.5, duration=60), capacity=Capacity(8, 0.02))
+    (outcome,), rows = closed(log, Users(30, think=0.5, duration=60), capacity=ServerCapacity(8, 0.02))
     assert outcome.ok / 60 == pytest.approx(30 / 0.52, rel=0.02)
     assert rows["thinktime"].unique().to_list() == [0.5]
 
 
 def test_random_think_times_fill_their_range_and_little_holds_for_their_mean(log: Path) -> None:
-    (outcome,), rows = closed(log, Users(30, UniformThink(0.2, 0.8), duration=60), capacity=Capacity(8, 0.02))
+    (outcome,), rows = closed(log, Users(30, UniformThink(0.2, 0.8), duration=60), capacity=ServerCapacity(8, 0.02))
     assert outcome.ok / 60 == pytest.approx(30 / 0.52, rel=0.02)
     drawn = rows["thinktime"]
     assert 0.2 <= drawn.min() < 0.21  # type: ignore[operator]
@@ -89,7 +89,7 @@ def test_random_think_times_fill_their_range_and_little_holds_for_their_mean(log
 
 
 def test_a_user_pauses_for_the_time_that_was_drawn_and_logged(log: Path) -> None:
-    _, rows = closed(log, Users(1, UniformThink(1.0, 3.0), duration=60), capacity=Capacity(1, 0.1))
+    _, rows = closed(log, Users(1, UniformThink(1.0, 3.0), duration=60), capacity=ServerCapacity(1, 0.1))
     rows = rows.sort("seq")
     ends = rows["scheduled"] + rows["latency"]
     pauses = (rows["scheduled"].shift(-1) - ends).drop_nulls().to_list()
@@ -99,7 +99,9 @@ def test_a_user_pauses_for_the_time_that_was_drawn_and_logged(log: Path) -> None
 def test_random_think_times_are_those_of_the_seed_and_differ_between_processes(log: Path) -> None:
     def drawn(think: UniformThink) -> list[float]:
         return (
-            closed(log, Users(3, think, requests=50), capacity=Capacity(3, 0.1))[1].sort("seq")["thinktime"].to_list()
+            closed(log, Users(3, think, requests=50), capacity=ServerCapacity(3, 0.1))[1]
+            .sort("seq")["thinktime"]
+            .to_list()
         )
 
     first = drawn(UniformThink(0, 1, seed=7))
@@ -112,7 +114,7 @@ def test_random_think_times_are_those_of_the_seed_and_differ_between_processes(l
 
 
 def test_users_come_within_one_think_time(log: Path) -> None:
-    _, rows = closed(log, Users(10, think=1.0, duration=5), capacity=Capacity(100, 0.001))
+    _, rows = closed(log, Users(10, think=1.0, duration=5), capacity=ServerCapacity(100, 0.001))
     assert rows["scheduled"].sort().head(10).to_list() == pytest.approx([n / 10 for n in range(10)])
 
 
@@ -121,21 +123,21 @@ def test_think_times_may_come_from_the_log(tmp_path: Path) -> None:
     rows = [f"2026-01-01,00:00:00,0,0,{think},0,/{n},200,GET" for n, think in enumerate((2, 0, 3))]
     path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
     _, rows_sent = closed(
-        path, Users(1, think=None, duration=12), capacity=Capacity(1, 0.5), keep=("thinktime",), loop=True
+        path, Users(1, think=None, duration=12), capacity=ServerCapacity(1, 0.5), keep=("thinktime",), loop=True
     )
     assert rows_sent["scheduled"].to_list() == pytest.approx([0, 2.5, 3, 6.5, 9, 9.5])
     assert rows_sent["thinktime"].to_list() == [2, 0, 3, 2, 0, 3]
 
 
 def test_users_end_with_their_plan(log: Path) -> None:
-    (outcome,), rows = closed(log, Users(7), capacity=Capacity(7, 0.1), loop=False)
+    (outcome,), rows = closed(log, Users(7), capacity=ServerCapacity(7, 0.1), loop=False)
     assert outcome.scheduled == outcome.ok == 100
     assert sorted(rows["row"]) == list(range(100))
     assert rows["offered"].null_count() == 100
 
 
 def test_one_engine_runs_more_and_more_users(log: Path) -> None:
-    outcomes, rows = closed(log, *(Users(n, duration=2) for n in (1, 2, 4)), capacity=Capacity(10, 0.1))
+    outcomes, rows = closed(log, *(Users(n, duration=2) for n in (1, 2, 4)), capacity=ServerCapacity(10, 0.1))
     assert [outcome.ok for outcome in outcomes] == [20, 40, 80]
     begins = rows.group_by("step").agg(pl.col("scheduled").min()).sort("step")["scheduled"]
     assert begins.to_list() == pytest.approx([0, 2, 4])
@@ -143,13 +145,13 @@ def test_one_engine_runs_more_and_more_users(log: Path) -> None:
 
 def test_no_answer_no_request(log: Path) -> None:
     """One user at a target that stands still for a second sends nothing in it: what a closed loop hides."""
-    (outcome,), _ = closed(log, Users(1, duration=3), capacity=Capacity(1, 1.0))
+    (outcome,), _ = closed(log, Users(1, duration=3), capacity=ServerCapacity(1, 1.0))
     assert outcome.scheduled == 3
 
 
 def test_users_need_an_engine_that_knows() -> None:
     async def main() -> None:
-        async with Engine(Workers(Capacity()), MemoryResults()) as engine:
+        async with Engine(Workers(ServerCapacity()), MemoryResults()) as engine:
             await engine.run(Plan(Requests(Path("unread.csv")), Users(1)))
 
     with pytest.raises(ValueError, match=r"^an engine that runs users must be made with closed=True$"):
@@ -165,10 +167,10 @@ def test_impossible_users_say_why(users: tuple[int, ...], text: str) -> None:
 @pytest.mark.alone
 def test_a_real_target_serves_so_many_users_as_it_has_workers(log: Path) -> None:
     """4 workers of 20 ms: 100/s for 2 users, 200/s for 4 and for 12."""
-    capacity = Capacity(4, 0.02)
+    capacity = ServerCapacity(4, 0.02)
 
     async def main() -> list[Outcome]:
-        async with serving(Answers.of_log(log), capacity) as url:
+        async with serving(LoggedAnswers.of_log(log), capacity) as url:
             endpoint = await resolve(parse_target(url))
             async with Engine(WireSender(endpoint, timeout=5), MemoryResults(), closed=True) as engine:
                 return [await engine.run(Plan(Requests(log), Users(n, duration=1))) for n in (2, 4, 12)]
@@ -183,5 +185,5 @@ def test_a_real_target_serves_so_many_users_as_it_has_workers(log: Path) -> None
 
 
 def test_a_closed_loop_may_be_limited_in_number(log: Path) -> None:
-    (outcome,), _ = closed(log, Users(3, requests=25), capacity=Capacity(2, 0.1))
+    (outcome,), _ = closed(log, Users(3, requests=25), capacity=ServerCapacity(2, 0.1))
     assert outcome.sent == 25

@@ -17,7 +17,7 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
-from logreplay.replay.workers.coordinator import Shards
+from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 from support.raw_server import raw_server
 
@@ -85,7 +85,7 @@ def test_a_panic_while_the_rows_of_shards_are_written_ends_the_run(log: Path) ->
     async def main() -> None:
         async with raw_server() as server:
             sender = partial(sender_to, server.url)
-            async with Shards(processes(2), sender, Unwritable()) as shards:
+            async with Coordinator(processes(2), sender, Unwritable()) as shards:
                 await asyncio.wait_for(shards.run(Plan(Requests(log), Constant(100, 5))), PATIENCE)
 
     with pytest.raises((Panic, LogreplayError)):

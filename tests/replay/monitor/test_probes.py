@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from logreplay.analysis.input.external_metrics import watch_beside, with_watched
 from logreplay.replay.monitor.probe_log import ProbeLog
-from logreplay.replay.monitor.probes import Growth, Probe, Reading, keep_reading, number_in, parse_probe
+from logreplay.replay.monitor.probes import Growth, Probe, ProbeReading, keep_reading, number_in, parse_probe
 
 
 def prometheus(*results: object, kind: str = "vector") -> str:
@@ -81,7 +81,7 @@ def test_sources_are_read_and_what_fails_is_told() -> None:
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(text="42") if request.path == "/n" else web.Response(status=302, headers={"Location": "/n"})
 
-    async def read() -> dict[str, Reading]:
+    async def read() -> dict[str, ProbeReading]:
         runner = web.ServerRunner(web.Server(answer))
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -93,10 +93,10 @@ def test_sources_are_read_and_what_fails_is_told() -> None:
             Probe("wrong", "printf 'oh\\033[2J'; exit 3", command=True),
             Probe("flood", "yes", command=True),
         )
-        told: dict[str, Reading] = {}
+        told: dict[str, ProbeReading] = {}
         complete = asyncio.Event()
 
-        def tell(reading: Reading) -> None:
+        def tell(reading: ProbeReading) -> None:
             told.setdefault(reading.name, reading)
             if len(told) == len(probes):
                 complete.set()
@@ -117,11 +117,11 @@ def test_sources_are_read_and_what_fails_is_told() -> None:
 
 def test_readings_become_columns_of_the_seconds_they_were_asked_for_in(tmp_path: Path) -> None:
     log = ProbeLog(watch_beside(tmp_path / "r.csv"))
-    log.hear(Reading("cpu", 99.0, 0.9))  # before the run
-    log.hear(Reading("cpu", 100.3, 0.1))
+    log.hear(ProbeReading("cpu", 99.0, 0.9))  # before the run
+    log.hear(ProbeReading("cpu", 100.3, 0.1))
     log.begin(100.0)
-    log.hear(Reading("cpu", 102.4, 0.3))
-    log.hear(Reading("mem", 101.5, None, "refused"))
+    log.hear(ProbeReading("cpu", 102.4, 0.3))
+    log.hear(ProbeReading("mem", 101.5, None, "refused"))
     log.close()
     table = with_watched(pl.DataFrame({"second": [0, 1, 2, 3]}), tmp_path / "r.csv")
     assert table["watch_cpu"].to_list() == [0.1, None, 0.3, None]
@@ -132,7 +132,7 @@ def test_a_run_that_goes_on_keeps_its_readings(tmp_path: Path) -> None:
     for first, at in ((0, 0.5), (10, 1.5)):
         log = ProbeLog(tmp_path / "r.watch.csv", first)
         log.begin(0.0)
-        log.hear(Reading("cpu", at, 1.0))
+        log.hear(ProbeReading("cpu", at, 1.0))
         log.close()
     assert (tmp_path / "r.watch.csv").read_text() == "second,name,value\n0,cpu,1.0\n11,cpu,1.0\n"
 

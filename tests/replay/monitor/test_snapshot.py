@@ -9,16 +9,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from logreplay.replay.engine.recorder import RECORD
 from logreplay.replay.monitor.prometheus import exposition
-from logreplay.replay.monitor.snapshot import BOUNDS, Point, Snapshot, Stage, Totals
-from logreplay.replay.monitor.snapshot_builder import Scribe
-from logreplay.replay.results.counters import Tally
+from logreplay.replay.monitor.snapshot import BOUNDS, Snapshot, Stage, TimePoint, Totals
+from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.outcome import Progress
 
 NOW = 1_800_000_000.0
 
 
-def counted(tally: Tally, latencies_ms: list[float], status: int = 200, lag_ms: float = 0.0) -> Tally:
+def counted(tally: Counters, latencies_ms: list[float], status: int = 200, lag_ms: float = 0.0) -> Counters:
     """The tally after some more exchanges."""
     records = np.zeros(len(latencies_ms), RECORD)
     records["status"], records["latency"] = status, np.array(latencies_ms) * 1e6
@@ -31,7 +31,7 @@ def counted(tally: Tally, latencies_ms: list[float], status: int = 200, lag_ms: 
     return after
 
 
-def progress(elapsed: float, tally: Tally, *, in_flight: int = 0) -> Progress:
+def progress(elapsed: float, tally: Counters, *, in_flight: int = 0) -> Progress:
     sent = tally.sent + in_flight
     return Progress(
         elapsed=elapsed, scheduled=sent, sent=sent, completed=tally.ok + tally.http_error, ok=tally.ok,
@@ -41,9 +41,9 @@ def progress(elapsed: float, tally: Tally, *, in_flight: int = 0) -> Progress:
 
 
 def test_rates_and_times_are_those_of_the_last_second() -> None:
-    scribe = Scribe("run", "http://127.0.0.1")
+    scribe = SnapshotBuilder("run", "http://127.0.0.1")
     scribe.begin(Stage(rate=10, planned=60))
-    first = counted(Tally(), [5.0] * 10)
+    first = counted(Counters(), [5.0] * 10)
     scribe.see(progress(1.0, first), NOW)
     seen = scribe.see(progress(2.0, counted(first, [50.0] * 8), in_flight=2), NOW + 1)
     assert (seen.rate.offered, seen.rate.sent, seen.rate.completed) == (10, 10, 8)
@@ -54,10 +54,10 @@ def test_rates_and_times_are_those_of_the_last_second() -> None:
 
 
 def test_totals_go_on_over_stages_and_the_curve_grows() -> None:
-    scribe = Scribe("sweep")
+    scribe = SnapshotBuilder("sweep")
     for step, rate in enumerate((10.0, 20.0)):
         scribe.begin(Stage(f"step {step + 1}", rate, level=rate))
-        seen = scribe.see(progress(1.0, counted(Tally(), [5.0] * int(rate))), NOW + step)
+        seen = scribe.see(progress(1.0, counted(Counters(), [5.0] * int(rate))), NOW + step)
     assert seen.totals.ok == 30
     assert seen.totals.buckets[-1] == 30
     assert [point.state for point in seen.curve] == ["runs"]  # of the first nobody said how it ended
@@ -65,13 +65,13 @@ def test_totals_go_on_over_stages_and_the_curve_grows() -> None:
 
 
 def test_what_was_late_is_said_at_once_but_only_if_the_lag_is_ours() -> None:
-    late = progress(1.0, counted(Tally(), [5.0] * 50, lag_ms=400))
-    assert Scribe("run").see(late, NOW).verdict == "GENERATOR_BOUND"
-    assert Scribe("run", free=False).see(late, NOW).verdict == "VALID"
+    late = progress(1.0, counted(Counters(), [5.0] * 50, lag_ms=400))
+    assert SnapshotBuilder("run").see(late, NOW).verdict == "GENERATOR_BOUND"
+    assert SnapshotBuilder("run", free=False).see(late, NOW).verdict == "VALID"
 
 
 def test_a_failing_target_is_said_with_a_request_of_each_kind() -> None:
-    seen = Scribe("run").see(progress(1.0, counted(Tally(), [5.0] * 50, status=503)), NOW)
+    seen = SnapshotBuilder("run").see(progress(1.0, counted(Counters(), [5.0] * 50, status=503)), NOW)
     assert seen.verdict == "TARGET_FAILING"
     assert seen.totals.samples == {"status 503": "GET /0"}
     assert seen.totals.status == {503: 50}
@@ -105,7 +105,7 @@ def test_a_snapshot_of_nothing_is_written_too() -> None:
 
 
 def test_a_point_keeps_its_state() -> None:
-    scribe = Scribe("sweep")
+    scribe = SnapshotBuilder("sweep")
     scribe.begin(Stage("step 1", 10.0, level=10.0))
-    seen = scribe.see(progress(1.0, counted(Tally(), [5.0])), NOW)
-    assert seen.curve == (replace(Point(10.0, None, None, "runs"), p50=seen.so_far.p50, p99=seen.so_far.p99),)
+    seen = scribe.see(progress(1.0, counted(Counters(), [5.0])), NOW)
+    assert seen.curve == (replace(TimePoint(10.0, None, None, "runs"), p50=seen.so_far.p50, p99=seen.so_far.p99),)

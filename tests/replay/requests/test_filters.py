@@ -30,11 +30,11 @@ from logreplay.replay.requests.filters import (
     leave_out,
 )
 from logreplay.replay.requests.header_columns import default_headers, render
-from logreplay.replay.requests.headers import NO_CACHE, Header, LoggedHeader, LoggedHost
+from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHost
 from logreplay.replay.requests.hook import Hooked, Planned, load, signing
 from logreplay.replay.requests.mix import Mixed
 from logreplay.replay.requests.ordering import Drawn, Shuffled
-from logreplay.replay.requests.plan import SAFE_METHODS, Plan, Requests, Shape, Stream
+from logreplay.replay.requests.plan import SAFE_METHODS, Plan, Requests, RequestStream, Shape
 from logreplay.replay.requests.preview import preview
 from logreplay.replay.requests.sources import RequestFile
 from logreplay.replay.results.outcome import Outcome
@@ -79,7 +79,7 @@ def written(path: Path, *rows: str) -> Path:
 
 
 def server_saw(
-    stream: Stream, sender: str = "wire", schedule: Schedule = FAST, results: MemoryResults | None = None
+    stream: RequestStream, sender: str = "wire", schedule: Schedule = FAST, results: MemoryResults | None = None
 ) -> list[Received]:
     """Replay a stream against a server that keeps what it receives."""
 
@@ -210,7 +210,12 @@ def test_a_parameter_is_set_or_added(shop: Path) -> None:
 
 @both_senders
 def test_headers_are_added_and_replace_our_own(shop: Path, sender: str) -> None:
-    shapes = [Header.parse("X-Test: a: b"), Header("User-Agent", "robot"), Header("Cookie", "a=1"), *NO_CACHE]
+    shapes = [
+        FixedHeader.parse("X-Test: a: b"),
+        FixedHeader("User-Agent", "robot"),
+        FixedHeader("Cookie", "a=1"),
+        *NO_CACHE,
+    ]
     for one in server_saw(shaped(shop, *shapes), sender):
         assert one.header("x-test") == "a: b"
         assert one.header("user-agent") == "robot"
@@ -221,13 +226,13 @@ def test_headers_are_added_and_replace_our_own(shop: Path, sender: str) -> None:
 
 @both_senders
 def test_a_header_may_be_given_twice(shop: Path, sender: str) -> None:
-    seen = server_saw(shaped(shop, Header("X-A", "1"), Header("X-A", "2")), sender)
+    seen = server_saw(shaped(shop, FixedHeader("X-A", "1"), FixedHeader("X-A", "2")), sender)
     assert [value for name, value in seen[0].headers if name == "x-a"] == ["1", "2"]
 
 
 @both_senders
 def test_of_a_header_that_stands_once_the_last_one_is_sent(shop: Path, sender: str) -> None:
-    shapes = Header("Host", "a.example"), Header("host", "b.example"), Header("user-agent", "robot")
+    shapes = FixedHeader("Host", "a.example"), FixedHeader("host", "b.example"), FixedHeader("user-agent", "robot")
     last = Custom(lambda frame: frame.with_columns(pl.lit("c.example").alias("header:HOST")))
     for one in server_saw(shaped(shop, *shapes, LoggedHeader("User-Agent", "agent"), last), sender):
         assert one.header("host") == "c.example"
@@ -236,7 +241,7 @@ def test_of_a_header_that_stands_once_the_last_one_is_sent(shop: Path, sender: s
 
 @both_senders
 def test_the_sender_s_own_header_goes_only_where_no_other_of_its_name_does(shop: Path, sender: str) -> None:
-    log = LoggedHeader("Accept", "referer"), Header("accept", "text/html")
+    log = LoggedHeader("Accept", "referer"), FixedHeader("accept", "text/html")
     for one in server_saw(shaped(shop, *log), sender):
         accepted = [value for name, value in one.headers if name == "accept"]
         assert accepted in (["text/html"], ["https://shop.example/list", "text/html"])
@@ -246,7 +251,7 @@ def test_the_sender_s_own_header_goes_only_where_no_other_of_its_name_does(shop:
 def test_a_raw_request_mixed_in_has_one_host(shop: Path, tmp_path: Path, sender: str) -> None:
     (tmp_path / "request.txt").write_text("GET /raw HTTP/1.1\nhost: raw.example\nuser-agent: raw\n\n")
     other = Requests(RequestFile(tmp_path / "request.txt"))
-    seen = server_saw(Mixed(shaped(shop, Header("Host", "shop.example")), other, 0.5), sender)
+    seen = server_saw(Mixed(shaped(shop, FixedHeader("Host", "shop.example")), other, 0.5), sender)
     assert {(one.target == "/raw", one.header("host")) for one in seen} == {
         (True, "raw.example"),
         (False, "shop.example"),
@@ -267,16 +272,16 @@ def test_agent_referer_and_host_come_from_the_log(shop: Path, sender: str) -> No
 
 @both_senders
 def test_a_host_name_does_not_move_the_request(shop: Path, sender: str) -> None:
-    seen = server_saw(shaped(shop, Header("Host", "www.example.com")), sender)
+    seen = server_saw(shaped(shop, FixedHeader("Host", "www.example.com")), sender)
     assert {one.header("host") for one in seen} == {"www.example.com"}
 
 
 @pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "Connection", "Expect", "Upgrade", "a b", ""])
 def test_headers_that_would_change_the_message_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"is written by the sender alone|is not the name of a header"):
-        Header(name, "1")
+        FixedHeader(name, "1")
     with pytest.raises(ValueError, match="holds a control byte"):
-        Header("X-A", "1\r\nX-B: 2")
+        FixedHeader("X-A", "1\r\nX-B: 2")
 
 
 HOSTILE = "x\r\nX-Injected: 1\r\n\r\nGET /injected HTTP/1.1\r\nHost: a\r\n\r\n\0\n\x7f"

@@ -10,7 +10,7 @@ import pytest
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.main import run
 from logreplay.parsers.record import scan
-from logreplay.replay.results.counters import Tally
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Progress
 from logreplay.replay.results.stop_rules import Condition, StopRule, parse
 from support.background_server import beside
@@ -21,7 +21,7 @@ def progress(
     second: float, *, ok: int = 0, net_error: int = 0, new_errors: int = 0, in_flight: int = 0, p99: float = 0.1
 ) -> Progress:
     """After so many seconds, in each of which one exchange ended; this long it took."""
-    tally = Tally()
+    tally = Counters()
     tally.response.add(np.full(int(second), p99 * 1e9))
     return Progress(
         elapsed=second, scheduled=ok, sent=ok, completed=ok + new_errors, ok=ok, http_error=new_errors,
@@ -92,7 +92,7 @@ def test_a_second_in_which_nothing_ended_says_nothing() -> None:
 
 def hanging(second: int, *, quick: int, stuck: int, ended: int = 0) -> Progress:
     """After so many seconds, in each of which so many requests ended in 0.1 s; so many wait for 9 s, or ended in it."""
-    tally = Tally()
+    tally = Counters()
     tally.response.add(np.full(second * quick, int(1e8)))
     tally.response.add(np.full(ended, int(9e9)))
     tally.waiting.add(np.full(stuck, int(9e9)))

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from logreplay.replay.results.self_monitor import Vitals
-from logreplay.replay.results.verdict import Evidence, ReadLate, Severity, Verdict, judge, worst
-from logreplay.replay.results.write_lag import Delay
+from logreplay.replay.results.self_monitor import ProcessLoad
+from logreplay.replay.results.verdict import ReadLate, RunEvidence, RunVerdict, Severity, judge, worst
+from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.servers.minimal import responding
 
-GOOD = Evidence(
+GOOD = RunEvidence(
     offered=1000,
     scheduled=10_000,
     sent=10_000,
@@ -34,43 +34,45 @@ GOOD = Evidence(
     seconds=10,
     limited=0,
     local={},
-    vitals=Vitals(seconds=10, loop=2, process=3),
+    vitals=ProcessLoad(seconds=10, loop=2, process=3),
 )
 
 
 @pytest.mark.parametrize(
     ("change", "verdict", "codes"),
     [
-        ({}, Verdict.VALID, []),
-        ({"lag_p99": 0.006}, Verdict.VALID, ["lag"]),
-        ({"lag_p99": 0.006, "response_p50": 0.1}, Verdict.VALID, []),
-        ({"lag_p95": 0.06}, Verdict.GENERATOR_BOUND, ["lag"]),
-        ({"lag_p95": 0.06, "lag_p99": 0.09, "response_p50": 1.0}, Verdict.VALID, []),
-        ({"local": {"EMFILE": 3}, "net_error": 3, "errors": {"refused": 3}}, Verdict.GENERATOR_BOUND, ["emfile"]),
-        ({"net_error": 200, "errors": {"reset": 200}}, Verdict.VALID, ["target_failing"]),
-        ({"net_error": 6000, "errors": {"refused": 6000}}, Verdict.TARGET_FAILING, ["target_failing"]),
-        ({"new_errors": 9000}, Verdict.TARGET_FAILING, ["target_failing"]),
-        ({"net_error": 9000, "errors": {"cancelled": 9000}}, Verdict.VALID, []),
-        ({"seconds": 11}, Verdict.RATE_MISSED, ["rate_missed"]),
-        ({"seconds": 11, "lag_p95": 1, "limited": 100}, Verdict.RATE_MISSED, ["in_flight_limit", "rate_missed"]),
-        ({"sent": 9000, "dropped": 1000}, Verdict.RATE_MISSED, ["dropped", "rate_missed"]),
-        ({"seconds": 11, "lag_p95": 1}, Verdict.GENERATOR_BOUND, ["lag"]),
-        ({"vitals": Vitals(seconds=10, longest_pause=2)}, Verdict.VALID, ["stood_still"]),
-        ({"delay": Delay(9, 4.0, 5.0, 4.5)}, Verdict.VALID, ["slow_disk"]),
-        ({"delay": Delay(9, 2.0, 5.0, 4.5)}, Verdict.VALID, []),
-        ({"delay": Delay(9, 6, 1, 1), "vitals": Vitals(longest_pause=5)}, Verdict.VALID, ["stood_still"]),
+        ({}, RunVerdict.VALID, []),
+        ({"lag_p99": 0.006}, RunVerdict.VALID, ["lag"]),
+        ({"lag_p99": 0.006, "response_p50": 0.1}, RunVerdict.VALID, []),
+        ({"lag_p95": 0.06}, RunVerdict.GENERATOR_BOUND, ["lag"]),
+        ({"lag_p95": 0.06, "lag_p99": 0.09, "response_p50": 1.0}, RunVerdict.VALID, []),
+        ({"local": {"EMFILE": 3}, "net_error": 3, "errors": {"refused": 3}}, RunVerdict.GENERATOR_BOUND, ["emfile"]),
+        ({"net_error": 200, "errors": {"reset": 200}}, RunVerdict.VALID, ["target_failing"]),
+        ({"net_error": 6000, "errors": {"refused": 6000}}, RunVerdict.TARGET_FAILING, ["target_failing"]),
+        ({"new_errors": 9000}, RunVerdict.TARGET_FAILING, ["target_failing"]),
+        ({"net_error": 9000, "errors": {"cancelled": 9000}}, RunVerdict.VALID, []),
+        ({"seconds": 11}, RunVerdict.RATE_MISSED, ["rate_missed"]),
+        ({"seconds": 11, "lag_p95": 1, "limited": 100}, RunVerdict.RATE_MISSED, ["in_flight_limit", "rate_missed"]),
+        ({"sent": 9000, "dropped": 1000}, RunVerdict.RATE_MISSED, ["dropped", "rate_missed"]),
+        ({"seconds": 11, "lag_p95": 1}, RunVerdict.GENERATOR_BOUND, ["lag"]),
+        ({"vitals": ProcessLoad(seconds=10, longest_pause=2)}, RunVerdict.VALID, ["stood_still"]),
+        ({"delay": WriteLag(9, 4.0, 5.0, 4.5)}, RunVerdict.VALID, ["slow_disk"]),
+        ({"delay": WriteLag(9, 2.0, 5.0, 4.5)}, RunVerdict.VALID, []),
+        ({"delay": WriteLag(9, 6, 1, 1), "vitals": ProcessLoad(longest_pause=5)}, RunVerdict.VALID, ["stood_still"]),
     ],
 )
-def test_each_kind_of_evidence_has_its_verdict(change: dict[str, Any], verdict: Verdict, codes: Sequence[str]) -> None:
+def test_each_kind_of_evidence_has_its_verdict(
+    change: dict[str, Any], verdict: RunVerdict, codes: Sequence[str]
+) -> None:
     health = judge(replace(GOOD, **change))
     assert [finding.code for finding in health.findings] == codes
     assert health.verdict is verdict
-    assert health.valid == (verdict is Verdict.VALID)
+    assert health.valid == (verdict is RunVerdict.VALID)
     assert any(finding.severity is Severity.VOID for finding in health.findings) != health.valid
 
 
 def test_a_finding_says_what_was_seen_and_what_helps() -> None:
-    busy = replace(GOOD, lag_p95=0.2, lag_p99=0.3, vitals=Vitals(seconds=10, loop=9.5, process=9.9))
+    busy = replace(GOOD, lag_p95=0.2, lag_p99=0.3, vitals=ProcessLoad(seconds=10, loop=9.5, process=9.9))
     (finding,) = judge(busy).findings
     assert finding.text == (
         "requests were started late: lag p95 200 ms, p99 300 ms; it used 95% of its core; ask for less than 1000/s, "
@@ -81,12 +83,12 @@ def test_a_finding_says_what_was_seen_and_what_helps() -> None:
 
 
 def test_late_rows_are_charged_to_the_disk_or_to_the_processor() -> None:
-    (slow,) = judge(replace(GOOD, delay=Delay(700, 4.0, working=5.0, writing=4.5))).findings
+    (slow,) = judge(replace(GOOD, delay=WriteLag(700, 4.0, working=5.0, writing=4.5))).findings
     assert slow.text.startswith(
         "700 rows were written late, up to 4.0 s after their requests ended: the disk of the result log is too slow "
         "(writing took 4.5 s); response times are not affected"
     )
-    (busy,) = judge(replace(GOOD, delay=Delay(700, 4.0, working=5.0, writing=0.5))).findings
+    (busy,) = judge(replace(GOOD, delay=WriteLag(700, 4.0, working=5.0, writing=0.5))).findings
     assert "this machine had too little processor time for the recorder (writing took 0.5 s)" in busy.text
 
 
@@ -100,8 +102,8 @@ def test_requests_that_were_read_late_are_charged_to_what_they_were_read_from() 
 
 
 def test_the_worst_step_speaks_for_the_run() -> None:
-    assert worst([judge(GOOD), judge(replace(GOOD, lag_p95=1))]) is Verdict.GENERATOR_BOUND
-    assert worst([judge(GOOD)]) is Verdict.VALID
+    assert worst([judge(GOOD), judge(replace(GOOD, lag_p95=1))]) is RunVerdict.GENERATOR_BOUND
+    assert worst([judge(GOOD)]) is RunVerdict.VALID
 
 
 def command(log: Path, url: str, output: Path, *options: str) -> list[str]:

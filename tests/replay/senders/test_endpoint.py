@@ -218,10 +218,10 @@ def test_nor_by_the_processes_of_a_cluster(
     tmp_path: Path, proxied: socket.socket, spread: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     from logreplay.cli.main import run as logreplay
-    from logreplay.replay.servers.known_capacity import Capacity, spawned
+    from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 
     (tmp_path / "log.csv").write_text(LOG)
-    with spawned(tmp_path / "log.csv", Capacity()) as url:
+    with spawned(tmp_path / "log.csv", ServerCapacity()) as url:
         command = ["run", str(tmp_path / "log.csv"), url, "--tps", "50", "--for", "1s", *spread]
         assert logreplay([*command, "-o", str(tmp_path / "r.csv"), "--force"]) in (0, 3), capsys.readouterr().err
     rows = pl.read_csv(tmp_path / "r.csv")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.replay.senders.endpoint import Endpoint, Target
-from logreplay.replay.senders.head_cache import Known
+from logreplay.replay.senders.head_cache import HeadCache
 from logreplay.replay.senders.wire import Connection, WireSender
 from support.null_transport import Nowhere
 
@@ -30,17 +30,17 @@ BODIES: Final = (
 )  # fmt: skip
 
 
-class Forgetful(dict[bytes, Known]):
+class Forgetful(dict[bytes, HeadCache]):
     """Remembers nothing."""
 
-    def __setitem__(self, head: bytes, known: Known) -> None:
+    def __setitem__(self, head: bytes, known: HeadCache) -> None:
         pass
 
 
 class Talk(WireSender):
     """A sender whose target answers what it is told to, piece by piece."""
 
-    def __init__(self, known: dict[bytes, Known], *, timeout: int = TIMEOUT) -> None:
+    def __init__(self, known: dict[bytes, HeadCache], *, timeout: int = TIMEOUT) -> None:
         super().__init__(ENDPOINT, timeout=timeout / 1e9)
         self.now, self.known, self.trace = 0, known, None
         self.ends: list[tuple[int, ...]] = []
@@ -107,7 +107,7 @@ def test_an_answer_that_comes_again_is_not_parsed_again() -> None:
     sender = Talk({})
     head = b"HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\n"
     sender.exchange(b"GET", [head + b"hello"])
-    assert sender.known == {head: Known(404, 5)}
+    assert sender.known == {head: HeadCache(404, 5)}
     (connection,) = sender.idle
     connection._feed = None
     sender.exchange(b"GET", [head + b"12345"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.servers.known_capacity import Answers, Capacity, Queue, serving, spawned
+from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, WorkQueue, serving, spawned
 
 LOG = """date,time,latency,xfertime,thinktime,bytes,url,rc,op
 2026-11-20,10:00:00.000000,0,0,0,5,/a?x=%2F,200,GET
@@ -23,7 +23,7 @@ LOG = """date,time,latency,xfertime,thinktime,bytes,url,rc,op
 2026-11-20,10:00:03.000000,0,0,0,0,/silent,0,GET
 2026-11-20,10:00:04.000000,0,0,0,77,/a?x=%2F,200,HEAD
 """
-FAST = Capacity(workers=4, service_s=0.001)
+FAST = ServerCapacity(workers=4, service_s=0.001)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ async def ask(session: ClientSession, url: str, op: str = "GET") -> tuple[int, i
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=200), st.integers(1, 20))
 def test_a_queue_of_k_workers_never_finishes_more_than_its_capacity(gaps: list[float], workers: int) -> None:
-    queue = Queue(Capacity(workers, 0.1))
+    queue = WorkQueue(ServerCapacity(workers, 0.1))
     now, done = 0.0, []
     for gap in gaps:
         now += gap / workers
@@ -51,14 +51,14 @@ def test_a_queue_of_k_workers_never_finishes_more_than_its_capacity(gaps: list[f
 
 
 def test_a_saturated_queue_works_at_exactly_its_capacity() -> None:
-    queue = Queue(Capacity(4, 0.016))
+    queue = WorkQueue(ServerCapacity(4, 0.016))
     done = [queue.finish(0.0) for _ in range(1000)]
     assert done[-1] == pytest.approx(1000 / 250)
 
 
 def test_exponential_service_times_have_the_asked_mean_and_repeat() -> None:
-    capacity = Capacity(1, 0.02, exponential=True, seed=7)
-    first, second = Queue(capacity), Queue(capacity)
+    capacity = ServerCapacity(1, 0.02, exponential=True, seed=7)
+    first, second = WorkQueue(capacity), WorkQueue(capacity)
     done = [first.finish(0.0) for _ in range(20_000)]
     assert done[-1] / 20_000 == pytest.approx(0.02, rel=0.03)
     assert [second.finish(0.0) for _ in range(20_000)] == done
@@ -67,12 +67,12 @@ def test_exponential_service_times_have_the_asked_mean_and_repeat() -> None:
 @pytest.mark.parametrize(("workers", "service_s"), [(0, 1.0), (1, 0.0), (1, -1.0), (1, float("nan"))])
 def test_a_target_without_workers_or_time_is_refused(workers: int, service_s: float) -> None:
     with pytest.raises(ValueError, match=r"needs at least 1 worker|must be above 0 s"):
-        Capacity(workers, service_s)
+        ServerCapacity(workers, service_s)
 
 
 def test_each_url_is_answered_as_the_log_did_several_answers_in_turn(log: Path) -> None:
     async def visit() -> list[tuple[int, int]]:
-        async with serving(Answers.of_log(log), FAST) as base, ClientSession() as session:
+        async with serving(LoggedAnswers.of_log(log), FAST) as base, ClientSession() as session:
             urls = ("/a?x=%2F", "/a?x=%2F", "/a?x=%2F", "/big", "/a?x=/")
             return [await ask(session, base + url) for url in urls] + [await ask(session, base + "/a?x=%2F", "HEAD")]
 
@@ -81,7 +81,7 @@ def test_each_url_is_answered_as_the_log_did_several_answers_in_turn(log: Path) 
 
 def test_a_request_logged_without_a_status_is_answered_with_200_on_a_connection_that_stays(log: Path) -> None:
     async def visit() -> list[tuple[int, int]]:
-        async with serving(Answers.of_log(log), FAST) as base, ClientSession() as session:
+        async with serving(LoggedAnswers.of_log(log), FAST) as base, ClientSession() as session:
             answers = [await ask(session, base + url) for url in ("/silent", "/silent", "/a?x=%2F")]
             assert session.connector
             assert len(session.connector._conns) == 1
@@ -92,7 +92,7 @@ def test_a_request_logged_without_a_status_is_answered_with_200_on_a_connection_
 
 def test_a_head_of_a_logged_get_is_answered_as_that_get_without_its_body(log: Path) -> None:
     async def visit() -> list[tuple[int, str | None, bytes]]:
-        async with serving(Answers.of_log(log), FAST) as base, ClientSession() as session:
+        async with serving(LoggedAnswers.of_log(log), FAST) as base, ClientSession() as session:
             answers = []
             for url in ("/big", "/silent", "/a?x=%2F", "/unknown", "/big"):
                 async with session.head(URL(base + url, encoded=True)) as response:
@@ -113,7 +113,7 @@ def test_a_status_that_is_no_final_answer_ends_the_connection(tmp_path: Path) ->
     path.write_text(LOG.replace("/silent,0", "/socket,101"))
 
     async def visit() -> None:
-        async with serving(Answers.of_log(path), FAST) as base, ClientSession() as session:
+        async with serving(LoggedAnswers.of_log(path), FAST) as base, ClientSession() as session:
             with pytest.raises(ServerDisconnectedError):
                 await ask(session, base + "/socket")
 
@@ -133,10 +133,10 @@ def test_a_spawned_target_ends_with_its_block(log: Path) -> None:
 
 def test_a_taken_port_is_named(log: Path) -> None:
     async def serve_twice() -> None:
-        async with serving(Answers.of_log(log), FAST) as base:
+        async with serving(LoggedAnswers.of_log(log), FAST) as base:
             port = int(base.rpartition(":")[2])
             with pytest.raises(LogreplayError, match=rf"cannot listen on 127.0.0.1:{port}: .*choose another --port"):
-                async with serving(Answers.of_log(log), FAST, port=port):
+                async with serving(LoggedAnswers.of_log(log), FAST, port=port):
                     pass
 
     asyncio.run(serve_twice())

@@ -15,7 +15,7 @@ from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import ASIDE, JUDGED, Mark, StepLog
-from logreplay.replay.sweeps.steps import WARM_UP, Course, Done, Step, overloaded, pointless, sweep
+from logreplay.replay.sweeps.steps import WARM_UP, Course, FinishedStep, Step, overloaded, pointless, sweep
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
 NO_STALL = (0.0, 0.0)
@@ -116,7 +116,7 @@ def test_shuffled_rates_are_all_there_in_each_round_and_the_same_each_time(
 def test_what_is_above_two_rates_that_were_not_carried_is_left_out(
     made: list[tuple[float, bool]], rate: float, expected: bool
 ) -> None:
-    assert pointless(rate, [Done(Step(0, each, 10), bad) for each, bad in made]) is expected
+    assert pointless(rate, [FinishedStep(Step(0, each, 10), bad) for each, bad in made]) is expected
 
 
 def test_a_sweep_that_was_cut_off_goes_on_with_the_same_rows(log: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_sweep_that_was_cut_off_goes_on_with_the_same_rows(log: Path) -> None:
 
 def test_a_manifest_remembers_what_was_made_and_refuses_another_sweep(tmp_path: Path) -> None:
     manifest = Manifest(tmp_path, {"log": "abc", "rates": (1.0, 2.0)})
-    manifest.finish(Done(Step(0, 1.0, 10.0), False), Mark(100, 0, 10, 11))
+    manifest.finish(FinishedStep(Step(0, 1.0, 10.0), False), Mark(100, 0, 10, 11))
     read = Manifest.read(tmp_path)
     assert (read.done, read.mark) == (manifest.done, manifest.mark)
     read.check({"log": "abc", "rates": (1.0, 2.0)})

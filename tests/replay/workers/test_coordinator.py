@@ -28,10 +28,10 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
-from logreplay.replay.servers.known_capacity import Capacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.sweeps.step_log import JUDGED, StepLog
 from logreplay.replay.sweeps.steps import Course, Step, sweep
-from logreplay.replay.workers.coordinator import Shards
+from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 from support.background_server import beside
 from support.recording_server import RecordingServer, recording
@@ -53,7 +53,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def target(sample: Path) -> Iterator[str]:
     """A target that carries more than is asked of it, and knows no answer order: each URL has one answer."""
-    with spawned(sample, Capacity(64, 0.001)) as url:
+    with spawned(sample, ServerCapacity(64, 0.001)) as url:
         yield url
 
 
@@ -72,16 +72,16 @@ def identities_hold(outcome: Outcome, rows: pl.DataFrame) -> None:
 
 
 async def on_processes(
-    count: int, plan: Plan, url: str, act: Callable[[Shards], object] = lambda shards: None
+    count: int, plan: Plan, url: str, act: Callable[[Coordinator], object] = lambda shards: None
 ) -> tuple[Outcome, pl.DataFrame, list[Progress]]:
     results, seen = MemoryResults(), list[Progress]()
-    async with Shards(processes(count), sender_to(url), results) as shards:
+    async with Coordinator(processes(count), sender_to(url), results) as shards:
         act(shards)
         outcome = await shards.run(plan, seen.append)
     return outcome, results.frame, seen
 
 
-def in_a_while(seconds: float, call: Callable[[Shards], object]) -> Callable[[Shards], object]:
+def in_a_while(seconds: float, call: Callable[[Coordinator], object]) -> Callable[[Coordinator], object]:
     """To be called in mid-run."""
     return lambda shards: asyncio.get_running_loop().call_later(seconds, call, shards)
 
@@ -102,7 +102,7 @@ def test_the_merged_log_is_that_of_one_process_but_for_times(sample: Path, targe
 
 
 def test_a_killed_shard_is_named_and_its_requests_count_as_not_sent(sample: Path, target: str) -> None:
-    def kill(shards: Shards) -> None:
+    def kill(shards: Coordinator) -> None:
         pid = shards.shards["shard 2 of 2 (a process of this machine)"]
         assert pid
         os.kill(pid, signal.SIGKILL)
@@ -127,7 +127,7 @@ def test_a_sweep_begins_each_step_at_one_instant_in_all_shards_and_ends_when_one
     results, course = StepLog(tmp_path), Course([100, 300, 200, 100], 1.0, keep_going=True)
 
     async def main() -> tuple[Outcome, ...]:
-        async with Shards(processes(2), sender_to(target), results) as shards:
+        async with Coordinator(processes(2), sender_to(target), results) as shards:
             pids = iter(shards.shards.values())
 
             def lose_one(step: Step, outcome: Outcome) -> None:
@@ -153,7 +153,7 @@ def test_a_sweep_begins_each_step_at_one_instant_in_all_shards_and_ends_when_one
 def test_users_of_a_closed_loop_are_shared_out(sample: Path, target: str) -> None:
     async def main() -> tuple[Outcome, pl.DataFrame]:
         results = MemoryResults()
-        async with Shards(processes(2), sender_to(target), results, closed=True) as shards:
+        async with Coordinator(processes(2), sender_to(target), results, closed=True) as shards:
             return await shards.run(Plan(Requests(sample), Users(5, 0.01, requests=300))), results.frame
 
     outcome, rows = asyncio.run(main())
@@ -165,7 +165,7 @@ def test_users_of_a_closed_loop_are_shared_out(sample: Path, target: str) -> Non
 def test_a_stop_ends_all_shards_at_once_and_keeps_what_was_measured(sample: Path, target: str) -> None:
     began = time.monotonic()
     outcome, rows, _ = asyncio.run(
-        on_processes(2, Plan(Requests(sample), Constant(200, 60)), target, in_a_while(1.0, Shards.stop))
+        on_processes(2, Plan(Requests(sample), Constant(200, 60)), target, in_a_while(1.0, Coordinator.stop))
     )
     identities_hold(outcome, rows)
     assert outcome.stopped == "stopped"
@@ -181,7 +181,7 @@ def test_a_log_that_a_shard_cannot_read_ends_the_run_with_a_word(tmp_path: Path,
 
 def test_a_limit_in_flight_is_shared_by_all() -> None:
     with pytest.raises(LogreplayError, match="at most 1 requests in flight cannot be shared by 2 workers"):
-        Shards(processes(2), sender_to("http://127.0.0.1:1"), MemoryResults(), limits=Limits(max_in_flight=1))
+        Coordinator(processes(2), sender_to("http://127.0.0.1:1"), MemoryResults(), limits=Limits(max_in_flight=1))
 
 
 def test_run_with_workers_is_a_run(

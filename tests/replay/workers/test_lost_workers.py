@@ -20,9 +20,9 @@ from logreplay.parsers.record import LogreplayError, scan
 from logreplay.replay.engine import prefetch
 from logreplay.replay.monitor import sidecar
 from logreplay.replay.monitor.access import Address
-from logreplay.replay.monitor.sidecar_messages import Errand
+from logreplay.replay.monitor.sidecar_messages import SidecarConfig
 from logreplay.replay.requests.hook import Hooked, load
-from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Plan, Requests, Stream
+from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Plan, Requests, RequestStream
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
@@ -30,7 +30,7 @@ from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
 from logreplay.replay.servers.minimal import responding
 from logreplay.replay.workers import coordinator
-from logreplay.replay.workers.coordinator import Shards
+from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 
 ENDS_WITHIN = 60.0
@@ -55,12 +55,12 @@ def on_workers(
     sender: Callable[[], WireSender],
     *,
     results: MemoryResults | None = None,
-    in_a_while: Callable[[Shards], object] = lambda shards: None,
+    in_a_while: Callable[[Coordinator], object] = lambda shards: None,
 ) -> tuple[Outcome, pl.DataFrame]:
     results = results or MemoryResults()
 
     async def main() -> Outcome:
-        async with asyncio.timeout(ENDS_WITHIN), Shards(processes(count), sender, results) as coordinator:
+        async with asyncio.timeout(ENDS_WITHIN), Coordinator(processes(count), sender, results) as coordinator:
             asyncio.get_running_loop().call_later(1.0, in_a_while, coordinator)
             return await coordinator.run(plan)
 
@@ -110,7 +110,7 @@ def test_a_worker_that_hangs_before_its_first_word_is_ended(log: Path, monkeypat
 class SlowHere(Made):
     """A stream that takes its time to be read in the process that coordinates."""
 
-    requests: Stream
+    requests: RequestStream
     pid: int
     seconds: float
 
@@ -126,7 +126,7 @@ def test_a_lost_worker_whose_share_takes_long_to_read_loses_no_other(
     monkeypatch.setattr(coordinator, "SILENT_S", 1.5)
     name = NAME.format(2, 3)
 
-    def kill(running: Shards) -> None:
+    def kill(running: Coordinator) -> None:
         pid = running.shards[name]
         assert pid
         os.kill(pid, signal.SIGKILL)
@@ -185,7 +185,7 @@ def test_a_stop_of_the_whole_group_is_not_the_death_of_a_worker(log: Path, tmp_p
 class Blocked(Made):
     """A stream of which nothing can be read."""
 
-    requests: Stream
+    requests: RequestStream
 
     def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
         threading.Event().wait()
@@ -194,7 +194,7 @@ class Blocked(Made):
 
 def test_a_stop_does_not_wait_for_a_plan_that_cannot_be_read(log: Path, target: str) -> None:
     plan = Plan(Blocked(Requests(log)), Constant(100, 60))
-    outcome, rows = on_workers(2, plan, sender_to(target), in_a_while=Shards.stop)
+    outcome, rows = on_workers(2, plan, sender_to(target), in_a_while=Coordinator.stop)
     assert (outcome.stopped, outcome.scheduled, rows.height) == ("stopped", 0, 0)
 
 
@@ -222,4 +222,4 @@ def test_a_live_page_that_does_not_start_is_not_waited_for(tmp_path: Path, monke
     monkeypatch.setattr(sys, "executable", str(stuck))
     monkeypatch.setattr(sidecar, "_OPENING_S", 1.0)
     with pytest.raises(LogreplayError, match="the process of the live page did not start within 1 s"):
-        sidecar.Companion(Errand.new(Address("127.0.0.1", 0), None, ()), print)
+        sidecar.Sidecar(SidecarConfig.new(Address("127.0.0.1", 0), None, ()), print)

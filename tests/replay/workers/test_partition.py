@@ -18,7 +18,7 @@ from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset, measure, settled
-from logreplay.replay.workers.merge import PATIENCE_S, Arrived, Estate, MergedLog
+from logreplay.replay.workers.merge import PATIENCE_S, Arrived, LostRows, MergedLog
 from logreplay.replay.workers.partition import Share, shared_out
 
 EMPTY = pl.DataFrame(schema={name: SCHEMA[name] for name in RESULT_COLUMNS})
@@ -96,7 +96,7 @@ def test_a_lost_shard_leaves_a_row_for_each_request_it_told_nothing_about(log: P
     share = Share(Plan(Requests(log), Constant(100, 2), step=3), 1, 2)
     arrived = Arrived()
     arrived.add(np.array([0, 1, 2, 4]))
-    estate = Estate(share, arrived, 7, first=1000, began=10**9, lost=1_200_000_000, wall=0)
+    estate = LostRows(share, arrived, 7, first=1000, began=10**9, lost=1_200_000_000, wall=0)
     rows = pl.concat(estate.rows())
     assert rows["seq"].to_list() == [1001 + 2 * number for number in range(100) if number not in (0, 1, 2, 4)]
     assert rows["error"].to_list() == ["cancelled"] * 3 + ["dropped"] * 93
@@ -108,9 +108,9 @@ def test_a_lost_shard_leaves_a_row_for_each_request_it_told_nothing_about(log: P
 
 def test_of_a_plan_that_was_stopped_only_what_was_due_by_then_counts(log: Path) -> None:
     share = Share(Plan(Requests(log), Constant(100, 2)), 0, 2)
-    estate = Estate(share, Arrived(), 30, first=0, began=0, lost=0, wall=0)
+    estate = LostRows(share, Arrived(), 30, first=0, began=0, lost=0, wall=0)
     assert sum(rows.height for rows in estate.rows(0.5)) == 30
-    estate = Estate(share, Arrived(), 3, first=0, began=0, lost=0, wall=0)
+    estate = LostRows(share, Arrived(), 3, first=0, began=0, lost=0, wall=0)
     assert sum(rows.height for rows in estate.rows(0.5)) == 25
 
 
