@@ -193,11 +193,12 @@ def _replay(
 ) -> "tuple[Outcome, list[Finding]]":
     """Run the plan, and tell how it goes; what became of it, and what was found besides."""
     from logreplay.analysis.output.folder import belonging
-    from logreplay.replay.engine.closed_dispatcher import Users
     from logreplay.replay.engine.engine import Engine
     from logreplay.replay.monitor.snapshot import Stage
+    from logreplay.replay.results.outcome import describe_course
     from logreplay.replay.results.result_log import ResultLog, grows_at
-    from logreplay.replay.senders.trace import describe_counts, describe_course
+    from logreplay.replay.schedules.users import Users
+    from logreplay.replay.senders.trace import describe_counts
 
     schedule, peak = plan.schedule, pacing.peak
 

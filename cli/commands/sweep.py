@@ -24,11 +24,11 @@ from logreplay.cli.running.reporting import report_sweep
 from logreplay.cli.running.sweep_runner import sweep_into
 
 if TYPE_CHECKING:
-    from logreplay.replay.engine.closed_dispatcher import UniformThink
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.stop_rules import Condition
     from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.schedules.users import UniformThink
     from logreplay.replay.sweeps.steps import At, Order
 
 
@@ -236,7 +236,7 @@ def _levels(rates: str | None, vusers: Sequence[int] | None) -> Sequence[float]:
 
 
 def _users(think: "float | UniformThink") -> "At":
-    from logreplay.replay.engine.closed_dispatcher import Users
+    from logreplay.replay.schedules.users import Users
 
     return lambda count, seconds: Users(int(count), think, seconds)
 

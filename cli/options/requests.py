@@ -286,15 +286,15 @@ def arriving(arrivals: str, stream: "RequestStream", shaping: Shaping) -> "Calla
     Raises:
         LogreplayError: the arrivals are to be those of the log, and it has no times.
     """
-    from logreplay.replay.schedules.arrivals import LogTimes, Poisson, survey
+    from logreplay.replay.schedules.arrivals import LogTimes, Poisson
     from logreplay.replay.schedules.rates import Constant, Limited
 
     if arrivals == "poisson":
         return lambda rate, seconds: Poisson(Constant(rate, seconds), shaping.seed)
     if arrivals == "log":
-        log = survey(base(stream))
+        log = base(stream).survey()
         own = 1 - sum(share for _, share in shaping.inject)  # what is mixed in comes on top of the log's times
-        return lambda rate, seconds: Limited(LogTimes.at_rate(rate * own, log, offered=rate), seconds=seconds)
+        return lambda rate, seconds: Limited(LogTimes.at_rate(rate * own, log.mean, offered=rate), seconds=seconds)
     return Constant
 
 

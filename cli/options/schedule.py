@@ -153,10 +153,10 @@ class Pacing:
         Raises:
             LogreplayError: the log's times are asked for, and it has none.
         """
-        from logreplay.replay.engine.closed_dispatcher import Users
-        from logreplay.replay.requests.tail import Live
         from logreplay.replay.schedules.arrivals import LogTimes, Poisson
+        from logreplay.replay.schedules.live import Live
         from logreplay.replay.schedules.rates import Limited, Ramp, Steps
+        from logreplay.replay.schedules.users import Users
 
         if self.vusers is not None:
             think = None if self.think is None else thinking(self.think, shaping.seed)

@@ -7,7 +7,7 @@ import click
 from logreplay.cli.options.types import Pause
 
 if TYPE_CHECKING:
-    from logreplay.replay.engine.closed_dispatcher import UniformThink
+    from logreplay.replay.schedules.users import UniformThink
 
 Pauses = float | tuple[float, float]
 """Seconds; or the lowest and the highest number of seconds."""
@@ -37,7 +37,7 @@ def parse_pauses(text: str) -> Pauses:
 
 def thinking(pauses: Pauses, seed: int) -> "float | UniformThink":
     """The think times of users, for their schedule."""
-    from logreplay.replay.engine.closed_dispatcher import UniformThink
+    from logreplay.replay.schedules.users import UniformThink
 
     return pauses if isinstance(pauses, float | int) else UniformThink(*pauses, seed=seed)
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from logreplay.analysis.search.search import Judged, Search, Trial
     from logreplay.analysis.search.slo import BoundEvidence
-    from logreplay.replay.engine.closed_dispatcher import UniformThink
     from logreplay.replay.engine.engine import Replayer
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome as Ran
     from logreplay.replay.results.outcome import Progress
     from logreplay.replay.results.recent import RecentRequests
     from logreplay.replay.schedules.rates import Schedule
+    from logreplay.replay.schedules.users import UniformThink
 
 
 _OffLoop = Callable[..., Awaitable[Any]]
@@ -107,7 +107,7 @@ def evenly(trial: "Trial") -> "Schedule":
 
 def users(think: "float | UniformThink") -> "Callable[[Trial], Schedule]":
     """Users who think after each response, differently in each trial if at random; their number is searched."""
-    from logreplay.replay.engine.closed_dispatcher import UniformThink, Users
+    from logreplay.replay.schedules.users import UniformThink, Users
 
     def schedule(trial: "Trial") -> "Schedule":
         drawn = replace(think, seed=think.seed + trial.number) if isinstance(think, UniformThink) else think

@@ -14,8 +14,9 @@ import numpy as np
 
 from logreplay.parsers.files import scratch_folder
 from logreplay.parsers.record import CORE_COLUMNS
+from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Engine, Limits
-from logreplay.replay.engine.timer import monotonic, ticker
+from logreplay.replay.engine.timer import ticker
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults, ResultLog
 from logreplay.replay.schedules.rates import Constant, Schedule

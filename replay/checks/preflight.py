@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from logreplay.parsers.record import ERRORS, LogreplayError
-from logreplay.replay.engine.timer import monotonic
+from logreplay.replay.clock import monotonic
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.endpoint import Endpoint

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import polars as pl
 
+from logreplay.replay.clock import Clock
 from logreplay.replay.engine.prefetch import EndOfPlan, Opening, Prefetcher
 from logreplay.replay.engine.recorder import DROPPED, Recorder, Registered
-from logreplay.replay.engine.timer import Clock, ticker
+from logreplay.replay.engine.timer import ticker
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.senders.contract import Sender
 

@@ -25,24 +25,24 @@ from itertools import cycle
 from typing import Final, Protocol, Self
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.engine.closed_dispatcher import ClosedDispatcher, Users
+from logreplay.replay.clock import Clock, monotonic
+from logreplay.replay.engine.closed_dispatcher import ClosedDispatcher
 from logreplay.replay.engine.collector import collect_young, no_collection
 from logreplay.replay.engine.dispatcher import Dispatcher
 from logreplay.replay.engine.prefetch import Prefetcher
 from logreplay.replay.engine.priorities import quick_switching
 from logreplay.replay.engine.recorder import MOST_WAITING, Recorder
-from logreplay.replay.engine.timer import Clock, monotonic
 from logreplay.replay.requests.hook import signer
-from logreplay.replay.requests.plan import Plan
-from logreplay.replay.requests.tail import delay_of
+from logreplay.replay.requests.plan import Plan, ScheduledRequests
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import Results, utc
 from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor
 from logreplay.replay.results.verdict import ReadLate, RunEvidence, judge
 from logreplay.replay.results.write_lag import WriteLag
+from logreplay.replay.schedules.live import delay_of
+from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import Exchange, Sender, SenderCounts, Trace
-from logreplay.replay.workers.partition import Share
 
 __all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "Start", "replay"]
 
@@ -116,7 +116,7 @@ class Engine:
         trace: is shown each exchange in full; costs throughput.
         clock: nanoseconds; another than the default is for runs in virtual time.
         threaded: prepare and write in other threads; False for runs in virtual time.
-        closed: plans with `logreplay.replay.engine.closed_dispatcher.Users` are run.
+        closed: plans with `logreplay.replay.schedules.users.Users` are run.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Engine:
 
     async def run(
         self,
-        plan: Plan | Share,
+        plan: ScheduledRequests,
         on_progress: Callable[[Progress], None] | None = None,
         *,
         agree: Callable[[], Awaitable[Start]] | None = None,
@@ -216,7 +216,7 @@ class Engine:
 
     async def _run(
         self,
-        plan: Plan | Share,
+        plan: ScheduledRequests,
         on_progress: Callable[[Progress], None] | None,
         agree: Callable[[], Awaitable[Start]] | None,
     ) -> Outcome:
@@ -387,7 +387,7 @@ class Engine:
 
     def _outcome(
         self,
-        plan: Plan | Share,
+        plan: ScheduledRequests,
         tally: Counters,
         delay: WriteLag,
         vitals: ProcessLoad,

@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from logreplay.parsers.record import LogreplayError
+from logreplay.replay.clock import Clock
 from logreplay.replay.engine.priorities import step_back
-from logreplay.replay.engine.timer import Clock
 from logreplay.replay.requests.header_columns import is_sent
 from logreplay.replay.requests.hook import signer
 from logreplay.replay.requests.plan import Chunk

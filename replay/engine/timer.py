@@ -13,11 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-Clock = Callable[[], int]
-"""Nanoseconds that only go forward."""
-
-monotonic: Final[Clock] = time.perf_counter_ns
-"""The one clock of a run. On Linux it is CLOCK_MONOTONIC, which the timerfd uses too."""
+from logreplay.replay.clock import Clock, monotonic
 
 _NEAR_NS: Final = 10_000
 

@@ -1,20 +1,19 @@
-"""From the columns of a planned frame to the bytes of requests.
+"""The columns of a planned frame that say which headers and which body a request has.
 
 What a shape or a hook wants sent is in columns: ``header:NAME`` holds a header's values (null: not sent; a second
-header of that name is ``header:NAME:2``), ``payload`` the bodies (`Binary`; null: none). They are rendered here, and
-only here: no value, wherever it comes from, can add a header, end the head, or announce another body than its own.
-Case does not matter in names. Of a header that may stand once only, the last column that has a value is sent.
+header of that name is ``header:NAME:2``), ``payload`` the bodies (`Binary`; null: none). Case does not
+matter in names. Of a header that may stand once only, the last column that has a value is sent.
+`logreplay.replay.senders.encode` renders them.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
 from logreplay.parsers.masking import masked
-from logreplay.replay.senders.contract import USER_AGENT
 
 PAYLOAD: Final = "payload"
 _PREFIX: Final = "header:"
@@ -22,7 +21,7 @@ _PREFIX: Final = "header:"
 BODILESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
 """Methods without a body; all others announce theirs, be it empty."""
 
-_CONTROLS: Final = r"[\x00-\x08\x0a-\x1f\x7f]+"
+CONTROLS: Final = r"[\x00-\x08\x0a-\x1f\x7f]+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +51,6 @@ HEADER: Final = HeaderRules(
 )
 
 
-def default_headers(authority: str, *, keep_alive: bool) -> dict[str, str]:
-    """What every request has, unless it was asked for otherwise."""
-    headers = {"Host": authority, "User-Agent": USER_AGENT, "Accept": "*/*"}
-    return headers if keep_alive else {**headers, "Connection": "close"}
-
-
 def check_header(name: str, value: str) -> None:
     """Refuse what cannot be a header.
 
@@ -68,7 +61,7 @@ def check_header(name: str, value: str) -> None:
         raise ValueError(f"{name!r} is not the name of a header")
     if name.lower() in HEADER.reserved:
         raise ValueError(f"{name!r} is written by the sender alone; it cannot be set")
-    if re.search(_CONTROLS, value):
+    if re.search(CONTROLS, value):
         raise ValueError(f"the value of header {name!r} holds a control byte: {masked(f'{name}: {value}')!r}")
 
 
@@ -91,41 +84,6 @@ def is_sent(column: str) -> bool:
     return column == PAYLOAD or column.startswith(_PREFIX)
 
 
-def render(frame: pl.DataFrame, defaults: Mapping[str, str]) -> list[bytes]:
-    """Write requests.
-
-    Args:
-        frame: planned requests; ``op`` and ``url`` are valid (see `logreplay.replay.requests.plan.Requests`).
-        defaults: headers of every request, unless a column gives another value.
-
-    Returns:
-        For each row a whole HTTP/1.1 request.
-    """
-    fixed, columns = _split(frame, defaults)
-    parts: list[pl.Expr | str] = ["op", pl.lit(" "), "url", pl.lit(" HTTP/1.1\r\n"), *columns]
-    body = PAYLOAD in frame.columns
-    if body or not frame["op"].is_in(BODILESS).all():
-        parts.append(_content_length(body=body))
-    head = pl.concat_str(*parts, pl.lit(fixed + "\r\n")).cast(pl.Binary)
-    if not body:
-        return frame.select(head.alias("bytes"))["bytes"].to_list()
-    both = frame.select(head.alias("head"), PAYLOAD)
-    return [head if body is None else head + body for head, body in both.iter_rows()]
-
-
-def header_rows(frame: pl.DataFrame, defaults: Mapping[str, str]) -> list[list[tuple[str, str]]]:
-    """The headers of each request as pairs, for senders that write requests themselves; without Content-Length."""
-    names, values = headers(frame.columns)
-    if not names:
-        return [list(defaults.items())] * frame.height
-    rows = []
-    for row in frame.select(_clean(value) for value in values).iter_rows():
-        pairs = [(name, value) for name, value in zip(names, row, strict=True) if value is not None]
-        given = {name.lower() for name, _ in pairs}
-        rows.append([(name, value) for name, value in defaults.items() if name.lower() not in given] + pairs)
-    return rows
-
-
 def headers(columns: Iterable[str]) -> tuple[list[str], list[pl.Expr]]:
     """The headers that columns hold: their names, and for each its values, null where it is not sent.
 
@@ -138,33 +96,3 @@ def headers(columns: Iterable[str]) -> tuple[list[str], list[pl.Expr]]:
             found.setdefault(lower if lower in HEADER.single else column, (name, []))[1].insert(0, column)
     names = [name for name, _ in found.values()]
     return names, [pl.coalesce(latest_first).alias(key) for key, (_, latest_first) in found.items()]
-
-
-def _split(frame: pl.DataFrame, defaults: Mapping[str, str]) -> tuple[str, list[pl.Expr]]:
-    """The header lines that are the same for all rows, and those that a column decides."""
-    names, values = headers(frame.columns)
-    lower = [name.lower() for name in names]
-    columns: list[pl.Expr] = []
-    for name, value in zip(names, values, strict=True):
-        line = pl.lit(f"{name}: ") + _clean(value) + pl.lit("\r\n")
-        columns.append(pl.coalesce(line, pl.lit("")))
-    fixed = ""
-    for name, default in defaults.items():
-        own = f"{name}: {default}\r\n"
-        same = [value for value, key in zip(values, lower, strict=True) if key == name.lower()]
-        if same:
-            columns.append(pl.when(pl.coalesce(same).is_null()).then(pl.lit(own)).otherwise(pl.lit("")))
-        else:
-            fixed += own
-    return fixed, columns
-
-
-def _clean(value: pl.Expr) -> pl.Expr:
-    """A value without control bytes: they become blanks."""
-    return value.str.replace_all(_CONTROLS, " ").str.strip_chars(" \t")
-
-
-def _content_length(*, body: bool) -> pl.Expr:
-    length = pl.col(PAYLOAD).bin.size().fill_null(0) if body else pl.lit(0)
-    announced = pl.format("Content-Length: {}\r\n", length)
-    return pl.when(~pl.col("op").is_in(BODILESS) | (length > 0)).then(announced).otherwise(pl.lit(""))

@@ -1,6 +1,6 @@
 """Headers of the requests: shapes that say which, from the user or from the log.
 
-What they put into columns is rendered by `logreplay.replay.requests.header_columns`, where control bytes of a log
+What they put into columns is rendered by `logreplay.replay.senders.encode`, where control bytes of a log
 become blanks.
 """
 

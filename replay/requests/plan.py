@@ -9,7 +9,7 @@ a stream with a schedule. None knows the clock, nor how a request is sent; what 
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final, Protocol
@@ -160,6 +160,19 @@ class Requests:
             for frame, _ in self._good():
                 yield from frame.with_columns(later).iter_slices(rows)
 
+    def survey(self) -> LogFigures:
+        """Go through the log once, to learn its rates. Changes nothing here.
+
+        Raises:
+            LogreplayError: it cannot be read, or has no times.
+        """
+        once = replace(self, left_out=Counter(), figures=LogFigures())
+        for _ in once.one_pass():
+            pass
+        if not once.figures.mean:
+            raise record.LogreplayError(f"{self.source}: it has no times to take arrivals from; use --arrivals even")
+        return once.figures
+
     def one_pass(self) -> Iterator[pl.DataFrame]:
         """Yield the good requests once, and count.
 
@@ -227,6 +240,25 @@ class Requests:
         prefix = "method "
         others = {why.removeprefix(prefix) for why in self.left_out if why.startswith(prefix)} - {"CONNECT"}
         return f"; send them with --methods {','.join(sorted({*self.methods, *others}))}" if others else ""
+
+
+class ScheduledRequests(Protocol):
+    """What an engine runs: a `Plan`, or the part of one that a worker sends."""
+
+    @property
+    def requests(self) -> RequestStream:
+        """What to send."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """When."""
+
+    @property
+    def step(self) -> int:
+        """Index of the step in a sweep."""
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Begin."""
 
 
 @dataclass(slots=True)

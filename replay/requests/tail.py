@@ -1,79 +1,23 @@
-"""A log that is still being written: its lines as they come, and requests at their own times, a little later.
+"""A log that is still being written: its lines as they come.
 
 The target that is loaded is not the server whose log is read: production is only watched.
 """
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-import numpy as np
 import polars as pl
 
 from logreplay.parsers import record
-from logreplay.replay.schedules.rates import Instants, Limited, Pacer, Schedule
 
 POLL_S: Final = 0.05
 _BLOCK: Final = 1 << 20
 _MARK: Final = 1024
 """Bytes by which the beginning of a file is known again: those of W3C logs differ only behind their first lines."""
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """Each request at the instant it began in the log, and a set time later.
-
-    One that is read later than that is due at once, and none is due before the one ahead of it: a log is written as
-    requests end, so it is not quite in order of their start.
-
-    Attributes:
-        delay: seconds; longer than the longest response of the log, or requests are late.
-        wall: nanoseconds since 1970.
-
-    Raises:
-        ValueError: delay is below 0.
-    """
-
-    delay: float
-    wall: Callable[[], int] = time.time_ns
-
-    def __post_init__(self) -> None:
-        if not self.delay >= 0:
-            raise ValueError(f"delay must not be below 0 s, got {self.delay!r}")
-
-    @property
-    def rate(self) -> float:
-        """0: the log decides."""
-        return 0.0
-
-    @property
-    def duration(self) -> float | None:
-        return None
-
-    def pacer(self) -> Pacer:
-        begin = last = 0
-
-        def pace(starts: Instants) -> Instants:
-            nonlocal begin, last
-            if not len(starts):
-                return starts
-            begin = begin or self.wall()
-            due = starts * 1000 + int(self.delay * 1e9) - begin
-            due = np.maximum.accumulate(np.maximum(due, last))
-            last = int(due[-1])
-            return due
-
-        return pace
-
-
-def delay_of(schedule: Schedule) -> float | None:
-    """How much later than the log a schedule sends, seconds; None if it does not follow one."""
-    while isinstance(schedule, Limited):
-        schedule = schedule.schedule
-    return schedule.delay if isinstance(schedule, Live) else None
 
 
 class Tail:

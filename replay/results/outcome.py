@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
-from logreplay.replay.requests.plan import Plan
+from logreplay.replay.requests.plan import ScheduledRequests
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.verdict import Health, RunEvidence
-from logreplay.replay.workers.partition import Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ class Outcome:
     @classmethod
     def of(
         cls,
-        plan: Plan | Share,
+        plan: ScheduledRequests,
         tally: Counters,
         evidence: RunEvidence,
         health: Health,
@@ -159,3 +158,16 @@ class Outcome:
             received=received,
             tally=tally,
         )
+
+
+def describe_course(outcome: Outcome) -> str:
+    """What our own process did in a run, as text."""
+    evidence, vitals = outcome.evidence, outcome.evidence.vitals
+    return (
+        f"{evidence.scheduled} requests taken up in {evidence.seconds:.3f} s, {outcome.backlog} in flight then, "
+        f"{evidence.limited} times the limit of these was met\n"
+        f"the loop used {vitals.loop_share:.0%} of a processor, all threads {vitals.process:.2f} s; it waited "
+        f"{vitals.waited:.2f} s for one; its longest pause was {vitals.longest_pause * 1000:.1f} ms\n"
+        f"lag p50 {evidence.lag_p50 * 1e6:.0f} µs, p95 {evidence.lag_p95 * 1e6:.0f} µs, "
+        f"p99 {evidence.lag_p99 * 1e6:.0f} µs"
+    )

@@ -4,15 +4,11 @@ A server that copes with a request every 10 ms may not cope with a hundred a sec
 chance (Poisson), or in the bursts that the log recorded.
 """
 
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from logreplay.parsers.record import LogreplayError
-from logreplay.replay.requests.log_stats import LogFigures
-from logreplay.replay.requests.plan import Requests
 from logreplay.replay.schedules.rates import Constant, Instants, Pacer, Profile
 
 
@@ -132,20 +128,20 @@ class LogTimes:
             raise ValueError(f"speed must be above 0, got {self.speed!r}")
 
     @classmethod
-    def at_rate(cls, rate: float, log: LogFigures, *, offered: float | None = None) -> "LogTimes":
+    def at_rate(cls, rate: float, mean: float, *, offered: float | None = None) -> "LogTimes":
         """The speed that gives a log another mean rate.
 
         Args:
             rate: requests per second of the log.
-            log: what it has by itself; see `survey`.
+            mean: requests per second that the log has by itself (`Requests.survey`).
             offered: with what is mixed in; None: nothing is.
 
         Raises:
             ValueError: the log has no times.
         """
-        if not log.mean:
+        if not mean:
             raise ValueError("the log has no times to take arrivals from")
-        return cls(rate / log.mean, rate if offered is None else offered)
+        return cls(rate / mean, rate if offered is None else offered)
 
     @property
     def duration(self) -> float | None:
@@ -166,17 +162,3 @@ class LogTimes:
             return np.asarray(np.rint(offsets * (1000 / self.speed)), np.int64)
 
         return pace
-
-
-def survey(requests: Requests) -> LogFigures:
-    """Go through a log once, to learn its rates. Changes nothing of ``requests``.
-
-    Raises:
-        LogreplayError: it cannot be read, or has no times.
-    """
-    once = replace(requests, left_out=Counter(), figures=LogFigures())
-    for _ in once.one_pass():
-        pass
-    if not once.figures.mean:
-        raise LogreplayError(f"{requests.source}: it has no times to take arrivals from; use --arrivals even")
-    return once.figures

@@ -24,9 +24,10 @@ from aiohttp.helpers import set_exception
 from aiohttp.http_exceptions import HttpProcessingError, PayloadEncodingError
 from yarl import URL
 
-from logreplay.replay.engine.timer import Clock
-from logreplay.replay.requests.header_columns import PAYLOAD, default_headers, header_rows
+from logreplay.replay.clock import Clock
+from logreplay.replay.requests.header_columns import PAYLOAD
 from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.senders.encode import default_headers, header_rows
 from logreplay.replay.senders.endpoint import Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
 from logreplay.replay.senders.wire import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN

@@ -18,8 +18,6 @@ ERROR_CODES: Final = {word: code for code, word in enumerate(("", *ERRORS))}
 """Number of each error word in a record; 0 is no error."""
 
 
-USER_AGENT: Final = "logreplay"
-
 KEPT_BODY: Final = 8192
 """Bytes kept of a response body for those who watch: more than is shown, so that a secret at the cut is recognised."""
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from logreplay.parsers.masking import masked
-from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.senders.contract import Exchange, SenderCounts
 
 SHOWN_BODY: Final = 4096
@@ -115,19 +114,6 @@ def _body_lines(exchange: Exchange, *, secrets: bool) -> list[str]:
         body = masked(body.decode("latin-1") + '"').encode("latin-1").removesuffix(b'"')
     lines = [f"| {printable(line.expandtabs())}" for line in body[:SHOWN_BODY].splitlines()]
     return [*lines, f"| ... the first {SHOWN_BODY} of {size} bytes"] if size > SHOWN_BODY else lines
-
-
-def describe_course(outcome: Outcome) -> str:
-    """What our own process did in a run, as text."""
-    evidence, vitals = outcome.evidence, outcome.evidence.vitals
-    return (
-        f"{evidence.scheduled} requests taken up in {evidence.seconds:.3f} s, {outcome.backlog} in flight then, "
-        f"{evidence.limited} times the limit of these was met\n"
-        f"the loop used {vitals.loop_share:.0%} of a processor, all threads {vitals.process:.2f} s; it waited "
-        f"{vitals.waited:.2f} s for one; its longest pause was {vitals.longest_pause * 1000:.1f} ms\n"
-        f"lag p50 {evidence.lag_p50 * 1e6:.0f} µs, p95 {evidence.lag_p95 * 1e6:.0f} µs, "
-        f"p99 {evidence.lag_p99 * 1e6:.0f} µs"
-    )
 
 
 def describe_counts(counts: SenderCounts) -> str:

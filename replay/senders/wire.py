@@ -26,9 +26,9 @@ from typing import Any, Final, cast
 import httptools
 import polars as pl
 
-from logreplay.replay.engine.timer import Clock
-from logreplay.replay.requests.header_columns import default_headers, render
+from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.senders.encode import default_headers, render
 from logreplay.replay.senders.endpoint import Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
 from logreplay.replay.senders.head_cache import HEAD_END, HeadCache, remember

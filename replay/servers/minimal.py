@@ -14,7 +14,8 @@ from typing import Final
 import uvloop
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.engine.timer import Clock, monotonic, ticker
+from logreplay.replay.clock import Clock, monotonic
+from logreplay.replay.engine.timer import ticker
 
 ANSWER: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\nhello, this is 24 bytes!"
 _HEAD_ANSWER: Final = ANSWER[: ANSWER.index(b"\r\n\r\n") + 4]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from logreplay.replay.engine.timer import Clock, monotonic
+from logreplay.replay.clock import Clock, monotonic
 
 ROUNDS: Final = 40
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")

@@ -22,14 +22,14 @@ from math import inf
 from typing import Any, Final, Self, TypeVar
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.engine.closed_dispatcher import Users
+from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Limits
-from logreplay.replay.engine.timer import monotonic
 from logreplay.replay.requests.plan import Plan
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import Results, utc
+from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.trace import Watch
 from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt

@@ -18,11 +18,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.engine.closed_dispatcher import Users
 from logreplay.replay.engine.recorder import DROPPED, RECORD, result_rows
 from logreplay.replay.requests.plan import Chunk
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import Results
+from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.workers.partition import Share
 

@@ -13,9 +13,9 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
-from logreplay.replay.engine.closed_dispatcher import UniformThink, Users
 from logreplay.replay.requests.plan import CHUNK_ROWS, Chunk, Plan, RequestStream
 from logreplay.replay.schedules.rates import Instants, Schedule
+from logreplay.replay.schedules.users import UniformThink, Users
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import json, re, sys, time
 from pathlib import Path
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson
 from logreplay.replay.requests.headers import Header, LoggedHeader
-from logreplay.replay.requests.header_columns import default_headers, render
+from logreplay.replay.senders.encode import default_headers, render
 from logreplay.replay.requests.ordering import Drawn, Shuffled
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.schedules.rates import Constant, Limited

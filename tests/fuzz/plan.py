@@ -10,9 +10,10 @@ import polars as pl
 from fuzz.memory import ended, file
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, read_csv
 from logreplay.replay.requests.bodies import LoggedBody
-from logreplay.replay.requests.header_columns import BODILESS, default_headers, render
+from logreplay.replay.requests.header_columns import BODILESS
 from logreplay.replay.requests.headers import FixedHeader, LoggedHeader, LoggedHost
 from logreplay.replay.requests.plan import Requests
+from logreplay.replay.senders.encode import default_headers, render
 
 HEADER = ",".join((*CORE_COLUMNS, "client", "host", "referer", "agent", "body")) + "\n"
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "G\r\nT", "CONNECT")

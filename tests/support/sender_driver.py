@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import ERRORS
-from logreplay.replay.engine.timer import monotonic
+from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.wire import WireSender

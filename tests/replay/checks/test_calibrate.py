@@ -10,7 +10,8 @@ import uvloop
 from logreplay.cli.commands.calibrate import ceiling, remembered_at
 from logreplay.cli.main import run
 from logreplay.replay.checks.calibrate import CalibrationTrial, calibrate, timer_lateness
-from logreplay.replay.engine.timer import monotonic, ticker
+from logreplay.replay.clock import monotonic
+from logreplay.replay.engine.timer import ticker
 
 
 @pytest.mark.alone

@@ -8,11 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.replay.engine.closed_dispatcher import UniformThink, Users
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.users import UniformThink, Users
 from logreplay.replay.senders.contract import Done, SenderCounts, Trace
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.wire import WireSender

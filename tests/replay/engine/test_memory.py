@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 import uvloop
 
+from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.collector import collect_young, no_collection
 from logreplay.replay.engine.engine import Limits, replay
-from logreplay.replay.engine.timer import monotonic
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.schedules.rates import Constant

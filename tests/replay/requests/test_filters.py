@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.engine.closed_dispatcher import Users
 from logreplay.replay.engine.engine import Engine, Limits, replay
 from logreplay.replay.requests.bodies import BodyFrom, LoggedBody, SizedBody
 from logreplay.replay.requests.filters import (
@@ -29,7 +28,6 @@ from logreplay.replay.requests.filters import (
     StatusIn,
     leave_out,
 )
-from logreplay.replay.requests.header_columns import default_headers, render
 from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHost
 from logreplay.replay.requests.hook import Hooked, Planned, load, signing
 from logreplay.replay.requests.mix import Mixed
@@ -40,7 +38,9 @@ from logreplay.replay.requests.sources import RequestFile
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant, Limited, Schedule
+from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.encode import default_headers, render
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.wire import WireSender
 from support.recording_server import Received, RecordingServer, recording

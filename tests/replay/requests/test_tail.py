@@ -22,9 +22,10 @@ from logreplay.cli.running.following import LineParser, followed
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Plan, Requests
-from logreplay.replay.requests.tail import Followed, Live, Tail
+from logreplay.replay.requests.tail import Followed, Tail
 from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.results.verdict import Finding
+from logreplay.replay.schedules.live import Live
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
 from support.raw_server import raw_server

@@ -19,7 +19,7 @@ from logreplay.analysis.tables.schedule_accuracy import Punctuality, punctuality
 from logreplay.replay.engine.engine import replay
 from logreplay.replay.requests.plan import Plan, Requests, instants
 from logreplay.replay.results.result_log import MemoryResults
-from logreplay.replay.schedules.arrivals import LogTimes, Poisson, Scattered, survey
+from logreplay.replay.schedules.arrivals import LogTimes, Poisson, Scattered
 from logreplay.replay.schedules.rates import Constant, Limited, Ramp, Schedule
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.wire import WireSender
@@ -110,14 +110,14 @@ def arrivals(log: Path, schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[
 
 
 def schedules(log: Path) -> Sequence[tuple[str, Schedule]]:
-    figures = survey(Requests(log))
+    figures = Requests(log).survey()
     return (
         ("even", Constant(300, SECONDS)),
         ("poisson", Poisson(Constant(300, SECONDS), seed=3)),
         ("ramp", Ramp(50, 500, SECONDS)),
         ("log", Limited(LogTimes(1), seconds=SECONDS)),
         ("log x 3", Limited(LogTimes(3), seconds=SECONDS)),
-        ("log at 400/s", Limited(LogTimes.at_rate(400, figures), seconds=SECONDS)),
+        ("log at 400/s", Limited(LogTimes.at_rate(400, figures.mean), seconds=SECONDS)),
     )
 
 
@@ -154,11 +154,11 @@ def starts_of(log: Path, count: int) -> NDArray[np.int64]:
 
 
 def test_the_log_at_a_rate_has_that_mean_and_the_log_s_bursts(bursty: Path) -> None:
-    figures = survey(Requests(bursty))
+    figures = Requests(bursty).survey()
     assert figures.requests == 4360
     assert figures.mean == pytest.approx(4360 / ((figures.last - figures.first) / 1e6), rel=0.001)
     assert figures.peak > 60
-    due = LogTimes.at_rate(400, figures).pacer()(starts_of(bursty, 4360)) / 1e9
+    due = LogTimes.at_rate(400, figures.mean).pacer()(starts_of(bursty, 4360)) / 1e9
     assert len(due) / due[-1] == pytest.approx(400, rel=0.001)
     busiest = np.bincount((due * 10).astype(int)).max() * 10
     assert busiest > 1000
@@ -167,7 +167,7 @@ def test_the_log_at_a_rate_has_that_mean_and_the_log_s_bursts(bursty: Path) -> N
 def test_a_looped_log_goes_on_in_its_own_time(bursty: Path) -> None:
     starts = starts_of(bursty, 10_000)
     due = LogTimes(1).pacer()(starts) / 1e9
-    period = survey(Requests(bursty)).period / 1e6
+    period = Requests(bursty).survey().period / 1e6
     assert np.allclose(due[4360:8720] - due[:4360], period, atol=1e-5)
     assert (np.diff(due) >= 0).all()
 

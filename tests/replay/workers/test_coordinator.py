@@ -20,12 +20,12 @@ import pytest
 from logreplay.cli.main import run
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, scan
-from logreplay.replay.engine.closed_dispatcher import Users
 from logreplay.replay.engine.engine import Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
