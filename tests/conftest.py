@@ -1,6 +1,7 @@
 """Real servers for the tests: an nginx and an Apache of our own, on free loopback ports, with logs of their own."""
 
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -89,6 +90,14 @@ def running(command: list[str | Path], folder: Path, port: int) -> Iterator[WebS
             yield WebServer(f"http://127.0.0.1:{port}", folder / "access.log", folder / "files", process.pid)
         finally:
             process.terminate()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals_reach_what_tests_start() -> None:
+    """Undo ``nohup`` and the ``&`` of a script: a program inherits that a signal is ignored, but no handler."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture

@@ -36,9 +36,9 @@ def logreplay(*arguments: object) -> int:
     return run([str(argument) for argument in arguments])
 
 
-def received(server: RecordingServer, *arguments: object) -> list[Received]:
+def received(server: RecordingServer, *arguments: object, in_flight: int = 1) -> list[Received]:
     """What came for these arguments of ``run``, in order, without the preflight."""
-    when = ("--tps", 200, "--max-in-flight", 1, "-o", "results.csv", "--force", "-q")
+    when = ("--tps", 200, "--max-in-flight", in_flight, "-o", "results.csv", "--force", "-q")
     assert logreplay("run", *arguments, *when) in (0, 3)  # 3: a busy machine
     seen = [one for one in server.received if one.target != "/"]
     server.received.clear()
@@ -84,7 +84,8 @@ def test_a_list_of_siege_is_sent_as_siege_sends_it(
 @pytest.mark.slow
 def test_several_workers_send_the_bodies_too(server: RecordingServer, folder: Path) -> None:
     (folder / "urls.txt").write_text("/a POST x=1\n/b POST y=2\n")
-    seen = received(server, "urls.txt", server.url, "--methods", "POST", "--workers", 2, "--requests", 4)
+    workers = ("--workers", 2, "--requests", 4)
+    seen = received(server, "urls.txt", server.url, "--methods", "POST", *workers, in_flight=2)
     assert sorted({(one.target, one.body) for one in seen}) == [("/a", b"x=1"), ("/b", b"y=2")]
 
 
