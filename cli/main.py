@@ -10,11 +10,11 @@ from typing import Final
 
 import click
 
+from logreplay.cli.display.bug_report import no_tracebacks, sentence
 from logreplay.cli.display.outlet import lead_nowhere
+from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.last_resort import no_tracebacks, sentence
 from logreplay.cli.registry import Commands
-from logreplay.cli.running.log_and_target import say
 from logreplay.cli.running.signals import SIGNALS
 from logreplay.cli.settings.configurable import find_settings, where_from
 from logreplay.cli.settings.file import WITHOUT_SETTINGS

@@ -1,21 +1,13 @@
 """``logreplay analyze``: where the curve bends, in tables and pictures, from any result log."""
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from logreplay.cli.display.terminal import say
 from logreplay.cli.running.engines import cluster_executor, cluster_option
-from logreplay.cli.running.log_and_target import say
 from logreplay.cli.settings.configurable import Configurable
-
-if TYPE_CHECKING:
-    import polars as pl
-
-_MOST_ROWS: Final = 100
-"""Steps shown on a terminal."""
 
 
 @click.command(cls=Configurable, short_help="Tables, pictures and report of a result log.")
@@ -38,6 +30,7 @@ def analyze(
     """
     from logreplay.analysis.input import sources
     from logreplay.analysis.output.folder import write_folder
+    from logreplay.cli.display.tables import print_summary
     from logreplay.parsers.files import check_absent
 
     path = sources.locate(results)
@@ -55,27 +48,3 @@ def analyze(
         print_summary(summary, steps)
     if not quiet:
         say(f"{summary['answer']}\n{folder}")
-
-
-def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
-    """Print the tables of one run on stdout: steps if there are several, times, the figures of siege and ab."""
-    from logreplay.analysis.input.external_metrics import PREFIX
-    from logreplay.analysis.summary import step_rows
-    from logreplay.cli.display.tables import OpenTable, print_classic, print_times
-
-    if steps.height > 1:
-        heads = ("rate/s", "sent/s", "good/s", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")
-        watched = [name for name in steps.columns if name.startswith(PREFIX)]
-        names = [name.removeprefix(PREFIX) for name in watched]
-        dispensable = ("sent/s", "p90", "lag p95", "p95", "p99 within", "mean", *names)
-        table = OpenTable(*heads, *names, "verdict", dispensable=dispensable)
-        shown = steps.head(_MOST_ROWS)
-        for (*times, verdict), step in zip(step_rows(shown), shown.iter_rows(named=True), strict=True):
-            figures = (step[name] for name in watched)
-            table.add(*times, *("–" if figure is None else f"{figure:.4g}" for figure in figures), verdict)
-        table.print()
-        if steps.height > _MOST_ROWS:
-            click.echo(f"{steps.height - _MOST_ROWS:,} more steps are in steps.csv")
-    print_times(summary)
-    if "siege" in summary:
-        print_classic(summary)

@@ -1,17 +1,15 @@
 """``logreplay calibrate``: what this machine can send, and how exactly."""
 
 import json
-import os
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.types import Duration
-from logreplay.cli.running.log_and_target import on_terminal, say
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
@@ -40,6 +38,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
 
     from logreplay.parsers.files import write_whole
     from logreplay.replay.checks.calibrate import calibrate as measure
+    from logreplay.replay.checks.calibrate import remembered_at
 
     def show(done: "CalibrationTrial") -> None:
         if on_terminal():
@@ -52,24 +51,11 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
         click.echo(json.dumps(figures, indent=2))
     elif not quiet:
         _print(found)
-    remembered_at().parent.mkdir(parents=True, exist_ok=True)
-    write_whole(remembered_at(), json.dumps(figures, indent=2) + "\n")
-    say(f"remembered in {remembered_at()}", quiet=quiet)
+    path = remembered_at()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps(figures, indent=2) + "\n")
+    say(f"remembered in {path}", quiet=quiet)
     return Exit.OK if found.ceiling else Exit.INVALID
-
-
-def remembered_at() -> Path:
-    """Where the figures of this machine are kept."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "logreplay" / "calibration.json"
-
-
-def ceiling() -> float | None:
-    """The rate that this machine was found to carry, requests/s; None if that was never measured."""
-    try:
-        return float(json.loads(remembered_at().read_text(encoding="utf-8"))["ceiling"]) or None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def _print(found: "Calibration") -> None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.types import Percent, Picture
-from logreplay.cli.running.log_and_target import say
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.running.engines import cluster_executor, cluster_option
-from logreplay.cli.running.log_and_target import on_terminal, say
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:

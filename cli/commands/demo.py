@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.sender import Sending
 from logreplay.cli.options.stop import stop_rule
-from logreplay.cli.running.log_and_target import BUNDLED, bundled_log, describe, new_name, say
+from logreplay.cli.running.log_and_target import BUNDLED, bundled_log, describe, new_name
 from logreplay.cli.running.outputs import ResultFolder
 from logreplay.cli.running.reporting import report_sweep
 from logreplay.cli.running.sweep_runner import sweep_into

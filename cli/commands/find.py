@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.display.live_curve import GrowingCurve, point_of
+from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.conflicts import reconciled
 from logreplay.cli.options.progress import Audience, Telling, WithLive, telling_options
-from logreplay.cli.options.requests import Shaping, report_left_out, shaping_options
+from logreplay.cli.options.requests import Shaping, shaping_options
 from logreplay.cli.options.sender import Sending, sending_options
 from logreplay.cli.options.stop import stop_option, stop_rule, watched
 from logreplay.cli.options.think import Pauses, parse_pauses, said, thinking
 from logreplay.cli.options.types import Duration, ParsedType, Percent, Rate
 from logreplay.cli.running.engines import replayer
-from logreplay.cli.running.log_and_target import LogName, new_name, replayable, say, target_or_builtin
+from logreplay.cli.running.log_and_target import LogName, new_name, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop, stopped_by
 from logreplay.cli.running.outputs import ResultFolder, inputs
 from logreplay.cli.running.reporting import report
+from logreplay.cli.running.requests import report_left_out, request_stream
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 
 if TYPE_CHECKING:
@@ -153,7 +155,10 @@ def find(
     with ExitStack() as stack:
         csv = stack.enter_context(replayable(log, quiet=quiet))
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
-        requests, rule = shaping.stream(csv, stack, methods=sending.methods, loop=True, quiet=quiet), stop_rule(stop_at)
+        requests, rule = (
+            request_stream(shaping, csv, stack, methods=sending.methods, loop=True, quiet=quiet),
+            stop_rule(stop_at),
+        )
         schedule_of = (
             users(thinking(think or 0.0, shaping.seed)) if vusers else by_chance if arrivals == "poisson" else evenly
         )

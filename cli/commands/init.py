@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.display.terminal import say
 from logreplay.cli.options.sender import Sending
 from logreplay.cli.options.types import Duration, Percent, Percentage, Rate
-from logreplay.cli.running.log_and_target import normalized, say
+from logreplay.cli.running.log_and_target import normalized
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import FILE, REFUSED, shared
 from logreplay.cli.settings.option_names import key_of

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.display.terminal import say
 from logreplay.cli.options.types import Duration, Picture
-from logreplay.cli.running.log_and_target import say
 from logreplay.cli.settings.configurable import Configurable
 
 

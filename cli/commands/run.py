@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.conflicts import reconciled
 from logreplay.cli.options.progress import Telling, WithLive, telling_options
-from logreplay.cli.options.requests import Shaping, base, report_left_out, shaping_options
+from logreplay.cli.options.requests import Shaping, base, shaping_options
 from logreplay.cli.options.schedule import NEEDS, YIELDS_TO, Pacing, log_report, log_sentence, pacing_options
 from logreplay.cli.options.sender import Sending, sending_options
 from logreplay.cli.options.stop import stop_option, stop_rule, watched
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.following import followed
-from logreplay.cli.running.log_and_target import LogName, new_name, replayable, say, target_or_builtin
+from logreplay.cli.running.log_and_target import LogName, new_name, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop, stopped_by
 from logreplay.cli.running.outputs import claim, inputs
+from logreplay.cli.running.requests import report_left_out, request_stream
 
 if TYPE_CHECKING:
     from logreplay.cli.running.log_and_target import Log
@@ -121,7 +123,8 @@ def run(
             csv, source = log, followed(log, pacing.duration)
         else:
             csv = source = stack.enter_context(replayable(log, quiet=quiet))
-        stream = shaping.stream(
+        stream = request_stream(
+            shaping,
             source,
             stack,
             methods=sending.methods,

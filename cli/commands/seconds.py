@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.running.log_and_target import say
+from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.configurable import Configurable
 
 

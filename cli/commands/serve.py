@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.display.terminal import say
 from logreplay.cli.options.types import Duration
-from logreplay.cli.running.log_and_target import describe, normalized, say
+from logreplay.cli.running.log_and_target import describe, normalized
 from logreplay.cli.settings.configurable import Configurable
 
 

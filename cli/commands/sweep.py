@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from click.core import ParameterSource
 
+from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.conflicts import reconciled
 from logreplay.cli.options.progress import Telling, WithLive, telling_options
-from logreplay.cli.options.requests import ARRIVALS, Shaping, arriving, report_left_out, shaping_options
+from logreplay.cli.options.requests import ARRIVALS, Shaping, arriving, shaping_options
 from logreplay.cli.options.sender import Sending, sending_options
 from logreplay.cli.options.stop import stop_option, stop_rule
 from logreplay.cli.options.think import Pauses, mean_of, parse_pauses, said, thinking
 from logreplay.cli.options.types import Duration, ParsedType, Pause, UsersType, parse_rates
-from logreplay.cli.running.log_and_target import LogName, new_name, replayable, say, target_or_builtin
+from logreplay.cli.running.log_and_target import LogName, new_name, replayable, target_or_builtin
 from logreplay.cli.running.outputs import ResultFolder, inputs
 from logreplay.cli.running.reporting import report_sweep
+from logreplay.cli.running.requests import report_left_out, request_stream
 from logreplay.cli.running.sweep_runner import sweep_into
 
 if TYPE_CHECKING:
@@ -166,7 +168,7 @@ def sweep(
             manifest = Manifest(place.path, what)
         url = stack.enter_context(target_or_builtin(target, csv, quiet=quiet))
         in_time = arrivals == "log"
-        stream = shaping.stream(csv, stack, methods=sending.methods, loop=True, in_time=in_time, quiet=quiet)
+        stream = request_stream(shaping, csv, stack, methods=sending.methods, loop=True, in_time=in_time, quiet=quiet)
         at = _users(thinking(think, shaping.seed)) if vusers else arriving(arrivals, stream, shaping)
         make = partial(sweep_into, manifest, stream, url, course, sending, rule, telling)
         outcomes, findings = make(at=at, closed=bool(vusers), refine=refine, quiet=quiet)

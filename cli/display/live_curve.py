@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from logreplay.cli.display.curve import CurvePoint, draw
-from logreplay.cli.running.log_and_target import can_redraw, terminal_size
+from logreplay.cli.display.terminal import can_redraw, terminal_size
 
 if TYPE_CHECKING:
     from logreplay.replay.results.outcome import Outcome

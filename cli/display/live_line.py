@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from logreplay.cli.display.outlet import Outlet
-from logreplay.cli.running.log_and_target import terminal_size
+from logreplay.cli.display.terminal import terminal_size
 
 if TYPE_CHECKING:
     from logreplay.replay.monitor.snapshot import Snapshot

@@ -1,11 +1,17 @@
 """Tables on a terminal: open, never folded, no figure cut; numbers to the right."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_ROWS: Final = 100
+"""Steps shown on a terminal."""
 
 
 class OpenTable:
@@ -80,3 +86,26 @@ def print_times(summary: Mapping[str, Any]) -> None:
     for cells in latency_rows(summary):
         table.add(*cells)
     table.print()
+
+
+def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
+    """Print the tables of one run on stdout: steps if there are several, times, the figures of siege and ab."""
+    from logreplay.analysis.input.external_metrics import PREFIX
+    from logreplay.analysis.summary import step_rows
+
+    if steps.height > 1:
+        heads = ("rate/s", "sent/s", "good/s", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")
+        watched = [name for name in steps.columns if name.startswith(PREFIX)]
+        names = [name.removeprefix(PREFIX) for name in watched]
+        dispensable = ("sent/s", "p90", "lag p95", "p95", "p99 within", "mean", *names)
+        table = OpenTable(*heads, *names, "verdict", dispensable=dispensable)
+        shown = steps.head(_MOST_ROWS)
+        for (*times, verdict), step in zip(step_rows(shown), shown.iter_rows(named=True), strict=True):
+            figures = (step[name] for name in watched)
+            table.add(*times, *("–" if figure is None else f"{figure:.4g}" for figure in figures), verdict)
+        table.print()
+        if steps.height > _MOST_ROWS:
+            click.echo(f"{steps.height - _MOST_ROWS:,} more steps are in steps.csv")
+    print_times(summary)
+    if "siege" in summary:
+        print_classic(summary)

@@ -17,9 +17,9 @@ import click
 
 from logreplay.cli.display.live_line import LiveLine
 from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.display.terminal import can_redraw, say
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.types import ParsedType
-from logreplay.cli.running.log_and_target import can_redraw, say
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:

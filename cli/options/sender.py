@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.commands.calibrate import ceiling
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.types import Duration, Late, Methods
 
@@ -66,7 +65,9 @@ class Sending:
         """
         if self.workers is not None or self.cluster:
             return self.workers or 1
-        can = ceiling()
+        from logreplay.replay.checks.calibrate import remembered_ceiling
+
+        can = remembered_ceiling()
         return max(1, min(len(os.sched_getaffinity(0)) - 1, math.ceil(rate / can))) if can else 1
 
     async def ready(
@@ -87,11 +88,13 @@ class Sending:
             LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
         """
         from logreplay.replay.checks import preflight
+        from logreplay.replay.checks.calibrate import remembered_ceiling
 
         endpoint = await self.endpoint(target)
         processes = self.processes(rate)
         demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes)
-        findings = preflight.machine(demand, output, ceiling() if processes == 1 and not self.cluster else None)
+        alone = processes == 1 and not self.cluster
+        findings = preflight.machine(demand, output, remembered_ceiling() if alone else None)
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
         findings += await preflight.answers(self.sender_to(endpoint), endpoint)

@@ -1,8 +1,6 @@
 """What a command replays and where to: the given log and target, or the ones that come with the package."""
 
-import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.cli.display.outlet import lead_nowhere
+from logreplay.cli.display.terminal import say
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.remote import Stored
@@ -21,15 +19,6 @@ if TYPE_CHECKING:
     Log = Path | Stored | UrlRow
 
 BUNDLED = "nginx_request_time.log"
-
-
-def say(text: str, *, quiet: bool = False) -> None:
-    """Tell the user something that is no result. Once nobody reads standard error any more, nobody is told."""
-    if not quiet:
-        try:
-            click.echo(text, err=True)
-        except OSError:
-            lead_nowhere(sys.stderr)
 
 
 @contextmanager
@@ -239,22 +228,3 @@ def new_name(stem: str, ending: str = "") -> Path:
 
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     return Path(f"{stem}-{stamp}{ending}")
-
-
-def on_terminal() -> bool:
-    """Whether progress and colour have somebody to see them."""
-    return sys.stderr.isatty()
-
-
-def can_redraw() -> bool:
-    """Whether standard error is a terminal that can go back to what it shows."""
-    return on_terminal() and os.environ.get("TERM") not in ("dumb", "unknown")
-
-
-def terminal_size() -> tuple[int, int]:
-    """Columns and lines of the terminal on stderr; 80 x 24 where there is none."""
-    try:
-        columns, lines = os.get_terminal_size(sys.stderr.fileno())
-    except (OSError, ValueError):
-        return 80, 24
-    return columns or 80, lines or 24  # some know their size as 0 x 0

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from logreplay.cli.last_resort import tell_of_loop
+from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.running.signals import SIGNALS
 
 if TYPE_CHECKING:

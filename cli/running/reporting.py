@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.running.log_and_target import say
+from logreplay.cli.display.terminal import say
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,7 +58,7 @@ def report_sweep(
     Returns:
         Whether the target was measured, and not this machine.
     """
-    from logreplay.cli.commands.analyze import print_summary
+    from logreplay.cli.display.tables import print_summary
 
     def show(summary: dict[str, Any], table: "pl.DataFrame") -> None:
         if not quiet:

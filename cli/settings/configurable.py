@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from logreplay.cli.running.log_and_target import say
+from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import FILE, WIDENING, permission, read_settings
 from logreplay.cli.settings.option_names import key_of, opposite

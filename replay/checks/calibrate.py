@@ -5,6 +5,8 @@ which requests still start on time, with every row of the result log written.
 """
 
 import asyncio
+import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,3 +154,17 @@ def _log(path: Path) -> Path:
     rows = (f"2026-01-01,00:00:00,0,0,0,24,/calibrate/{number}?n={number},200,GET\n" for number in range(10_000))
     path.write_text(",".join(CORE_COLUMNS) + "\n" + "".join(rows))
     return path
+
+
+def remembered_at() -> Path:
+    """Return the path of the file that keeps the calibration of this machine."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "logreplay" / "calibration.json"
+
+
+def remembered_ceiling() -> float | None:
+    """Return the ceiling of the last calibration of this machine, requests/s; None if there was none."""
+    try:
+        return float(json.loads(remembered_at().read_text(encoding="utf-8"))["ceiling"]) or None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

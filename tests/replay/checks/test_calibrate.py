@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from logreplay.cli.commands.calibrate import ceiling, remembered_at
 from logreplay.cli.main import run
-from logreplay.replay.checks.calibrate import CalibrationTrial, calibrate, timer_lateness
+from logreplay.replay.checks.calibrate import (
+    CalibrationTrial,
+    calibrate,
+    remembered_at,
+    remembered_ceiling,
+    timer_lateness,
+)
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.timer import ticker
 
@@ -52,8 +57,8 @@ def test_the_ceiling_is_remembered_for_the_runs_that_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert ceiling() is None
+    assert remembered_ceiling() is None
     assert run(["calibrate", "--trial", "50ms", "--json"]) in (0, 3)
     figures = json.loads(capsys.readouterr().out)
     assert figures == json.loads(remembered_at().read_text())
-    assert ceiling() == (figures["ceiling"] or None)
+    assert remembered_ceiling() == (figures["ceiling"] or None)

@@ -1,4 +1,4 @@
-"""The last resort: an exception that nothing expected becomes one sentence, not a traceback."""
+"""One sentence in place of a traceback for an exception that no other code handles."""
 
 import platform
 import sys
@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from logreplay.cli.running.log_and_target import say
+from logreplay.cli.display.terminal import say
 
 _FRAMES = 4
 

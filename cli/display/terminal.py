@@ -1,0 +1,36 @@
+"""Standard error: messages to the user, and what the terminal behind it can do."""
+
+import os
+import sys
+
+import click
+
+from logreplay.cli.display.outlet import lead_nowhere
+
+
+def say(text: str, *, quiet: bool = False) -> None:
+    """Tell the user something that is no result. Once nobody reads standard error any more, nobody is told."""
+    if not quiet:
+        try:
+            click.echo(text, err=True)
+        except OSError:
+            lead_nowhere(sys.stderr)
+
+
+def on_terminal() -> bool:
+    """Return whether standard error is a terminal: progress and colour have a reader."""
+    return sys.stderr.isatty()
+
+
+def can_redraw() -> bool:
+    """Return whether standard error is a terminal that can overwrite what it shows."""
+    return on_terminal() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
+def terminal_size() -> tuple[int, int]:
+    """Columns and lines of the terminal on stderr; 80 x 24 where there is none."""
+    try:
+        columns, lines = os.get_terminal_size(sys.stderr.fileno())
+    except (OSError, ValueError):
+        return 80, 24
+    return columns or 80, lines or 24  # some know their size as 0 x 0

@@ -1,0 +1,138 @@
+"""Requests of a log as the options ask for them, and what is said of those that are not sent."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from logreplay.cli.display.terminal import say
+from logreplay.cli.options.requests import Shaping, base
+from logreplay.cli.running.log_and_target import replayable
+
+if TYPE_CHECKING:
+    from logreplay.replay.requests.plan import RequestStream
+    from logreplay.replay.requests.sources import RequestSource
+
+
+def request_stream(
+    shaping: Shaping,
+    log: "Path | RequestSource",
+    stack: ExitStack,
+    *,
+    methods: frozenset[str],
+    loop: bool,
+    keep: Sequence[str] = (),
+    skip_idle: float | None = None,
+    in_time: bool = False,
+    quiet: bool = False,
+) -> "RequestStream":
+    """The requests of a log as they are to be sent.
+
+    Args:
+        log: a normalized CSV, a raw request, or another source of rows.
+        stack: keeps temporary files for as long as they are needed.
+        methods: what may be sent.
+        loop: begin again at the end.
+        keep: further columns that the schedule needs.
+        skip_idle: seconds; shorten longer gaps of the log to this.
+        in_time: the log's times count: put a result log, which is in order of completion, in order of start.
+        quiet: do not tell of the conversion of injected logs.
+
+    Raises:
+        LogreplayError: a file cannot be read, there is no such hook, or options contradict each other.
+    """
+    from logreplay.replay.requests import hook
+    from logreplay.replay.requests.mix import Mixed
+    from logreplay.replay.requests.ordering import Drawn, Shuffled
+    from logreplay.replay.requests.plan import Requests
+
+    if in_time and (shaping.shuffle or shaping.random):
+        raise click.UsageError("--shuffle and --random take the log's times away; give a rate with --tps")
+    if shaping.shuffle and shaping.random:
+        raise click.UsageError("--shuffle sends each request once, --random any of them: choose one")
+    requests = Requests(
+        _source(log),
+        methods,
+        loop=loop,
+        shapes=(*shaping.filters(), *shaping.changes()),
+        keep=keep,
+        skip_idle=skip_idle,
+        sorted_within=32_768 if in_time and _by_completion(log) else 0,
+    )
+    stream: RequestStream = requests
+    if shaping.shuffle:
+        stream = Shuffled(requests, shaping.seed)
+    elif shaping.random:
+        stream = Drawn(requests, shaping.seed)
+    _say_lacking(shaping, "", requests.source, methods, quiet=quiet)
+    for place, (path, share) in enumerate(shaping.inject):
+        other = stack.enter_context(replayable(path, quiet=quiet))
+        _say_lacking(shaping, f"{path}: ", _source(other), methods, quiet=quiet)
+        among = Requests(_source(other), methods, shapes=shaping.changes(rewriting=False), keep=keep)
+        later = sum(share for _, share in shaping.inject[place + 1 :])
+        stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out
+    if shaping.hook:
+        stream = hook.Hooked(stream, hook.load(shaping.hook), methods)
+    return stream
+
+
+def report_left_out(stream: "RequestStream", *, quiet: bool = False) -> None:
+    """Say what was not sent, and what a hook cost."""
+    from logreplay.parsers.masking import masked
+    from logreplay.replay.requests.hook import Hooked
+
+    if stream.left_out:
+        left_out = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
+        say(f"not sent: {left_out}{base(stream).methods_remedy()}", quiet=quiet)
+    if isinstance(stream, Hooked):
+        say(f"hook: {stream.calls} calls, {stream.cost * 1e6:.1f} us each", quiet=quiet)
+        if stream.first_error:
+            say(f"hook: the first that failed: {masked(stream.first_error)}", quiet=quiet)
+
+
+def _source(log: "Path | RequestSource") -> "Path | RequestSource":
+    from logreplay.replay.requests.sources import RequestFile, is_request_file
+
+    return RequestFile(log) if isinstance(log, Path) and is_request_file(log) else log
+
+
+def _by_completion(log: "Path | RequestSource") -> bool:
+    """Whether a log is in order of completion: result logs are."""
+    from logreplay.parsers.record import LogreplayError, scan
+    from logreplay.replay.requests.remote import Stored
+
+    if isinstance(log, Stored):
+        return "scheduled" in log.names()
+    try:
+        return isinstance(log, Path) and "scheduled" in scan(log).collect_schema().names()
+    except LogreplayError:
+        return False
+
+
+def _say_lacking(
+    shaping: Shaping, where: str, log: "Path | RequestSource", methods: frozenset[str], *, quiet: bool
+) -> None:
+    """Say which options take from a log what it does not have. A log that is followed is not there yet."""
+    from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
+    from logreplay.replay.requests.sources import LogFile, lacking
+    from logreplay.replay.requests.tail import Followed
+
+    if isinstance(log, Followed):
+        return
+    source = LogFile(log) if isinstance(log, Path) else log
+    for option, value, column, name in (
+        ("--host", shaping.host, "host", "Host"),
+        ("--agent", shaping.agent, "agent", "User-Agent"),
+        ("--referer", shaping.referer, "referer", "Referer"),
+    ):
+        if value == "log" and (count := lacking(source, column, name, methods)):
+            instead = "no Referer is sent" if name == "Referer" else f"logreplay's own {name} is sent"
+            text = f"none of the {count} requests has a value in column {column}; {instead}"
+            say(f"warning: {option} log: {where}{text}", quiet=quiet)
+    if shaping.body:
+        (column,) = shaping.body.columns
+        if count := lacking(source, column, PAYLOAD, methods - {*BODILESS}):
+            text = f"none of the {count} requests that may have a body has a value in column {column}"
+            say(f"warning: --body: {where}{text}; they are sent without a body", quiet=quiet)
