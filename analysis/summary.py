@@ -20,6 +20,7 @@ from logreplay.analysis.tables.schedule_accuracy import punctuality
 from logreplay.analysis.tables.windows import step_windows
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import TRIALS
+from logreplay.analysis.wording import between, show
 from logreplay.parsers.masking import masked
 
 SCHEMA: Final = "logreplay/1"
@@ -268,29 +269,6 @@ def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
         )
         for row in steps.iter_rows(named=True)
     ]
-
-
-def between(step: Mapping[str, Any]) -> str:
-    """Write between what the p99 of a step lies, as far as that is known: ``35.1–38 ms``."""
-    low, high = step.get("p99_low"), step.get("p99_high")
-    if low is None or high is None:
-        return "–"
-    if math.isinf(high):
-        return f"above {show(low)}"
-    figure, unit = show(high).split()
-    return f"{low / {'s': 1, 'ms': 1e-3, 'µs': 1e-6}[unit]:.3g}–{figure} {unit}"
-
-
-def show(seconds: float | None, *, failed: bool = False) -> str:
-    """Write a time so that it can be read: ``1.24 s``, ``35.1 ms``; ``failed`` where no answer came, ``–`` for none."""
-    if seconds is None or not math.isfinite(seconds):
-        return "failed" if failed else "–"
-    if seconds >= 999.5:
-        return f"{seconds:,.0f} s"
-    for scale, unit in ((1.0, "s"), (1e-3, "ms")):
-        if seconds >= 0.9995 * scale:  # what would be 1000 of the smaller unit, rounded
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e6:.0f} µs" if seconds else "0"
 
 
 def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str, dict[str, Any]]:

@@ -19,7 +19,8 @@ ORDER = {
         "workers", "__init__",
     ),
     "analysis": (
-        "statistics", "input", "tables", "verdict", "search", "analyze", "summary", "output", "api", "__init__",
+        "wording", "statistics", "search", "input", "tables", "verdict", "summary", "analyze", "output", "api",
+        "__init__",
     ),
     "cli": (
         "exit_codes", "display", "settings", "options", "running", "commands", "registry", "main",
@@ -58,12 +59,7 @@ def place(package: str, name: str) -> int:
     return ORDER[package].index(name.split(".")[2] if name.count(".") > 1 else "__init__")
 
 
-UNTANGLED_LATER = [
-    pytest.param(name, marks=pytest.mark.xfail(strict=True)) if name == "analysis" else name for name in ORDER
-]
-
-
-@pytest.mark.parametrize("package", UNTANGLED_LATER)
+@pytest.mark.parametrize("package", ORDER)
 def test_each_room_imports_only_from_itself_and_from_the_rooms_before_it(package: str) -> None:
     for module in modules(package):
         name = "logreplay." + ".".join(module.relative_to(ROOT).with_suffix("").parts)
@@ -154,6 +150,10 @@ def loaded_by(code: str) -> set[str]:
 
 def test_the_command_line_loads_no_heavy_library_before_a_command_runs() -> None:
     assert not HEAVY & loaded_by("[*cli.commands.values()]")
+
+
+def test_the_search_does_not_load_polars() -> None:
+    assert not {"polars", "pandas"} & loaded_by("import logreplay.analysis.search.report")
 
 
 def test_convert_does_not_load_the_event_loop() -> None:

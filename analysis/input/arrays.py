@@ -23,9 +23,9 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.compact import DROPPED, ERROR_WORDS, FIRST_ERROR, OUTCOMES, compact
 from logreplay.analysis.input.file_ranges import NotApart, Stretch, stretches
 from logreplay.analysis.input.routes import Routes
-from logreplay.analysis.input.slices import slices
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import FAILED, Ints
+from logreplay.analysis.statistics.slices import slices
 from logreplay.parsers.record import LogreplayError
 
 _WINDOWS_S: Final = (10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.slices import slices
 from logreplay.analysis.statistics.quantiles import Ints
+from logreplay.analysis.statistics.slices import slices
 
 SECOND: Final = 1_000_000
 PART: Final = 1 << 18

@@ -22,6 +22,7 @@ from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.output import pictures
 from logreplay.analysis.output.plots import hockey_stick
 from logreplay.analysis.tables import windows
+from logreplay.analysis.wording import between, show
 from logreplay.parsers.files import whole
 from logreplay.parsers.masking import masked
 
@@ -84,8 +85,8 @@ def html(analysis: Analysis) -> str:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters["time"] = lambda seconds: summary.show(seconds, failed=seconds == np.inf)
-    environment.filters["between"] = summary.between
+    environment.filters["time"] = lambda seconds: show(seconds, failed=seconds == np.inf)
+    environment.filters["between"] = between
     environment.filters["count"] = lambda number: "–" if number is None else f"{number:,.0f}"
     environment.filters["shown"] = shown
     environment.filters["rate"] = lambda number: "–" if number is None else f"{number:.4g}"
@@ -126,9 +127,9 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
         if times.get(name) is not None or not best:
             value = times.get(name)
             failed = value == np.inf or (not best and run["response_s"].get("failed", 0) > 0)
-            tiles.append((f"response time {name}", summary.show(value, failed=failed), where))
+            tiles.append((f"response time {name}", show(value, failed=failed), where))
     if "lag_s" in run and run["lag_s"]["p99"] is not None:
-        tiles.append(("our own lag p99", summary.show(run["lag_s"]["p99"]), "how late this machine sent"))
+        tiles.append(("our own lag p99", show(run["lag_s"]["p99"]), "how late this machine sent"))
     return tiles
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
 from logreplay.analysis.search.slo import BoundFinding
-from logreplay.analysis.summary import show
+from logreplay.analysis.wording import show
 
 LEAST_TRIAL_S: Final = 30.0
 """Judged seconds under which a trial misses what a target does rarely."""

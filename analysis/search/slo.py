@@ -16,9 +16,9 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from logreplay.analysis.statistics.intervals import batch_variance, wilson
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Floats, Ints
-from logreplay.analysis.summary import show
-from logreplay.analysis.tables.certainty import batch_variance
+from logreplay.analysis.wording import show
 
 PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 STATISTICS: Final = (*PERCENTILES, "mean", "max", "errors")
@@ -207,17 +207,8 @@ def _finding(bound: Bound, counts: Ints, costs: Floats) -> BoundFinding:
         return BoundFinding(bound, mean, mean - margin, mean + margin, LEAST_DESIGN_EFFECT)
     independent = mean * (1 - mean) / number
     effect = max(LEAST_DESIGN_EFFECT, spread / independent if independent else 0.0)
-    low, high = wilson(mean, number / effect)
-    return BoundFinding(bound, mean, low, high, effect)
-
-
-def wilson(share: float, number: float, z: float = Z) -> tuple[float, float]:
-    """Return the Wilson score interval of a share seen in ``number`` (effective, above 0) requests."""
-    middle = share + z * z / (2 * number)
-    margin = z * math.sqrt(share * (1 - share) / number + z * z / (4 * number * number))
-    scale = 1 + z * z / number
-    low = 0.0 if share == 0 else (middle - margin) / scale
-    return max(low, 0.0), min((middle + margin) / scale, 1.0)
+    low, high = wilson(mean, number / effect, Z)
+    return BoundFinding(bound, mean, float(low), float(high), effect)
 
 
 def spoken(statistic: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.input.slices import slices
+from logreplay.analysis.statistics.slices import slices
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -10,8 +10,9 @@ import numpy as np
 
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.input.slices import slices
+from logreplay.analysis.statistics.intervals import batch_variance
 from logreplay.analysis.statistics.quantiles import FAILED, Floats, Ints
+from logreplay.analysis.statistics.slices import slices
 
 FEWEST_SECONDS: Final = 8
 """Whole seconds a step must have for the spread between them to say anything."""
@@ -52,20 +53,3 @@ def _by_second(requests: RequestArrays, bounds: Floats) -> tuple[Ints, Ints]:
         counts += np.bincount(second, minlength=number)
         above += np.bincount(second[longer], minlength=number)
     return counts, above
-
-
-def batch_variance(counts: Ints, costs: Floats) -> float:
-    """Return the variance of the mean cost, from batches of one second that may depend on their neighbours.
-
-    Requests that waited in the same queue are late together: counted as independent, they would make an interval
-    several times too narrow.
-
-    Args:
-        counts: (s,) requests in each batch, at least one in all.
-        costs: (s,) their summed costs.
-
-    Source: ratio estimator over batches, with the covariance of adjacent ones.
-    """
-    residuals = costs - counts * (costs.sum() / counts.sum())
-    total = residuals @ residuals + 2 * (residuals[:-1] @ residuals[1:])
-    return max(float(total), 0.0) / int(counts.sum()) ** 2

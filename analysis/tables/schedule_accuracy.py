@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.input.slices import slices
 from logreplay.analysis.statistics.quantiles import Ints
+from logreplay.analysis.statistics.slices import slices
 
 _SECOND = 1_000_000
 _MOST_GAPS = 1_000_000

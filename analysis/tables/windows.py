@@ -16,8 +16,8 @@ import polars as pl
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND, by_second, changes
 from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
-from logreplay.analysis.input.slices import slices
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Floats, Grouped, Ints
+from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables.certainty import design_effects
 
 Bools = npt.NDArray[np.bool_]

@@ -18,10 +18,10 @@ from logreplay.analysis.input.compact import FIRST_ERROR, compact_rows
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import bootstrap
+from logreplay.analysis.statistics.intervals import wilson
 from logreplay.analysis.statistics.quantiles import rank
 from logreplay.analysis.tables.windows import SETTLE
 from logreplay.analysis.verdict import stability
-from logreplay.analysis.verdict.stability import wilson
 
 TOLERANCE: Final = 0.02
 FEWEST_PAIRS: Final = 100
@@ -292,7 +292,9 @@ def transitions(pairs: pl.DataFrame) -> pl.DataFrame:
 def share(pairs: pl.DataFrame, of: pl.Expr) -> tuple[float, float, float]:
     """Return a share of the pairs, and its 95 % interval."""
     hits = int(pairs.select(of.sum()).item() or 0)
-    return (hits / max(pairs.height, 1), *wilson(hits, pairs.height))
+    found = hits / max(pairs.height, 1)
+    low, high = wilson(found, max(pairs.height, 1), 1.96)
+    return found, float(low), float(high)
 
 
 def other_size() -> pl.Expr:

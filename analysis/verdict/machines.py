@@ -7,7 +7,7 @@ from typing import Any, Final
 import polars as pl
 
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE
-from logreplay.analysis.summary import show
+from logreplay.analysis.wording import show
 
 PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 FIGURES: Final = ("mean", *PERCENTILES)

@@ -7,7 +7,6 @@ times climb. So a step is judged by itself, not by comparison with a guess of wh
 Source: thresholds as simulated on known queues (see tests/analysis/verdict/test_known_queues.py).
 """
 
-import math
 from typing import Final
 
 import numpy as np
@@ -15,8 +14,9 @@ import polars as pl
 
 from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those, window_s
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.input.slices import slices
+from logreplay.analysis.statistics.intervals import wilson
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Ints, Part
+from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables.windows import SETTLE, Flow, Windows, step_flow, step_windows, steps
 
 BLOCKS: Final = 10
@@ -78,7 +78,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
     drift = _drift(medians)
     service, lag = (table[name].to_numpy() for name in ("service_p50", "lag_p95"))
     rate = windows.count / np.maximum(windows.length, 1) * SECOND
-    error_low = wilson_low(table["errors"].to_numpy(), windows.count)
+    error_low = _error_low(table["errors"].to_numpy(), windows.count)
     patience = BACKLOG_S + np.nan_to_num(service).min()  # a slow but steady server holds rate x latency in flight
     over = ((growth > GROWTH) & (z > TREND_Z) & (drift > DRIFT)) | (backlog > rate * patience)
     failing = error_low > ERROR_SHARE
@@ -132,7 +132,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     z, slope = mann_kendall(series), np.nan_to_num(theil_sen(series, np.ones(table.height)))
     growth = slope / (1 + np.maximum(slope, 0.0))
     drift = _drift(series)
-    error_low = wilson_low(table["errors"].to_numpy(), table["scheduled"].to_numpy())
+    error_low = _error_low(table["errors"].to_numpy(), table["scheduled"].to_numpy())
     waiting = np.nan_to_num(table["mean"].to_numpy()) > BACKLOG_S + np.nanmin(table["mean"].to_numpy())
     over = ((growth > GROWTH) & (z > TREND_Z) & (drift > DRIFT)) | waiting
     failing = error_low > ERROR_SHARE
@@ -181,6 +181,12 @@ def _block_medians(requests: RequestArrays, windows: Windows) -> Floats:
     return Grouped.of_parts(parts, number * BLOCKS, len(requests)).quantile(0.5).reshape(number, BLOCKS)
 
 
+def _error_low(errors: Ints, scheduled: Ints) -> Floats:
+    """(steps,) the lower end of the 99 % Wilson interval of the share of errors."""
+    number = np.maximum(scheduled, 1)
+    return wilson(errors / number, number, _Z99)[0]
+
+
 def _drift(series: Floats) -> Floats:
     """By how much the last two values of each row exceed its first two, as a share of these; NaN for empty rows."""
     result = np.full(len(series), np.nan)
@@ -216,21 +222,3 @@ def theil_sen(series: Floats, spacing: Floats) -> Floats:
     some = np.any(~np.isnan(slopes), axis=1)
     result[some] = np.nanmedian(slopes[some], axis=1) / spacing[some]
     return result
-
-
-def wilson_low(hits: Ints, trials: Ints, z: float = _Z99) -> Floats:
-    """Return the lower end of the Wilson interval of hits/trials (99 % two-sided by default)."""
-    n = np.maximum(trials, 1)
-    share = hits / n
-    middle = share + z * z / (2 * n)
-    spread = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    result: Floats = (middle - spread) / (1 + z * z / n)
-    return result
-
-
-def wilson(hits: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """Return the Wilson interval of hits/trials (95 % by default)."""
-    n = max(trials, 1)
-    share = hits / n
-    middle, spread = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max((middle - spread) / (1 + z * z / n), 0.0), min((middle + spread) / (1 + z * z / n), 1.0)

@@ -117,7 +117,7 @@ def _print_comparison(found: "Comparison") -> None:
 
 
 def _print_likeness(found: "Fidelity") -> None:
-    from logreplay.analysis.summary import show
+    from logreplay.analysis.wording import show
     from logreplay.cli.display.tables import OpenTable
 
     for note in found.notes:

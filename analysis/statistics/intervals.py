@@ -1,0 +1,37 @@
+"""Intervals of shares and means, of independent requests and of those that depend on their neighbours."""
+
+import numpy as np
+
+from logreplay.analysis.statistics.quantiles import Floats, Ints
+
+
+def wilson(share: Floats | float, number: Floats | Ints | float, z: float) -> tuple[Floats, Floats]:
+    """Return both ends of the Wilson score interval of a share.
+
+    Args:
+        share: hits among ``number``, 0 to 1.
+        number: requests, or effective requests, above 0.
+        z: half the width in standard deviations: 1.96 for 95 %.
+    """
+    middle = share + z * z / (2 * number)
+    margin = z * np.sqrt(share * (1 - share) / number + z * z / (4 * number * number))
+    ends = np.array([np.where(share == 0, 0.0, middle - margin), middle + margin]) / (1 + z * z / number)
+    low, high = np.clip(ends, 0.0, 1.0)
+    return low, high
+
+
+def batch_variance(counts: Ints, costs: Floats) -> float:
+    """Return the variance of the mean cost, from batches of one second that may depend on their neighbours.
+
+    Requests that waited in the same queue are late together: counted as independent, they would make an interval
+    several times too narrow.
+
+    Args:
+        counts: (s,) requests in each batch, at least one in all.
+        costs: (s,) their summed costs.
+
+    Source: ratio estimator over batches, with the covariance of adjacent ones.
+    """
+    residuals = costs - counts * (costs.sum() / counts.sum())
+    total = residuals @ residuals + 2 * (residuals[:-1] @ residuals[1:])
+    return max(float(total), 0.0) / int(counts.sum()) ** 2
