@@ -66,7 +66,7 @@ def point_of(rate: float, outcome: "Outcome", *, good: bool) -> CurvePoint | Non
     """The point of a step on the curve; None where nothing was answered, or this machine was the limit."""
     from logreplay.replay.results.verdict import RunVerdict
 
-    seen = outcome.evidence
-    if seen.response_p50 is None or seen.response_p99 is None or outcome.health.verdict is RunVerdict.GENERATOR_BOUND:
+    p50, p99 = (outcome.counters.response.quantile(share) for share in (0.5, 0.99))
+    if p50 is None or p99 is None or outcome.health.verdict is RunVerdict.GENERATOR_BOUND:
         return None
-    return CurvePoint(rate, seen.response_p50, seen.response_p99, good)
+    return CurvePoint(rate, p50, p99, good)

@@ -136,11 +136,11 @@ class _Sweep:
     def _end(self, step: "Step", outcome: "Outcome", results: "StepLog") -> None:
         from logreplay.replay.sweeps.steps import FinishedStep, overloaded
 
-        done = FinishedStep(step, overloaded(outcome))
+        done, counted = FinishedStep(step, overloaded(outcome)), outcome.counters
         self.manifest.finish(done, results.mark())
         note = (
             f"{step.rate:g}{' users' if self.closed else '/s'} for {outcome.seconds:.0f} s: "
-            f"sent {outcome.sent} = ok {outcome.ok} + http_error {outcome.http_error} + net_error {outcome.net_error}; "
+            f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}; "
             f"{outcome.backlog} in flight at the end"
         )
         self.audience.end(outcome, state="overloaded" if done.overloaded else "", note=note)

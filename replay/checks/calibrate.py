@@ -134,8 +134,8 @@ async def _trial(url: str, log: Path, output: Path, schedule: Schedule, bound: f
     limits = Limits(max_in_flight=_IN_FLIGHT)
     async with Engine(sender, ResultLog(output, force=True), limits=limits) as engine:
         seen = (await engine.run(Plan(Requests(log), schedule))).evidence
-    on_time = seen.lag_p99 < bound and seen.achieved >= 0.98
-    return CalibrationTrial(schedule.rate, seen.lag_p50, seen.lag_p99, seen.achieved, on_time)
+    p50, p99 = (seen.counters.lag.quantile(share) or 0.0 for share in (0.5, 0.99))
+    return CalibrationTrial(schedule.rate, p50, p99, seen.achieved, p99 < bound and seen.achieved >= 0.98)
 
 
 async def _service_time(url: str, log: Path, seconds: float) -> tuple[float, float]:

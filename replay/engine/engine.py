@@ -258,10 +258,10 @@ class Engine:
             self._recorder.flush()
             await self._close(reader)
         first, self._seq = self._seq, pump.seq
-        tally, delay = await self._take_tally()
+        counters, delay = await self._take_counters()
         if error := self._recorder.failure or self._fault:
             raise error
-        return self._outcome(plan, tally, delay, vitals, first, taken_up, backlog)
+        return self._outcome(plan, counters, delay, vitals, first, taken_up, backlog)
 
     async def _close(self, reader: Prefetcher) -> None:
         """End the reading of a plan.
@@ -313,9 +313,9 @@ class Engine:
         return lambda ready: start.at
 
     @property
-    def tally(self) -> Counters:
+    def counters(self) -> Counters:
         """The counts of the plan that runs now. Belongs to the thread that writes: look at it in a call of `sync`."""
-        return self._recorder.tally
+        return self._recorder.counters
 
     def sync(self, call: Callable[[], object]) -> None:
         """Call, from the thread that writes, when all that has ended by now is counted and written."""
@@ -359,20 +359,20 @@ class Engine:
 
     def progress(self) -> Progress:
         """How the plan that runs now stands; all zeros before the first."""
-        tally, pump = self._recorder.tally.copy(), self._pump
-        return Progress.of(
-            tally,
+        pump = self._pump
+        return Progress(
             elapsed=0.0 if pump is None or pump.base is None else (self._clock() - pump.base) / 1e9,
-            taken_up=pump.seq - self._seq if pump else 0,
+            scheduled=pump.seq - self._seq if pump else 0,
             in_flight=self.in_flight,
+            counters=self._recorder.counters.copy(),
         )
 
-    async def _take_tally(self) -> tuple[Counters, WriteLag]:
+    async def _take_counters(self) -> tuple[Counters, WriteLag]:
         """The counts of the plan that ended, complete, and how late its rows were written; begin anew."""
         await self._ask_to_count().wait()
-        tally, self._recorder.tally = self._recorder.tally, Counters()
+        counters, self._recorder.counters = self._recorder.counters, Counters()
         delay, self._recorder.delay = self._recorder.delay, WriteLag()
-        return tally, delay
+        return counters, delay
 
     def _ask_to_count(self) -> asyncio.Event:
         """Return an event that is set when all that has ended by now is counted, and what is under way is looked at."""
@@ -388,7 +388,7 @@ class Engine:
     def _outcome(
         self,
         plan: ScheduledRequests,
-        tally: Counters,
+        counters: Counters,
         delay: WriteLag,
         vitals: ProcessLoad,
         first: int,
@@ -401,10 +401,10 @@ class Engine:
         queued, self._queued = self._sender.counts.queued - self._queued, self._sender.counts.queued
         received, self._received = self._sender.counts.received - self._received, self._sender.counts.received
         local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
-        evidence = RunEvidence.of(
-            tally,
+        evidence = RunEvidence(
             offered=plan.schedule.rate,
             scheduled=pump.seq - first,
+            counters=counters,
             duration=None if pump.stopped else plan.schedule.duration,
             seconds=(taken_up - base) / 1e9,
             limited=pump.limited,
@@ -414,19 +414,19 @@ class Engine:
             delay=delay,
             late=ReadLate(pump.read_late, pump.read_late_ns / 1e9, delay_of(plan.schedule)),
         )
-        return Outcome.of(
-            plan,
-            tally,
-            evidence,
-            judge(evidence),
+        return Outcome(
+            step=plan.step,
             first_seq=first,
             next_seq=pump.seq,
             started=utc(base - self._origin + self._wall),
             ended=utc(self._clock() - self._origin + self._wall),
             began=(base - self._origin) / 1e9,
             seconds=max(evidence.seconds, 0 if pump.stopped else plan.schedule.duration or 0),
+            health=judge(evidence),
+            evidence=evidence,
             backlog=backlog,
             stopped=self._stopped,
+            left_out=dict(plan.requests.left_out.most_common()),
             received=received,
         )
 

@@ -91,7 +91,7 @@ class Recorder:
     """
 
     def __init__(self, results: Results, *, threaded: bool = True) -> None:
-        self.tally = Counters()
+        self.counters = Counters()
         self.failure: BaseException | None = None
         self.recorded = 0
         self.delay = WriteLag()
@@ -152,7 +152,7 @@ class Recorder:
         self._put(call)
 
     def count_waiting(self, next_seq: int, now: int) -> None:
-        """Note in the tally how long requests under way have been waiting. Call it with `sync`.
+        """Note in the counters how long requests under way have been waiting. Call it with `sync`.
 
         Args:
             next_seq: all requests before this one were taken up.
@@ -162,7 +162,7 @@ class Recorder:
         for chunk in self._chunks:
             taken_up = max(0, next_seq - chunk.first)
             waiting.add(now - chunk.due[:taken_up][chunk.open[:taken_up]])
-        self.tally.waiting = waiting
+        self.counters.waiting = waiting
 
     def _put(self, item: _Item) -> None:
         if self._thread:
@@ -201,8 +201,8 @@ class Recorder:
 
     def _write(self, records: NDArray[np.void]) -> None:
         rows, due = self._join(records)
-        self.tally.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
-        self.tally.sample(records, rows)
+        self.counters.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
+        self.counters.sample(records, rows)
         if self.failure is None:
             began = time.monotonic()
             try:

@@ -34,7 +34,7 @@ class SnapshotBuilder:
     def begin(self, stage: Stage) -> None:
         """Another stage begins."""
         if self._seen:  # nobody said how the one before has ended: a warm-up
-            self._fold(self._seen.tally, self._seen.scheduled, self._seen.sent)
+            self._fold(self._seen.counters, self._seen.scheduled, self._seen.sent)
         self.last = replace(self.last, stage=stage, elapsed=0.0)
 
     def see(self, now: Progress, at: float, watch: dict[str, float | None] | None = None) -> Snapshot:
@@ -46,9 +46,9 @@ class SnapshotBuilder:
             watch: figures from elsewhere.
         """
         before = self._seen if self._seen and self._seen.elapsed < now.elapsed else None
-        past = before.tally if before else Counters()
+        past = before.counters if before else Counters()
         seconds = now.elapsed - (before.elapsed if before else 0.0) or 1.0
-        stage, tally, self._seen = self.last.stage, now.tally, now
+        stage, tally, self._seen = self.last.stage, now.counters, now
         if self._began is None:
             self._began = at - now.elapsed
         taken_up = (now.scheduled - (before.scheduled if before else 0)) / seconds
@@ -62,7 +62,7 @@ class SnapshotBuilder:
             rate=Rates(
                 round(taken_up if stage.rate is None else stage.rate, 3),
                 round((now.sent - (before.sent if before else 0)) / seconds, 3),
-                round((now.completed - (before.completed if before else 0)) / seconds, 3),
+                round((tally.completed - past.completed) / seconds, 3),
             ),
             response=_times(tally.response - past.response),
             lag=_times(tally.lag - past.lag),
@@ -85,9 +85,9 @@ class SnapshotBuilder:
             state: of its point on the curve; empty: as the outcome says.
             note: what was said of it.
         """
-        so_far = _times(outcome.tally.response)
+        so_far = _times(outcome.counters.response)
         state = state or ("void" if outcome.health.verdict is RunVerdict.GENERATOR_BOUND else "carried")
-        if outcome.sent:
+        if outcome.counters.sent:
             self._curve += self._point(so_far, state)
         self.last = replace(
             self.last,
@@ -95,13 +95,13 @@ class SnapshotBuilder:
             second=self.last.second if self._began is None else round(at - self._began, 3),
             so_far=so_far,
             in_flight=0,
-            totals=self._totals(outcome.tally, outcome.scheduled, outcome.sent),
+            totals=self._totals(outcome.counters, outcome.scheduled, outcome.counters.sent),
             verdict=str(outcome.health.verdict),
             findings=tuple(finding.text for finding in outcome.health.findings),
             curve=self._curve,
             notes=(*self.last.notes, *([note] if note else []))[-_NOTES:],
         )
-        self._fold(outcome.tally, outcome.scheduled, outcome.sent)
+        self._fold(outcome.counters, outcome.scheduled, outcome.counters.sent)
         return self.last
 
     def close(self, at: float) -> Snapshot:
@@ -140,19 +140,18 @@ class SnapshotBuilder:
 
     def _judge(self, now: Progress) -> tuple[str, tuple[str, ...]]:
         """The verdict on what has ended by now."""
-        tally = now.tally
-        evidence = RunEvidence.of(
-            tally if self._free else replace(tally, lag=Histogram()),
+        counters = replace(now.counters, sent=now.sent)  # with what is in flight
+        evidence = RunEvidence(
             offered=self.last.stage.rate or 0.0,
             scheduled=now.scheduled,
+            counters=counters if self._free else replace(counters, lag=Histogram()),
             duration=None,
             seconds=now.elapsed,
             limited=0,
-            queued=0,
             local={},
             vitals=ProcessLoad(),
         )
-        health = judge(replace(evidence, sent=now.sent))  # with what is in flight
+        health = judge(evidence)
         told = (finding.text for finding in health.findings if finding.severity is not Severity.INFO)
         return str(health.verdict), tuple(told)
 

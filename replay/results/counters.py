@@ -80,6 +80,16 @@ class Counters:
         self.lag.add(lag)
         self.response.add((lag + records["connect"] + records["latency"] + records["xfertime"])[sent])
 
+    @property
+    def completed(self) -> int:
+        """Requests that ended with a response, whatever its status."""
+        return self.ok + self.http_error
+
+    @property
+    def new_failures(self) -> int:
+        """Requests without a whole response, or with an error status that the log did not have."""
+        return self.net_error + self.new_errors
+
     def copy(self) -> "Counters":
         """As it is now, though another thread may be counting."""
         whole = replace(self, errors=self.errors.copy(), status=self.status.copy(), samples=self.samples.copy())

@@ -89,11 +89,12 @@ class StopRule:
 def _above(condition: Condition, now: Progress, last: Progress | None) -> str | None:
     """The figure since the last look, in words, if it is above the limit, else empty; None where nothing tells."""
     if condition.figure in _SHARES:
-        return _late(condition, now.tally, last.tally if last else Counters())
+        return _late(condition, now.counters, last.counters if last else Counters())
     if condition.figure == "in_flight":
         return f"{now.in_flight:g} in flight" if now.in_flight > condition.limit else ""
-    errors = now.net_error + now.new_errors - (last.net_error + last.new_errors if last else 0)
-    ended = now.completed + now.net_error - (last.completed + last.net_error if last else 0)
+    counted, before = now.counters, last.counters if last else Counters()
+    errors = counted.new_failures - before.new_failures
+    ended = counted.sent - before.sent
     if not ended:
         return None
     return f"{errors / ended:.1%} errors" if errors / ended > condition.limit else ""
@@ -102,8 +103,8 @@ def _above(condition: Condition, now: Progress, last: Progress | None) -> str | 
 def _late(condition: Condition, now: Counters, last: Counters) -> str | None:
     """`_above` for a percentile of the response time."""
 
-    def passed(tally: Counters) -> int:
-        return sum(times.total - times.up_to([condition.limit])[0] for times in (tally.response, tally.waiting))
+    def passed(counters: Counters) -> int:
+        return sum(times.total - times.up_to([condition.limit])[0] for times in (counters.response, counters.waiting))
 
     ended, waiting = now.response - last.response, now.waiting.total - now.waiting.up_to([condition.limit])[0]
     over = max(0, passed(now) - passed(last))

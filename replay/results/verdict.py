@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from math import ceil
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.self_monitor import ProcessLoad
@@ -80,10 +80,8 @@ class RunEvidence:
 
     Attributes:
         offered: requests/s asked for.
-        scheduled, sent, dropped, net_error, new_errors: counts, as in `logreplay.replay.results.counters.Counters`.
-        errors: requests by error word.
-        response_p50, response_p99: response times; None if nothing was sent.
-        lag_p50, lag_p95, lag_p99: how late requests were started.
+        scheduled: requests that were taken up.
+        counters: of them.
         duration: of the schedule; None if the log decided.
         seconds: until the last request was taken up.
         limited: requests that had to wait for the in-flight limit.
@@ -96,70 +94,21 @@ class RunEvidence:
 
     offered: float
     scheduled: int
-    sent: int
-    dropped: int
-    net_error: int
-    new_errors: int
-    errors: Mapping[str, int]
-    response_p50: float | None
-    lag_p50: float
-    lag_p95: float
-    lag_p99: float
+    counters: Counters
     duration: float | None
     seconds: float
     limited: int
     local: Mapping[str, int]
     vitals: ProcessLoad
     queued: int = 0
-    response_p99: float | None = None
     delay: WriteLag = field(default_factory=WriteLag)
     late: ReadLate = field(default_factory=ReadLate)
-
-    @classmethod
-    def of(
-        cls,
-        tally: Counters,
-        *,
-        offered: float,
-        scheduled: int,
-        duration: float | None,
-        seconds: float,
-        limited: int,
-        queued: int,
-        local: Mapping[str, int],
-        vitals: ProcessLoad,
-        delay: WriteLag | None = None,
-        late: ReadLate | None = None,
-    ) -> Self:
-        """What a tally says, and what it does not know."""
-        return cls(
-            offered=offered,
-            scheduled=scheduled,
-            sent=tally.sent,
-            dropped=tally.dropped,
-            net_error=tally.net_error,
-            new_errors=tally.new_errors,
-            errors=dict(tally.errors),
-            response_p50=tally.response.quantile(0.5),
-            response_p99=tally.response.quantile(0.99),
-            lag_p50=tally.lag.quantile(0.5) or 0.0,
-            lag_p95=tally.lag.quantile(0.95) or 0.0,
-            lag_p99=tally.lag.quantile(0.99) or 0.0,
-            duration=duration,
-            seconds=seconds,
-            limited=limited,
-            local=local,
-            vitals=vitals,
-            queued=queued,
-            delay=delay or WriteLag(),
-            late=late or ReadLate(),
-        )
 
     @property
     def achieved(self) -> float:
         """Share of the schedule that was sent in its time; 1 where nothing was asked."""
         in_time = 1.0 if self.duration is None else min(1.0, self.duration / max(self.seconds, 1e-9))
-        return in_time * (self.sent / self.scheduled if self.scheduled else 1.0)
+        return in_time * (self.counters.sent / self.scheduled if self.scheduled else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +149,13 @@ def worst(healths: Sequence[Health]) -> RunVerdict:
 def _generator(seen: RunEvidence) -> list[Finding]:
     """What our own machine did."""
     findings = []
-    p50 = seen.response_p50 or 0.0
-    late = seen.lag_p95 > max(0.05, 0.2 * p50)
+    p50 = seen.counters.response.quantile(0.5) or 0.0
+    p95, p99 = (seen.counters.lag.quantile(share) or 0.0 for share in (0.95, 0.99))
+    late = p95 > max(0.05, 0.2 * p50)
     ours = not seen.limited and not seen.queued
-    if ours and (late or seen.lag_p99 > max(0.005, 0.1 * p50)):
+    if ours and (late or p99 > max(0.005, 0.1 * p50)):
         severity = Severity.VOID if late else Severity.WARNING
-        text = f"requests were started late: lag p95 {_ms(seen.lag_p95)}, p99 {_ms(seen.lag_p99)}; {_why_late(seen)}"
+        text = f"requests were started late: lag p95 {_ms(p95)}, p99 {_ms(p99)}; {_why_late(seen)}"
         findings.append(Finding("lag", severity, text))
     if seen.vitals.longest_pause > _STOOD_STILL_S:
         findings.append(
@@ -277,16 +227,16 @@ def _local(name: str, count: int) -> str:
 
 def _target(seen: RunEvidence) -> list[Finding]:
     """What the target did."""
-    local = sum(seen.local.values())
-    failed = max(0, seen.net_error - seen.errors.get("cancelled", 0) - local) + seen.new_errors
-    if not seen.sent or failed <= 0.01 * seen.sent:
+    counters, local = seen.counters, sum(seen.local.values())
+    failed = max(0, counters.net_error - counters.errors["cancelled"] - local) + counters.new_errors
+    if not counters.sent or failed <= 0.01 * counters.sent:
         return []
-    share = failed / seen.sent
+    share = failed / counters.sent
     words = ", ".join(
-        f"{count} x {word}" for word, count in seen.errors.items() if word not in ("cancelled", "dropped")
+        f"{count} x {word}" for word, count in counters.errors.items() if word not in ("cancelled", "dropped")
     )
-    if seen.new_errors:
-        words += f"{', ' if words else ''}{seen.new_errors} x status 400 and above where the log had none"
+    if counters.new_errors:
+        words += f"{', ' if words else ''}{counters.new_errors} x status 400 and above where the log had none"
     severity = Severity.VOID if share > FAILING else Severity.WARNING
     text = f"{share:.0%} of the requests failed ({words}): see the target's own log; -v or --crash shows an exchange"
     return [Finding("target_failing", severity, text)]
@@ -310,8 +260,8 @@ def _missed(seen: RunEvidence, *, ours: bool) -> list[Finding]:
             "not fully open, a slow target was asked less; the wait is in the response times, as lag"
         )
         findings.append(Finding("by_client", Severity.INFO, text))
-    if seen.dropped:
-        text = f"{seen.dropped} of {seen.scheduled} requests were too late to be sent, and dropped (--late)"
+    if seen.counters.dropped:
+        text = f"{seen.counters.dropped} of {seen.scheduled} requests were too late to be sent, and dropped (--late)"
         findings.append(Finding("dropped", Severity.WARNING, text))
     if seen.achieved < SENT_ENOUGH and not ours:
         text = f"{seen.achieved:.1%} of the schedule was sent in its time: the rate was not {seen.offered:g}/s"

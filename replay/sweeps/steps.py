@@ -103,7 +103,7 @@ def overloaded(outcome: Outcome) -> bool:
     Either more than a second's worth of requests waited at its end, or more than one in a hundred failed that the
     log does not have as a failure.
     """
-    return outcome.backlog > outcome.offered or outcome.net_error + outcome.new_errors > 0.01 * outcome.sent
+    return outcome.backlog > outcome.offered or outcome.counters.new_failures > 0.01 * outcome.counters.sent
 
 
 async def sweep(

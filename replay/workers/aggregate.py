@@ -74,19 +74,19 @@ class SharedPlan:
         outcomes = self.outcomes
         if not self.lost:
             assert self.scheduled == sum(outcome.scheduled for outcome in outcomes), "what one counted, another did not"
-        return Outcome.of(
-            self.plan,
-            self.tally,
-            self.evidence,
-            self.health,
+        return Outcome(
+            step=self.plan.step,
             first_seq=first,
             next_seq=next_,
             started=started,
             ended=max((outcome.ended for outcome in outcomes), default=started),
             began=began,
             seconds=max((outcome.seconds for outcome in outcomes), default=0.0),
+            health=self.health,
+            evidence=self.evidence,
             backlog=sum(outcome.backlog for outcome in outcomes),
             stopped=stopped,
+            left_out=dict(self.plan.requests.left_out.most_common()),
             lost=tuple(lost.name for lost in self.lost),
             received=sum(outcome.received for outcome in outcomes),
         )
@@ -95,10 +95,10 @@ class SharedPlan:
     def evidence(self) -> RunEvidence:
         """What is known of all shards together; of their vitals those of the busiest."""
         seen = [outcome.evidence for outcome in self.outcomes]
-        return RunEvidence.of(
-            self.tally,
+        return RunEvidence(
             offered=self.plan.schedule.rate,
             scheduled=self.scheduled,
+            counters=self.tally,
             duration=None if self.early else self.plan.schedule.duration,
             seconds=max((part.seconds for part in seen), default=0.0),
             limited=sum(part.limited for part in seen),

@@ -250,12 +250,7 @@ class Coordinator:
         tally = self._total()
         elapsed = max(0.0, (self._clock.common(monotonic()) - self._at) / 1e9) if self._at else 0.0
         taken_up = sum(member.taken_up for member in self._members)
-        return Progress.of(
-            tally,
-            elapsed=elapsed,
-            taken_up=taken_up,
-            in_flight=taken_up - tally.sent - tally.dropped,
-        )
+        return Progress(elapsed, taken_up, taken_up - tally.sent - tally.dropped, tally)
 
     # --- what is said to the shards
 

@@ -181,7 +181,7 @@ class _Worker:
         async def agree() -> Start:
             self._tell(WorkerReady(self._offset))
             begin = await self._next(Begin)
-            self._tally = engine.tally
+            self._tally = engine.counters
             return Start(self._offset.here(begin.at), begin.wall) if begin else Start(monotonic(), time.time_ns())
 
         outcome = await engine.run(order.share, agree=agree)

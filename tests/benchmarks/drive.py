@@ -44,13 +44,13 @@ if __name__ == "__main__":
     print(
         json.dumps(
             {
-                "sent": outcome.sent,
-                "ok": outcome.ok,
-                "rate": outcome.sent / max(outcome.seconds, 1e-9),
+                "sent": outcome.counters.sent,
+                "ok": outcome.counters.ok,
+                "rate": outcome.counters.sent / max(outcome.seconds, 1e-9),
                 "achieved": outcome.evidence.achieved,
                 "seconds": outcome.seconds,
                 "cpu_s": cpu,
-                "cpu_us": cpu / outcome.sent * 1e6,
+                "cpu_us": cpu / outcome.counters.sent * 1e6,
                 "lag_p50": rows["lag"].quantile(0.5),
                 "lag_p99": rows["lag"].quantile(0.99),
                 "service_p50": service.quantile(0.5),

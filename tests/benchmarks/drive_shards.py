@@ -36,13 +36,14 @@ async def main(count: int, log: str, url: str, rate: float, seconds: float, outp
         before = used()
         outcome = await engine.run(plan)
         ours = used() - before
-    vitals, sent = outcome.evidence.vitals, max(outcome.sent, 1)
+    p50, p99 = ((outcome.counters.lag.quantile(share) or 0.0) * 1e3 for share in (0.5, 0.99))
+    vitals, sent = outcome.evidence.vitals, max(outcome.counters.sent, 1)
     return {
-        "rate": outcome.sent / max(outcome.evidence.seconds, 1e-9),
+        "rate": outcome.counters.sent / max(outcome.evidence.seconds, 1e-9),
         "achieved": outcome.evidence.achieved,
-        "ok": outcome.ok / sent,
-        "lag_p50_ms": outcome.evidence.lag_p50 * 1e3,
-        "lag_p99_ms": outcome.evidence.lag_p99 * 1e3,
+        "ok": outcome.counters.ok / sent,
+        "lag_p50_ms": p50,
+        "lag_p99_ms": p99,
         "shard_us": vitals.process / (sent / max(count, 1)) * 1e6,
         "director_us": ours / sent * 1e6 if count else 0.0,
     }

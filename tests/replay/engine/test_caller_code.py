@@ -115,8 +115,8 @@ def test_a_second_run_of_an_engine_at_the_same_time_is_refused_and_the_first_goe
         await asyncio.sleep(0)
         with pytest.raises(RuntimeError, match="this engine runs a plan already: await that one first"):
             await engine.run(plan)
-        assert (await first).sent == 50
-        assert (await engine.run(plan)).sent == 50
+        assert (await first).counters.sent == 50
+        assert (await engine.run(plan)).counters.sent == 50
 
     assert rows_on_disk_when(run, log, tmp_path / "r.csv", seconds=0.5).height == 100
 

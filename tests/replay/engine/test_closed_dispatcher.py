@@ -75,13 +75,13 @@ def test_throughput_grows_with_the_users_up_to_the_workers_and_then_stays(log: P
 def test_little_holds_with_think_time(log: Path) -> None:
     """N = X (R + Z)."""
     (outcome,), rows = closed(log, Users(30, think=0.5, duration=60), capacity=ServerCapacity(8, 0.02))
-    assert outcome.ok / 60 == pytest.approx(30 / 0.52, rel=0.02)
+    assert outcome.counters.ok / 60 == pytest.approx(30 / 0.52, rel=0.02)
     assert rows["thinktime"].unique().to_list() == [0.5]
 
 
 def test_random_think_times_fill_their_range_and_little_holds_for_their_mean(log: Path) -> None:
     (outcome,), rows = closed(log, Users(30, UniformThink(0.2, 0.8), duration=60), capacity=ServerCapacity(8, 0.02))
-    assert outcome.ok / 60 == pytest.approx(30 / 0.52, rel=0.02)
+    assert outcome.counters.ok / 60 == pytest.approx(30 / 0.52, rel=0.02)
     drawn = rows["thinktime"]
     assert 0.2 <= drawn.min() < 0.21  # type: ignore[operator]
     assert 0.79 < drawn.max() <= 0.8  # type: ignore[operator]
@@ -131,14 +131,14 @@ def test_think_times_may_come_from_the_log(tmp_path: Path) -> None:
 
 def test_users_end_with_their_plan(log: Path) -> None:
     (outcome,), rows = closed(log, Users(7), capacity=ServerCapacity(7, 0.1), loop=False)
-    assert outcome.scheduled == outcome.ok == 100
+    assert outcome.scheduled == outcome.counters.ok == 100
     assert sorted(rows["row"]) == list(range(100))
     assert rows["offered"].null_count() == 100
 
 
 def test_one_engine_runs_more_and_more_users(log: Path) -> None:
     outcomes, rows = closed(log, *(Users(n, duration=2) for n in (1, 2, 4)), capacity=ServerCapacity(10, 0.1))
-    assert [outcome.ok for outcome in outcomes] == [20, 40, 80]
+    assert [outcome.counters.ok for outcome in outcomes] == [20, 40, 80]
     begins = rows.group_by("step").agg(pl.col("scheduled").min()).sort("step")["scheduled"]
     assert begins.to_list() == pytest.approx([0, 2, 4])
 
@@ -176,14 +176,14 @@ def test_a_real_target_serves_so_many_users_as_it_has_workers(log: Path) -> None
                 return [await engine.run(Plan(Requests(log), Users(n, duration=1))) for n in (2, 4, 12)]
 
     few, enough, many = asyncio.run(main())
-    assert few.ok + few.http_error + few.net_error == few.sent == few.scheduled
-    assert few.net_error == many.net_error == 0
-    assert 40 <= few.sent <= 105
-    assert enough.sent <= 210
-    assert many.sent <= 220
-    assert many.sent > 1.2 * few.sent
+    assert few.counters.ok + few.counters.http_error + few.counters.net_error == few.counters.sent == few.scheduled
+    assert few.counters.net_error == many.counters.net_error == 0
+    assert 40 <= few.counters.sent <= 105
+    assert enough.counters.sent <= 210
+    assert many.counters.sent <= 220
+    assert many.counters.sent > 1.2 * few.counters.sent
 
 
 def test_a_closed_loop_may_be_limited_in_number(log: Path) -> None:
     (outcome,), _ = closed(log, Users(3, requests=25), capacity=ServerCapacity(2, 0.1))
-    assert outcome.sent == 25
+    assert outcome.counters.sent == 25

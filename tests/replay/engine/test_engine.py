@@ -26,7 +26,7 @@ def one_stall(log: Path) -> tuple[Outcome, pl.DataFrame]:
 def test_a_stall_of_one_second_is_charged_to_the_requests_that_waited_in_it(log: Path) -> None:
     """(1.0 - 0.1) / 0.005 = 180 requests respond later than 0.1 s; a closed loop would show one."""
     outcome, rows = one_stall(log)
-    assert outcome.scheduled == outcome.ok == 3000
+    assert outcome.scheduled == outcome.counters.ok == 3000
     assert rows["lag"].max() == 0
     response = rows["lag"] + rows["connect"] + rows["latency"] + rows["xfertime"]
     assert (response > 0.1).sum() == 180

@@ -106,7 +106,7 @@ def test_a_frozen_target_is_charged_to_all_who_waited(
     def measure() -> tuple[Outcome, pl.DataFrame]:
         frozen = stopped(server.pid, 0.3 * seconds, freeze)
         outcome, rows = run(server.url, log, Constant(rate, seconds), meanwhile=frozen)
-        assert outcome.ok == rate * seconds
+        assert outcome.counters.ok == rate * seconds
         assert rows.filter(pl.col("response") > 0.1 * freeze).height >= 0.98 * 0.9 * freeze * rate
         return outcome, rows
 
@@ -127,7 +127,7 @@ def test_an_injected_delay_is_measured_to_a_third_of_a_millisecond(
 
         def measure() -> tuple[Outcome, pl.DataFrame]:
             outcome, rows = run(url, log, Constant(1000, 0.6), sender=sender)
-            assert outcome.ok == 600
+            assert outcome.counters.ok == 600
             assert (rows["service"] >= delay).all()
             return outcome, rows
 
@@ -182,7 +182,7 @@ def test_the_limit_of_requests_in_flight_is_kept_and_its_wait_is_lag(log: Path) 
     """One at a time, 10 ms each: 100/s of the 200/s asked; the wait of the last is half the time."""
     with responding(0.01) as url:
         outcome, rows = run(url, log, Constant(200, 1), limits=Limits(max_in_flight=1))
-    assert outcome.ok == 200
+    assert outcome.counters.ok == 200
     start = (rows["scheduled"] + rows["lag"]).to_numpy()
     end = start + rows["service"].to_numpy()
     assert (start[1:] >= end[:-1] - 1e-6).all()
@@ -196,7 +196,7 @@ def test_late_requests_are_dropped_when_asked_and_never_forgotten(log: Path) -> 
         outcome, rows = run(url, log, Constant(200, 1), limits=limits)
     dropped = rows.filter(pl.col("error") == "dropped")
     assert outcome.scheduled == rows.height == 200
-    assert outcome.dropped == dropped.height > 100
+    assert outcome.counters.dropped == dropped.height > 100
     assert (dropped["lag"] > 0.1).all()
     assert dropped["service"].sum() == 0
     assert rows.filter(pl.col("error").is_null())["lag"].max() <= 0.1  # type: ignore[operator]
@@ -245,8 +245,8 @@ def test_stopping_ends_what_is_in_flight_as_cancelled(tmp_path: Path) -> None:
 
     outcome = uvloop.run(main())
     assert outcome.stopped == "enough"
-    assert outcome.errors == {"cancelled": outcome.sent}
-    assert results.frame.height == outcome.sent >= 10
+    assert outcome.counters.errors == {"cancelled": outcome.counters.sent}
+    assert results.frame.height == outcome.counters.sent >= 10
 
 
 def test_connections_that_nobody_needs_any_more_are_closed(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:

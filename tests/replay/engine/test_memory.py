@@ -138,7 +138,7 @@ def test_a_run_against_a_refusing_target_stays_flat(tmp_path: Path, sender: Kind
             outcome = await replay(
                 plan, made, results, limits=Limits(1000), on_progress=lambda _: seen.append(resident())
             )
-            return outcome.errors["refused"]
+            return outcome.counters.errors["refused"]
 
     errors = uvloop.run(main())
     assert errors > 10_000

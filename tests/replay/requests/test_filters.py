@@ -94,7 +94,7 @@ def server_saw(
             return server, outcome
 
     server, outcome = asyncio.run(main())
-    assert outcome.ok == outcome.scheduled == len(server.received)
+    assert outcome.counters.ok == outcome.scheduled == len(server.received)
     return sorted(server.received, key=lambda received: received.at)
 
 

@@ -21,12 +21,10 @@ def progress(
     second: float, *, ok: int = 0, net_error: int = 0, new_errors: int = 0, in_flight: int = 0, p99: float = 0.1
 ) -> Progress:
     """After so many seconds, in each of which one exchange ended; this long it took."""
-    tally = Counters()
-    tally.response.add(np.full(int(second), p99 * 1e9))
-    return Progress(
-        elapsed=second, scheduled=ok, sent=ok, completed=ok + new_errors, ok=ok, http_error=new_errors,
-        net_error=net_error, new_errors=new_errors, dropped=0, in_flight=in_flight, tally=tally,
-    )  # fmt: skip
+    sent = ok + new_errors + net_error
+    counters = Counters(sent=sent, ok=ok, http_error=new_errors, new_errors=new_errors, net_error=net_error)
+    counters.response.add(np.full(int(second), p99 * 1e9))
+    return Progress(second, sent + in_flight, in_flight, counters)
 
 
 @pytest.mark.parametrize(
@@ -92,11 +90,11 @@ def test_a_second_in_which_nothing_ended_says_nothing() -> None:
 
 def hanging(second: int, *, quick: int, stuck: int, ended: int = 0) -> Progress:
     """After so many seconds, in each of which so many requests ended in 0.1 s; so many wait for 9 s, or ended in it."""
-    tally = Counters()
-    tally.response.add(np.full(second * quick, int(1e8)))
-    tally.response.add(np.full(ended, int(9e9)))
-    tally.waiting.add(np.full(stuck, int(9e9)))
-    return replace(progress(second, in_flight=stuck), tally=tally)
+    counters = Counters()
+    counters.response.add(np.full(second * quick, int(1e8)))
+    counters.response.add(np.full(ended, int(9e9)))
+    counters.waiting.add(np.full(stuck, int(9e9)))
+    return replace(progress(second, in_flight=stuck), counters=counters)
 
 
 def test_what_waits_longer_than_the_limit_counts_as_above_it() -> None:

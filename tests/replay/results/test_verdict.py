@@ -6,36 +6,43 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import ReadLate, RunEvidence, RunVerdict, Severity, judge, worst
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.servers.minimal import responding
 
-GOOD = RunEvidence(
-    offered=1000,
-    scheduled=10_000,
-    sent=10_000,
-    dropped=0,
-    net_error=0,
-    new_errors=0,
-    errors={},
-    response_p50=0.010,
-    lag_p50=0.00005,
-    lag_p95=0.0001,
-    lag_p99=0.0005,
-    duration=10,
-    seconds=10,
-    limited=0,
-    local={},
-    vitals=ProcessLoad(seconds=10, loop=2, process=3),
-)
+LAGS = {"lag_p50": 0.00005, "lag_p95": 0.0001, "lag_p99": 0.0005}
+
+
+def evidence(**change: Any) -> RunEvidence:
+    """What a good run of 10 s rests on, but for some counts, quantiles of lag and response, or other values."""
+    change["errors"] = Counter(change.get("errors"))
+    counts = {item.name: change.pop(item.name) for item in fields(Counters) if item.name in change}
+    counters = Counters(**{"sent": 10_000, **counts})
+    p50, p95, p99 = (change.pop(name, usual) for name, usual in LAGS.items())
+    counters.lag.add((np.array([p50] * 50 + [p95] * 45 + [p99] * 5) * 1e9).astype(np.int64))
+    counters.response.add(np.array([int(change.pop("response_p50", 0.010) * 1e9)]))
+    good = RunEvidence(
+        offered=1000,
+        scheduled=10_000,
+        counters=counters,
+        duration=10,
+        seconds=10,
+        limited=0,
+        local={},
+        vitals=ProcessLoad(seconds=10, loop=2, process=3),
+    )
+    return replace(good, **change)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +71,7 @@ GOOD = RunEvidence(
 def test_each_kind_of_evidence_has_its_verdict(
     change: dict[str, Any], verdict: RunVerdict, codes: Sequence[str]
 ) -> None:
-    health = judge(replace(GOOD, **change))
+    health = judge(evidence(**change))
     assert [finding.code for finding in health.findings] == codes
     assert health.verdict is verdict
     assert health.valid == (verdict is RunVerdict.VALID)
@@ -72,10 +79,10 @@ def test_each_kind_of_evidence_has_its_verdict(
 
 
 def test_a_finding_says_what_was_seen_and_what_helps() -> None:
-    busy = replace(GOOD, lag_p95=0.2, lag_p99=0.3, vitals=ProcessLoad(seconds=10, loop=9.5, process=9.9))
+    busy = evidence(lag_p95=0.2, lag_p99=0.3, vitals=ProcessLoad(seconds=10, loop=9.5, process=9.9))
     (finding,) = judge(busy).findings
     assert finding.text == (
-        "requests were started late: lag p95 200 ms, p99 300 ms; it used 95% of its core; ask for less than 1000/s, "
+        "requests were started late: lag p95 201 ms, p99 300 ms; it used 95% of its core; ask for less than 1000/s, "
         "or give it more processes with --workers; logreplay calibrate tells what this machine can send"
     )
     waited = replace(busy, vitals=replace(busy.vitals, waited=4))
@@ -83,17 +90,17 @@ def test_a_finding_says_what_was_seen_and_what_helps() -> None:
 
 
 def test_late_rows_are_charged_to_the_disk_or_to_the_processor() -> None:
-    (slow,) = judge(replace(GOOD, delay=WriteLag(700, 4.0, working=5.0, writing=4.5))).findings
+    (slow,) = judge(evidence(delay=WriteLag(700, 4.0, working=5.0, writing=4.5))).findings
     assert slow.text.startswith(
         "700 rows were written late, up to 4.0 s after their requests ended: the disk of the result log is too slow "
         "(writing took 4.5 s); response times are not affected"
     )
-    (busy,) = judge(replace(GOOD, delay=WriteLag(700, 4.0, working=5.0, writing=0.5))).findings
+    (busy,) = judge(evidence(delay=WriteLag(700, 4.0, working=5.0, writing=0.5))).findings
     assert "this machine had too little processor time for the recorder (writing took 0.5 s)" in busy.text
 
 
 def test_requests_that_were_read_late_are_charged_to_what_they_were_read_from() -> None:
-    late = replace(GOOD, lag_p95=0.2, lag_p99=0.3, late=ReadLate(GOOD.scheduled // 2, 0.3))
+    late = evidence(lag_p95=0.2, lag_p99=0.3, late=ReadLate(5000, 0.3))
     (slow,) = judge(late).findings
     assert "after they were due: the disk of the log or a hook is too slow" in slow.text
     (short,) = judge(replace(late, late=replace(late.late, follow_delay=1.5))).findings
@@ -102,8 +109,8 @@ def test_requests_that_were_read_late_are_charged_to_what_they_were_read_from() 
 
 
 def test_the_worst_step_speaks_for_the_run() -> None:
-    assert worst([judge(GOOD), judge(replace(GOOD, lag_p95=1))]) is RunVerdict.GENERATOR_BOUND
-    assert worst([judge(GOOD)]) is RunVerdict.VALID
+    assert worst([judge(evidence()), judge(evidence(lag_p95=1))]) is RunVerdict.GENERATOR_BOUND
+    assert worst([judge(evidence())]) is RunVerdict.VALID
 
 
 def command(log: Path, url: str, output: Path, *options: str) -> list[str]:

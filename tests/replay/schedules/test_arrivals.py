@@ -96,7 +96,7 @@ def arrivals(log: Path, schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[
             sender = WireSender(await resolve(parse_target(url)), timeout=5)
             # connections are there before the first request is due: they are not what is measured here
             outcome = await replay(Plan(requests, schedule), sender, results)
-            assert outcome.ok == outcome.scheduled
+            assert outcome.counters.ok == outcome.scheduled
 
         asyncio.run(main())
         received = end()

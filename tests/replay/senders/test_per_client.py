@@ -53,7 +53,7 @@ def replayed(log: Path, rate: float, service: float) -> tuple[RecordingServer, O
 def test_no_request_overtakes_its_client_s_one_before(tmp_path: Path) -> None:
     """Five clients ask a hundred times a second of a server that needs 30 ms: all queue up, in order."""
     server, outcome, rows, sender = replayed(log_of(tmp_path / "log.csv", 5, 12), rate=500, service=0.03)
-    assert outcome.ok == 60
+    assert outcome.counters.ok == 60
     order, connections = defaultdict(list), defaultdict(set)
     for one in server.received:
         _, client, number = one.target.split("/")
@@ -72,7 +72,7 @@ def test_no_request_overtakes_its_client_s_one_before(tmp_path: Path) -> None:
 
 def test_clients_do_not_wait_for_each_other(tmp_path: Path) -> None:
     _, outcome, rows, sender = replayed(log_of(tmp_path / "log.csv", 40, 1), rate=2000, service=0.1)
-    assert outcome.ok == 40
+    assert outcome.counters.ok == 40
     assert sender.counts.queued == 0
     assert min(rows["latency"].to_list()) > 0.09
 
@@ -94,8 +94,8 @@ def test_those_who_wait_are_cancelled_with_the_others(tmp_path: Path) -> None:
             return outcome
 
     outcome = asyncio.run(main())
-    assert outcome.scheduled == outcome.sent == 60
-    assert outcome.errors["cancelled"] == 60 - outcome.ok
+    assert outcome.scheduled == outcome.counters.sent == 60
+    assert outcome.counters.errors["cancelled"] == 60 - outcome.counters.ok
 
 
 def test_what_waits_too_long_for_its_client_is_dropped_and_counted(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_what_waits_too_long_for_its_client_is_dropped_and_counted(tmp_path: Pat
     rows = results.frame
     dropped = pl.col("error").fill_null("") == "dropped"
     sent, unsent = rows.filter(~dropped), rows.filter(dropped)
-    assert (outcome.scheduled, outcome.sent, outcome.dropped) == (40, sent.height, unsent.height)
+    assert (outcome.scheduled, outcome.counters.sent, outcome.counters.dropped) == (40, sent.height, unsent.height)
     assert unsent.height > 20
     assert max(sent["lag"].to_list()) <= 0.2
     assert min(unsent["lag"].to_list()) > 0.2
@@ -129,7 +129,7 @@ def test_a_target_that_hangs_holds_up_no_drop(tmp_path: Path) -> None:
             async with Engine(sender, results, limits=Limits(drop_after=0.1)) as engine:
                 return await engine.run(Plan(Requests(log, loop=False), Constant(100)))
 
-    assert asyncio.run(main()).dropped == 9
+    assert asyncio.run(main()).counters.dropped == 9
     waits = results.frame.filter(pl.col("error") == "dropped")["lag"].to_list()
     assert min(waits) > 0.1
     assert max(waits) < 1.5
@@ -138,5 +138,5 @@ def test_a_target_that_hangs_holds_up_no_drop(tmp_path: Path) -> None:
 def test_idle_connections_of_many_clients_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(per_client, "MAX_IDLE", 5)
     _, outcome, _, sender = replayed(log_of(tmp_path / "log.csv", 60, 2), rate=2000, service=0.0)
-    assert outcome.ok == 120
+    assert outcome.counters.ok == 120
     assert len(sender._own) <= 4 * 5 + 2

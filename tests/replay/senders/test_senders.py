@@ -84,7 +84,7 @@ def test_a_connection_that_never_comes_about_is_given_up_with_its_exchange(tmp_p
         return outcome, len(made.busy) + len(made.idle)
 
     outcome, left = uvloop.run(main())
-    assert outcome.errors == {"connect_timeout": 5}
+    assert outcome.counters.errors == {"connect_timeout": 5}
     assert left == 0
 
 
@@ -103,14 +103,14 @@ def test_progress_counts_the_whole_second(tmp_path: Path) -> None:
     uvloop.run(main())
     assert len(seen) >= 2
     for now in seen:
-        assert now.completed >= 0.75 * (now.sent - now.in_flight)
+        assert now.counters.completed >= 0.75 * (now.sent - now.in_flight)
 
 
 @SENDERS
 def test_the_bytes_of_heads_and_bodies_are_counted(tmp_path: Path, sender: type[WireSender]) -> None:
     head, chunked = len(whole()) - 5, len(CHUNKED) + len(b"3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\n\r\n")
     outcome, *_ = send(sender, write_log(tmp_path, ["/ok", "/chunked"] * 10), rate=100)
-    assert outcome.bytes == 10 * 5 + 10 * 7
+    assert outcome.counters.bytes == 10 * 5 + 10 * 7
     assert outcome.received == 10 * (head + 5) + 10 * chunked
 
 
@@ -118,12 +118,12 @@ def test_the_bytes_of_heads_and_bodies_are_counted(tmp_path: Path, sender: type[
 def test_everything_at_once_is_accounted_for(tmp_path: Path, sender: type[WireSender]) -> None:
     paths = ["/ok", "/404", "/chunked", "/reset", "/stall", "/garbage", "/close", "/short", "/endless", "/until-close"]
     outcome, rows, server, made = send(sender, write_log(tmp_path, paths * 40), rate=400)
-    assert outcome.scheduled == outcome.sent == 400
-    assert outcome.errors == {
+    assert outcome.scheduled == outcome.counters.sent == 400
+    assert outcome.counters.errors == {
         "reset": 40, "timeout": 80, "protocol": 40, "closed": 40, "short_body": 40,
     }  # fmt: skip
-    assert outcome.status == {200: 200, 404: 40}
-    assert (outcome.ok, outcome.http_error, outcome.net_error) == (120, 40, 240)
+    assert outcome.counters.status == {200: 200, 404: 40}
+    assert (outcome.counters.ok, outcome.counters.http_error, outcome.counters.net_error) == (120, 40, 240)
     assert rows["seq"].to_list() == list(range(400))
     retried = made.counts.retried
     assert sum(server.counts.values()) == 400 + retried
@@ -148,7 +148,7 @@ def test_heads_have_no_body_and_keep_their_connection(tmp_path: Path, sender: ty
 @SENDERS
 def test_a_reused_connection_that_was_closed_is_replaced_once(tmp_path: Path, sender: type[WireSender]) -> None:
     outcome, _, server, made = send(sender, write_log(tmp_path, ["/reused"] * 6), rate=20)
-    assert outcome.ok == 6
+    assert outcome.counters.ok == 6
     assert made.counts.retried > 0
     assert server.counts["/reused"] == 6 + made.counts.retried
 
@@ -181,7 +181,7 @@ def test_nothing_but_the_planned_headers_is_sent(tmp_path: Path, sender: type[Wi
 @SENDERS
 def test_ipv6_is_as_good(tmp_path: Path, sender: type[WireSender]) -> None:
     outcome, _, server, _ = send(sender, write_log(tmp_path, ["/ok"] * 3), host="::1")
-    assert outcome.ok == 3
+    assert outcome.counters.ok == 3
     assert b"Host: [::1]:" in server.heads[0]
 
 
@@ -197,7 +197,7 @@ def test_a_unix_socket_is_as_good(tmp_path: Path, sender: type[WireSender]) -> N
     log = write_log(tmp_path, ["/ok", "/short", "/ok"])
     outcome, rows, server, _ = send(sender, log, socket_path=str(tmp_path / "socket"))
     assert rows["error"].to_list() == [None, "short_body", None]
-    assert outcome.ok == 2
+    assert outcome.counters.ok == 2
     assert b"\r\nHost: localhost\r\n" in server.heads[0]
 
 
@@ -226,7 +226,7 @@ def test_certificates_are_verified(
     log = write_log(tmp_path, ["/ok", "/chunked", "/until-close", "/ok"])
     outcome, rows, server, _ = send(sender, log, rate=50, certificate=context, name=name, tls=tls)
     assert rows["error"].to_list() == [error] * 4
-    assert outcome.ok == (0 if error else 4)
+    assert outcome.counters.ok == (0 if error else 4)
     assert len(server.heads) == (0 if error else 4)
 
 
@@ -236,7 +236,7 @@ def test_insecure_does_not_look_at_the_certificate(
 ) -> None:
     log = write_log(tmp_path, ["/ok"] * 4)
     outcome, rows, server, _ = send(sender, log, at_once=1, certificate=certificate[0], tls=tls_context(verify=False))
-    assert outcome.ok == 4
+    assert outcome.counters.ok == 4
     assert server.connections == 1
     assert (rows["connect"] > 0).to_list() == [True, False, False, False]
 
@@ -250,7 +250,7 @@ def test_tls_to_a_plain_server_is_a_tls_error(tmp_path: Path, sender: type[WireS
             plan = Plan(Requests(write_log(tmp_path, ["/ok"]), loop=False), Constant(10))
             return await replay(plan, made, MemoryResults())
 
-    assert set(uvloop.run(main()).errors) <= {"tls", "connect_timeout"}
+    assert set(uvloop.run(main()).counters.errors) <= {"tls", "connect_timeout"}
 
 
 @SENDERS
@@ -263,7 +263,7 @@ def test_all_addresses_are_used_in_turn(tmp_path: Path, sender: type[WireSender]
             endpoint = Endpoint(parse_target(f"name.test:{port}"), ("127.0.0.1", "127.0.0.2", "127.0.0.3"))
             made = sender(endpoint, timeout=TIMEOUT, keep_alive=False)
             plan = Plan(Requests(write_log(tmp_path, ["/ok"] * 6), loop=False), Constant(50))
-            assert (await replay(plan, made, MemoryResults())).ok == 6
+            assert (await replay(plan, made, MemoryResults())).counters.ok == 6
             return server.asked
 
     assert sorted(uvloop.run(main())) == ["127.0.0.1"] * 2 + ["127.0.0.2"] * 2 + ["127.0.0.3"] * 2

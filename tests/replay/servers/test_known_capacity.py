@@ -145,8 +145,8 @@ def test_a_taken_port_is_named(log: Path) -> None:
 def test_a_spawned_target_ends_when_its_parent_is_killed(log: Path) -> None:
     parent_code = (
         "import sys, time, pathlib\n"
-        "from logreplay.replay.servers.known_capacity import Capacity, spawned\n"
-        "with spawned(pathlib.Path(sys.argv[1]), Capacity()) as url:\n"
+        "from logreplay.replay.servers.known_capacity import ServerCapacity, spawned\n"
+        "with spawned(pathlib.Path(sys.argv[1]), ServerCapacity()) as url:\n"
         "    print(url, flush=True)\n"
         "    time.sleep(60)\n"
     )

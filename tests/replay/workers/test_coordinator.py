@@ -61,13 +61,13 @@ def sender_to(url: str) -> Callable[[], WireSender]:
 
 
 def identities_hold(outcome: Outcome, rows: pl.DataFrame) -> None:
-    assert outcome.scheduled == outcome.sent + outcome.dropped == rows.height
-    assert outcome.sent == outcome.ok + outcome.http_error + outcome.net_error
+    assert outcome.scheduled == outcome.counters.sent + outcome.counters.dropped == rows.height
+    assert outcome.counters.sent == outcome.counters.ok + outcome.counters.http_error + outcome.counters.net_error
     assert rows["seq"].n_unique() == rows.height
     error = rows["error"].fill_null("")
-    assert (error == "dropped").sum() == outcome.dropped
-    assert (~error.is_in(["", "dropped"])).sum() == outcome.net_error
-    assert ((error == "") & (rows["rc"] < 400)).sum() == outcome.ok
+    assert (error == "dropped").sum() == outcome.counters.dropped
+    assert (~error.is_in(["", "dropped"])).sum() == outcome.counters.net_error
+    assert ((error == "") & (rows["rc"] < 400)).sum() == outcome.counters.ok
 
 
 async def on_processes(
@@ -98,7 +98,7 @@ def test_the_merged_log_is_that_of_one_process_but_for_times(sample: Path, targe
     ends = rows.select(pl.sum_horizontal("scheduled", "lag", "connect", "latency", "xfertime")).to_series()
     assert ends.is_sorted()
     assert seen[-1].scheduled > 500
-    assert (seen[-1].tally.response.quantile(0.5) or 0) > 0
+    assert (seen[-1].counters.response.quantile(0.5) or 0) > 0
 
 
 def test_a_killed_shard_is_named_and_its_requests_count_as_not_sent(sample: Path, target: str) -> None:
@@ -112,7 +112,7 @@ def test_a_killed_shard_is_named_and_its_requests_count_as_not_sent(sample: Path
     assert outcome.scheduled == 1200
     assert sorted(rows["seq"]) == list(range(1200))
     assert rows.filter(pl.col("seq") % 2 == 0)["error"].fill_null("").eq("").all()
-    assert 0 < outcome.dropped < 600
+    assert 0 < outcome.counters.dropped < 600
     assert not outcome.health.valid
     assert outcome.lost == ("shard 2 of 2 (a process of this machine)",)
     assert "shard 2 of 2" in outcome.health.findings[0].text

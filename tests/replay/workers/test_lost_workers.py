@@ -136,7 +136,7 @@ def test_a_lost_worker_whose_share_takes_long_to_read_loses_no_other(
     assert outcome.lost == (name,)
     assert sorted(rows["seq"]) == list(range(2400))
     assert rows.filter(pl.col("seq") % 3 != 1)["error"].drop_nulls().to_list() == []
-    assert outcome.scheduled == outcome.sent + outcome.dropped == 2400
+    assert outcome.scheduled == outcome.counters.sent + outcome.counters.dropped == 2400
 
 
 class SlowDisk(MemoryResults):
@@ -152,7 +152,7 @@ def test_a_slow_disk_is_not_the_silence_of_a_worker(log: Path, target: str, monk
     monkeypatch.setattr(coordinator, "SILENT_S", 1.5)
     outcome, rows = on_workers(2, Plan(Requests(log), Constant(200, 8)), sender_to(target), results=SlowDisk())
     assert outcome.lost == ()
-    assert rows.height == outcome.sent == 1600
+    assert rows.height == outcome.counters.sent == 1600
 
 
 def test_a_stop_of_the_whole_group_is_not_the_death_of_a_worker(log: Path, tmp_path: Path, target: str) -> None:
