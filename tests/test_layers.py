@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-HEAVY = {"polars", "pandas", "numpy", "matplotlib", "aiohttp", "uvloop", "httptools", "jinja2", "pyarrow", "rich"}
+HEAVY = {
+    "polars", "pandas", "numpy", "matplotlib", "aiohttp", "uvloop", "httptools", "jinja2", "prometheus_client",
+    "pyarrow", "rich",
+}  # fmt: skip
 ORDER = {
     "parsers": ("record", "masking", "files", "fields", "formats", "lines", "conversion", "__init__"),
     "replay": (

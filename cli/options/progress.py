@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from logreplay.replay.monitor.access import Address
     from logreplay.replay.monitor.probe_log import ProbeLog
     from logreplay.replay.monitor.probes import Probe, ProbeReading
-    from logreplay.replay.monitor.sidecar import Sidecar
-    from logreplay.replay.monitor.sidecar_messages import StopAsked
+    from logreplay.replay.monitor.sidecar import Sidecar, StopAsked
     from logreplay.replay.monitor.snapshot import Snapshot, Stage
     from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
     from logreplay.replay.results.outcome import Outcome, Progress
@@ -162,9 +161,9 @@ class Telling:
                 audience.show_line(LiveLine(outlet))
             if self.progress == "json":
                 audience.add(lambda snapshot: outlet.write(json.dumps(snapshot.as_dict()) + "\n"))
-            if companion := self._companion(audience, readings, quiet=quiet):
-                stack.callback(companion.close)
-                audience.add(companion.show)
+            if sidecar := self._sidecar(audience, readings, quiet=quiet):
+                stack.callback(sidecar.close)
+                audience.add(sidecar.show)
             stack.callback(audience.close)
             yield audience
 
@@ -177,12 +176,11 @@ class Telling:
         stack.callback(readings.close)
         return readings
 
-    def _companion(self, audience: Audience, readings: "ProbeLog | None", *, quiet: bool) -> "Sidecar | None":
-        from logreplay.replay.monitor.sidecar import Sidecar
-        from logreplay.replay.monitor.sidecar_messages import SidecarConfig, StopAsked
+    def _sidecar(self, audience: Audience, readings: "ProbeLog | None", *, quiet: bool) -> "Sidecar | None":
+        from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, StopAsked
 
-        errand = SidecarConfig.new(self.live, self.metrics, self.watch)
-        if not errand:
+        config = SidecarConfig(self.live, self.metrics, self.watch)
+        if not config:
             return None
 
         def hear(message: "ProbeReading | StopAsked") -> None:
@@ -192,13 +190,13 @@ class Telling:
             elif readings:
                 readings.hear(message)
 
-        companion = Sidecar(errand, hear)
+        sidecar = Sidecar(config, hear)
         if self.live:
-            url = re.sub(r"//(0\.0\.0\.0|\[::\])(?=:)", f"//{gethostname()}", companion.opened.live)
-            say(f"live page: {url}/#{errand.token}")
+            url = re.sub(r"//(0\.0\.0\.0|\[::\])(?=:)", f"//{gethostname()}", sidecar.opened.live)
+            say(f"live page: {url}/#{config.token}")
         if self.metrics:
-            say(f"metrics: {companion.opened.metrics}/metrics", quiet=quiet)
-        return companion
+            say(f"metrics: {sidecar.opened.metrics}/metrics", quiet=quiet)
+        return sidecar
 
 
 @contextmanager

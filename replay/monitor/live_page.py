@@ -22,7 +22,6 @@ from typing import Final
 from aiohttp import web
 
 from logreplay.replay.monitor.access import Address, may_stop, ours
-from logreplay.replay.monitor.prometheus import CONTENT_TYPE, exposition
 from logreplay.replay.monitor.snapshot import Snapshot
 
 _TRACED: Final = 600
@@ -150,8 +149,10 @@ def page_app(stand: PageState, token: str, stop: Callable[[str], object]) -> web
 def metrics_app(stand: PageState) -> web.Application:
     """The newest snapshot for Prometheus."""
 
+    from logreplay.replay.monitor.prometheus import CONTENT_TYPE, exposition
+
     async def show(_: web.Request) -> web.StreamResponse:
-        return web.Response(body=exposition(stand.now).encode(), headers={"Content-Type": CONTENT_TYPE})
+        return web.Response(body=exposition(stand.now), headers={"Content-Type": CONTENT_TYPE})
 
     app = _guarded()
     app.router.add_get("/metrics", show)

@@ -1,81 +1,70 @@
-"""A snapshot in Prometheus' text format.
+"""Snapshots in Prometheus' text format.
 
 Counters are of the whole run; ``logreplay_response_seconds`` is a histogram, so that a query can form any quantile
 over any time. Source: https://prometheus.io/docs/instrumenting/exposition_formats/ (text format 0.0.4).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from prometheus_client import core, generate_latest
+from prometheus_client.registry import Collector
 
 from logreplay.replay.monitor.snapshot import BOUNDS, Snapshot
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _VERDICTS: Final = ("VALID", "GENERATOR_BOUND", "RATE_MISSED", "TARGET_FAILING")
 
-_Sample = tuple[str, Mapping[str, str], float]
 
-
-def exposition(snapshot: Snapshot) -> str:
+def exposition(snapshot: Snapshot) -> bytes:
     """A snapshot as text that Prometheus can scrape."""
-    return "".join(_lines(snapshot))
+    return generate_latest(_Metrics(snapshot))
 
 
-def _lines(now: Snapshot) -> Iterator[str]:
-    totals = now.totals
-    about = {"command": now.command, "target": now.target}
-    yield from _family("info", "gauge", "What runs.", [("", about, 1)])
-    yield from _family("running", "gauge", "1 until the run is over, then 0.", [("", {}, not now.over)])
-    yield from _family("elapsed_seconds", "gauge", "Since the run began.", [("", {}, now.second)])
-    yield from _family("stage_info", "gauge", "The step or trial that runs.", [("", {"stage": now.stage.name}, 1)])
-    rates = [(name, getattr(now.rate, name)) for name in ("offered", "sent", "completed")]
-    samples = [("", {"kind": name}, rate) for name, rate in rates]
-    yield from _family("rate", "gauge", "Requests per second in the last second.", samples)
-    yield from _family("in_flight", "gauge", "Requests under way.", [("", {}, now.in_flight)])
-    yield from _counter("scheduled", "Requests taken up: sent or dropped.", totals.scheduled)
-    yield from _counter("sent", "Requests started.", totals.sent)
-    outcomes = [("_total", {"outcome": name}, getattr(totals, name)) for name in _OUTCOMES]
-    yield from _family("requests", "counter", "Requests that have ended, by how.", outcomes)
-    by_word = [("_total", {"error": word}, count) for word, count in totals.errors.items()]
-    yield from _family("errors", "counter", "Requests without a whole answer, by error.", by_word)
-    by_status = [("_total", {"status": str(status)}, count) for status, count in totals.status.items()]
-    yield from _family("responses", "counter", "Responses by status.", by_status)
-    yield from _counter("received_bytes", "Bytes of response bodies.", totals.bytes)
-    yield from _family("response_seconds", "histogram", "Response time, from the scheduled instant.", _buckets(now))
-    lag = [("", {"quantile": name}, getattr(now.lag, field)) for name, field in _QUANTILES]
-    known = [sample for sample in lag if sample[2] is not None]
-    yield from _family("lag_seconds", "gauge", "How late requests were started, in the last second.", known)
-    verdict = [("", {"verdict": name}, name == now.verdict) for name in _VERDICTS] if now.verdict else []
-    yield from _family("verdict", "gauge", "1 for the verdict on the step or trial, so far.", verdict)
-    watch = [("", {"name": name}, value) for name, value in now.watch.items() if value is not None]
-    yield from _family("watch", "gauge", "Figures from elsewhere (--watch).", watch)
+class _Metrics(Collector):
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._now = snapshot
+
+    def collect(self) -> Iterator[core.Metric]:
+        now, totals, rate, lag = self._now, self._now.totals, self._now.rate, self._now.lag
+        ended = {"ok": totals.ok, "http_error": totals.http_error, "net_error": totals.net_error}
+        yield core.InfoMetricFamily("logreplay", "What runs.", {"command": now.command, "target": now.target})
+        yield _gauge("running", "1 until the run is over, then 0.", not now.over)
+        yield _gauge("elapsed_seconds", "Seconds since the run began.", now.second)
+        yield core.InfoMetricFamily("logreplay_stage", "The step or trial that runs.", {"stage": now.stage.name})
+        rates = {"offered": rate.offered, "sent": rate.sent, "completed": rate.completed}
+        yield _gauge("rate", "Requests per second in the last second.", rates, "kind")
+        yield _gauge("in_flight", "Requests in flight.", now.in_flight)
+        yield _counter("scheduled", "Requests sent or dropped.", totals.scheduled)
+        yield _counter("sent", "Requests sent.", totals.sent)
+        outcomes = {**ended, "dropped": totals.dropped}
+        yield _counter("requests", "Requests that have ended, by outcome.", outcomes, "outcome")
+        yield _counter("errors", "Requests without a whole response, by error.", totals.errors, "error")
+        yield _counter("responses", "Responses by status.", totals.status, "status")
+        yield _counter("received_bytes", "Bytes of response bodies.", totals.bytes)
+        counts = (*(totals.buckets or (0,) * len(BOUNDS)), sum(ended.values()))
+        buckets = list(zip((*(f"{bound:g}" for bound in BOUNDS), "+Inf"), counts, strict=True))
+        text = "Response time from the scheduled send time."
+        yield core.HistogramMetricFamily("logreplay_response_seconds", text, buckets, totals.seconds)
+        quantiles = {"0.5": lag.p50, "0.99": lag.p99, "1": lag.max}
+        yield _gauge("lag_seconds", "Generator lag in the last second.", quantiles, "quantile")
+        verdicts = {verdict: verdict == now.verdict for verdict in _VERDICTS if now.verdict}
+        yield _gauge("verdict", "1 for the verdict on the step or trial so far.", verdicts, "verdict")
+        yield _gauge("watch", "Figures of the probes (--watch).", now.watch, "name")
 
 
-_OUTCOMES: Final = ("ok", "http_error", "net_error", "dropped")
-_QUANTILES: Final = (("0.5", "p50"), ("0.99", "p99"), ("1", "max"))
+def _family(
+    kind: type[Any], name: str, text: str, value: float | Mapping[Any, float | None], label: str = ""
+) -> core.Metric:
+    """One value; or one for each value of a label, where it is known."""
+    labels = [label] if label else None
+    family = kind(f"logreplay_{name}", text, labels=labels)
+    for key, known in value.items() if isinstance(value, Mapping) else [("", value)]:
+        if known is not None:
+            family.add_metric([str(key)] if labels else [], known)
+    return family  # type: ignore[no-any-return]
 
 
-def _buckets(now: Snapshot) -> list[_Sample]:
-    ended = now.totals.ok + now.totals.http_error + now.totals.net_error
-    counts = now.totals.buckets or (0,) * len(BOUNDS)
-    samples: list[_Sample] = [
-        ("_bucket", {"le": f"{bound:g}"}, count) for bound, count in zip(BOUNDS, counts, strict=True)
-    ]
-    return [*samples, ("_bucket", {"le": "+Inf"}, ended), ("_sum", {}, now.totals.seconds), ("_count", {}, ended)]
-
-
-def _counter(name: str, text: str, value: float) -> Iterator[str]:
-    yield from _family(name, "counter", text, [("_total", {}, value)])
-
-
-def _family(name: str, kind: str, text: str, samples: Sequence[_Sample]) -> Iterator[str]:
-    if not samples:
-        return
-    full = f"logreplay_{name}_total" if kind == "counter" else f"logreplay_{name}"
-    yield f"# HELP {full} {text}\n# TYPE {full} {kind}\n"
-    for suffix, labels, value in samples:
-        inside = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
-        yield f"logreplay_{name}{suffix}{{{inside}}} {float(value):.10g}\n"
-
-
-def _escaped(label: str) -> str:
-    return label.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+_gauge: Final = partial(_family, core.GaugeMetricFamily)
+_counter: Final = partial(_family, core.CounterMetricFamily)

@@ -1,24 +1,26 @@
-"""A process beside the replay that serves the live page and the metrics, and reads figures from elsewhere.
+"""A process beside the replay that serves the live page and the metrics, and reads the probes.
 
-Nothing of it is done in the process that sends: a page, a scrape or a slow source must not hold up a request. Between
-the two lie pipes. Down go snapshots, once a second, written by a thread of their own; up come readings, and the wish
-to stop. It ends when the pipe is closed, so also when the replay is killed. If it dies, or does not keep up, the run
-goes on without it.
+Theory of operation. The process that sends does none of this: a page, a scrape or a slow probe must not hold up a
+request. Two pipes connect the processes. Down go the configuration and, once a second, snapshots, written by a thread
+of their own; up come readings and the wish to stop. The sidecar (`logreplay.replay.monitor.sidecar_main`) ends when
+its pipe is closed, so also when the replay is killed. If it dies, or does not keep up, the run goes on without it.
 """
 
 import pickle
 import queue
+import secrets
 import select
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import IO, Final
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.monitor.probes import ProbeReading
-from logreplay.replay.monitor.sidecar_messages import Failed, Opened, SidecarConfig, StopAsked
+from logreplay.replay.monitor.access import Address
+from logreplay.replay.monitor.probes import Probe, ProbeReading
 from logreplay.replay.monitor.snapshot import Snapshot
 
 _BACKLOG: Final = 120
@@ -26,18 +28,52 @@ _OPENING_S: Final = 30.0
 _END_S: Final = 3.0
 
 
+@dataclass(frozen=True, slots=True)
+class SidecarConfig:
+    """The first message down.
+
+    Attributes:
+        live, metrics: where to serve the page and the metrics; None: not at all.
+        probes: what to read once a second.
+        token: with it, the run may be stopped from the page.
+    """
+
+    live: Address | None = None
+    metrics: Address | None = None
+    probes: tuple[Probe, ...] = ()
+    token: str = field(default_factory=secrets.token_urlsafe)
+
+    def __bool__(self) -> bool:
+        return bool(self.live or self.metrics or self.probes)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The first message up: the base URLs, empty where nothing was asked for. A `LogreplayError` instead: it failed."""
+
+    live: str
+    metrics: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """Up: somebody pressed the stop button; ``who`` is an address."""
+
+    who: str
+
+
 class Sidecar:
     """The replay's end of the pipes.
 
     Args:
-        errand: what it is to do.
+        config: what to serve and read.
         hear: is given each `ProbeReading` and `StopAsked`, in a thread of its own.
 
     Raises:
-        LogreplayError: it cannot serve where it was told to.
+        LogreplayError: it cannot serve at these addresses.
     """
 
-    def __init__(self, errand: SidecarConfig, hear: Callable[[ProbeReading | StopAsked], object]) -> None:
+    def __init__(self, config: SidecarConfig, hear: Callable[[ProbeReading | StopAsked], object]) -> None:
         self._hear = hear
         self._down: queue.Queue[Snapshot | None] = queue.Queue(_BACKLOG)
         self._process = subprocess.Popen(
@@ -50,22 +86,22 @@ class Sidecar:
         assert self._process.stdout
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         with suppress(BrokenPipeError):
-            _put(self._stdin, errand)
+            put(self._stdin, config)
         in_time, _, _ = select.select([self._stdout], [], [], _OPENING_S)
         if not in_time:
             self._process.kill()
-        first = _take(self._stdout)
+        first = take(self._stdout)
         if not isinstance(first, Opened):
             self._end()
             why = "died" if in_time else f"did not start within {_OPENING_S:g} s"
-            raise LogreplayError(first.why if isinstance(first, Failed) else f"the process of the live page {why}")
+            raise first if isinstance(first, LogreplayError) else LogreplayError(f"the process of the live page {why}")
         self.opened = first
         self._threads = [threading.Thread(target=work, daemon=True) for work in (self._write, self._listen)]
         for thread in self._threads:
             thread.start()
 
     def show(self, snapshot: Snapshot) -> None:
-        """Show this from now on. Does not wait: what a companion cannot take in is not shown."""
+        """Show this from now on. Does not wait: drops the snapshot if the queue is full."""
         with suppress(queue.Full):
             self._down.put_nowait(snapshot)
 
@@ -80,11 +116,11 @@ class Sidecar:
     def _write(self) -> None:
         with suppress(OSError, ValueError):
             while snapshot := self._down.get():
-                _put(self._stdin, snapshot)
+                put(self._stdin, snapshot)
             self._stdin.close()
 
     def _listen(self) -> None:
-        while isinstance(message := _take(self._stdout), ProbeReading | StopAsked):
+        while isinstance(message := take(self._stdout), ProbeReading | StopAsked):
             self._hear(message)
 
     def _end(self) -> None:
@@ -98,12 +134,13 @@ class Sidecar:
         self._stdout.close()
 
 
-def _put(pipe: IO[bytes], message: object) -> None:
+def put(pipe: IO[bytes], message: object) -> None:
+    """Write a message."""
     pickle.dump(message, pipe)
     pipe.flush()
 
 
-def _take(pipe: IO[bytes]) -> object:
+def take(pipe: IO[bytes]) -> object:
     """The next message; None when there will be none."""
     try:
         return pickle.load(pipe)

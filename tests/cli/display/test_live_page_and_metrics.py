@@ -190,7 +190,7 @@ def kill_children(pid: int) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to find a child")
-def test_a_companion_that_is_killed_does_not_stop_the_run(tmp_path: Path) -> None:
+def test_a_sidecar_that_is_killed_does_not_stop_the_run(tmp_path: Path) -> None:
     async def kill() -> None:
         async with served(tmp_path, ["/ok"]) as (log, server):
             words = ("run", log, server.url, "--tps", 50, "--for", 4, "-o", tmp_path / "r.csv", "--live")

@@ -84,19 +84,21 @@ def test_prometheus_reads_what_is_written_for_it() -> None:
     totals = Totals(
         scheduled=7, sent=6, dropped=1, ok=4, http_error=1, net_error=1, errors={"timeout": 1}, status={200: 4, 404: 1},
         buckets=(0,) * 5 + (6,) * (len(BOUNDS) - 5), seconds=0.5,
+        bytes=123_456_789_012_345,
     )  # fmt: skip
     target = 'http://x/"\\\n# TYPE evil counter'
     snapshot = Snapshot("run", target, totals=totals, verdict="VALID", watch={"cpu": 0.25, "gone": None})
-    families = {family.name: family for family in text_string_to_metric_families(exposition(snapshot))}
+    families = {family.name: family for family in text_string_to_metric_families(exposition(snapshot).decode())}
     assert families["logreplay_info"].samples[0].labels["target"] == target
     assert families["logreplay_response_seconds"].type == "histogram"
+    assert families["logreplay_received_bytes"].samples[0].value == 123_456_789_012_345
     assert [s.value for s in families["logreplay_requests"].samples] == [4, 1, 1, 1]
     assert [s.labels for s in families["logreplay_watch"].samples] == [{"name": "cpu"}]
     assert not any("evil" in name for name in families)
 
 
 def test_a_snapshot_of_nothing_is_written_too() -> None:
-    list(text_string_to_metric_families(exposition(Snapshot())))
+    list(text_string_to_metric_families(exposition(Snapshot()).decode()))
 
 
 def test_a_point_keeps_its_state() -> None:

@@ -20,7 +20,6 @@ from logreplay.parsers.record import LogreplayError, scan
 from logreplay.replay.engine import prefetch
 from logreplay.replay.monitor import sidecar
 from logreplay.replay.monitor.access import Address
-from logreplay.replay.monitor.sidecar_messages import SidecarConfig
 from logreplay.replay.requests.hook import Hooked, load
 from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Plan, Requests, RequestStream
 from logreplay.replay.results.outcome import Outcome
@@ -222,4 +221,4 @@ def test_a_live_page_that_does_not_start_is_not_waited_for(tmp_path: Path, monke
     monkeypatch.setattr(sys, "executable", str(stuck))
     monkeypatch.setattr(sidecar, "_OPENING_S", 1.0)
     with pytest.raises(LogreplayError, match="the process of the live page did not start within 1 s"):
-        sidecar.Sidecar(SidecarConfig.new(Address("127.0.0.1", 0), None, ()), print)
+        sidecar.Sidecar(sidecar.SidecarConfig(Address("127.0.0.1", 0)), print)
