@@ -1,12 +1,13 @@
-"""What the probes read, as a file beside the result log: ``second,name,value``, a line for each reading that worked.
+"""Readings of the probes as a file beside the result log: ``second,name,value``, a line for each successful reading.
 
-Seconds are those of the run, as in its per-second table; which table and picture show.
+Seconds are those of the run, as in its per-second table; which table and picture show. The file begins with the first
+reading of the run: what is there before it would be taken for that of another run.
 """
 
 import threading
 from collections import Counter
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from logreplay.parsers.files import unwritable
 from logreplay.replay.monitor.probes import ProbeReading
@@ -24,9 +25,6 @@ class ProbeLog:
 
     Attributes:
         latest: the newest reading of each probe; None where it failed.
-
-    Raises:
-        LogreplayError: the file cannot be written.
     """
 
     def __init__(self, path: Path, first: int = 0) -> None:
@@ -38,12 +36,8 @@ class ProbeLog:
         self._failed: Counter[str] = Counter()
         self._problems: dict[str, str] = {}
         self._lock = threading.Lock()
-        try:
-            self._file = path.open("a" if first else "w", encoding="ascii")
-            if not self._file.tell():
-                self._write(HEADER)
-        except OSError as error:
-            raise unwritable(path, error) from None
+        self._file: TextIO | None = None
+        self._closed = False
 
     def begin(self, at: float) -> None:
         """Say when the run began, seconds of the monotonic clock; what was read before is no part of it."""
@@ -68,30 +62,35 @@ class ProbeLog:
             return [self._finding(name) for name in self._failed]
 
     def close(self) -> None:
-        """Finish the file; without a reading it is removed."""
+        """Finish the file."""
         with self._lock:
-            if self._file.tell() == len(HEADER):
-                self._path.unlink(missing_ok=True)
-            self._file.close()
+            self._closed = True
+            if self._file:
+                self._file.close()
 
     def _add(self, reading: ProbeReading) -> None:
         assert self._began is not None
         second = int((reading.at - self._began) // 1)
-        if second < 0 or self._file.closed:
+        if second < 0 or self._closed:
             return
         self._read[reading.name] += 1
-        if reading.value is not None:
-            self._write(f"{second + self._first},{reading.name},{reading.value!r}\n")
-            return
-        self._failed[reading.name] += 1
-        self._problems.setdefault(reading.name, reading.problem)
+        line = f"{second + self._first},{reading.name},{reading.value!r}\n"
+        if problem := reading.problem if reading.value is None else self._write(line):
+            self._failed[reading.name] += 1
+            self._problems.setdefault(reading.name, problem)
 
-    def _write(self, line: str) -> None:
+    def _write(self, line: str) -> str:
+        """Append a line; return why that failed."""
         try:
+            if self._file is None:
+                self._file = self._path.open("a" if self._first else "w", encoding="ascii")
+                if not self._file.tell():
+                    self._file.write(HEADER)
             self._file.write(line)
             self._file.flush()
-        except OSError:  # the result log on the same disk says so, and ends the run
-            pass
+        except OSError as error:
+            return str(unwritable(self._path, error))
+        return ""
 
     def _finding(self, name: str) -> Finding:
         text = (

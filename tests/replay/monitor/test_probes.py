@@ -128,6 +128,24 @@ def test_readings_become_columns_of_the_seconds_they_were_asked_for_in(tmp_path:
     assert [finding.text for finding in log.findings()] == ["watch mem: 1 of 1 readings failed, and left gaps: refused"]
 
 
+def test_the_file_of_readings_is_not_there_before_the_run_is(tmp_path: Path) -> None:
+    log = ProbeLog(tmp_path / "r.watch.csv")
+    log.hear(ProbeReading("cpu", 99.0, 0.9))
+    assert not (tmp_path / "r.watch.csv").exists()
+    log.begin(100.0)
+    log.close()
+    assert not (tmp_path / "r.watch.csv").exists()
+
+
+def test_readings_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    log = ProbeLog(tmp_path / "gone" / "r.watch.csv")
+    log.begin(0.0)
+    log.hear(ProbeReading("cpu", 1.0, 0.9))
+    log.close()
+    (finding,) = log.findings()
+    assert finding.text.startswith(f"watch cpu: 1 of 1 readings failed, and left gaps: {tmp_path / 'gone'}")
+
+
 def test_a_run_that_goes_on_keeps_its_readings(tmp_path: Path) -> None:
     for first, at in ((0, 0.5), (10, 1.5)):
         log = ProbeLog(tmp_path / "r.watch.csv", first)
