@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS
 from logreplay.replay.results.histogram import Histogram
+from logreplay.replay.senders.answers import is_new_error
 from logreplay.replay.senders.contract import ERROR_CODES
 
 _DROPPED: Final = ERROR_CODES["dropped"]
@@ -28,7 +29,7 @@ class Counters:
         http_error: a status of 400 or above came, and no error.
         net_error: no whole response came.
         unexpected_rc: a status came, and the log had another.
-        new_errors: a status of 400 or above came, and the log had a lower one or none.
+        new_errors: a status of 400 or above came, and the log had none of its class (4xx, 5xx).
         errors: requests by error word.
         status: responses by status.
         bytes: of bodies received.
@@ -70,7 +71,7 @@ class Counters:
         self.http_error += int((whole & (status >= 400)).sum())
         self.net_error += int((sent & ~whole).sum())
         self.unexpected_rc += int(((status > 0) & (expected_rc > 0) & (status != expected_rc)).sum())
-        self.new_errors += int((whole & (status >= 400) & (expected_rc < 400)).sum())
+        self.new_errors += int((whole & is_new_error(status, expected_rc)).sum())
         self.bytes += int(records["size"].sum())
         for code, count in zip(*_counts(error[~whole]), strict=True):
             self.errors[_WORDS[code]] += count
@@ -97,16 +98,16 @@ class Counters:
         return whole
 
     def sample(self, records: NDArray[np.void], rows: pl.DataFrame) -> None:
-        """Remember the first request of each kind of failure.
+        """Remember the first request of each error, and of each status of 400 and above.
 
         Args:
             records: as in `add`.
             rows: ``(n,)`` of the plan, with ``op`` and ``url``.
         """
         error, status = records["error"], records["status"]
-        failed = ((error != 0) & (error != _DROPPED)) | ((error == 0) & (status >= 400))
+        not_ok = ((error != 0) & (error != _DROPPED)) | ((error == 0) & (status >= 400))
         kinds = np.where(error != 0, error, status + len(_WORDS))
-        for at in np.flatnonzero(failed)[np.unique(kinds[failed], return_index=True)[1]].tolist():
+        for at in np.flatnonzero(not_ok)[np.unique(kinds[not_ok], return_index=True)[1]].tolist():
             word = _WORDS[error[at]] or f"status {status[at]}"
             self.samples.setdefault(word, f"{rows['op'][at]} {rows['url'][at]}"[:_SAMPLE_LENGTH])
 

@@ -7,6 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.replay.results.result_log import Results
+from logreplay.replay.senders.answers import failed
 
 Floats = NDArray[np.float64]
 
@@ -27,14 +28,14 @@ class RecentRequests:
         kept = rows.select(
             "seq",
             "scheduled",
-            "lag",
             pl.sum_horizontal("lag", "connect", "latency", "xfertime").alias("response"),
-            ((pl.col("rc") >= 400) & ~((pl.col("rc") < 500) & pl.col("expected_rc").fill_null(0).is_between(400, 499))
-             | (pl.col("error").fill_null("") != "")).alias("failed"),
-        )  # fmt: skip
-        columns = kept.select("seq", "scheduled", "response", "lag", "failed").get_columns()
-        seq, scheduled, response, lag, failed = (column.to_numpy() for column in columns)
-        self._parts.append((seq, scheduled, response, lag, failed))
+            "lag",
+            "rc",
+            pl.col("expected_rc").fill_null(0),
+            pl.col("error").fill_null("") != "",
+        )
+        seq, scheduled, response, lag, status, expected, error = (column.to_numpy() for column in kept.get_columns())
+        self._parts.append((seq, scheduled, response, lag, error | failed(status, expected)))
 
     def close(self) -> None:
         """Finish the result log."""
@@ -49,11 +50,11 @@ class RecentRequests:
         known = EndedRequests(
             np.full(count, np.nan), np.full(count, np.inf), np.zeros(count), np.zeros(count, np.bool_)
         )
-        for seq, scheduled, response, lag, failed in list(self._parts):
+        for seq, scheduled, response, lag, bad in list(self._parts):
             inside = seq < first + count
             at = seq[inside] - first
             known.scheduled[at] = scheduled[inside]
-            known.response[at], known.lag[at], known.failed[at] = response[inside], lag[inside], failed[inside]
+            known.response[at], known.lag[at], known.failed[at] = response[inside], lag[inside], bad[inside]
         return known
 
 
@@ -65,7 +66,7 @@ class EndedRequests:
         scheduled: (n,) when it was due, seconds since the start of the run; NaN while a request is under way.
         response: (n,) seconds from the scheduled instant to the end; inf while a request is under way.
         lag: (n,) of these, our own; 0 while a request is under way.
-        failed: (n,) no whole answer, or a status that neither is fine nor was in the log.
+        failed: (n,) no whole answer, or a failed one (`logreplay.replay.senders.answers`).
     """
 
     scheduled: Floats

@@ -236,7 +236,7 @@ def _target(seen: RunEvidence) -> list[Finding]:
         f"{count} x {word}" for word, count in counters.errors.items() if word not in ("cancelled", "dropped")
     )
     if counters.new_errors:
-        words += f"{', ' if words else ''}{counters.new_errors} x status 400 and above where the log had none"
+        words += f"{', ' if words else ''}{counters.new_errors} x status 400 and above that the log did not have"
     severity = Severity.VOID if share > FAILING else Severity.WARNING
     text = f"{share:.0%} of the requests failed ({words}): see the target's own log; -v or --crash shows an exchange"
     return [Finding("target_failing", severity, text)]

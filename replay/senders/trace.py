@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from logreplay.parsers.masking import masked
+from logreplay.replay.senders.answers import unexpected
 from logreplay.replay.senders.contract import Exchange, SenderCounts
 
 SHOWN_BODY: Final = 4096
@@ -13,22 +14,6 @@ SHOWN_BODY: Final = 4096
 _SHOWN_BINARY: Final = 32
 _CONTROL: Final = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 """Bytes that no text has; the rule of file(1)."""
-
-
-def unexpected(status: int, expected: int) -> bool:
-    """Whether a status is not what the log promised.
-
-    Args:
-        status: that came.
-        expected: that the log had; 0 where it had none, and then any status below 400 will do. Where the log had
-            304 or 206, a 200 will do: validators and ranges are not in a log and so are not sent. 499 (nginx: the
-            client went away) is no answer of the server, so nothing is expected.
-    """
-    if expected in (304, 206) and status == 200:
-        return False
-    if expected in (0, 499):
-        return status >= 400
-    return status != expected
 
 
 @dataclass(slots=True)
@@ -58,7 +43,7 @@ class Watch:
         """Look at one exchange."""
         if self.show:
             self.show(describe(exchange, secrets=self.secrets))
-        if self.crash and not self.culprit and failed(exchange):
+        if self.crash and not self.culprit and _suspect(exchange):
             if exchange.error == "cancelled":
                 return
             self.culprit = exchange
@@ -66,7 +51,7 @@ class Watch:
                 self.stop("crash")
 
 
-def failed(exchange: Exchange) -> bool:
+def _suspect(exchange: Exchange) -> bool:
     """Whether an exchange had no answer, or one that the log did not promise."""
     return bool(exchange.error) or unexpected(exchange.status, exchange.expected_rc)
 
@@ -84,7 +69,7 @@ def describe(exchange: Exchange, *, secrets: bool = False) -> str:
     if exchange.status:
         lines.append(f"< {exchange.status} {shown(exchange.reason)}".rstrip())
         lines += [f"< {shown(name + b': ' + value)}" for name, value in exchange.headers]
-        lines += _body_lines(exchange, secrets=secrets) if failed(exchange) else []
+        lines += _body_lines(exchange, secrets=secrets) if _suspect(exchange) else []
     if exchange.error:
         lines.append(f"! {exchange.error}" + (f": {shown(exchange.detail.encode())}" if exchange.detail else ""))
     elif unexpected(exchange.status, exchange.expected_rc):
