@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -16,7 +16,11 @@ from logreplay.cli.settings.configurable import Configurable
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from logreplay.parsers.conversion.ingest import Limit
     from logreplay.parsers.conversion.report import ConvertReport
+
+_FILTERS: Final = ("since", "until", "match", "exclude", "status", "method", "client")
+"""Options that say which rows to keep."""
 
 
 @click.command(cls=Configurable, short_help="Access logs to normalized CSV.")
@@ -31,7 +35,6 @@ if TYPE_CHECKING:
 @click.option(
     "-f",
     "--format",
-    "format_",
     default="auto",
     show_default=True,
     metavar="FORMAT",
@@ -67,26 +70,12 @@ if TYPE_CHECKING:
 def convert(
     logs: tuple[str, ...],
     output: str | None,
-    format_: str,
-    to: str | None,
-    timezone: str,
-    time_unit: str | None,
-    stamped: Literal["start", "end"] | None,
-    since: str,
-    until: str,
-    match: str,
-    exclude: str,
-    status: str,
-    method: str,
-    client: str,
-    redact: bool,
-    rejects: Path | None,
     cluster: str | None,
     strict: bool,
     max_rejects: str | None,
-    force: bool,
     as_json: bool,
     quiet: bool,
+    **given: Any,
 ) -> int:
     """Convert access logs to the normalized CSV that the other commands read.
 
@@ -110,31 +99,16 @@ def convert(
     # blocks are parsed side by side, each by one thread; more threads inside each would be in each other's way
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     from logreplay.parsers.conversion.filters import Filter
-    from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
+    from logreplay.parsers.conversion.ingest import TooManyRejects
     from logreplay.parsers.conversion.job import ConvertOptions, output_for
     from logreplay.parsers.conversion.job import convert as convert_logs
 
-    target = output or str(output_for(logs[0], to or ""))
+    target = output or str(output_for(logs[0], given["to"] or ""))
     if as_json and target == "-":
         raise click.UsageError("--json and -o - both want standard output; choose one")
-    try:
-        limit = Limit(count=0) if strict else Limit.read(max_rejects) if max_rejects else Limit()
-    except ValueError:
-        raise click.UsageError(
-            f"--max-rejects {max_rejects!r}: write a number of lines, or a share such as 2%"
-        ) from None
-    options = ConvertOptions(
-        format=format_,
-        timezone=timezone,
-        time_unit=time_unit or "",
-        stamped=stamped or "",
-        filter=Filter(since, until, match, exclude, status, method, client),
-        redact=redact,
-        limit=limit,
-        to=to or "",
-        rejects=rejects,
-        force=force,
-    )
+    kept = Filter(**{name: given.pop(name) for name in _FILTERS})
+    said = {name: value for name, value in given.items() if value is not None}
+    options = ConvertOptions(filter=kept, limit=_limit(max_rejects, strict=strict), **said)
     try:
         with cluster_executor(cluster) as executor, _Bar(shown=not quiet and on_terminal()) as bar:
             report = convert_logs(logs, target, options, bar.update, executor)
@@ -146,6 +120,20 @@ def convert(
     if not quiet:
         _tell(report)
     return Exit.OK
+
+
+def _limit(text: str | None, *, strict: bool) -> "Limit":
+    """How many lines may be rejected.
+
+    Raises:
+        UsageError: neither a number nor a share.
+    """
+    from logreplay.parsers.conversion.ingest import Limit
+
+    try:
+        return Limit(count=0) if strict else Limit.read(text) if text else Limit()
+    except ValueError:
+        raise click.UsageError(f"--max-rejects {text!r}: write a number of lines, or a share such as 2%") from None
 
 
 def _tell(report: "ConvertReport") -> None:

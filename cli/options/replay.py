@@ -1,0 +1,60 @@
+"""The options that run, sweep and find share, and the value that they become."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from logreplay.cli.display.terminal import say
+from logreplay.cli.options.groups import Command
+from logreplay.cli.options.progress import Telling, telling_options
+from logreplay.cli.options.requests import Shaping, shaping_options
+from logreplay.cli.options.sender import Sending, sending_options
+from logreplay.cli.options.stop import stop_option
+
+if TYPE_CHECKING:
+    from logreplay.replay.results.stop_rules import Condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOptions:
+    """Where to, how, who is told, when to stop, and where the results go, as the user asked for it."""
+
+    target: str | None
+    output: Path | None
+    force: bool
+    as_json: bool
+    quiet: bool
+    stop_at: "Sequence[Condition]"
+    telling: Telling
+    shaping: Shaping
+    sending: Sending
+
+    def say(self, text: str) -> None:
+        """Tell the user something that is no result, unless ``--quiet`` was given."""
+        say(text, quiet=self.quiet)
+
+
+def replay_options(command: Command) -> Command:
+    """Give a command the options of stopping, telling, shaping and sending."""
+    return stop_option(telling_options(shaping_options(sending_options(command))))
+
+
+def folder_options(command: Command) -> Command:
+    """Give a command the options of the folder that it writes, and of what it prints."""
+    for option in reversed(_FOLDER):
+        command = option(command)
+    return command
+
+
+_FOLDER = (
+    click.option(
+        "-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time."
+    ),
+    click.option("--force", is_flag=True, help="Write into an existing OUTPUT."),
+    click.option("--no-plots", is_flag=True, help="Tables and summary only."),
+    click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of tables."),
+    click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
+)

@@ -1,0 +1,222 @@
+"""A search for the highest rate that keeps a bound: from its options to its folder of results and its exit code."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from logreplay.cli.display.live_curve import GrowingCurve, point_of
+from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.conflicts import reconciled
+from logreplay.cli.options.progress import Audience
+from logreplay.cli.options.replay import ReplayOptions
+from logreplay.cli.options.stop import stop_rule, watched
+from logreplay.cli.options.think import Pauses, said, thinking
+from logreplay.cli.running.engines import replayer
+from logreplay.cli.running.log_and_target import new_name, replayable, target_or_builtin
+from logreplay.cli.running.loop import run_in_loop, stopped_by
+from logreplay.cli.running.outputs import ResultFolder, inputs
+from logreplay.cli.running.reporting import report
+from logreplay.cli.running.requests import report_left_out, request_stream
+from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
+
+if TYPE_CHECKING:
+    from logreplay.analysis.search.search import Goal, Judged, Search, Trial
+    from logreplay.cli.running.log_and_target import Log
+    from logreplay.replay.requests.plan import RequestStream
+    from logreplay.replay.results.outcome import Outcome as Ran
+    from logreplay.replay.results.stop_rules import StopRule
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.schedules.rates import Schedule
+
+BOUNDS: Final = ("p50", "p90", "p95", "p99", "p999", "mean", "max")
+"""Statistics of the response time that can be bounded."""
+_FULL_S: Final = 60.0
+_STATES: Final = {"pass": "carried", "fail": "overloaded", "void": "void"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindOptions(ReplayOptions):
+    """A search, as the user asked for it. Times in seconds."""
+
+    log: "Log | None"
+    limits: Mapping[str, float | None]
+    max_errors: float
+    start: float
+    max_tps: float | None
+    precision: float
+    trial_s: float | None
+    trials: int
+    budget: float
+    arrivals: str
+    vusers: bool
+    think: Pauses | None
+    tps: float | None
+    no_plots: bool
+
+    @property
+    def goal(self) -> "Goal":
+        """What is searched for.
+
+        Raises:
+            UsageError: no bound is given, or the figures do not go together.
+        """
+        from logreplay.analysis.search.search import Goal
+        from logreplay.analysis.search.slo import Bound
+
+        if self.think and not self.vusers:
+            raise click.UsageError("--think is for users who wait: add --vusers")
+        bounds = [Bound(name, limit) for name in BOUNDS if (limit := self.limits[name]) is not None]
+        if not bounds:
+            raise click.UsageError("what must hold? Give a bound, such as --p99 300ms")
+        try:
+            bounds.append(Bound("errors", self.max_errors))
+            start = max(round(self.start), 1) if self.vusers else self.start
+            return Goal(
+                tuple(bounds), start, self.max_tps, self.precision, self.trial_s, self.trials, self.budget, self.vusers
+            )
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+    @property
+    def schedule_of(self) -> "Callable[[Trial], Schedule]":
+        """What makes the schedule of a trial."""
+        if self.vusers:
+            return users(thinking(self.think or 0.0, self.shaping.seed))
+        return by_chance if self.arrivals == "poisson" else evenly
+
+    def said(self, goal: "Goal") -> dict[str, Any]:
+        """What the user said, for the summary."""
+        return {
+            **{str(bound.statistic): bound.limit for bound in goal.bounds},
+            "start": goal.start, "max_tps": self.max_tps, "precision": self.precision, "trial": self.trial_s,
+            "trials": self.trials, "budget": self.budget, "arrivals": self.arrivals, "vusers": self.vusers,
+            "think": said(self.think, self.shaping.seed), **self.sending.said(), **self.shaping.said(),
+        }  # fmt: skip
+
+
+def find_rate(options: FindOptions) -> Exit:
+    """Search for the highest rate that keeps the bounds, and report it.
+
+    Raises:
+        UsageError: options exclude each other.
+        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
+    """
+    from logreplay.analysis.search.search import Search
+
+    search, quiet = Search(options.goal), options.quiet
+    sending = reconciled(options.sending, options.shaping)
+    options = replace(options, sending=sending)
+    reads = inputs(options.log, options.shaping, sending)
+    with ResultFolder.new(options.output or new_name("find"), reads, force=options.force) as place:
+        with ExitStack() as stack:
+            csv = stack.enter_context(replayable(options.log, quiet=quiet))
+            url = stack.enter_context(target_or_builtin(options.target, csv, quiet=quiet))
+            requests = request_stream(options.shaping, csv, stack, methods=sending.methods, loop=True, quiet=quiet)
+            rule = stop_rule(options.stop_at)
+            ended, findings = _search(search, options, place.path, requests, url, rule)
+        folder = place.keep()
+        if not ended:
+            why = f"stopped: {rule.hit};" if rule.hit else "interrupted"
+            options.say(f"{why} after {len(search.judged)} trials\nresults: {folder}")
+            return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
+        report_left_out(requests, quiet=quiet)
+        return _report(search, options, folder, url, [finding.as_dict() for finding in findings])
+
+
+def _report(search: "Search", options: FindOptions, folder: Path, url: str, found: "list[dict[str, Any]]") -> Exit:
+    """Write and print the answer of a search that ended."""
+    from logreplay.analysis.search.report import answer_of, sentence, slo, weaknesses
+    from logreplay.analysis.summary import About
+
+    text, facts = sentence(search, options.tps), slo(search, options.tps)
+    log, more = str(options.log) if options.log else None, {"answer": text, "slo": facts}
+    about = About(log, url, options.said(search.goal), found + weaknesses(search), more=more)
+    plots = not options.no_plots
+    report(folder, about, lambda *_: click.echo(text), plots=plots, as_json=options.as_json, quiet=options.quiet)
+    if plots:
+        from logreplay.analysis.output.plots.hockey_stick import figure, save
+        from logreplay.analysis.output.plots.search import trace
+        from logreplay.parsers.files import whole
+
+        with whole(folder / "search.png") as fresh:
+            save(figure(lambda ax: trace(ax, facts)), fresh)
+    options.say(f"results: {folder}")
+    answer = answer_of(search)
+    if answer.holds:
+        return Exit.OK
+    return Exit.CONDITION if answer.why == "not-met" else Exit.INVALID
+
+
+def _search(
+    search: "Search", options: FindOptions, folder: Path, requests: "RequestStream", target: str, rule: "StopRule"
+) -> "tuple[bool, list[Finding]]":
+    """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found besides."""
+    from logreplay.replay.checks.cpu_contention import neighbours
+    from logreplay.replay.results.recent import RecentRequests
+    from logreplay.replay.results.result_log import ResultLog
+
+    path, sending, goal = folder / "results.csv", options.sending, search.goal
+
+    async def main(stop: asyncio.Event) -> "tuple[bool, list[Finding]]":
+        sender, findings = await sending.ready(target, path, rate=goal.start, duration=_FULL_S)
+        here = await sending.is_here(target)
+        responses = RecentRequests(ResultLog(path))
+        rate = goal.start if goal.users else goal.highest or goal.start
+        async with (
+            replayer(sending, sender, responses, rate=rate, closed=goal.users) as engine,
+            stopped_by(stop, engine),
+        ):
+            teller = _Teller(search, audience, quiet=options.quiet, drawn=options.telling.progress == "auto")
+            with audience.may_set(stop):
+                ended = await drive(
+                    search,
+                    engine,
+                    responses,
+                    requests,
+                    timeout_s=sending.timeout,
+                    schedule_of=options.schedule_of,
+                    neighbours=neighbours if here else None,
+                    on_begin=teller.begin,
+                    on_progress=watched(rule, engine, audience.see),
+                    on_end=teller.end,
+                )
+        return ended, findings + audience.findings
+
+    with options.telling.audience("find", target, path, free=sending.free, quiet=options.quiet) as audience:
+        return run_in_loop(main)
+
+
+class _Teller:
+    """Tells how a search goes: what runs, a line on stderr for each trial that ended, and the curve below them."""
+
+    def __init__(self, search: "Search", audience: Audience, *, quiet: bool, drawn: bool) -> None:
+        self._search, self._audience = search, audience
+        bounds = [bound.limit for bound in search.goal.bounds if bound.statistic != "errors"]
+        unit = "users" if search.goal.users else "req/s"
+        self._curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None))
+
+    def begin(self, trial: "Trial") -> None:
+        from logreplay.analysis.search.report import heading
+        from logreplay.replay.monitor.snapshot import Stage
+
+        if trial.number == 1:
+            left = "" if self._search.goal.budget_s is None else "  left of --budget"
+            self._curve.say(heading() + left)
+        users = self._search.goal.users
+        name, rate = f"trial {trial.number}, {trial.phase}", None if users else trial.rate
+        self._audience.begin(Stage(name, rate, trial.seconds, level=trial.rate, users=users))
+
+    def end(self, judged: "Judged", ran: "Ran") -> None:
+        from logreplay.analysis.search.report import trial_line
+
+        note, verdict = trial_line(judged, self._search.goal), judged.verdict
+        self._audience.end(ran, state=_STATES[verdict], note=note)
+        budget = self._search.goal.budget_s
+        left = f"  {budget - self._search.elapsed:.0f} s" if budget is not None else ""
+        point = None if verdict == "void" else point_of(judged.trial.rate, ran, good=verdict == "pass")
+        self._curve.say(f"{note}{left}", point)

@@ -1,0 +1,302 @@
+"""One replay: from its options to its result log, its summary and its exit code."""
+
+import asyncio
+import errno
+import json
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import click
+
+from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.display.terminal import say
+from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.conflicts import reconciled
+from logreplay.cli.options.replay import ReplayOptions
+from logreplay.cli.options.requests import base
+from logreplay.cli.options.schedule import Pacing, log_report, log_sentence
+from logreplay.cli.options.stop import stop_rule, watched
+from logreplay.cli.running.engines import replayer
+from logreplay.cli.running.following import followed
+from logreplay.cli.running.log_and_target import new_name, replayable, target_or_builtin
+from logreplay.cli.running.loop import run_in_loop, stopped_by
+from logreplay.cli.running.outputs import claim, inputs
+from logreplay.cli.running.requests import report_left_out, request_stream
+
+if TYPE_CHECKING:
+    from logreplay.cli.running.log_and_target import Log
+    from logreplay.replay.requests.plan import Plan
+    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.siege_list import UrlList
+    from logreplay.replay.requests.sources import RequestSource
+    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.stop_rules import StopRule
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.senders.trace import Watch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(ReplayOptions):
+    """One replay, as the user asked for it."""
+
+    log: "Log | None"
+    pacing: Pacing
+    crash: bool
+    verbose: bool
+    debug: bool
+    classic: bool
+    dry_run: bool
+
+    def checked(self) -> Self:
+        """Return the options, with one worker where others of them need that.
+
+        Raises:
+            UsageError: two of them exclude each other; names both.
+        """
+        self.pacing.check()
+        if self.verbose and self.as_json:
+            raise click.UsageError("--verbose and --json both want standard output; choose one")
+        if self.classic and self.as_json:
+            raise click.UsageError(
+                "--classic and --json exclude each other: the JSON has these figures; leave out --classic"
+            )
+        for option, given in (("--verbose", self.verbose), ("--debug", self.debug), ("--classic", self.classic)):
+            if given and self.quiet:
+                raise click.UsageError(
+                    f"{option} and --quiet exclude each other: one prints more, the other less; choose one"
+                )
+        return replace(self, sending=reconciled(self.sending, self.shaping, self.pacing))
+
+
+def replay_once(options: RunOptions) -> Exit:
+    """Replay a log, or show what would be sent.
+
+    Raises:
+        UsageError: options exclude each other.
+        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
+    """
+    from logreplay.replay.requests.plan import Plan
+    from logreplay.replay.senders.trace import Watch
+
+    options = options.checked()
+    pacing, sending = options.pacing, options.sending
+    path = options.output or new_name("run", ".csv")
+    with ExitStack() as stack:
+        if not options.dry_run:
+            claim(path, inputs(options.log, options.shaping, sending), force=options.force)
+        log, source = _sources(options, stack)
+        stream = request_stream(
+            options.shaping,
+            source,
+            stack,
+            methods=sending.methods,
+            loop=pacing.loops,
+            keep=pacing.keep,
+            skip_idle=pacing.skip_idle,
+            in_time=pacing.in_time,
+            quiet=options.quiet,
+        )
+        plan = Plan(stream, pacing.schedule(options.shaping, stream))
+        if options.dry_run:
+            return _preview(plan, options)
+        url = stack.enter_context(target_or_builtin(options.target, log, quiet=options.quiet))
+        watch = Watch(options.crash, secrets=sending.show_secrets)
+        run = _OneRun(options, path, plan, url, watch, stop_rule(options.stop_at))
+        exchanges = Outlet(sys.stdout) if options.verbose else None
+        if exchanges:
+            watch.show = lambda text: exchanges.write(f"{text}\n")
+        outcome, findings = run.replay()
+    if not outcome.scheduled:
+        options.say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"))
+        return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
+    return run.report(outcome, [*findings, *outcome.health.findings], exchanges)
+
+
+def _sources(
+    options: RunOptions, stack: ExitStack
+) -> "tuple[Path | Stored | UrlList, Path | Stored | UrlList | RequestSource]":
+    """What a built-in target answers from, and where the requests come from."""
+    if not options.pacing.follow:
+        csv = stack.enter_context(replayable(options.log, quiet=options.quiet))
+        return csv, csv
+    if options.log is None or options.target is None or options.dry_run:
+        raise click.UsageError("--follow needs LOG and TARGET; there is nothing to preview, so no --dry-run")
+    if not isinstance(options.log, Path):
+        raise click.UsageError(f"--follow {options.log}: only a file can be followed")
+    return options.log, followed(options.log, options.pacing.duration)
+
+
+@dataclass(frozen=True, slots=True)
+class _OneRun:
+    """A replay under way."""
+
+    options: RunOptions
+    path: Path
+    plan: "Plan"
+    url: str
+    watch: "Watch"
+    rule: "StopRule"
+
+    def replay(self) -> "tuple[Outcome, list[Finding]]":
+        """Run the plan, and tell how it goes; what became of it, and what was found besides."""
+        from logreplay.analysis.output.folder import belonging
+        from logreplay.replay.engine.engine import Engine
+        from logreplay.replay.monitor.snapshot import Stage
+        from logreplay.replay.results.outcome import describe_course
+        from logreplay.replay.results.result_log import ResultLog, grows_at
+        from logreplay.replay.schedules.users import Users
+        from logreplay.replay.senders.trace import describe_counts
+
+        options, schedule, path = self.options, self.plan.schedule, self.path
+        sending, peak = options.sending, options.pacing.peak
+
+        async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
+            sender, findings = await sending.ready(self.url, path, rate=peak, duration=schedule.duration)
+            results = ResultLog(path, force=options.force, belonging=belonging)
+            closed = isinstance(schedule, Users)
+            async with (
+                replayer(sending, sender, results, self.watch, rate=peak, closed=closed) as engine,
+                stopped_by(stop, engine),
+            ):
+                with audience.may_set(stop):
+                    audience.begin(Stage(rate=options.pacing.steady, planned=schedule.duration))
+                    outcome = await engine.run(self.plan, watched(self.rule, engine, audience.see))
+                    audience.end(outcome)
+            if options.debug:
+                how = f"{sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}"
+                audience.write(f"target {self.url}; {how}\n{describe_course(outcome)}\n")
+                if isinstance(engine, Engine):
+                    audience.write(f"{describe_counts(engine.counts)}\n")
+            return outcome, findings + audience.findings
+
+        grows = grows_at(path, belonging)
+        with options.telling.audience("run", self.url, grows, free=sending.free, quiet=options.quiet) as audience:
+            return run_in_loop(main)
+
+    def report(self, outcome: "Outcome", findings: "list[Finding]", exchanges: Outlet | None) -> Exit:
+        """Write the summary beside the result log, and print what was found."""
+        from logreplay.analysis.output.folder import summary_beside
+        from logreplay.cli.display.tables import print_classic
+        from logreplay.replay.senders.trace import describe
+
+        options = self.options
+        replayed = log_report(self.plan.requests, self.plan.schedule, outcome.scheduled)
+        summary = self._summary(outcome, findings, replayed)
+        if exchanges:
+            _finish(exchanges, self.path)
+        if options.as_json:
+            click.echo(json.dumps(summary, indent=2))
+        elif not options.quiet:
+            _print_summary(summary)
+            if options.classic:
+                click.echo()
+                print_classic(summary)
+        for sentence in (log_sentence(replayed), _punctuality(summary)):
+            if sentence:
+                options.say(sentence)
+        report_left_out(self.plan.requests, quiet=options.quiet)
+        for finding in findings:
+            options.say(f"{finding.severity}: {finding.text}")
+        if not outcome.health.valid:
+            options.say(f"{outcome.health.verdict}: this run is no measurement of the target")
+        culprit = self.watch.culprit
+        if culprit:
+            say(f"stopped at the first failure:\n{describe(culprit, secrets=options.sending.show_secrets)}")
+        if self.rule.hit:
+            options.say(f"stopped: {self.rule.hit}")
+        options.say(f"results: {self.path}, {summary_beside(self.path)}")
+        if culprit or self.rule.hit:
+            return Exit.CONDITION
+        if outcome.stopped:
+            return Exit.INTERRUPTED
+        return Exit.OK if outcome.health.valid else Exit.INVALID
+
+    def _summary(self, outcome: "Outcome", findings: "list[Finding]", replayed: dict[str, Any]) -> dict[str, Any]:
+        """Write the summary and the histograms of the result log beside it, and return the summary."""
+        from logreplay.analysis.output.folder import write_beside
+        from logreplay.analysis.summary import About
+
+        options = self.options
+        said = {**options.pacing.said(options.shaping.seed), **options.shaping.said(), **options.sending.said()}
+        more = {
+            "verdict": str(outcome.health.verdict),
+            "left_out": outcome.left_out,
+            "stopped": outcome.stopped or None,
+            "received_bytes": outcome.received,
+            "replay": replayed,
+        }
+        log = str(options.log) if options.log else None
+        return write_beside(self.path, About(log, self.url, said, [each.as_dict() for each in findings], more))
+
+
+def _preview(plan: "Plan", options: RunOptions) -> Exit:
+    """Print the head of a plan, its rate over time, and what would be left out."""
+    from logreplay.parsers.masking import masked
+    from logreplay.replay.requests.preview import preview
+    from logreplay.replay.senders.trace import printable
+
+    pacing = options.pacing
+    if base(plan.requests).loop and pacing.endless:
+        raise click.UsageError("this plan has no end: add --for 1m or --requests 1000, or leave out --loop")
+    seen = preview(plan)
+    requests = [(due, op, url if options.sending.show_secrets else masked(url)) for due, op, url in seen.head]
+    if options.as_json:
+        figures = {"requests": seen.requests, "seconds": seen.last, "per_second": seen.per_second}
+        head = [{"scheduled": due, "op": op, "url": url} for due, op, url in requests]
+        click.echo(json.dumps({**figures, "head": head, "left_out": dict(plan.requests.left_out)}, indent=2))
+        return Exit.OK
+    for due, op, url in requests:
+        click.echo(f"{due:12.6f} s  {op} {printable(url.encode())}")
+    click.echo(f"{seen.requests} requests" + ("" if pacing.vusers else f" in {seen.last:.3f} s"))
+    if not pacing.vusers:
+        rates = seen.rates()
+        most = max((rate for _, _, rate in rates), default=1.0)
+        for first, last, rate in rates:
+            click.echo(f"{first:6d}..{last + 1:<6d} s {rate:10.2f}/s {'#' * round(40 * rate / most)}")
+    report_left_out(plan.requests, quiet=options.quiet)
+    return Exit.OK
+
+
+def _finish(exchanges: Outlet, path: Path) -> None:
+    """Wait until the exchanges are printed, as long as the reader likes; the results are on disk.
+
+    Raises:
+        OSError: standard output is full. A reader that went away may have seen enough.
+    """
+    if not exchanges.drain():
+        say(f"waiting for the reader of standard output; Ctrl-C ends this; results: {path}")
+        exchanges.drain(inf)
+    exchanges.close()
+    if exchanges.failure and exchanges.failure.errno == errno.ENOSPC:
+        raise exchanges.failure
+    if exchanges.left_out:
+        say(
+            f"warning: {exchanges.left_out} exchanges were not printed: the reader of standard output was too slow; "
+            "write to a file, or ask for less"
+        )
+
+
+def _punctuality(summary: dict[str, Any]) -> str:
+    """How true the replay was to its schedule; empty where there was none."""
+    from logreplay.analysis.tables.schedule_accuracy import Punctuality
+
+    found = summary.get("punctuality")
+    return Punctuality(**found).sentence() if found else ""
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
+    """The figures of a run on stdout."""
+    from logreplay.cli.display.tables import print_times
+
+    counts, rate = summary["requests"], summary["rate"]
+    print_times(summary)
+    click.echo(
+        f"scheduled {counts['scheduled']} = sent {counts['sent']} + dropped {counts['dropped']}; "
+        f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}\n"
+        f"offered {rate['offered']:.6g}/s, sent {rate['sent']:.6g}/s, completed {rate['completed']:.6g}/s, "
+        f"goodput {rate['goodput']:.6g}/s"
+    )

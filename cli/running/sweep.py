@@ -1,0 +1,223 @@
+"""A sweep: from its options to its folder of results and its exit code."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import click
+
+from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.conflicts import reconciled
+from logreplay.cli.options.replay import ReplayOptions
+from logreplay.cli.options.requests import arriving
+from logreplay.cli.options.stop import stop_rule
+from logreplay.cli.options.think import Pauses, mean_of, said, thinking
+from logreplay.cli.options.types import parse_rates
+from logreplay.cli.running.log_and_target import LogName, new_name, replayable, target_or_builtin
+from logreplay.cli.running.outputs import ResultFolder, inputs
+from logreplay.cli.running.reporting import report_sweep
+from logreplay.cli.running.requests import report_left_out, request_stream
+from logreplay.cli.running.sweep_runner import sweep_into
+
+if TYPE_CHECKING:
+    from logreplay.replay.requests.plan import RequestStream
+    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.siege_list import UrlList
+    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.sweeps.manifest import Manifest
+    from logreplay.replay.sweeps.steps import At, Course, Order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepOptions(ReplayOptions):
+    """A sweep, as the user asked for it. Times in seconds."""
+
+    rates: str | None
+    log: str | None
+    duration: float
+    arrivals: str
+    vusers: Sequence[int] | None
+    think: Pauses
+    warmup: float | None
+    settle: float | None
+    repeat: int
+    order: str
+    keep_going: bool
+    refine: bool
+    resume: Path | None
+    no_plots: bool
+
+    def checked(self) -> Self:
+        """Return the options, with one worker where others of them need that.
+
+        Raises:
+            UsageError: two of them exclude each other; names both.
+        """
+        sending = reconciled(self.sending, self.shaping)
+        if self.think and not self.vusers:
+            raise click.UsageError("--think is for users who wait: add --vusers 1,10,50")
+        if self.resume and self.output:
+            raise click.UsageError("--resume goes on in its own folder; leave -o out")
+        if self.refine and self.vusers:
+            raise click.UsageError("--refine needs RATES: of users, give more of them where it matters")
+        if self.settle and (self.vusers or self.arrivals != "even"):
+            raise click.UsageError("--settle needs rates that are sent evenly; a longer --for does without it")
+        return replace(self, sending=sending)
+
+    @property
+    def levels(self) -> Sequence[float]:
+        """What the steps ask for: rates, or users.
+
+        Raises:
+            UsageError: neither is given, or RATES cannot be read.
+        """
+        if self.vusers:
+            return self.vusers
+        if self.rates is None:
+            raise click.UsageError("at which rates? Give RATES, such as 50..400, or --vusers 1,10,50")
+        try:
+            return parse_rates(self.rates)
+        except ValueError as error:
+            raise click.UsageError(f"RATES: {error} or, for several, 50..400, 50..400:25 or 10,20,50") from None
+
+    @property
+    def course(self) -> "Course":
+        """The steps, and what is between them."""
+        from logreplay.replay.sweeps.steps import Course
+
+        order, going = cast("Order", self.order), self.keep_going or bool(self.vusers)
+        warmup, settle = self.warmup or 0, self.settle or 0
+        return Course(self.levels, self.duration, warmup, settle, self.repeat, order, self.shaping.seed, going)
+
+    def at(self, stream: "RequestStream") -> "At":
+        """What makes the schedule of a step."""
+        from logreplay.replay.schedules.users import Users
+
+        if not self.vusers:
+            return arriving(self.arrivals, stream, self.shaping)
+        think = thinking(self.think, self.shaping.seed)
+        return lambda count, seconds: Users(int(count), think, seconds)
+
+    def said(self) -> dict[str, Any]:
+        """What the user said, for the summary and for whoever resumes the sweep."""
+        levels = list(self.levels)
+        return {
+            **({"vusers": levels, "think": said(self.think, self.shaping.seed)}
+               if self.vusers else {"rates": levels, "arrivals": self.arrivals}),
+            "for": self.duration, "warmup": self.warmup, "settle": self.settle, "repeat": self.repeat,
+            "order": self.order, **self.shaping.said(), **self.sending.said(),
+        }  # fmt: skip
+
+
+def sweep_rates(options: SweepOptions) -> Exit:
+    """Replay a log at each rate, or with each number of users, and report the curve.
+
+    Raises:
+        UsageError: options exclude each other.
+        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
+    """
+    options = options.checked()
+    rule, quiet = stop_rule(options.stop_at), options.quiet
+    log = LogName().convert(options.log, None, None) if options.log else None
+    with _folder(options) as folder:
+        with ExitStack() as stack:
+            csv = stack.enter_context(replayable(log, quiet=quiet))
+            manifest = _manifest(options, csv, folder.path)
+            url = stack.enter_context(target_or_builtin(options.target, csv, quiet=quiet))
+            in_time, methods = options.arrivals == "log", options.sending.methods
+            stream = request_stream(
+                options.shaping, csv, stack, methods=methods, loop=True, in_time=in_time, quiet=quiet
+            )
+            outcomes, findings = sweep_into(
+                manifest, stream, url, options.course, options.sending, rule, options.telling,
+                at=options.at(stream), closed=bool(options.vusers), refine=options.refine, quiet=quiet,
+            )  # fmt: skip
+        return _report(options, folder.keep(), url, stream, outcomes, findings, by_rule=bool(rule.hit))
+
+
+def _folder(options: SweepOptions) -> ResultFolder:
+    reads = inputs(options.log, options.shaping, options.sending)
+    if options.resume:
+        return ResultFolder.resumed(options.resume, reads)
+    return ResultFolder.new(options.output or new_name("sweep"), reads, force=options.force)
+
+
+def _manifest(options: SweepOptions, csv: "Path | Stored | UrlList", folder: Path) -> "Manifest":
+    """What belongs to the sweep, and which steps are made: nothing yet, or what the one to go on with left behind.
+
+    Raises:
+        LogreplayError: other arguments or another log than those of the sweep to go on with.
+    """
+    from logreplay.replay.sweeps.manifest import Manifest, fingerprint
+
+    what = {"log": fingerprint(csv), "target": options.target or "built-in", **options.said()}
+    if options.shaping.files:
+        what["files"] = {str(path): fingerprint(path) for path in options.shaping.files}
+    if not options.resume:
+        return Manifest(folder, what)
+    manifest = Manifest.read(options.resume)
+    manifest.check(what)
+    steps = len(options.course.steps())
+    options.say(f"{options.resume}: {len(manifest.done)} of {steps} steps are made; going on")
+    return manifest
+
+
+def _report(
+    options: SweepOptions,
+    folder: Path,
+    url: str,
+    stream: "RequestStream",
+    outcomes: "Sequence[Outcome]",
+    findings: "list[Finding]",
+    *,
+    by_rule: bool,
+) -> Exit:
+    """Write and print what was found; ``by_rule``: a condition of --stop came true."""
+    from logreplay.analysis.summary import About
+
+    more: dict[str, Any] = {"left_out": dict(stream.left_out)}
+    if options.vusers:
+        more["users"] = _judge_users(folder, options)
+        more["answer"] = more["users"]["sentence"]
+    told = [finding.as_dict() for finding in (*findings, *_of_the_generator(outcomes))]
+    report_left_out(stream, quiet=options.quiet)
+    if stream.usable:
+        rounds = ", ".join(f"{outcome.scheduled / stream.usable:.2f}" for outcome in outcomes)
+        options.say(f"each step went through the log so many times: {rounds}")
+    stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
+    if stopped:
+        options.say(f"stopped: {stopped}; go on with --resume {folder}")
+    about = About(options.log, url, options.said(), told, more)
+    valid = report_sweep(folder, about, plots=not options.no_plots, as_json=options.as_json, quiet=options.quiet)
+    lost = any(outcome.lost for outcome in outcomes)
+    if lost:
+        options.say(f"its step is to be made again: go on with --resume {folder}")
+    if stopped:
+        return Exit.CONDITION if by_rule else Exit.INTERRUPTED
+    return Exit.OK if valid and not lost else Exit.INVALID
+
+
+def _of_the_generator(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
+    """What voids steps and lies with us, not with the target: who was too slow, or was lost."""
+    from logreplay.replay.results.verdict import RunVerdict, Severity
+
+    for outcome in outcomes:
+        if outcome.health.verdict is RunVerdict.GENERATOR_BOUND:
+            for finding in outcome.health.findings:
+                if finding.severity is Severity.VOID:
+                    yield replace(finding, text=f"at {outcome.offered:g}/s: {finding.text}")
+
+
+def _judge_users(folder: Path, options: SweepOptions) -> dict[str, Any]:
+    """Write ``users.csv``, and say what it says."""
+    from logreplay.analysis.input import arrays
+    from logreplay.analysis.tables.users import judge_users, users_table
+    from logreplay.parsers.files import write_whole
+
+    users = {step.index: int(step.rate) for step in options.course.steps()}
+    table = users_table(arrays.read(folder / "results.csv"), users, options.duration)
+    write_whole(folder / "users.csv", table.write_csv())
+    return {**judge_users(table, mean_of(options.think)).as_dict(), "steps": table.to_dicts()}
