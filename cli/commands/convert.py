@@ -102,10 +102,16 @@ def convert(
     from logreplay.parsers.conversion.ingest import TooManyRejects
     from logreplay.parsers.conversion.job import ConvertOptions, output_for
     from logreplay.parsers.conversion.job import convert as convert_logs
+    from logreplay.parsers.conversion.writers import kind_of
+    from logreplay.parsers.record import LogreplayError
 
     target = output or str(output_for(logs[0], given["to"] or ""))
     if as_json and target == "-":
         raise click.UsageError("--json and -o - both want standard output; choose one")
+    try:
+        kind_of(target, given["to"] or "")
+    except LogreplayError as error:
+        raise click.UsageError(str(error)) from None
     kept = Filter(**{name: given.pop(name) for name in _FILTERS})
     said = {name: value for name, value in given.items() if value is not None}
     options = ConvertOptions(filter=kept, limit=_limit(max_rejects, strict=strict), **said)

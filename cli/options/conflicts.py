@@ -1,25 +1,30 @@
 """Options of different groups that contradict each other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from logreplay.cli.options.requests import Shaping
-from logreplay.cli.options.sender import Sending
+from logreplay.cli.options.sender import Sending, local_workers
 
 if TYPE_CHECKING:
     from logreplay.cli.options.schedule import Pacing
 
+_NONE: Final[Mapping[str, int]] = {}
 
-def reconciled(sending: Sending, shaping: Shaping, pacing: "Pacing | None" = None) -> Sending:
+
+def reconciled(
+    sending: Sending, shaping: Shaping, pacing: "Pacing | None" = None, *, users: Mapping[str, int] = _NONE
+) -> Sending:
     """Refuse options that contradict each other; let one process send where several cannot.
 
     Args:
         sending: how to send.
         shaping: what to send.
         pacing: when to send, for commands with `--follow`.
+        users: the fewest users of a closed loop, by the option that says so; empty: requests are sent at a rate.
 
     Returns:
         ``sending``, with one worker where the other options need that.
@@ -27,7 +32,13 @@ def reconciled(sending: Sending, shaping: Shaping, pacing: "Pacing | None" = Non
     Raises:
         UsageError: names both options.
     """
-    for conflict in (*_following(sending, shaping, pacing), *_hooked(sending, shaping), *_headers(shaping)):
+    conflicts = (
+        *_following(sending, shaping, pacing),
+        *_hooked(sending, shaping),
+        *_headers(shaping),
+        *_sharing(sending, users),
+    )
+    for conflict in conflicts:
         raise click.UsageError(conflict)
     alone = shaping.hook or (pacing and pacing.follow)
     return replace(sending, workers=1) if alone else sending
@@ -44,6 +55,17 @@ def _hooked(sending: Sending, shaping: Shaping) -> Iterator[str]:
     if shaping.hook and (several := _several(sending)):
         remedy = "leave out --cluster" if several == "--cluster" else "use --workers 1"
         yield f"--hook and {several} exclude each other: one process must see every request once; {remedy}"
+
+
+def _sharing(sending: Sending, users: Mapping[str, int]) -> Iterator[str]:
+    """What is less than the workers that must share it; those of a scheduler are counted when it is reached."""
+    count = sending.workers or local_workers(sending.cluster)
+    if count is None:
+        return
+    option = f"--workers {count}" if sending.workers else f"--cluster {sending.cluster}"
+    for name, total in {"--max-in-flight": sending.max_in_flight, **users}.items():
+        if total is not None and total < count:
+            yield f"{name} {total} and {option} exclude each other: each worker needs 1 at least; use fewer workers"
 
 
 def _headers(shaping: Shaping) -> Iterator[str]:

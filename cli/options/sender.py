@@ -68,7 +68,8 @@ class Sending:
         from logreplay.replay.checks.calibrate import remembered_ceiling
 
         can = remembered_ceiling()
-        return max(1, min(len(os.sched_getaffinity(0)) - 1, math.ceil(rate / can))) if can else 1
+        most = min(len(os.sched_getaffinity(0)) - 1, self.max_in_flight or math.inf)
+        return int(max(1, min(most, math.ceil(rate / can)))) if can else 1
 
     async def ready(
         self, target: str, output: Path, *, rate: float, duration: float | None
@@ -141,6 +142,12 @@ class Sending:
             raise click.UsageError("--by-client needs --sender wire, which knows whose connection is whose")
         chosen = AiohttpSender if self.sender == "aiohttp" else ByClientSender if self.by_client else WireSender
         return chosen(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
+
+
+def local_workers(cluster: str | None) -> int | None:
+    """How many workers ``local:N`` starts; None for another address, or none."""
+    count = (cluster or "").removeprefix("local:")
+    return int(count) if count.isdecimal() else None
 
 
 _NONE = Sending()

@@ -1,8 +1,9 @@
 """Who sends: this process, several of this machine, or a cluster."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
-from typing import TYPE_CHECKING
+from concurrent.futures import Executor
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,7 +11,7 @@ from logreplay.cli.options.sender import Sending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from concurrent.futures import Executor
+    from concurrent.futures import Future
 
     from logreplay.replay.engine.engine import Replayer
     from logreplay.replay.results.result_log import Results
@@ -26,18 +27,29 @@ cluster_option = click.option(
 
 @contextmanager
 def cluster_executor(address: str | None) -> "Iterator[Executor | None]":
-    """An executor on all workers of a cluster; None where none was asked for.
+    """An executor on all workers of a cluster; None where none was asked for."""
+    with ExitStack() as stack:
+        yield None if address is None else _OnCluster(address, stack)
 
-    Raises:
-        LogreplayError: the cluster cannot be had.
-    """
-    if address is None:
-        yield None
-        return
-    from logreplay.replay.workers.dask_workers import anywhere, cluster_client
 
-    with cluster_client(address) as client:
-        yield anywhere(client)
+class _OnCluster(Executor):
+    """Reaches or starts the cluster for its first task: what needs no cluster to be refused is refused by then."""
+
+    def __init__(self, address: str, stack: ExitStack) -> None:
+        self._address, self._stack = address, stack
+        self._executor: Executor | None = None
+
+    def submit(self, task: Callable[..., Any], /, *given: Any, **named: Any) -> "Future[Any]":
+        """Give it a task.
+
+        Raises:
+            LogreplayError: the cluster cannot be had.
+        """
+        if self._executor is None:
+            from logreplay.replay.workers.dask_workers import anywhere, cluster_client
+
+            self._executor = anywhere(self._stack.enter_context(cluster_client(self._address)))
+        return self._executor.submit(task, *given, **named)
 
 
 @asynccontextmanager

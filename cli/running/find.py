@@ -109,7 +109,8 @@ def find_rate(options: FindOptions) -> Exit:
     from logreplay.analysis.search.search import Search
 
     search, quiet = Search(options.goal), options.quiet
-    sending = reconciled(options.sending, options.shaping)
+    fewest = {"--start": int(search.goal.start)} if options.vusers else {}
+    sending = reconciled(options.sending, options.shaping, users=fewest)
     options = replace(options, sending=sending)
     reads = inputs(options.log, options.shaping, sending)
     with ResultFolder.new(options.output or new_name("find"), reads, force=options.force) as place:

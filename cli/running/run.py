@@ -17,7 +17,6 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.conflicts import reconciled
 from logreplay.cli.options.replay import ReplayOptions
-from logreplay.cli.options.requests import base
 from logreplay.cli.options.schedule import Pacing, log_report, log_sentence
 from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.running.engines import replayer
@@ -69,7 +68,12 @@ class RunOptions(ReplayOptions):
                 raise click.UsageError(
                     f"{option} and --quiet exclude each other: one prints more, the other less; choose one"
                 )
-        return replace(self, sending=reconciled(self.sending, self.shaping, self.pacing))
+        if self.dry_run and self.pacing.loop and self.pacing.endless:
+            raise click.UsageError(
+                "--dry-run and --loop exclude each other without an end: add --for 1m or --requests 1000"
+            )
+        fewest = {"--vusers": self.pacing.vusers} if self.pacing.vusers else {}
+        return replace(self, sending=reconciled(self.sending, self.shaping, self.pacing, users=fewest))
 
 
 def replay_once(options: RunOptions) -> Exit:
@@ -240,8 +244,6 @@ def _preview(plan: "Plan", options: RunOptions) -> Exit:
     from logreplay.replay.senders.trace import printable
 
     pacing = options.pacing
-    if base(plan.requests).loop and pacing.endless:
-        raise click.UsageError("this plan has no end: add --for 1m or --requests 1000, or leave out --loop")
     seen = preview(plan)
     requests = [(due, op, url if options.sending.show_secrets else masked(url)) for due, op, url in seen.head]
     if options.as_json:

@@ -90,7 +90,7 @@ class _Sweep:
             results = StepLog(folder, self.manifest.mark)
             self.manifest.write()
             async with (
-                replayer(self.sending, sender, results, rate=rate, closed=self.closed) as engine,
+                replayer(self.sending, sender, results, rate=0 if self.closed else rate, closed=self.closed) as engine,
                 stopped_by(stop, engine),
             ):
                 with self.audience.may_set(stop):

@@ -236,8 +236,9 @@ def _rules(command: str) -> list[Rule]:
         return [
             rule("--json", "-o", json="yes", output="stdout"),
             rule(why="a default name needs a file to be named after", input="stdin/pipe", output="named"),
-            rule(why="an ending that contradicts", to="parquet", output="-/gz/zst/stdout"),
-            rule(why="an ending that contradicts", to="csv/pias", output="parquet"),
+            rule("--to", "-o", to="parquet", output="-/gz/zst"),
+            rule("--to", "-o", to="csv", output="parquet"),
+            rule("--to", "-o", to="pias", output="-/gz/zst/parquet"),
             rule(why="another format", input="urls.txt", format="combined"),
             rule(why="both limit the same", strict="yes", max_rejects=...),
         ]
@@ -247,12 +248,16 @@ def _rules(command: str) -> list[Rule]:
         rule("--by-client", "--sender", by_client="yes", sender="aiohttp"),
         rule("--shuffle", "--random", shuffle="yes", random="yes"),
         rule(why="there must be a way to trust", target="tls", trust="-"),
+        rule("--max-in-flight", "--workers", max_in_flight="one", workers="2"),
+        rule("--max-in-flight", "--cluster", max_in_flight="one", workers="cluster"),
         rule(why="LOG needs no TARGET only where it is a file", target="builtin", input="request"),
     ]
     if command == "sweep":
         return [
             *both,
             rule("--think", "--vusers", think=..., pacing="!users"),
+            rule("--vusers", "--workers", pacing="users", workers="2"),
+            rule("--vusers", "--cluster", pacing="users", workers="cluster"),
             rule("--refine", refine="yes", pacing="users"),
             rule("--settle", settle="some", pacing="users"),
             rule("--settle", settle="some", arrivals="poisson/log"),

@@ -63,6 +63,27 @@ def test_a_hook_refuses_several_workers(
     assert not (folder / "out").exists()
 
 
+@pytest.mark.parametrize("several", ["--workers 2", "--cluster local:2"])
+@pytest.mark.parametrize(
+    ("command", "less"),
+    [
+        ("run --tps 5 --max-in-flight 1 access.log http://127.0.0.1:1 -o out", "--max-in-flight 1"),
+        ("run --vusers 1 access.log http://127.0.0.1:1 -o out", "--vusers 1"),
+        ("sweep 5 access.log http://127.0.0.1:1 --max-in-flight 1 -o out", "--max-in-flight 1"),
+        ("sweep --vusers 1,3 access.log http://127.0.0.1:1 -o out", "--vusers 1"),
+        ("find --p99 1s --vusers --start 1 access.log http://127.0.0.1:1 -o out", "--start 1"),
+    ],
+)
+def test_less_than_the_workers_must_share_is_refused_before_anything_is_read(
+    command: str, less: str, several: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run([*command.split(), *several.split()]) == 2
+    said = capsys.readouterr().err
+    assert f"{less} and {several} exclude each other" in said
+    assert "converted" not in said
+    assert not (folder / "out").exists()
+
+
 def test_a_delay_without_follow_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--delay", "3"]) == 2
     assert "--delay needs --follow" in capsys.readouterr().err

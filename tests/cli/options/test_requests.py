@@ -311,7 +311,7 @@ def test_a_dry_run_sends_nothing(
         (("--tps", 1, "--from", "yesterday"), "is no beginning"),
         (("--tps", 1, "--shuffle", "--random"), "choose one"),
         (("--speed", 1, "--shuffle"), "take the log's times away"),
-        (("--tps", 1, "--loop", "--dry-run"), "this plan has no end"),
+        (("--tps", 1, "--loop", "--dry-run"), "--dry-run and --loop exclude each other without an end"),
         (("--tps", 1, "-v", "-q"), "--verbose and --quiet exclude each other"),
         (("--tps", 1, "-d", "-q"), "--debug and --quiet exclude each other"),
         (("--tps", 1, "--classic", "-q"), "--classic and --quiet exclude each other"),
