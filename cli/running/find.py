@@ -120,11 +120,12 @@ def find_rate(options: FindOptions) -> Exit:
             requests = request_stream(options.shaping, csv, stack, methods=sending.methods, loop=True, quiet=quiet)
             rule = stop_rule(options.stop_at)
             ended, findings = _search(search, options, place.path, requests, url, rule)
-        folder = place.keep()
         if not ended:
             why = f"stopped: {rule.hit};" if rule.hit else "interrupted"
-            options.say(f"{why} after {len(search.judged)} trials\nresults: {folder}")
+            kept = f"\nresults: {place.keep()}" if place.measured else "; nothing was measured"
+            options.say(f"{why} after {len(search.judged)} trials{kept}")
             return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
+        folder = place.keep()
         report_left_out(requests, quiet=quiet)
         return _report(search, options, folder, url, [finding.as_dict() for finding in findings])
 

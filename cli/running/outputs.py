@@ -111,6 +111,13 @@ class ResultFolder:
                 locks.enter_context(Lock(folder, folder))
             return cls(folder, folder, locks.pop_all())
 
+    @property
+    def measured(self) -> bool:
+        """Whether there are rows to judge."""
+        from logreplay.replay.sweeps.step_log import JUDGED
+
+        return (self.path / JUDGED).exists()
+
     def keep(self) -> Path:
         """Put the new result in the place of the old one, of which nothing stays; return where it is.
 
@@ -137,12 +144,10 @@ class ResultFolder:
         self.close()
 
     def close(self) -> None:
-        """Let another process write here; a folder that was made and holds no result is removed."""
-        from logreplay.replay.sweeps.manifest import NAME
-
+        """Let another process write here; a folder that was made and holds no rows to judge is removed."""
         with self._locks, suppress(OSError):
-            if self._made and {each.name for each in self.path.iterdir()} <= {NAME}:
-                (self.path / NAME).unlink(missing_ok=True)
+            if self._made and not self.measured:
+                _clear(self.path)
                 self.path.rmdir()
 
 

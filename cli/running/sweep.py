@@ -135,6 +135,10 @@ def sweep_rates(options: SweepOptions) -> Exit:
                 manifest, stream, url, options.course, options.sending, rule, options.telling,
                 at=options.at(stream), closed=bool(options.vusers), refine=options.refine, quiet=quiet,
             )  # fmt: skip
+        if not folder.measured:
+            stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
+            options.say(f"nothing was sent that counts: {stopped or 'the log holds nothing to replay'}")
+            return (Exit.CONDITION if rule.hit else Exit.INTERRUPTED) if stopped else Exit.FAILED
         return _report(options, folder.keep(), url, stream, outcomes, findings, by_rule=bool(rule.hit))
 
 

@@ -134,7 +134,7 @@ async def sweep(
         on_end: told after each step, when nothing of it is in flight and its rows are on disk.
 
     Returns:
-        What became of each step that was begun.
+        What became of each step that was begun; of the warm-up, if that was stopped.
 
     Raises:
         LogreplayError: as `Engine.run`.
@@ -145,7 +145,7 @@ async def sweep(
         warm = await engine.run(Plan(requests, at(min(course.rates), course.warm_up), step=WARM_UP), on_progress)
         results.next_seq += warm.scheduled
         if warm.stopped:
-            return ()
+            return (warm,)
     for step in course.steps() if steps is None else steps:
         if not course.keep_going and pointless(step.rate, made):
             continue

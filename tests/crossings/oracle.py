@@ -78,8 +78,9 @@ def _exit(case: Case, ran: Ran) -> Iterator[Finding]:
     if refused := case.refused:
         if ran.code != 2:
             yield Finding("refusal", f"exit code {ran.code}, not 2: {refused[0].names} exclude each other")
-        elif missing := [name for name in refused[0].names if name not in ran.out + ran.err]:
-            yield Finding("refusal", f"the refusal does not name {missing}: {ran.err[-400:]!r}")
+        elif not any(all(name in ran.out + ran.err for name in rule.names) for rule in refused):
+            told = " or ".join(" and ".join(rule.names) for rule in refused)
+            yield Finding("refusal", f"the refusal does not name {told}: {ran.err[-400:]!r}")
         return
     if ran.code == 2:
         yield Finding("refusal", f"refused, and no rule of the table says so: {ran.err[-600:]!r}")

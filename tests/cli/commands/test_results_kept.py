@@ -176,6 +176,25 @@ def test_what_fails_before_it_sends_keeps_the_earlier_result(target: str, comman
     assert left_in(Path()) == sorted(["sw", "r.csv", *BELONGING])
 
 
+@pytest.mark.parametrize("more", [(), ("--refine",)])
+def test_a_sweep_that_is_stopped_in_its_warm_up_keeps_the_earlier_result(target: str, more: tuple[str, ...]) -> None:
+    """It ended with 0, or with 1 as there was no results.csv to refine, and the earlier result was gone."""
+    Path("sw").mkdir()
+    Path("sw/results.csv").write_text("precious")
+    words = ("20,30", "in.csv", target, "--warmup", "60s", "-o", "sw", "--force", "--no-plots")
+    stopped = start("sweep", *words, *more)
+    try:
+        wait_for(Path("sw/running/warmup.csv"))
+        stopped.terminate()
+        said = said_by(stopped)
+    finally:
+        kill(stopped)
+    assert stopped.returncode == 130, said
+    assert "interrupted" in said
+    assert_precious(["sw/results.csv"])
+    assert left_in(Path("sw")) == ["results.csv"]
+
+
 def test_what_fails_before_it_sends_leaves_nothing_behind() -> None:
     nowhere = "http://127.0.0.1:9"
     assert logreplay("run", "in.csv", nowhere, "--tps", 5, "-o", "r.csv", "--watch", "load=!echo 1") == 1
