@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from logreplay.analysis.search import rehearsal
-from logreplay.analysis.search.rehearsal import SERVERS, Server, Worth
+import search_rehearsal as rehearsal
 from logreplay.analysis.search.search import Goal
+from search_rehearsal import SERVERS, Server, Worth
 
 
 def rules(server: Server, seeds: range) -> Iterator[Worth]:

@@ -30,25 +30,13 @@ class SimulatedQueue:
         workers: requests served at the same time.
         service_s: mean service time of one request, seconds; ``workers / service_s`` is the capacity.
         law: distribution of the service time; ``lognormal`` has a coefficient of variation of 2.
-        room: requests that may be in the system; one more is answered 503 at once. None: no limit.
-        limit: requests/s let through, the others answered 503 at once. None: no limit.
-        burst: how many the limit lets through at once.
         base_s: time added to each response without occupying a worker (network, other machines).
     """
 
     workers: int
     service_s: float
     law: Law = "exponential"
-    room: int | None = None
-    limit: float | None = None
-    burst: float = 10.0
     base_s: float = 0.0
-
-    @property
-    def capacity(self) -> float:
-        """Requests per second beyond which the backlog grows or requests are refused."""
-        served = self.workers / self.service_s
-        return served if self.limit is None else min(served, self.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,51 +89,27 @@ def service_times(queue: SimulatedQueue, count: int, rng: np.random.Generator) -
     return rng.lognormal(math.log(queue.service_s) - variance / 2, math.sqrt(variance), count)
 
 
-def waits(arrived: Floats, service: Floats, workers: int, room: int | None = None) -> Floats:
-    """How long each request waits in a FIFO queue, seconds; NaN where it found no room.
+def waits(arrived: Floats, service: Floats, workers: int) -> Floats:
+    """Return how long each request waits in a FIFO queue, seconds.
 
     Args:
         arrived: (n,) seconds, increasing.
         service: (n,) seconds.
         workers: requests served at the same time.
-        room: requests that may be in the system, the served ones included.
 
     Source: Kiefer and Wolfowitz, On the theory of queues with many servers, 1955: the next request takes the
     worker that is free first.
     """
-    if workers == 1 and room is None:  # Lindley's recursion, solved: work done so far less the least of it
+    if workers == 1:  # Lindley's recursion, solved: work done so far less the least of it
         slack = arrived - (np.cumsum(service) - service)
         return np.asarray(np.maximum.accumulate(slack) - slack, dtype=np.float64)
     free = [0.0] * workers
     waiting = np.empty(len(arrived))
-    starts: list[float] = []  # of the admitted ones, increasing: FIFO
     for index, (at, takes) in enumerate(zip(arrived.tolist(), service.tolist(), strict=True)):
         start = max(at, free[0])
-        if room is not None and start > at:
-            queued = len(starts)
-            while queued and starts[queued - 1] > at:
-                queued -= 1
-            if len(starts) - queued + workers >= room:
-                waiting[index] = np.nan
-                continue
-        starts.append(start)
         heapreplace(free, start + takes)
         waiting[index] = start - at
     return waiting
-
-
-def over_limit(arrived: Floats, limit: float, burst: float) -> npt.NDArray[np.bool_]:
-    """Which requests a bucket of ``burst`` tokens, refilled with ``limit`` a second, refuses."""
-    refused = np.zeros(len(arrived), dtype=np.bool_)
-    tokens, last = burst, 0.0
-    for index, at in enumerate(arrived.tolist()):
-        tokens = min(burst, tokens + (at - last) * limit)
-        last = at
-        if tokens >= 1:
-            tokens -= 1
-        else:
-            refused[index] = True
-    return refused
 
 
 def closed_loop(
@@ -216,12 +180,8 @@ def serve(
     """
     arrived = arrivals.scheduled
     service = service_times(queue, len(arrived), rng)
-    refused = np.zeros(len(arrived), np.bool_) if queue.limit is None else over_limit(arrived, queue.limit, queue.burst)
-    waiting = np.full(len(arrived), np.nan)
-    waiting[~refused] = waits(arrived[~refused], service[~refused], queue.workers, queue.room)
-    refused |= np.isnan(waiting)
-    latency = queue.base_s + np.where(refused, 0.0005, np.nan_to_num(waiting) + service)
-    return results(arrivals, latency, rc=np.where(refused, 503, 200), timeout_s=timeout_s)
+    latency = queue.base_s + waits(arrived, service, queue.workers) + service
+    return results(arrivals, latency, timeout_s=timeout_s)
 
 
 def results(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.analysis.search.rehearsal import MM4, make
 from logreplay.analysis.search.report import sentence, slo, trial_line, weaknesses
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
 from logreplay.analysis.search.slo import Bound, BoundEvidence
+from search_rehearsal import MM4, make
 
 P99 = Bound("p99", 0.3)
 

@@ -80,12 +80,44 @@ def replay_machine_of_250(arrivals: Arrivals, rng: np.random.Generator) -> pl.Da
     return simulate.results(arrivals, rng.exponential(0.005, len(lag)), lag=lag)
 
 
+def limited(arrivals: Arrivals, rng: np.random.Generator) -> pl.DataFrame:
+    """4 workers of 2 ms behind a bucket of 25 tokens, refilled with 250 a second; others are refused at once."""
+    arrived, service = arrivals.scheduled, rng.exponential(0.002, len(arrivals.scheduled))
+    refused = np.zeros(len(arrived), np.bool_)
+    tokens, last = 25.0, 0.0
+    for index, at in enumerate(arrived.tolist()):
+        tokens = min(25.0, tokens + (at - last) * 250)
+        last = at
+        refused[index] = tokens < 1
+        tokens -= not refused[index]
+    latency = np.full(len(arrived), 0.0005)
+    latency[~refused] = simulate.waits(arrived[~refused], service[~refused], 4) + service[~refused]
+    return simulate.results(arrivals, latency, rc=np.where(refused, 503, 200))
+
+
+def crowded(arrivals: Arrivals, rng: np.random.Generator) -> pl.DataFrame:
+    """4 workers of 16 ms with room for 16 requests; others are refused at once."""
+    free, ends, latency = [0.0] * 4, list[float](), list[float]()
+    service = rng.exponential(0.016, len(arrivals.scheduled))
+    for at, takes in zip(arrivals.scheduled.tolist(), service.tolist(), strict=True):
+        ends = [end for end in ends if end > at]
+        if len(ends) >= 16:
+            latency.append(0.0)
+            continue
+        free[0] = max(at, free[0]) + takes
+        latency.append(free[0] - at)
+        ends.append(free[0])
+        free.sort()
+    times = np.array(latency)
+    return simulate.results(arrivals, np.maximum(times, 0.0005), rc=np.where(times == 0, 503, 200))
+
+
 WALLS: dict[str, tuple[Server, float]] = {
     "M/M/1": (queue(SimulatedQueue(1, 0.004)), 250),
     "M/M/4": (queue(SimulatedQueue(4, 0.016)), 250),
     "M/D/16": (queue(SimulatedQueue(16, 0.064, "fixed")), 250),
-    "limiter": (queue(SimulatedQueue(4, 0.002, limit=250, burst=25)), 250),
-    "M/M/4/16": (queue(SimulatedQueue(4, 0.016, room=16)), 203),  # where it refuses 1 %
+    "limiter": (limited, 250),
+    "M/M/4/16": (crowded, 203),  # where it refuses 1 %
     "gently rising, then wall": (gently_rising_then_wall, 250),
     "noisy": (noisy, 242.5),
     "collapse": (collapsing, 250),

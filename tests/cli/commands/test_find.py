@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from logreplay.analysis.search.rehearsal import Server, responses
 from logreplay.analysis.search.report import sentence
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial
 from logreplay.analysis.search.simulate import SimulatedQueue
@@ -20,6 +19,7 @@ from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Schedule
+from search_rehearsal import Server, responses
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
 MD1_KEEPS = 125.6

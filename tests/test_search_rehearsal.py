@@ -2,8 +2,8 @@
 
 import pytest
 
-from logreplay.analysis.search import rehearsal
-from logreplay.analysis.search.rehearsal import MM4, NOISY, SERVERS, WALL, Server
+import search_rehearsal as rehearsal
+from search_rehearsal import MM4, NOISY, SERVERS, WALL, Server
 
 OVER = {MM4.name: 0.03, NOISY.name: 0.37, WALL.name: 0.0}
 """Share of answers that may promise over 2 % too much. The noisy one varies by 3 % itself from trial to trial."""

@@ -1,4 +1,4 @@
-"""Searches on simulated servers whose sustainable rate is known: what a rule of search is worth.
+"""Rules of search compared on simulated servers whose sustainable rate is known.
 
 Only arrivals and service times are drawn; waiting follows from them. An hour of trials takes a fraction of a second,
 so rules can be compared on hundreds of searches. The table in docs/search.md comes from here.

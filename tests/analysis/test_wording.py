@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from logreplay.analysis.summary import show
+from logreplay.analysis.wording import show
 
 
 @pytest.mark.parametrize(
