@@ -1,4 +1,4 @@
-"""What queueing theory says beyond the rates that were tried: rough, and only close to saturation."""
+"""Extrapolates mean response times to the capacity of a queue: rough, and only close to saturation."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -69,24 +69,3 @@ def fit(rate: Floats, mean: Floats) -> Fit | None:
     ends = _REACH[[likely[0], likely[-1]]] / _REACH[best]
     found = float(rate.max() * _REACH[best])
     return Fit(found, found * float(ends[0]) ** 2, found * float(ends[1]) ** 2, float(1 / _REACH[best]))
-
-
-def erlang_c(workers: int, load: float) -> float:
-    """Return the probability that a request has to wait, in M/M/c with an offered load of ``load`` workers.
-
-    Raises:
-        ValueError: the load is not below the number of workers.
-    """
-    if not 0 <= load < workers:
-        raise ValueError(f"load must be from 0 to below {workers} workers, got {load!r}")
-    blocking = 1.0
-    for count in range(1, workers + 1):  # Erlang B by recursion
-        blocking = load * blocking / (count + load * blocking)
-    return blocking / (1 - load / workers * (1 - blocking))
-
-
-def best_value(workers: int) -> float:
-    """Return the utilisation of M/M/c at which rate over mean response time is highest (Kleinrock's power)."""
-    rho = np.linspace(0.01, 0.99, 9801)
-    response = np.array([1 + erlang_c(workers, r * workers) / (workers * (1 - r)) for r in rho.tolist()])
-    return float(rho[int((rho / response).argmax())])
