@@ -26,7 +26,7 @@ VALID_OR_NOT = (0, 3)  # a busy machine may make a run no measurement: not the q
 
 def logreplay(*arguments: str | Path, cwd: Path, codes: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "logreplay.cli.main", *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, encoding="utf-8", timeout=200)
     assert done.returncode in codes, f"{arguments}\n{done.stdout}\n{done.stderr}"
     return done
 

@@ -262,10 +262,11 @@ def _dig(record: Any, path: Key) -> Any:
 
 
 def as_text(value: Any) -> str | None:
-    """A JSON value as the text that a log would have."""
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value)
+    """A JSON value as the text that a log would have; half of a surrogate pair becomes U+FFFD."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def json_format(name: str) -> Format:

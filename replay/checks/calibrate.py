@@ -152,7 +152,7 @@ async def _service_time(url: str, log: Path, seconds: float) -> tuple[float, flo
 def _log(path: Path) -> Path:
     """A log of distinct requests."""
     rows = (f"2026-01-01,00:00:00,0,0,0,24,/calibrate/{number}?n={number},200,GET\n" for number in range(10_000))
-    path.write_text(",".join(CORE_COLUMNS) + "\n" + "".join(rows))
+    path.write_text(",".join(CORE_COLUMNS) + "\n" + "".join(rows), encoding="ascii")
     return path
 
 

@@ -106,7 +106,7 @@ def test_a_machine_cannot_be_kept_free_altogether(folder: Path) -> None:
 def test_the_changes_can_be_drawn(folder: Path, tmp_path: Path) -> None:
     picture = tmp_path / "changes.svg"
     assert logreplay("compare", folder / "once.csv", folder / "slower.csv", "-o", picture).exit_code == Exit.OK
-    assert picture.read_text().startswith("<?xml")
+    assert picture.read_text("utf-8").startswith("<?xml")
     again = logreplay("compare", folder / "once.csv", folder / "slower.csv", "-o", picture)
     assert isinstance(again.exception, LogreplayError)
 

@@ -15,7 +15,7 @@ SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
 
 def run(folder: Path, *words: str, **more: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "logreplay.cli.main", "convert", *words]
-    return subprocess.run(command, cwd=folder, text=True, timeout=60, **{"capture_output": True, **more})  # type: ignore[call-overload, no-any-return]
+    return subprocess.run(command, cwd=folder, encoding="utf-8", timeout=60, **{"capture_output": True, **more})  # type: ignore[call-overload, no-any-return]
 
 
 def test_a_log_becomes_a_csv_in_the_current_folder(tmp_path: Path) -> None:

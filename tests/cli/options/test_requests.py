@@ -407,7 +407,7 @@ def test_each_option_has_a_line_in_the_documentation() -> None:
     from logreplay.cli.commands.run import run as command
     from logreplay.cli.options import requests, schedule
 
-    text = (Path(__file__).parents[3] / "docs" / "shaping.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "shaping.md").read_text("utf-8")
     ours = {
         *schedule.Pacing.__dataclass_fields__,
         *requests.Shaping.__dataclass_fields__,
@@ -421,7 +421,7 @@ def test_each_option_has_a_line_in_the_documentation() -> None:
 
 
 def test_the_python_of_the_documentation_runs() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "shaping.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "shaping.md").read_text("utf-8")
     blocks = text.split("```python\n")[1:]
     names: dict[str, object] = {}
     exec(blocks[-1].split("```")[0], names)

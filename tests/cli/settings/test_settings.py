@@ -330,10 +330,10 @@ def test_init_reads_the_log_and_asks_the_target(folder: Path, capsys: pytest.Cap
     assert "no such file" in failed(capsys, "init", "--log", "nope.log")
     assert not Path("logreplay.toml").exists()
     assert run(["init", "--log", "access.log"]) == 0
-    assert tomllib.loads(Path("logreplay.toml").read_text())["log"] == "access.log"
+    assert tomllib.loads(Path("logreplay.toml").read_text("utf-8"))["log"] == "access.log"
     assert "exists already; overwrite it with --force" in failed(capsys, "init", "--log", "access.log")
     assert run(["init", "--log", 'it\'s "x".log', "--no-check", "--force"]) == 0
-    assert tomllib.loads(Path("logreplay.toml").read_text())["log"] == 'it\'s "x".log'
+    assert tomllib.loads(Path("logreplay.toml").read_text("utf-8"))["log"] == 'it\'s "x".log'
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="needs groff")
@@ -341,7 +341,7 @@ def test_init_reads_the_log_and_asks_the_target(folder: Path, capsys: pytest.Cap
 def test_a_manual_page_is_sound(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["man", *([name] if name else [])]) == 0
     page = capsys.readouterr().out
-    done = subprocess.run(["groff", "-man", "-ww", "-z"], input=page, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(["groff", "-man", "-ww", "-z"], input=page, capture_output=True, encoding="utf-8", timeout=20)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -351,7 +351,9 @@ def test_a_manual_page_shows_signs_as_they_are() -> None:
     from logreplay.cli.commands.man import page
 
     text = page(cli, "run")
-    done = subprocess.run(["groff", "-man", "-Tutf8", "-P-c"], input=text, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-P-c"], input=text, capture_output=True, encoding="utf-8", timeout=20
+    )
     shown = re.sub(r".\x08|\x1b\[[\d;]*m", "", done.stdout)
     assert "--match ^/api --header 'X-Test: 1'" in shown
     assert "SETTINGS" in shown

@@ -20,7 +20,7 @@ COMBINED = '10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a?b=c HTTP/1.1" 200 
 
 
 def table(path: Path, *rows: str, header: str = HEADER) -> Path:
-    path.write_text("\n".join((header, *rows)) + "\n")
+    path.write_text("\n".join((header, *rows)) + "\n", "utf-8")
     return path
 
 

@@ -236,6 +236,12 @@ def test_many_lines_with_odd_values_cost_no_other_line(case: tuple[Format, list[
         check(*case, Path(folder))
 
 
+@pytest.mark.parametrize("word", ["1.1", "/a", "curl", "10.0.0.7"])
+def test_half_of_a_surrogate_pair_is_a_character_that_is_not_known(word: str, tmp_path: Path) -> None:
+    format = next(format for format in ALL if format.name == "caddy")
+    check(format, [sample.replace(word, word + "\\ud800").encode() for sample in samples(format)], tmp_path)
+
+
 def test_a_line_of_deep_json_is_one_rejected_line() -> None:
     format = next(format for format in ALL if format.name == "json")
     deep = '{"a":' + "[" * 200_000 + "]" * 200_000 + "}"
