@@ -63,12 +63,12 @@ class ClosedDispatcher(Dispatcher):
             if not self._free:
                 return
             self._free -= 1
-            seq, at = self.seq, self._at
-            self.seq, self._at = seq + 1, at + 1
+            exchanges, seq, at = self._exchanges, self._exchanges.seq, self._at
+            exchanges.seq, self._at = seq + 1, at + 1
             self._registered.due[at] = now
             if self._think:
                 self._thinking[seq] = self._think[at]
-            self._sender.send(seq, self._requests[at], now)
+            exchanges.sender.send(seq, self._requests[at], now)
         self._finish()
 
     def _come_in(self) -> None:

@@ -1,18 +1,18 @@
 """The hot loop: sends what is due, and nothing before it is due."""
 
 import asyncio
-from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
 import polars as pl
 
 from logreplay.replay.clock import Clock
+from logreplay.replay.engine.exchanges import Exchanges
 from logreplay.replay.engine.prefetch import EndOfPlan, Opening, Prefetcher
-from logreplay.replay.engine.recorder import DROPPED, Recorder, Registered
+from logreplay.replay.engine.recorder import DROPPED, Registered
+from logreplay.replay.engine.timeline import Timeline
 from logreplay.replay.engine.timer import ticker
 from logreplay.replay.schedules.rates import Instants
-from logreplay.replay.senders.contract import Sender
 
 _NEVER: Final = 10**15
 """Eleven days."""
@@ -31,50 +31,45 @@ class Dispatcher:
 
     Args:
         reader: the requests.
-        sender: starts them.
-        recorder: is told of those that are given up.
+        exchanges: starts them, and is told of those that are given up.
+        timeline: says when the plan begins, once its first requests are ready.
         clock: nanoseconds.
-        begin: told when the first requests are ready; says when the plan begins.
-        first: seq of the first request.
+        begin: the instant at which the plan begins instead, as agreed with other processes.
         step, offered: for the result log.
         max_in_flight: None: no limit.
         drop_after: seconds; None: never give up.
-        note_expected: is told the seq of a chunk's first request, and the statuses that the log has for the chunk.
     """
 
     def __init__(
         self,
         reader: Prefetcher,
-        sender: Sender,
-        recorder: Recorder,
+        exchanges: Exchanges,
+        timeline: Timeline,
         clock: Clock,
         *,
-        begin: Callable[[int], int],
-        first: int,
+        begin: int | None,
         step: int,
         offered: float,
         max_in_flight: int | None,
         drop_after: float | None,
-        note_expected: Callable[[int, list[int]], None] | None = None,
     ) -> None:
-        self.seq = first
         self.base: int | None = None
         self.blocked = False
         self.limited = 0
         self.stopped = False
         self.read_late, self.read_late_ns = 0, 0
         self._starved = False
-        self._reader, self._sender, self._recorder, self._clock = reader, sender, recorder, clock
+        self._reader, self._exchanges, self._timeline, self._clock = reader, exchanges, timeline, clock
         self._begin, self._step, self._offered = begin, step, offered
         self._cap = inf if max_in_flight is None else max_in_flight
         self._patience = inf if drop_after is None else drop_after * 1e9
-        self._note_expected = note_expected
         self._due: list[int] = []
         self._requests: Any = ()
         self._at = 0
         loop = asyncio.get_running_loop()
         self._finished: asyncio.Future[None] = loop.create_future()
         self._ticker = ticker(loop, clock, self._wake_up)
+        exchanges.on_end = self.ended
 
     async def run(self) -> None:
         """Send everything; return when the last request was started or given up.
@@ -93,9 +88,14 @@ class Dispatcher:
     def ended(self, seq: int) -> None:
         """An exchange ended."""
         if self.blocked:
-            self.wake()
+            self._wake()
 
-    def wake(self) -> None:
+    def stop(self) -> None:
+        """Send nothing more."""
+        self.stopped = True
+        self._wake()
+
+    def _wake(self) -> None:
         """Look again at what may be sent: an exchange ended, or the run is stopped."""
         self.blocked = False
         if not self._finished.done():
@@ -108,8 +108,9 @@ class Dispatcher:
             self._finish(error)
 
     def _pump(self) -> None:
-        clock, send, recorder = self._clock, self._sender.send, self._recorder
-        due, requests, at, seq = self._due, self._requests, self._at, self.seq
+        clock, exchanges = self._clock, self._exchanges
+        send, recorder = exchanges.sender.send, exchanges.recorder
+        due, requests, at, seq = self._due, self._requests, self._at, exchanges.seq
         cap, patience = self._cap, self._patience
         burst, together = _BURST, -1
         while not self.stopped:
@@ -131,7 +132,7 @@ class Dispatcher:
             if together < 0:
                 together = when + _GRAIN_NS
             if now - when > patience:
-                self.seq = seq = seq + 1
+                exchanges.seq = seq = seq + 1
                 at += 1
                 recorder.record(seq - 1, now, 0, 0, 0, 0, 0, DROPPED)
             elif seq - recorder.recorded >= cap:
@@ -141,7 +142,7 @@ class Dispatcher:
                 self._ticker.arm(now + _NEVER if patience == inf else when + int(patience) + 1)
                 break
             else:
-                self.seq = seq = seq + 1
+                exchanges.seq = seq = seq + 1
                 at += 1
                 send(seq - 1, requests[at - 1], now, when + patience)
         else:
@@ -159,7 +160,8 @@ class Dispatcher:
             self._finish(item.error)
             return False
         if self.base is None:
-            self.base = self._begin(self._clock() + (item.lead if isinstance(item, Opening) else 0))
+            ready = self._clock() + (item.lead if isinstance(item, Opening) else 0)
+            self.base = self._timeline.begin_plan(ready) if self._begin is None else self._begin
             self._reader.begin(self.base)
         if isinstance(item, Opening):
             return self._take()
@@ -167,11 +169,9 @@ class Dispatcher:
         if self._starved:
             self._note_late(due)
         frame = self._with_think(item.chunk.frame)
-        self._registered = Registered(self.seq, frame, due, self._step, self._offered)
-        self._recorder.register(self._registered)
+        self._registered = Registered(self._exchanges.seq, frame, due, self._step, self._offered)
+        self._exchanges.take_up(self._registered)
         self._due, self._requests, self._at = due.tolist(), item.requests, 0
-        if self._note_expected:
-            self._note_expected(self.seq, item.chunk.frame["expected_rc"].to_list())
         return True
 
     def _note_late(self, due: Instants) -> None:

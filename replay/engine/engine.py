@@ -1,8 +1,8 @@
 """The engine: wait until a request is due, send it, record its end. Knows no HTTP, no rate shape, no file.
 
 Theory of operation. Every instant comes from the schedule and one clock, never from an earlier request: a stall of
-the target, or of ours, shifts nothing and is charged to the requests that had to wait in it. A ticker wakes the
-pump; the pump sends all that is due, reading the clock for each, never early, and arms the ticker for the next.
+the target, or of ours, shifts nothing and is charged to the requests that had to wait in it. A timer wakes the
+dispatcher; it sends all that is due, reading the clock for each, never early, and arms the timer for the next.
 Chunks of the plan are made ready by a second thread, records are worked up by a third (`recorder`); the loop itself
 does nothing but send and note.
 
@@ -16,10 +16,9 @@ lives in such a callback: to go on without it would load the target unwatched.
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
 from typing import Final, Protocol, Self
@@ -29,26 +28,27 @@ from logreplay.replay.clock import Clock, monotonic
 from logreplay.replay.engine.closed_dispatcher import ClosedDispatcher
 from logreplay.replay.engine.collector import collect_young, no_collection
 from logreplay.replay.engine.dispatcher import Dispatcher
+from logreplay.replay.engine.exchanges import Exchanges
 from logreplay.replay.engine.prefetch import Prefetcher
 from logreplay.replay.engine.priorities import quick_switching
 from logreplay.replay.engine.recorder import MOST_WAITING, Recorder
+from logreplay.replay.engine.timeline import Start, Timeline
 from logreplay.replay.requests.hook import signer
 from logreplay.replay.requests.plan import Plan, ScheduledRequests
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
-from logreplay.replay.results.result_log import Results, utc
+from logreplay.replay.results.result_log import Results
 from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor
 from logreplay.replay.results.verdict import ReadLate, RunEvidence, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.live import delay_of
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import Exchange, Sender, SenderCounts, Trace
+from logreplay.replay.senders.contract import Sender, SenderCounts, Trace
 
-__all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "Start", "replay"]
+__all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "replay"]
 
 _FLUSH_S: Final = 0.5
 """Rows are on disk within a second, whatever this process has to wait for."""
-_SECOND: Final = 1_000_000_000
 _REST_S: Final = 0.002
 _COUNTED_S: Final = 0.3
 """How long to wait at most until what was handed on is counted, before it is said how the run stands."""
@@ -74,19 +74,6 @@ class Limits:
             raise ValueError(f"max_in_flight must be at least 1, got {self.max_in_flight!r}")
         if self.drop_after is not None and self.drop_after < 0:
             raise ValueError(f"drop_after must not be below 0 s, got {self.drop_after!r}")
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """When a plan begins, where somebody else says so.
-
-    Attributes:
-        at: nanoseconds of the clock.
-        wall: the same instant, nanoseconds since 1970.
-    """
-
-    at: int
-    wall: int
 
 
 class Replayer(Protocol):
@@ -135,20 +122,17 @@ class Engine:
         self._tell = closed or self._limits.max_in_flight is not None
         self._clock, self._threaded = clock, threaded
         self._stopped = ""
-        self._seq = 0
-        self._begun, self._origin, self._wall = False, 0, 0
-        self._pump: Dispatcher | None = None
-        self._expected: dict[int, int] = {}
-        self._local: Counter[str] = Counter()
-        self._queued = self._received = 0
+        self._first = 0
+        self._timeline = Timeline(clock)
+        self._dispatcher: Dispatcher | None = None
         self._running = False
         self._fault: BaseException | None = None
 
     async def __aenter__(self) -> Self:
-        self._recorder = Recorder(self._results, threaded=self._threaded)
-        done = self._record_and_tell if self._tell else self._recorder.record
+        self._recorder = Recorder(self._results, self._timeline, threaded=self._threaded)
+        self._exchanges = Exchanges(self._sender, self._recorder, self._trace, self._fail)
         try:
-            await self._sender.open(done, self._clock, self._see if self._trace else None)
+            await self._exchanges.open(self._clock, tell=self._tell)
         except BaseException:
             await self._off_loop(self._recorder.close)
             self._results.close()
@@ -169,22 +153,19 @@ class Engine:
     @property
     def in_flight(self) -> int:
         """Requests under way now."""
-        return (self._pump.seq if self._pump else self._seq) - self._recorder.recorded
+        return self._exchanges.in_flight
 
     def stop(self, why: str = "stopped") -> None:
         """Send nothing more, and end what is in flight as ``cancelled``. May be called from a signal handler."""
         if self._stopped:
             return
         self._stopped = why
-        if self._pump:
-            self._pump.stopped = True
-            self._pump.wake()
+        self.cut()
 
     def cut(self) -> None:
         """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
-        if self._pump:
-            self._pump.stopped = True
-            self._pump.wake()
+        if self._dispatcher:
+            self._dispatcher.stop()
 
     async def run(
         self,
@@ -229,39 +210,37 @@ class Engine:
                 "next request is due; give a rate with --tps, or remove the mark"
             )
         reader = Prefetcher(plan, self._sender, self._clock, threaded=self._threaded)
-        begin = await self._agreed(reader, agree) if agree else self._begin
-        pump = self._pump = (partial(ClosedDispatcher, users) if users else Dispatcher)(
+        dispatcher = self._dispatcher = (partial(ClosedDispatcher, users) if users else Dispatcher)(
             reader,
-            self._sender,
-            self._recorder,
+            self._exchanges,
+            self._timeline,
             self._clock,
-            begin=begin,
-            first=self._seq,
+            begin=await self._agreed(reader, agree) if agree else None,
             step=plan.step,
             offered=plan.schedule.rate,
             max_in_flight=self._limits.max_in_flight,
             drop_after=self._limits.drop_after,
-            note_expected=self._note_expected if self._trace else None,
         )
-        pump.stopped = bool(self._stopped)
-        watch = asyncio.create_task(self._watch(pump, on_progress))
+        dispatcher.stopped = bool(self._stopped)
+        before = self._sender.counts.copy()
+        watch = asyncio.create_task(self._watch(on_progress))
         pulse = SelfMonitor()
         try:
             with no_collection(), quick_switching():
-                await pump.run()
+                await dispatcher.run()
                 taken_up, backlog = self._clock(), self.in_flight
-                await self._drain(plan.schedule.duration)
+                await self._drain(dispatcher, plan.schedule.duration)
         finally:
             vitals = pulse.stop()
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             self._recorder.flush()
             await self._close(reader)
-        first, self._seq = self._seq, pump.seq
+        first, self._first = self._first, self._exchanges.seq
         counters, delay = await self._take_counters()
         if error := self._recorder.failure or self._fault:
             raise error
-        return self._outcome(plan, counters, delay, vitals, first, taken_up, backlog)
+        return self._outcome(plan, dispatcher, before, counters, delay, vitals, first, taken_up, backlog)
 
     async def _close(self, reader: Prefetcher) -> None:
         """End the reading of a plan.
@@ -287,20 +266,7 @@ class Engine:
         self._fault = self._fault or error
         self.stop(f"{type(error).__name__}: {error}")
 
-    def _begin(self, ready: int) -> int:
-        """When a plan begins whose first requests are ready now: the run with the first one, others on a whole second.
-
-        So each second of the run belongs to one plan only.
-        """
-        self._begin_run(Start(ready, time.time_ns() + ready - self._clock()))
-        return ready + (self._origin - ready) % _SECOND
-
-    def _begin_run(self, start: Start) -> None:
-        if not self._begun:
-            self._begun, self._origin, self._wall = True, start.at, start.wall
-            self._recorder.begin(self._origin, self._wall)
-
-    async def _agreed(self, reader: Prefetcher, agree: Callable[[], Awaitable[Start]]) -> Callable[[int], int]:
+    async def _agreed(self, reader: Prefetcher, agree: Callable[[], Awaitable[Start]]) -> int:
         """When the plan begins, as agreed with others once its first requests are ready."""
         try:
             while not (reader.ready or self._stopped):  # noqa: ASYNC110  another thread's, which may block
@@ -309,8 +275,8 @@ class Engine:
         except BaseException:
             reader.close()
             raise
-        self._begin_run(start)
-        return lambda ready: start.at
+        self._timeline.begin_run(start)
+        return start.at
 
     @property
     def counters(self) -> Counters:
@@ -321,18 +287,16 @@ class Engine:
         """Call, from the thread that writes, when all that has ended by now is counted and written."""
         self._recorder.sync(call)
 
-    async def _drain(self, duration: float | None) -> None:
+    async def _drain(self, dispatcher: Dispatcher, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule is over, if not cut; or end all that is, if stopped."""
-        pump = self._pump
-        assert pump
-        end = (pump.base or 0) + int((duration or 0) * 1e9)
-        while self.in_flight or (self._clock() < end and not pump.stopped):
+        end = (dispatcher.base or 0) + int((duration or 0) * 1e9)
+        while self.in_flight or (self._clock() < end and not dispatcher.stopped):
             if self._stopped:
                 self._sender.cancel()
                 break
             await asyncio.sleep(_REST_S)
 
-    async def _watch(self, pump: Dispatcher, on_progress: Callable[[Progress], None] | None) -> None:
+    async def _watch(self, on_progress: Callable[[Progress], None] | None) -> None:
         """Hand on the records, stop if they cannot be written, say how the run stands.
 
         Seldom, all of it: to work up what was handed on disturbs the loop, little or much of it alike.
@@ -359,10 +323,10 @@ class Engine:
 
     def progress(self) -> Progress:
         """How the plan that runs now stands; all zeros before the first."""
-        pump = self._pump
+        base = self._dispatcher.base if self._dispatcher else None
         return Progress(
-            elapsed=0.0 if pump is None or pump.base is None else (self._clock() - pump.base) / 1e9,
-            scheduled=pump.seq - self._seq if pump else 0,
+            elapsed=0.0 if base is None else (self._clock() - base) / 1e9,
+            scheduled=self._exchanges.seq - self._first,
             in_flight=self.in_flight,
             counters=self._recorder.counters.copy(),
         )
@@ -377,7 +341,7 @@ class Engine:
     def _ask_to_count(self) -> asyncio.Event:
         """Return an event that is set when all that has ended by now is counted, and what is under way is looked at."""
         counted = asyncio.Event()
-        self._recorder.sync(partial(self._recorder.count_waiting, self._pump.seq if self._pump else 0, self._clock()))
+        self._recorder.sync(partial(self._recorder.count_waiting, self._exchanges.seq, self._clock()))
         if self._threaded:
             self._recorder.sync(partial(asyncio.get_running_loop().call_soon_threadsafe, counted.set))
         else:
@@ -388,6 +352,8 @@ class Engine:
     def _outcome(
         self,
         plan: ScheduledRequests,
+        dispatcher: Dispatcher,
+        before: SenderCounts,
         counters: Counters,
         delay: WriteLag,
         vitals: ProcessLoad,
@@ -395,57 +361,36 @@ class Engine:
         taken_up: int,
         backlog: int,
     ) -> Outcome:
-        pump = self._pump
-        assert pump
-        base = self._clock() if pump.base is None else pump.base
-        queued, self._queued = self._sender.counts.queued - self._queued, self._sender.counts.queued
-        received, self._received = self._sender.counts.received - self._received, self._sender.counts.received
-        local, self._local = self._sender.counts.local - self._local, Counter(self._sender.counts.local)
+        now, counts, next_seq = self._clock(), self._sender.counts, self._exchanges.seq
+        base = now if dispatcher.base is None else dispatcher.base
         evidence = RunEvidence(
             offered=plan.schedule.rate,
-            scheduled=pump.seq - first,
+            scheduled=next_seq - first,
             counters=counters,
-            duration=None if pump.stopped else plan.schedule.duration,
+            duration=None if dispatcher.stopped else plan.schedule.duration,
             seconds=(taken_up - base) / 1e9,
-            limited=pump.limited,
-            queued=queued,
-            local=local,
+            limited=dispatcher.limited,
+            queued=counts.queued - before.queued,
+            local=counts.local - before.local,
             vitals=vitals,
             delay=delay,
-            late=ReadLate(pump.read_late, pump.read_late_ns / 1e9, delay_of(plan.schedule)),
+            late=ReadLate(dispatcher.read_late, dispatcher.read_late_ns / 1e9, delay_of(plan.schedule)),
         )
         return Outcome(
             step=plan.step,
             first_seq=first,
-            next_seq=pump.seq,
-            started=utc(base - self._origin + self._wall),
-            ended=utc(self._clock() - self._origin + self._wall),
-            began=(base - self._origin) / 1e9,
-            seconds=max(evidence.seconds, 0 if pump.stopped else plan.schedule.duration or 0),
+            next_seq=next_seq,
+            started=self._timeline.utc(base),
+            ended=self._timeline.utc(now),
+            began=self._timeline.seconds(base),
+            seconds=max(evidence.seconds, 0 if dispatcher.stopped else plan.schedule.duration or 0),
             health=judge(evidence),
             evidence=evidence,
             backlog=backlog,
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out.most_common()),
-            received=received,
+            received=counts.received - before.received,
         )
-
-    def _note_expected(self, first: int, statuses: list[int]) -> None:
-        self._expected.update(enumerate(statuses, first))
-
-    def _see(self, exchange: Exchange) -> None:
-        assert self._trace
-        try:
-            self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
-        except BaseException as error:  # the caller's code, called from within a connection
-            self._fail(error)
-
-    def _record_and_tell(
-        self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
-    ) -> None:
-        self._recorder.record(seq, start, connect, latency, xfertime, size, status, error)
-        if self._pump:
-            self._pump.ended(seq)
 
     async def _off_loop(self, call: Callable[[], None]) -> None:
         if self._threaded:

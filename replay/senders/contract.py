@@ -6,7 +6,7 @@ exchange when told, and reports its end exactly once. It never raises for anythi
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Final, Protocol
 
@@ -84,6 +84,10 @@ class SenderCounts:
     """Connections that this machine could not open, by the name of its error (EMFILE, EADDRNOTAVAIL)."""
     details: dict[str, str] = field(default_factory=dict)
     """For each error word the first full text behind it."""
+
+    def copy(self) -> "SenderCounts":
+        """As it is now."""
+        return replace(self, local=self.local.copy(), details=self.details.copy())
 
 
 class Sender(Protocol):

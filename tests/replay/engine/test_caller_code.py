@@ -14,9 +14,11 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import LogreplayError, scan
+from logreplay.replay.clock import monotonic
 from logreplay.replay.engine import engine as engine_module
 from logreplay.replay.engine.engine import Engine, replay
 from logreplay.replay.engine.recorder import Recorder
+from logreplay.replay.engine.timeline import Timeline
 from logreplay.replay.requests.hook import Hooked, Planned, load
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome, Progress
@@ -197,7 +199,7 @@ def test_a_disk_that_does_not_keep_up_ends_the_run_with_an_error_and_no_row_is_l
             monkeypatch.setattr(engine, "stop", stopped)
             with pytest.raises(LogreplayError, match=r"cannot be written as fast as requests end: \d+ rows were wait"):
                 await asyncio.wait_for(engine.run(Plan(Requests(log, loop=True), Constant(500, 60))), PATIENCE)
-            return engine._seq
+            return engine._exchanges.seq
 
     taken_up = asyncio.run(main())
     assert results.frame["seq"].sort().to_list() == list(range(taken_up))
@@ -220,7 +222,7 @@ def test_rows_that_are_written_late_are_counted(log: Path) -> None:
 
 def test_records_that_wait_need_no_more_memory_than_they_are_long() -> None:
     hold = threading.Event()
-    recorder = Recorder(MemoryResults())
+    recorder = Recorder(MemoryResults(), Timeline(monotonic))
     recorder.sync(hold.wait)
     tracemalloc.start()
     try:

@@ -1,7 +1,6 @@
 """The task that looks after a run ends with the plan, at whatever moment that is."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -27,8 +26,7 @@ def test_it_ends_also_when_the_rows_were_counted_just_then(turns: int, monkeypat
                 return counted
 
             monkeypatch.setattr(engine, "_ask_to_count", ask_to_count)
-            pump: Any = None
-            watch = asyncio.create_task(engine._watch(pump, None))
+            watch = asyncio.create_task(engine._watch(None))
             await asked.wait()
             for _ in range(3):
                 await asyncio.sleep(0)  # until it waits
