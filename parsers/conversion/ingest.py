@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -21,25 +21,15 @@ from logreplay.parsers.conversion.source import LONGEST, Block, BlockSource, tex
 from logreplay.parsers.conversion.subsecond import Spreader
 from logreplay.parsers.fields.timestamps import SECOND
 from logreplay.parsers.formats.format import Format
-from logreplay.parsers.lines.fast_path import take_shortcut
 from logreplay.parsers.lines.parse import ROW_SCHEMA, ParsedBlock, Refusal
-from logreplay.parsers.lines.word_layout import wording
 from logreplay.parsers.record import LogreplayError
 
 Progress = Callable[[int, int, int], None]
 """Told bytes read, bytes in all (0: not known) and lines read."""
 
 
-class Pack(Protocol):
-    """Brings rows of `rows.ROW_SCHEMA` to lines of the CSV, but for the columns that tell their time."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Of the CSV, behind date and time."""
-
-    def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Bring rows to lines."""
-
+Pack = Callable[[pl.DataFrame], pl.DataFrame]
+"""Formats rows of `parse.ROW_SCHEMA` as lines of the CSV; the columns that tell their time stay columns."""
 
 Keep = Callable[[str, int, str, bytes, bool], None]
 """Told file, line number, reason and the bytes of a line that became no row, and whether these are all. If not, it is
@@ -214,21 +204,10 @@ _THREADS: Final = min(_CORES, 3)
 def _parse(reading: Detection, block: Block, formats: Sequence[Format], zone: str, pack: Pack | None) -> ParsedBlock:
     """Parse a block, wherever that is done."""
     if block.part:
-        rows = pl.DataFrame(schema=ROW_SCHEMA)
-        return ParsedBlock(pack(rows) if pack else rows, [], 0, 0)
-    if pack is None:
-        return reading.parse(block.lines(), formats, zone)
-    way = wording(reading.adjusted(formats[0])) if formats and not reading.prefix else None
-    if way is None or (taken := take_shortcut(block.data, way, pack.columns)) is None:
+        parsed = ParsedBlock(pl.DataFrame(schema=ROW_SCHEMA), [], 0, 0)
+    else:
         parsed = reading.parse(block.lines(), formats, zone)
-        return replace(parsed, rows=pack(parsed.rows))
-    rows, left = taken
-    if not len(left):
-        return ParsedBlock(rows, [], 0, 0)
-    parsed = reading.parse(block.lines().gather(left), formats, zone)
-    others = pack(parsed.rows).with_columns(line=pl.Series(left).gather(parsed.rows["line"]).cast(pl.UInt32))
-    refusals = [replace(refusal, line=int(left[refusal.line])) for refusal in parsed.refusals]
-    return replace(parsed, rows=pl.concat([rows, others]).sort("line"), refusals=refusals)
+    return replace(parsed, rows=pack(parsed.rows)) if pack else parsed
 
 
 class _Stream:

@@ -27,7 +27,6 @@ from logreplay.parsers.conversion.source import BlockSource, whole_lines
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.files import NewFile, check_distinct, is_part, is_stream, scratch_folder
 from logreplay.parsers.formats.format import Format
-from logreplay.parsers.lines.fast_path import STAMP
 from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
 
 
@@ -318,6 +317,9 @@ def with_date_and_time(rows: pl.DataFrame) -> pl.DataFrame:
     date, time = timestamps.columns(rows["start"])
     return rows.with_columns(date, time, pl.lit(0.0).alias("thinktime"))
 
+
+STAMP: Final = "0000-00-00,00:00:00.000000"
+"""Stands in a line of the CSV for date and time until the start is known."""
 
 _TIMES: Final = ("line", "us", "whole", "fold", "back", "start", "latency")
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-HARNESSES = ("formats", "shortcut", "shapes", "definitions", "plan", "results", "wire")
+HARNESSES = ("formats", "shapes", "definitions", "plan", "results", "wire")
 FINDINGS = Path(__file__).parent / "findings"
 
 

@@ -144,7 +144,6 @@ def test_requests_among_more_messages_of_a_container_are_converted_and_the_messa
 
 
 def test_a_line_that_makes_the_parser_fail_costs_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever bug is left in the parser: here one that the shortcut does not meet."""
     honest = rows._typed
 
     def typed(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
@@ -155,16 +154,7 @@ def test_a_line_that_makes_the_parser_fail_costs_one_line(tmp_path: Path, monkey
     monkeypatch.setattr(rows, "_typed", typed)
     lines = [COMBINED.replace("/a", f"/{number}") for number in range(40)]
     odd = lines[7].replace("/7?", "/bug?")
-    report, table = converted(
-        tmp_path,
-        *lines,
-        "",
-        odd,
-        *lines,
-        "nonsense",
-        format="$remote_addr - - [$time_local] "
-        '"$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"$nothing',
-    )
+    report, table = converted(tmp_path, *lines, "", odd, *lines, "nonsense")
     reason = f"rejected: {rows.BUG}: ComputeError"
     assert report.reasons == Counter({reason: 1, "rejected: layout": 1})
     assert (report.blank, table.height) == (1, 2 * len(lines))
