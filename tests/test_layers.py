@@ -16,7 +16,7 @@ HEAVY = {
     "pyarrow", "rich",
 }  # fmt: skip
 ORDER = {
-    "parsers": ("record", "masking", "files", "fields", "formats", "lines", "conversion", "__init__"),
+    "parsers": ("record", "masking", "files", "fields", "formats", "conversion", "__init__"),
     "replay": (
         "clock", "schedules", "requests", "senders", "results", "engine", "servers", "monitor", "checks", "sweeps",
         "workers", "__init__",

@@ -86,8 +86,8 @@ class LineParser:
         import polars as pl
 
         from logreplay.parsers.conversion.job import with_date_and_time
+        from logreplay.parsers.conversion.parse import ROW_SCHEMA
         from logreplay.parsers.conversion.subsecond import start_times
-        from logreplay.parsers.lines.parse import ROW_SCHEMA
 
         rows = pl.concat([start_times(pl.DataFrame(schema=ROW_SCHEMA)), *frames])
         refused = pl.DataFrame({"reason": reasons}, schema={"reason": pl.String})

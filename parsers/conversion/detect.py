@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import polars as pl
 
+from logreplay.parsers.conversion.parse import ParsedBlock, parse
 from logreplay.parsers.conversion.source import Block, count_lines, text_lines
 from logreplay.parsers.fields.units import UNITS
 from logreplay.parsers.formats import infer, json_lines, ltsv
@@ -15,7 +16,6 @@ from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.format_spec import defined
 from logreplay.parsers.formats.prefixes import PREFIXES, Prefix
 from logreplay.parsers.formats.w3c import FieldsDirective, stretches
-from logreplay.parsers.lines.parse import ParsedBlock, parse
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
 
 _FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)

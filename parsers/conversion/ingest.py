@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 
 from logreplay.parsers.conversion.detect import Detection
+from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, Refusal
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import LONGEST, Block, BlockSource, text_lines
 from logreplay.parsers.conversion.subsecond import Spreader
 from logreplay.parsers.fields.timestamps import SECOND
 from logreplay.parsers.formats.format import Format
-from logreplay.parsers.lines.parse import ROW_SCHEMA, ParsedBlock, Refusal
 from logreplay.parsers.record import LogreplayError
 
 Progress = Callable[[int, int, int], None]

@@ -9,9 +9,9 @@ stamps the end. Measured against true send times at 45 requests a second this cu
 import numpy as np
 import polars as pl
 
+from logreplay.parsers.conversion.parse import ROW_SCHEMA
 from logreplay.parsers.conversion.source import compact
 from logreplay.parsers.fields.timestamps import SECOND
-from logreplay.parsers.lines.parse import ROW_SCHEMA
 
 
 class Spreader:

@@ -2,9 +2,9 @@
 
 import polars as pl
 
+from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.format_spec import apache_definition, defined, nginx_definition
-from logreplay.parsers.lines.parse import parse
 from logreplay.parsers.record import LogreplayError
 
 _LINES = pl.Series(

@@ -5,10 +5,10 @@ from typing import Final
 
 import polars as pl
 
+from logreplay.parsers.conversion.parse import BUG, TEXTS, ParsedBlock, parse
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
-from logreplay.parsers.lines.parse import BUG, TEXTS, ParsedBlock, parse
 
 JSON: Final = (
     r'{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"bytes":17,"request_time":0.001}'

@@ -1,12 +1,12 @@
 """What detection makes of a log that is in no built-in format: JSON, LTSV, a tail of its own, directives."""
 
 from fuzz.formats import JSON, LTSV, check
+from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats import infer, json_lines, ltsv
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.prefixes import PREFIXES
 from logreplay.parsers.formats.w3c import FieldsDirective, stretches
-from logreplay.parsers.lines.parse import parse
 
 _MAKERS = (json_lines.from_sample, ltsv.from_sample, infer.from_sample)
 

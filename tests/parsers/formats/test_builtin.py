@@ -8,9 +8,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from logreplay.parsers.conversion.detect import detect
+from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format, TextLayout
-from logreplay.parsers.lines.parse import parse
 
 NEVER = r"^(?P<url>[^\x00-\x{10FFFF}])$"
 

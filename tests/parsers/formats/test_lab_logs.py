@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.conversion.detect import detect
+from logreplay.parsers.conversion.parse import ParsedBlock
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.conversion.subsecond import start_times
-from logreplay.parsers.lines.parse import ParsedBlock
 
 LAB = Path(__file__).parent / "lab"
 

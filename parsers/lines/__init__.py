@@ -1,1 +1,0 @@
-"""Blocks of log lines to columns of values."""
