@@ -1,6 +1,5 @@
 """``logreplay init``: a settings file to begin with."""
 
-import asyncio
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.options.sender import Sending
 from logreplay.cli.options.types import Duration, Percent, Percentage, Rate
 from logreplay.cli.running.log_and_target import normalized
+from logreplay.cli.running.loop import run_until_stopped
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import FILE, REFUSED, shared
 from logreplay.cli.settings.option_names import key_of
@@ -71,7 +71,7 @@ def _ask(target: str, allow_target: tuple[str, ...], *, quiet: bool) -> None:
         for finding in findings:
             say(f"{finding.severity}: {finding.text}", quiet=quiet)
 
-    asyncio.run(ask())
+    run_until_stopped(ask)
     say(f"{target} answers", quiet=quiet)
 
 

@@ -8,6 +8,7 @@ import click
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.types import Duration
 from logreplay.cli.running.log_and_target import describe, normalized
+from logreplay.cli.running.loop import run_until_stopped
 from logreplay.cli.settings.configurable import Configurable
 
 
@@ -39,4 +40,4 @@ def serve(log: Path | None, port: int, workers: int, service_time: float, expone
             await asyncio.Event().wait()
 
     with normalized(log, quiet=quiet) as path:
-        asyncio.run(serve_until_interrupted(path))
+        run_until_stopped(lambda: serve_until_interrupted(path))

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from logreplay.cli.display.bug_report import tell_of_loop
-from logreplay.cli.running.signals import SIGNALS
+from logreplay.cli.running.signals import SIGNALS, Interrupted
 
 if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Replayer
@@ -21,14 +21,33 @@ def run_in_loop(main: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> T:
 
     _check_descriptors()
 
-    async def with_signals() -> T:
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        loop.set_exception_handler(tell_of_loop)
-        with SIGNALS.stopping(lambda: loop.call_soon_threadsafe(stop.set)):
-            return await main(stop)
-
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(with_signals())
+        stop, loop = asyncio.Event(), runner.get_loop()
+        loop.set_exception_handler(tell_of_loop)
+        # from before the coroutine is made: one that a signal keeps from beginning is complained of
+        with SIGNALS.stopping(lambda: loop.call_soon_threadsafe(stop.set)):
+            return runner.run(main(stop))
+
+
+def run_until_stopped(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run ``main()`` in the same way; a signal cancels it.
+
+    Raises:
+        Interrupted: a signal came.
+    """
+
+    async def either(stop: asyncio.Event) -> T:
+        task, stopped = asyncio.create_task(main()), asyncio.create_task(stop.wait())
+        await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait((task,))
+        if task.cancelled():
+            raise Interrupted
+        return await task
+
+    return run_in_loop(either)
 
 
 def _check_descriptors() -> None:

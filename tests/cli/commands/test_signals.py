@@ -4,11 +4,14 @@ import asyncio
 import signal
 import subprocess
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from logreplay.cli.running.loop import run_in_loop
+from logreplay.cli.running import signals
+from logreplay.cli.running.loop import run_in_loop, run_until_stopped
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WHEN = {
@@ -39,6 +42,28 @@ def test_after_the_loop_a_signal_does_what_it_did_before(number: signal.Signals)
         assert signal.getsignal(number) is mine
     finally:
         signal.signal(number, before)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.filterwarnings("error")
+def test_a_signal_before_the_loop_turns_leaves_no_coroutine_behind(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``serve`` printed "coroutine ... was never awaited" when it came in the first instant."""
+    begin = asyncio.Runner.run
+
+    def run(self: asyncio.Runner, coroutine: Coroutine[Any, Any, Any], **named: Any) -> Any:
+        signal.raise_signal(number)
+        return begin(self, coroutine, **named)
+
+    monkeypatch.setattr(asyncio.Runner, "run", run)
+    undo = signals.SIGNALS.listen(number)
+    try:
+        with pytest.raises(signals.Interrupted):
+            run_until_stopped(asyncio.Event().wait)
+        assert run_in_loop(asyncio.Event.wait)
+    finally:
+        undo()
 
 
 @pytest.mark.parametrize("number", SIGNALS)
