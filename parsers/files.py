@@ -6,6 +6,7 @@ without a lock was left behind by a process that was killed, and may be written 
 only the exclusive creation of names protects the writers from each other.
 """
 
+import atexit
 import errno
 import fcntl
 import os
@@ -30,6 +31,32 @@ _TRIES: Final = 5
 _PAUSE_S: Final = 0.01
 
 
+_UNFINISHED: Final[set[Path]] = set()
+"""Lock files, temporary files and scratch folders that this process has made and not yet removed."""
+
+
+def remove_unfinished() -> None:
+    """Remove temporary files and locks: at the end of the process, where an exception may have cut short their users.
+
+    Whoever ends the process without its exit handlers calls it before.
+    """
+    for path in [*_UNFINISHED]:
+        if path.is_dir():
+            rmtree(path, ignore_errors=True)
+        else:
+            _remove_with_parts(path)
+
+
+def _remove_with_parts(path: Path) -> None:
+    with suppress(OSError):
+        for part in path.parent.glob(f"{escape(path.name)}*"):
+            part.unlink(missing_ok=True)
+
+
+atexit.register(remove_unfinished)
+os.register_at_fork(after_in_child=_UNFINISHED.clear)
+
+
 class TakenError(LogreplayError):
     """A name that something has already, or that another process writes now."""
 
@@ -46,7 +73,7 @@ class Lock:
     """
 
     def __init__(self, path: Path, of: Path) -> None:
-        self._path, self._folder = path, path.is_dir()
+        self._path, self._folder = path.absolute(), path.is_dir()
         for _ in range(_TRIES):
             try:
                 if self._take():
@@ -61,6 +88,8 @@ class Lock:
         self._descriptor = os.open(self._path, flags, 0o666)
         with suppress(FileNotFoundError):  # removed by its last holder before it was locked here
             if lock(self._descriptor) and os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
+                if not self._folder:
+                    _UNFINISHED.add(self._path)
                 return True
         os.close(self._descriptor)
         return False
@@ -69,6 +98,7 @@ class Lock:
         """Let the next one write; a lock file is removed."""
         if not self._folder:
             self._path.unlink(missing_ok=True)
+            _UNFINISHED.discard(self._path)
         os.close(self._descriptor)
 
     def __enter__(self) -> Self:
@@ -116,8 +146,7 @@ def remove_left_behind(folder: Path) -> None:
             descriptor = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
             try:
                 if _abandoned(descriptor):
-                    for part in folder.glob(f"{escape(left.name)}*"):
-                        part.unlink()
+                    _remove_with_parts(left)
             finally:
                 os.close(descriptor)
 
@@ -283,7 +312,8 @@ def unwritable(path: Path, error: OSError) -> LogreplayError:
 def scratch_folder() -> Iterator[Path]:
     """Make a temporary folder for the length of a block; remove those that killed processes left behind."""
     _clear_scratch()
-    folder = Path(mkdtemp(prefix=_SCRATCH))
+    folder = Path(mkdtemp(prefix=_SCRATCH)).absolute()
+    _UNFINISHED.add(folder)
     descriptor = os.open(folder / f"{_LOCK_NAME}.new", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         lock(descriptor)
@@ -291,6 +321,7 @@ def scratch_folder() -> Iterator[Path]:
         yield folder
     finally:
         rmtree(folder, ignore_errors=True)
+        _UNFINISHED.discard(folder)
         os.close(descriptor)
 
 

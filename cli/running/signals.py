@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -73,7 +74,7 @@ class Signals:
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         if self._code is not None:
-            os._exit(self._code)
+            _end(self._code)
         now = time.monotonic()
         if self._heard and now - self._last < _ONE_S:
             return
@@ -90,7 +91,14 @@ class Signals:
 
 def _end_soon() -> None:
     time.sleep(_LAST_S)
-    os._exit(Exit.INTERRUPTED)
+    _end(Exit.INTERRUPTED)
+
+
+def _end(code: int) -> None:
+    """End the process without its exit handlers, which may wait; temporary files are removed."""
+    if files := sys.modules.get("logreplay.parsers.files"):  # not imported here: the import may be what hangs
+        files.remove_unfinished()
+    os._exit(code)
 
 
 SIGNALS: Final = Signals()

@@ -141,3 +141,31 @@ def test_a_folder_of_a_killed_process_is_removed_and_no_other(tmp_path: Path, mo
     with scratch_folder():
         assert not theirs.exists()
     assert [path.name for path in tmp_path.iterdir()] == ["logreplay-of-somebody"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "sys.exit(3)",
+        "raise KeyboardInterrupt",
+        "from logreplay.cli.running import signals; signals._end(3)",
+    ],
+)
+def test_what_is_unfinished_is_removed_however_the_process_ends(end: str, tmp_path: Path) -> None:
+    """A signal may come while files are closed, and the second Ctrl-C waits for nothing."""
+    program = f"""
+import sys
+from pathlib import Path
+from logreplay.parsers.files import NewFile, lock_beside, scratch_folder
+held = lock_beside(Path("r"), Path("r.csv"))
+new = NewFile(Path("r.csv"))
+new.part.with_name(f"{{new.part.name}}.sorted").write_text("rows")
+scratch = scratch_folder()
+(scratch.__enter__() / "log.csv").write_text("rows")
+print(len(list(Path().iterdir())), flush=True)
+{end}
+"""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, stdout=subprocess.PIPE)
+    assert (ended.stdout, ended.returncode != 0) == (b"4\n", True)
+    assert list(tmp_path.iterdir()) == []
