@@ -17,6 +17,8 @@ _ONE_S: Final = 0.2
 """Signals this close together are one: a closed terminal and timeout(1) send two."""
 _LAST_S: Final = 0.5
 """How long the program may tidy up after the second signal."""
+_TIDY_S: Final = 0.3
+"""How long the removal of temporary files may take then."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -95,10 +97,19 @@ def _end_soon() -> None:
 
 
 def _end(code: int) -> None:
-    """End the process without its exit handlers, which may wait; temporary files are removed."""
-    if files := sys.modules.get("logreplay.parsers.files"):  # not imported here: the import may be what hangs
-        files.remove_unfinished()
+    """End the process without its exit handlers, which may wait; temporary files and semaphores are removed."""
+    tidying = threading.Thread(target=_tidy_up, daemon=True)
+    tidying.start()
+    tidying.join(_TIDY_S)  # a disk may not answer
     os._exit(code)
+
+
+def _tidy_up() -> None:
+    loaded = sys.modules  # nothing is imported here: an import may be what hangs
+    if files := loaded.get("logreplay.parsers.files"):
+        files.remove_unfinished()
+    if util := loaded.get("multiprocessing.util"):
+        util._run_finalizers(0)  # else the tracker of semaphores warns on standard error when it removes them
 
 
 SIGNALS: Final = Signals()

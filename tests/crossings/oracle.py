@@ -124,7 +124,7 @@ def _may_be_empty(case: Case) -> bool:
 
 
 def _files(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
-    allowed = _allowed(case)
+    allowed = _allowed(case, ran)
     for path in sorted(world.folder.iterdir()):
         if path.name in world.inputs:
             follows = case.choice.get("pacing") == "follow" and path.name == "access.log"
@@ -144,7 +144,7 @@ def _files(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
         yield Finding("files", "an existing result was overwritten without --force")
 
 
-def _allowed(case: Case) -> str:
+def _allowed(case: Case, ran: Ran) -> str:
     """What may be there afterwards, as a pattern."""
     name = output_of(case)
     if case.command == "convert":
@@ -154,7 +154,13 @@ def _allowed(case: Case) -> str:
     if case.command in ("sweep", "find"):
         return re.escape(name) if name else rf"{case.command}-\d{{8}}-\d{{6}}(-\d+)?"
     stem = r"out" if name else r"run-\d{8}-\d{6}(-\d+)?"
-    return rf"{stem}(\.csv|\.csv\.gz|\.csv\.zst|\.parquet|{_BESIDE_RUN})"
+    growing = r"|\.\w+(\.\w+)?\.running(\.csv|\.csv\.gz|\.csv\.zst)" if _ended_hard(case, ran) else ""
+    return rf"{stem}(\.csv|\.csv\.gz|\.csv\.zst|\.parquet|{_BESIDE_RUN}{growing})"
+
+
+def _ended_hard(case: Case, ran: Ran) -> bool:
+    """Whether the second Ctrl-C may have ended the program at once: rows are on disk, whole, and no summary."""
+    return case.choice["signal"] == "INT twice" and ran.signalled and ran.code == 130
 
 
 def _result(case: Case, world: World) -> Path | None:
@@ -168,6 +174,12 @@ def _result(case: Case, world: World) -> Path | None:
     return path if path.exists() else None
 
 
+def _growing(world: World) -> Path | None:
+    """Where the rows of a command are that was ended while it replaced a result; None if there are none."""
+    found = [*world.folder.glob("*.running.*"), *world.folder.glob("*/running")]
+    return found[0] if found else None
+
+
 def _replayed(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
     if case.refused or ran.code == 2 or (case.choice["force"] == "exists" and output_of(case)):
         if ran.got.requests and case.choice.get("dry-run") != "yes":
@@ -179,7 +191,7 @@ def _replayed(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
         if ran.got.connections:
             yield Finding("received", "--dry-run, and yet the target got a connection")
         return
-    result = _result(case, world)
+    result = (_growing(world) if _ended_hard(case, ran) else None) or _result(case, world)
     if result is None or (result.is_file() and result.read_bytes() == OLD):
         if ran.got.requests:
             yield Finding("files", f"no result, and yet the target got {sum(ran.got.requests.values())} requests")
@@ -234,7 +246,8 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame) -> Itera
     stem = result.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[0]
     path = result / "summary.json" if result.is_dir() else result.with_name(f"{stem}.summary.json")
     if not path.exists():
-        if ran.code in (0, 3, 4, 130) and not (case.command == "find" and ran.code in (4, 130)):
+        unfinished = case.command == "find" and ran.code in (4, 130)
+        if ran.code in (0, 3, 4, 130) and not unfinished and not _ended_hard(case, ran):
             yield Finding("identities", f"exit code {ran.code}, rows, and no summary")
         return
     summary: dict[str, Any] = json.loads(path.read_text())
@@ -289,7 +302,7 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
     came = got.requests + got.broken
     if lacking := surely - came:
         yield Finding("received", f"answered, say the rows, and the target never got them: {_few(lacking)}")
-    if more := came - of_rows:
+    if (more := came - of_rows) and not _ended_hard(case, ran):
         yield Finding("received", f"the target got more than the rows say: {_few(more)}; {rows.height} rows")
     odd = _keys(rows.filter(error.is_in(_NEVER_CAME)))
     if odd and case.choice["target"] in ("loopback", "ipv6", "unix") and case.choice["timeout"] != "short":
