@@ -288,10 +288,10 @@ def _csv_blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def _header(file: BinaryIO) -> bytes:
-    """The first line that is not blank, as Polars takes it."""
-    line = file.readline()
+    """The first line that is not blank, as Polars takes it, or a beginning of it that no header is as long as."""
+    line = file.readline(_LONGEST_ROW)
     while line and not line.strip():
-        line = file.readline()
+        line = file.readline(_LONGEST_ROW)
     return line
 
 

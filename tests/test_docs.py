@@ -209,6 +209,8 @@ def test_the_commands_of_a_page_run_as_they_stand(page: Path, workshop: Workshop
     shutil.copy(workshop.folder / "access.log", tmp_path)
     for block in runnable(page):
         done = workshop.run(block, tmp_path, url)
+        if done.returncode == 4 and "no valid step" in done.stdout:
+            pytest.skip(f"this machine is too busy to measure anything: {done.stdout}")
         assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
 
 

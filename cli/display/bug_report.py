@@ -20,7 +20,7 @@ def sentence(error: BaseException) -> str:
     text = " ".join("".join(sign if sign.isprintable() else "?" for sign in str(error)).split())
     frames = reversed(traceback.extract_tb(error.__traceback__)[-_FRAMES:])
     places = ", called by ".join(
-        f"{'/'.join(Path(frame.filename).parts[-2:])}, line {frame.lineno}" for frame in frames
+        f"{'/'.join(Path(frame.filename).parts[-3:])}, line {frame.lineno}" for frame in frames
     )
     return (
         f"this is a bug of logreplay {version('logreplay')}: {type(error).__name__} in {places or 'no file'}: "
