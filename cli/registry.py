@@ -3,9 +3,9 @@
 ``convert`` has no use for the event loop that ``run`` needs, and should not wait until it is loaded.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections import UserDict
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -30,26 +30,14 @@ _NAMES: Final = (
 """Of the commands, of their modules, and of the objects in these."""
 
 
-class Commands(MutableMapping[str, click.Command]):
+class Commands(UserDict[str, Any]):
     """What a `click.Group` takes for its commands."""
 
     def __init__(self) -> None:
-        self._loaded: dict[str, click.Command | None] = dict.fromkeys(_NAMES)
+        super().__init__(dict.fromkeys(_NAMES))
 
     def __getitem__(self, name: str) -> click.Command:
-        command = self._loaded[name]
-        if command is None:
-            command = self._loaded[name] = getattr(import_module(f"logreplay.cli.commands.{name}"), name)
+        if self.data[name] is None:
+            self.data[name] = getattr(import_module(f"logreplay.cli.commands.{name}"), name)
+        command: click.Command = self.data[name]
         return command
-
-    def __setitem__(self, name: str, command: click.Command) -> None:
-        self._loaded[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._loaded)
-
-    def __len__(self) -> int:
-        return len(self._loaded)

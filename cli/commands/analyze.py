@@ -1,12 +1,12 @@
 """``logreplay analyze``: where the curve bends, in tables and pictures, from any result log."""
 
-import time
 from pathlib import Path
 
 import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.running.engines import cluster_executor, cluster_option
+from logreplay.cli.running.log_and_target import new_name
 from logreplay.cli.settings.configurable import Configurable
 
 
@@ -35,7 +35,7 @@ def analyze(
 
     path = sources.locate(results)
     inside = output is None and results.is_dir()
-    folder = results if inside else output or Path(f"analyze-{time.strftime('%Y%m%d-%H%M%S')}")
+    folder = results if inside else output or new_name("analyze")
     if not inside and not force and not (folder.is_dir() and not any(folder.iterdir())):
         check_absent(folder)
     with cluster_executor(cluster) as executor:
@@ -46,5 +46,4 @@ def analyze(
         click.echo(json.dumps(summary, indent=2))
     else:
         print_summary(summary, steps)
-    if not quiet:
-        say(f"{summary['answer']}\n{folder}")
+    say(f"{summary['answer']}\n{folder}", quiet=quiet)

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.types import Percent, Picture
+from logreplay.cli.options.types import ParsedType, Percent, picture
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--fail-above", type=Percent(most=10), help="Exit with 4 if the candidate is slower by more than this, such as 5%."
 )
-@click.option("-o", "--output", type=Picture(), metavar="FILE", help="Draw the changes there, as PNG or SVG.")
+@click.option("-o", "--output", type=ParsedType(picture), metavar="FILE", help="Draw the changes there, as PNG or SVG.")
 @click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 def compare(

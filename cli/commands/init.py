@@ -9,7 +9,6 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.sender import Sending
-from logreplay.cli.options.types import Duration, Percent, Percentage, Rate
 from logreplay.cli.running.log_and_target import normalized
 from logreplay.cli.running.loop import run_until_stopped
 from logreplay.cli.settings.empty_values import Checked
@@ -17,7 +16,8 @@ from logreplay.cli.settings.file import FILE, REFUSED, shared
 from logreplay.cli.settings.option_names import key_of
 
 _COMMANDS = ("run", "sweep", "find", "convert")
-_EXAMPLES = {Duration: "10s", Rate: 100, Percent: "5%", Percentage: "5%", click.IntRange: 1, click.Path: "FILE"}
+_EXAMPLES = {"duration": "10s", "rate": 100, "percent": "5%", "integer range": 1, "path": "FILE"}
+"""By the name of the type."""
 _ALWAYS_TYPED = ("help", "force", "output", "resume", "quiet", "json", "dry-run", "verbose", "debug", *REFUSED)
 
 
@@ -119,7 +119,7 @@ def _example(parameter: click.Parameter) -> str:
     default = parameter.to_info_dict().get("default")
     if isinstance(default, str | int | float) and not isinstance(default, bool) and default != "":
         return json.dumps(str(default)) if isinstance(default, str) else json.dumps(default)
-    if (example := _EXAMPLES.get(type(parameter.type))) is not None:
+    if (example := _EXAMPLES.get(parameter.type.name)) is not None:
         return json.dumps(example)
     shown = (parameter.metavar or parameter.type.name or "").replace("\\", "")
     if not shown.startswith("s|"):

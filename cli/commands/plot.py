@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say
-from logreplay.cli.options.types import Duration, Picture
+from logreplay.cli.options.types import Duration, ParsedType, picture
 from logreplay.cli.settings.configurable import Configurable
 
 
@@ -19,7 +19,9 @@ from logreplay.cli.settings.configurable import Configurable
     show_default=True,
     help="What to draw of one run. Several runs are always hockey sticks.",
 )
-@click.option("-o", "--output", type=Picture(), metavar="FILE", help="PNG or SVG to write; KIND.png by default.")
+@click.option(
+    "-o", "--output", type=ParsedType(picture), metavar="FILE", help="PNG or SVG to write; KIND.png by default."
+)
 @click.option("--within", type=Duration(), help="Draw a bound of the response time as well.")
 @click.option("--linear", is_flag=True, help="A linear time axis.")
 @click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
@@ -63,5 +65,4 @@ def plot(
         made = hockey_stick.figure(lambda ax: draw(ax, analysis, kind, slo=within, linear=linear, title=True))
     with whole(output, force=force) as fresh:
         hockey_stick.save(made, fresh)
-    if not quiet:
-        say(str(output))
+    say(str(output), quiet=quiet)

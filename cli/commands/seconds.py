@@ -43,5 +43,4 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
             click.echo(text, nl=False)
             return
         fresh.write_bytes(text)
-    if not quiet:
-        say(f"{output}: {table.height} seconds")
+    say(f"{output}: {table.height} seconds", quiet=quiet)

@@ -1,5 +1,6 @@
 """``logreplay sweep``: a step per rate, and the curve."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,23 @@ from logreplay.cli.options.progress import WithLive
 from logreplay.cli.options.replay import folder_options, replay_options
 from logreplay.cli.options.requests import ARRIVALS
 from logreplay.cli.options.think import parse_pauses
-from logreplay.cli.options.types import Duration, ParsedType, Pause, UsersType, parse_rates
+from logreplay.cli.options.types import Duration, ParsedType, Pause, parse_rates
 from logreplay.cli.running.sweep import SweepOptions, sweep_rates
+
+
+def _users(text: str) -> Sequence[int]:
+    """Read ``1,10,50`` as numbers of users.
+
+    Raises:
+        ValueError: not numbers, or one is not larger than the one before it.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
+        raise ValueError(f"{text!r} are no numbers of users; write 1,10,50")
+    users = [int(part) for part in parts]
+    if users != sorted(set(users)):
+        raise ValueError(f"{text!r}: each number of users must be larger than the one before it")
+    return users
 
 
 @click.command(
@@ -32,7 +48,7 @@ from logreplay.cli.running.sweep import SweepOptions, sweep_rates
 @click.option("--for", "duration", type=Duration(), default="10s", show_default=True, help="How long each step is.")
 @ARRIVALS
 @click.option(
-    "--vusers", type=UsersType(), metavar="N,N,…", help="Instead of RATES: so many users who wait, step by step."
+    "--vusers", type=ParsedType(_users), metavar="N,N,…", help="Instead of RATES: so many users who wait, step by step."
 )
 @click.option(
     "--think",
@@ -41,7 +57,11 @@ from logreplay.cli.running.sweep import SweepOptions, sweep_rates
     metavar="D|D..D",
     help="Pause of a user after each response, or a range to draw each pause from evenly; default: none.",
 )
-@click.option("--warmup", type=Pause(), help="Send at the lowest rate first; not judged, kept in warmup.csv.")
+@click.option(
+    "--warmup",
+    type=Pause(),
+    help="Send at the lowest rate first; not judged, kept in warmup.csv.",
+)
 @click.option("--settle", type=Pause(), help="Before each step, send at its rate; not judged, likewise.")
 @click.option(
     "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Go through all rates N times."

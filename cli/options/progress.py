@@ -19,7 +19,7 @@ from logreplay.cli.display.live_line import LiveLine
 from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.display.terminal import can_redraw, say
 from logreplay.cli.options.groups import bundle
-from logreplay.cli.options.types import ParsedType
+from logreplay.cli.options.types import ParsedType, imported
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
@@ -223,22 +223,10 @@ class WithLive(Configurable):
         return super().parse_args(ctx, args)
 
 
-def _address(text: str) -> "Address":
-    from logreplay.replay.monitor.access import parse_address
-
-    return parse_address(text)
-
-
-def _probe(text: str) -> "Probe":
-    from logreplay.replay.monitor.probes import parse_probe
-
-    return parse_probe(text)
-
-
 _OPTIONS = (
     click.option(
         "--live",
-        type=ParsedType(_address),
+        type=ParsedType(imported("replay.monitor.access:parse_address")),
         is_flag=False,
         flag_value="0",
         metavar="[[HOST:]PORT]",
@@ -246,7 +234,7 @@ _OPTIONS = (
     ),
     click.option(
         "--metrics",
-        type=ParsedType(_address),
+        type=ParsedType(imported("replay.monitor.access:parse_address")),
         metavar="[HOST:]PORT",
         help="Serve the same figures at /metrics for Prometheus.",
     ),
@@ -259,7 +247,7 @@ _OPTIONS = (
     ),
     click.option(
         "--watch",
-        type=ParsedType(_probe),
+        type=ParsedType(imported("replay.monitor.probes:parse_probe")),
         multiple=True,
         metavar="NAME[/s]=URL|NAME[/s]=!COMMAND",
         help="Read this figure each second, from a url, a Prometheus query or a command, into seconds.csv; "

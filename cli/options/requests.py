@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.options.groups import bundle
-from logreplay.cli.options.types import ParsedType, Percentage
+from logreplay.cli.options.types import ParsedType, imported, percentage_of
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.headers import FixedHeader
     from logreplay.replay.requests.plan import Requests, RequestStream, Shape
     from logreplay.replay.schedules.rates import Schedule
-
-
-def _rewriting(text: str) -> "Shape":
-    from logreplay.replay.requests.filters import Rewritten
-
-    return Rewritten.parse(text)
 
 
 def _param(text: str) -> "Shape":
@@ -30,12 +24,6 @@ def _param(text: str) -> "Shape":
     if not equals:
         raise ValueError(f"{text!r} is no parameter; write name=value")
     return Param(name, value)
-
-
-def _header(text: str) -> "FixedHeader":
-    from logreplay.replay.requests.headers import FixedHeader
-
-    return FixedHeader.parse(text)
 
 
 def _status(text: str) -> "Shape":
@@ -220,6 +208,8 @@ def base(stream: "RequestStream") -> "Requests":
     return inner
 
 
+_REWRITTEN = ParsedType(imported("replay.requests.filters:Rewritten.parse"))
+_HEADER = ParsedType(imported("replay.requests.headers:FixedHeader.parse"))
 _option, _many = click.option, partial(click.option, multiple=True)
 _OPTIONS = (
     _option(
@@ -229,14 +219,29 @@ _OPTIONS = (
         "--exclude", multiple=True, type=ParsedType(_pattern), metavar="REGEX", help="No urls in which it is found."
     ),
     _option("--status", type=ParsedType(_status), metavar="2xx,404", help="Only what has these statuses in LOG."),
-    _option("--sample", type=Percentage(), metavar="P%", help="Only these of the clients, each time the same."),
+    _option(
+        "--sample",
+        type=ParsedType(percentage_of, "percent"),
+        metavar="P%",
+        help="Only these of the clients, each time the same.",
+    ),
     _option("--from", "beginning", type=ParsedType(_beginning), metavar="ROW|INSTANT", help="Where in LOG to begin."),
     _option("--shuffle", is_flag=True, help="Each request once, in an order by chance."),
     _option("--random", is_flag=True, help="Any of the requests each time, by chance."),
     _option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is by chance."),
-    _many("--rewrite", type=ParsedType(_rewriting), metavar="s|FROM|TO|", help="Change urls."),
+    _many(
+        "--rewrite",
+        type=_REWRITTEN,
+        metavar="s|FROM|TO|",
+        help="Change urls.",
+    ),
     _option("--param", multiple=True, type=ParsedType(_param), metavar="K=V", help="Set a query parameter."),
-    _many("--header", type=ParsedType(_header), metavar="'K: V'", help="Send a header."),
+    _many(
+        "--header",
+        type=_HEADER,
+        metavar="'K: V'",
+        help="Send a header.",
+    ),
     _option("--host", metavar="log|NAME", help="Host header; default: the target's."),
     _option("--agent", metavar="log|TEXT", help="User-Agent header; default: logreplay."),
     _option("--referer", metavar="log|TEXT", help="Referer header; default: none."),

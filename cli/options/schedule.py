@@ -9,7 +9,7 @@ import click
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.requests import ARRIVALS, Shaping, arriving, base
 from logreplay.cli.options.think import Pauses, parse_pauses, said, thinking
-from logreplay.cli.options.types import Duration, ParsedType, Rate, positive_rate
+from logreplay.cli.options.types import Duration, ParsedType, Rate, positive_rate, seconds_of
 from logreplay.cli.settings.precedence import exclusive
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _steps(text: str) -> tuple[tuple[float, float], ...]:
         rate, colon, duration = part.partition(":")
         if not colon:
             raise ValueError(f"{part!r} is no step; write rates with their durations, such as 50:10s,100:20s")
-        levels.append((positive_rate(rate), Duration().convert(duration, None, None)))
+        levels.append((positive_rate(rate), seconds_of(duration)))
     return tuple(levels)
 
 

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,13 +12,31 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.options.groups import bundle
-from logreplay.cli.options.types import Duration, Late, Methods
+from logreplay.cli.options.types import Duration, ParsedType, seconds_of
 
 if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Limits
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Sender
     from logreplay.replay.senders.endpoint import Endpoint
+
+
+def _late(text: str) -> float | None:
+    """Read ``send`` as None, ``drop:D`` as seconds."""
+    word, _, duration = text.partition(":")
+    if text != "send" and (word != "drop" or not duration):
+        raise ValueError(f"{text!r} is no way to treat late requests; write send or drop:2s")
+    return seconds_of(duration) if duration else None
+
+
+def _methods(text: str) -> frozenset[str]:
+    """Read ``GET,HEAD``. Methods are case-sensitive, so what is not upper case stands for both."""
+    named = [part.strip() for part in text.split(",")]
+    methods = frozenset(named) | {method.upper() for method in named}
+    for method in sorted(methods):
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", method) or method == "CONNECT":
+            raise ValueError(f"{method!r} is not a method that can be sent; write GET,HEAD,POST")
+    return methods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,13 +177,19 @@ _OPTIONS = (
     click.option("--max-in-flight", type=click.IntRange(1), help="Requests under way at once; default: no limit."),
     click.option(
         "--late",
-        type=Late(),
+        type=ParsedType(_late),
         default="send",
         show_default=True,
         metavar="send|drop:D",
         help="Requests that are late: send them all the same, or give up those later than D.",
     ),
-    click.option("--methods", type=Methods(), default="GET,HEAD", show_default=True, help="What may be sent."),
+    click.option(
+        "--methods",
+        type=ParsedType(_methods, "methods"),
+        default="GET,HEAD",
+        show_default=True,
+        help="What may be sent.",
+    ),
     click.option(
         "--allow-target",
         multiple=True,

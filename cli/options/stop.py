@@ -1,38 +1,27 @@
 """``--stop``: conditions under which a run ends itself."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
+
+from logreplay.cli.options.types import ParsedType, imported
 
 if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Replayer
     from logreplay.replay.results.outcome import Progress
     from logreplay.replay.results.stop_rules import Condition, StopRule
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 
-
-class StopAt(click.ParamType["Condition"]):
-    """``errors>5%/10s``, ``p99>2s/10s``, ``in_flight>5000`` → a condition."""
-
-    name = "condition"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Condition":
-        from logreplay.replay.results.stop_rules import Condition, parse
-
-        if isinstance(value, Condition):
-            return value
-        try:
-            return parse(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-def stop_option(command: Command) -> Command:
-    """Give a command ``--stop``; it receives the conditions as ``stop_at``."""
-    help_text = "End the run when a figure stays above a limit: errors>5%/10s, p99>2s/10s, in_flight>5000. Repeatable."
-    return click.option("--stop", "stop_at", type=StopAt(), multiple=True, metavar="CONDITION", help=help_text)(command)
+stop_option = click.option(
+    "--stop",
+    "stop_at",
+    type=ParsedType(imported("replay.results.stop_rules:parse")),
+    multiple=True,
+    metavar="CONDITION",
+    help="End the run when a figure stays above a limit: errors>5%/10s, p99>2s/10s, in_flight>5000. Repeatable.",
+)
+"""Gives a command ``--stop``; it receives the conditions as ``stop_at``."""
 
 
 def stop_rule(conditions: "Sequence[Condition]") -> "StopRule":

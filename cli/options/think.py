@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from logreplay.cli.options.types import Pause
+from logreplay.cli.options.types import pause_of
 
 if TYPE_CHECKING:
     from logreplay.replay.schedules.users import UniformThink
@@ -21,10 +19,10 @@ def parse_pauses(text: str) -> Pauses:
     """
     first, dots, last = text.partition("..")
     if not dots:
-        return Pause().convert(text, None, None)
+        return pause_of(text)
     try:
-        low, high = Pause().convert(first, None, None), Pause().convert(last, None, None)
-    except click.BadParameter:
+        low, high = pause_of(first), pause_of(last)
+    except ValueError:
         raise ValueError(
             f"{text!r} is no range of pauses; write the shortest and the longest, such as 1s..3s"
         ) from None

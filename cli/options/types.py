@@ -2,8 +2,10 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Final
 
 import click
@@ -16,159 +18,62 @@ _LONGEST_S: Final = 87_600 * 3600.0
 _LOWEST_RATE: Final = 1e-6
 
 
-class Duration(click.ParamType[float]):
-    """``300ms``, ``10``, ``10s``, ``5m`` → seconds, above 0."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float | int):
-            return float(value)
-        try:
-            return seconds_of(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class Pause(Duration):
-    """As `Duration`, or 0 for none."""
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        zero = _DURATION.fullmatch(str(value).strip().lower())
-        return 0.0 if zero and not float(zero[1]) else super().convert(value, param, ctx)
-
-
-class Rate(click.ParamType[float]):
-    """Requests per second, fractions allowed, above 0."""
-
-    name = "rate"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            return positive_rate(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class Percent(click.ParamType[float]):
-    """``20%``, ``2.5 %`` or ``0.2`` → a fraction. ``5`` could mean 5 % or 500 %, and is refused.
+class ParsedType(click.ParamType[Any]):
+    """Text that a function reads; the `ValueError` that it raises is a fault of the command line.
 
     Args:
-        most: the largest fraction.
+        read: the function.
+        name: of the kind of value, for the help.
     """
 
-    name = "percent"
-
-    def __init__(self, most: float = 1.0) -> None:
-        self.most = most
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        try:
-            number = float(text.removesuffix("%"))
-        except ValueError:
-            number = -1.0
-        if not text.endswith("%") and 1 <= number < math.inf:
-            self.fail(f"{value!r} is ambiguous: write {number:g}%, or {number / 100:g}", param, ctx)
-        fraction = number / 100 if text.endswith("%") else number
-        if not 0 <= fraction <= self.most:
-            self.fail(f"{value!r}: expected a share from 0% to {self.most:.0%}, such as 20% or 0.2", param, ctx)
-        return fraction
-
-
-class Percentage(click.ParamType[float]):
-    """``5%`` or ``5`` → 5.0, above 0 and at most 100."""
-
-    name = "percent"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            percent = float(str(value).strip().removesuffix("%"))
-        except ValueError:
-            percent = 0.0
-        if not 0 < percent <= 100:
-            self.fail(f"{value!r} is no percentage; write 5%", param, ctx)
-        return percent
-
-
-class ParsedType(click.ParamType[Any]):
-    """Text that a function of the library reads; what it raises is a fault of the command line."""
-
-    name = "text"
-
-    def __init__(self, read: Callable[[str], Any]) -> None:
-        self._read = read
+    def __init__(self, read: Callable[[str], Any], name: str = "text") -> None:
+        self._read, self.name = read, name
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value that a text stands for; click converts a default twice, so other values stay."""
         if not isinstance(value, str):
-            return value  # click converts a default twice
+            return value
         try:
             return self._read(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
 
-class Picture(click.ParamType[Path]):
-    """A file to draw into, ``.png`` or ``.svg``."""
+class Duration(ParsedType):
+    """``300ms``, ``10``, ``10s``, ``5m`` → seconds, above 0."""
 
-    name = "picture"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        path = Path(str(value))
-        if path.suffix.lower() not in (".png", ".svg"):
-            self.fail(f"{path}: a picture is .png or .svg", param, ctx)
-        return path
+    def __init__(self) -> None:
+        super().__init__(seconds_of, "duration")
 
 
-class UsersType(click.ParamType[Sequence[int]]):
-    """``1,10,50`` → numbers of users, in the order given."""
+class Rate(ParsedType):
+    """Requests per second, fractions allowed, above 0."""
 
-    name = "users"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Sequence[int]:
-        if not isinstance(value, str):
-            return value  # type: ignore[return-value]  # click converts a default twice
-        parts = [part.strip() for part in value.split(",")]
-        if not all(part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
-            self.fail(f"{value!r} are no numbers of users; write 1,10,50", param, ctx)
-        users = [int(part) for part in parts]
-        if users != sorted(set(users)):
-            self.fail(f"{value!r}: each number of users must be larger than the one before it", param, ctx)
-        return users
+    def __init__(self) -> None:
+        super().__init__(positive_rate, "rate")
 
 
-class Late(click.ParamType[float | None]):
-    """``send`` → None, ``drop:D`` → seconds."""
+class Percent(ParsedType):
+    """``20%``, ``2.5 %`` or ``0.2`` → a fraction.
 
-    name = "late"
+    Args:
+        most: the largest fraction.
+    """
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
-        if not isinstance(value, str):
-            return value  # type: ignore[return-value]  # click converts a default twice
-        if value == "send":
-            return None
-        word, _, duration = value.partition(":")
-        if word != "drop" or not duration:
-            self.fail(f"{value!r} is no way to treat late requests; write send or drop:2s", param, ctx)
-        return Duration().convert(duration, param, ctx)
+    def __init__(self, most: float = 1.0) -> None:
+        super().__init__(partial(fraction_of, most=most), "percent")
 
 
-class Methods(click.ParamType[frozenset[str]]):
-    """``GET,HEAD`` → the set of these; methods are case-sensitive, so what is not upper case stands for both."""
+class Pause(ParsedType):
+    """As `Duration`, or 0 for none."""
 
-    name = "methods"
+    def __init__(self) -> None:
+        super().__init__(pause_of, "duration")
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[str]:
-        if not isinstance(value, str):
-            return value  # type: ignore[return-value]  # click converts a default twice
-        named = [part.strip() for part in value.split(",")]
-        methods = frozenset(named) | {method.upper() for method in named}
-        for method in sorted(methods):
-            if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", method) or method == "CONNECT":
-                self.fail(f"{method!r} is not a method that can be sent; write GET,HEAD,POST", param, ctx)
-        return methods
+
+def imported(name: str) -> Callable[[str], Any]:
+    """Return a function of the library that is imported when it is first called: ``replay.monitor.probes:parse``."""
+    return lambda text: resolve_name(f"logreplay.{name}")(text)
 
 
 def seconds_of(text: str) -> float:
@@ -187,6 +92,62 @@ def seconds_of(text: str) -> float:
     if not _SHORTEST_S <= seconds <= _LONGEST_S:
         raise ValueError(f"{text!r} is too {'short' if seconds < 1 else 'long'}: expected 1us to 87600h (ten years)")
     return seconds
+
+
+def pause_of(text: str) -> float:
+    """Read a duration, or 0 for none.
+
+    Raises:
+        ValueError: neither.
+    """
+    zero = _DURATION.fullmatch(text.strip().lower())
+    return 0.0 if zero and not float(zero[1]) else seconds_of(text)
+
+
+def fraction_of(text: str, *, most: float = 1.0) -> float:
+    """Read a share as a fraction. ``5`` could mean 5 % or 500 %, and is refused.
+
+    Raises:
+        ValueError: not a share, or above ``most``.
+    """
+    share = text.strip()
+    try:
+        number = float(share.removesuffix("%"))
+    except ValueError:
+        number = -1.0
+    if not share.endswith("%") and 1 <= number < math.inf:
+        raise ValueError(f"{text!r} is ambiguous: write {number:g}%, or {number / 100:g}")
+    fraction = number / 100 if share.endswith("%") else number
+    if not 0 <= fraction <= most:
+        raise ValueError(f"{text!r}: expected a share from 0% to {most:.0%}, such as 20% or 0.2")
+    return fraction
+
+
+def percentage_of(text: str) -> float:
+    """Read ``5%`` or ``5`` as 5.0, above 0 and at most 100.
+
+    Raises:
+        ValueError: not such a percentage.
+    """
+    try:
+        percent = float(text.strip().removesuffix("%"))
+    except ValueError:
+        percent = 0.0
+    if not 0 < percent <= 100:
+        raise ValueError(f"{text!r} is no percentage; write 5%")
+    return percent
+
+
+def picture(text: str) -> Path:
+    """Read the name of a file to draw into.
+
+    Raises:
+        ValueError: neither ``.png`` nor ``.svg``.
+    """
+    path = Path(text)
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise ValueError(f"{path}: a picture is .png or .svg")
+    return path
 
 
 def positive_rate(text: str) -> float:
