@@ -1,4 +1,4 @@
-"""The commands by name, in the order of the work. The module of one is loaded when somebody asks for it.
+"""Commands by name, in the order of the work; the module of a command is loaded when it is asked for.
 
 ``convert`` has no use for the event loop that ``run`` needs, and should not wait until it is loaded.
 """

@@ -1,4 +1,4 @@
-"""``logreplay analyze``: where the curve bends, in tables and pictures, from any result log."""
+"""``logreplay analyze``: tables, pictures and a report from any result log."""
 
 from pathlib import Path
 

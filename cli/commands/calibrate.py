@@ -1,4 +1,4 @@
-"""``logreplay calibrate``: what this machine can send, and how exactly."""
+"""``logreplay calibrate``: the highest rate that this machine can send, and how exactly it sends."""
 
 import json
 from dataclasses import asdict

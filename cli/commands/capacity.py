@@ -1,4 +1,4 @@
-"""``logreplay capacity``: how many such machines."""
+"""``logreplay capacity``: the number of machines that carry a load."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``logreplay compare``: two runs, or a log and its replay."""
+"""``logreplay compare``: the differences between two runs, or between a log and its replay."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

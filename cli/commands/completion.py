@@ -1,4 +1,4 @@
-"""``logreplay completion``: what a shell needs to complete commands and options."""
+"""``logreplay completion``: scripts with which a shell completes commands and options."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""``logreplay demo``: the whole job on what comes with the package, in under a minute."""
+"""``logreplay demo``: conversion, target and sweep with the bundled log, in under a minute."""
 
 from pathlib import Path
 

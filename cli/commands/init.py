@@ -1,4 +1,4 @@
-"""``logreplay init``: a settings file to begin with."""
+"""``logreplay init``: a first settings file."""
 
 import json
 import sys

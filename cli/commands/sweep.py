@@ -1,4 +1,4 @@
-"""``logreplay sweep``: a step per rate, and the curve."""
+"""``logreplay sweep``: one step for each rate, and the curve of response time against rate."""
 
 from collections.abc import Sequence
 from pathlib import Path

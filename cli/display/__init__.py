@@ -1,1 +1,1 @@
-"""What a terminal shows."""
+"""Tables, curves, live lines and messages on a terminal."""

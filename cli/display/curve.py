@@ -1,4 +1,4 @@
-"""The curve of response time against rate as lines of text, for a terminal; nothing here knows of one.
+"""Draws the curve of response time against rate as lines of text; knows of no terminal.
 
 A cell of text holds 2 x 4 dots (Unicode braille), so that a curve of 60 cells is 120 dots wide.
 """

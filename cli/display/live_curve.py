@@ -1,4 +1,4 @@
-"""A curve that grows on the terminal below what is said of each step."""
+"""Draws the curve of a sweep or a search on the terminal, anew after each step, below the lines about the steps."""
 
 import os
 import sys

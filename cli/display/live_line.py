@@ -1,4 +1,4 @@
-"""The line that a terminal shows while a run goes on."""
+"""Shows the state of a run in one line on the terminal, anew each second."""
 
 from typing import TYPE_CHECKING
 

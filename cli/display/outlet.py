@@ -1,4 +1,4 @@
-"""Text for standard output and standard error while a run goes on, written by a thread of its own.
+"""Writes to standard output and standard error from a thread of its own while a run goes on.
 
 A reader that is slow (``-v | less``, Ctrl-S) or gone (``| head -1``, a closed terminal) must not hold up the requests,
 nor end the run.

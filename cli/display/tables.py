@@ -1,4 +1,4 @@
-"""Tables on a terminal: open, never folded, no figure cut; numbers to the right."""
+"""Prints tables without lines on standard output: no folded row, no cut figure, numbers to the right."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final

@@ -1,4 +1,4 @@
-"""Options of different groups that contradict each other."""
+"""Refuses options of different groups that contradict each other."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Options that belong together: a command has them one by one, and receives them as one value."""
+"""Groups of options that a command receives as one value."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps

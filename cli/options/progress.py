@@ -1,4 +1,4 @@
-"""Who is told how a run goes: the terminal, a live page, Prometheus, a program that reads JSON lines."""
+"""Options that report progress, and their readers: terminal, live page, Prometheus, JSON lines."""
 
 import asyncio
 import atexit

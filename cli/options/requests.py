@@ -1,4 +1,4 @@
-"""The options of every command that replays a log: which of its requests, in what order, and as what."""
+"""Options that select, order and change the requests of a log."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The options of ``run`` that say when: a rate, the log's own times, a shape over time, or users who wait."""
+"""Options of ``run`` that set due times: a rate, the log's own times, a shape over time, or users who wait."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

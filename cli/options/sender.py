@@ -1,4 +1,4 @@
-"""The options of every command that sends: where to, how, and within what limits."""
+"""Options that set target permission, HTTP client, workers and limits of everything that sends."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Text of an option → value: durations, rates, ranges of rates. No library of ours is imported here."""
+"""Parses the values of options: durations, rates, ranges of rates. Imports nothing of the library by itself."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Who sends: this process, several of this machine, or a cluster."""
+"""Engines that send: in this process, in several of this machine, or on a cluster."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor

@@ -1,4 +1,4 @@
-"""A search for the highest rate that keeps a bound: from its options to its folder of results and its exit code."""
+"""Searches for the highest rate that keeps a bound: from the options to the folder of results and the exit code."""
 
 import asyncio
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What a command replays and where to: the given log and target, or the ones that come with the package."""
+"""Logs and targets that commands are given, or the ones that come with the package."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Running an engine from the command line: the fast loop, and signals that end a run in good order."""
+"""Runs an engine on the fast event loop; a signal ends the run in good order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine

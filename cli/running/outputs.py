@@ -1,4 +1,4 @@
-"""The names that commands write results to: each has one writer, and none is that of an input.
+"""Files and folders of results: each has one writer, and none replaces an input.
 
 An earlier result stays until the new one is whole.
 """

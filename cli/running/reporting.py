@@ -1,4 +1,4 @@
-"""How a sweep and a search end: the files of their folder, the results, what was found, and where things are."""
+"""Reports a sweep or a search: the files of its folder, its tables, its findings."""
 
 from collections.abc import Callable
 from pathlib import Path

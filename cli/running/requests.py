@@ -1,4 +1,4 @@
-"""Requests of a log as the options ask for them, and what is said of those that are not sent."""
+"""Builds the stream of requests that the options ask for, and says which requests are not sent."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack

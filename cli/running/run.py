@@ -1,4 +1,4 @@
-"""One replay: from its options to its result log, its summary and its exit code."""
+"""Makes one replay: from its options to its result log, its summary and its exit code."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""Driving a search over the engine: each trial is a plan, looked at every second, cut when it has failed."""
+"""Makes the trials of a search over an engine; looks at each every second, and cuts it once it has failed."""
 
 import asyncio
 import math
@@ -52,9 +52,7 @@ async def drive(
         neighbours: says after a trial that failed who else kept this machine busy, if that may be why; None: the
             target is elsewhere.
         threaded: look at what was seen in another thread; False for runs in virtual time.
-        on_begin: told before each trial.
-        on_progress: told about once a second.
-        on_end: told after each trial; nothing is in flight.
+        on_begin, on_progress, on_end: told before each trial; about once a second; after it, with nothing in flight.
 
     Returns:
         Whether it came to its end; False if the engine was stopped.

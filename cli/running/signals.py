@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first ends a run in good order, the second the program."""
+"""Handles Ctrl-C, SIGTERM and SIGHUP: the first ends a run in good order, the second ends the program."""
 
 import os
 import signal

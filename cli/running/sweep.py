@@ -1,4 +1,4 @@
-"""A sweep: from its options to its folder of results and its exit code."""
+"""Makes a sweep: from its options to its folder of results and its exit code."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

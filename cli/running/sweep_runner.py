@@ -1,4 +1,4 @@
-"""Making the steps of a sweep over the engine, into a folder that an interrupted one can go on in."""
+"""Makes the steps of a sweep over an engine, into a folder in which an interrupted sweep resumes."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Commands that refuse empty values: an empty one is a variable of a shell script that was not set."""
+"""Commands that refuse empty values, which mostly come from unset variables of shell scripts."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Which settings count: what is typed wins over variables, they over the file, and settings never contradict it."""
+"""Decides which settings count: the command line wins over variables, variables win over the file."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
