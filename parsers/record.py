@@ -62,7 +62,6 @@ ERRORS: Final = (
     "reset",
     "closed",
     "connect_timeout",
-    "dns",
     "tls",
     "protocol",
     "short_body",

@@ -5,7 +5,6 @@ due. The engine adds the one clock. So every case can be tested as a table, and 
 their own.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -74,23 +73,19 @@ class Constant:
     Attributes:
         rate: requests per second, above 0.
         duration: seconds; requests due before its end are sent. None: without end.
-        count: no more than this many requests. None: no limit.
 
     Raises:
-        ValueError: rate or duration is not above 0, or count is below 0.
+        ValueError: rate or duration is not above 0.
     """
 
     rate: float
     duration: float | None = None
-    count: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.rate <= 10_000_000:
             raise ValueError(f"rate must be above 0 and at most 10,000,000 requests/s, got {self.rate!r}")
         if self.duration is not None and not self.duration > 0:
             raise ValueError(f"duration must be above 0 s, got {self.duration!r}")
-        if self.count is not None and self.count < 0:
-            raise ValueError(f"count must not be below 0, got {self.count!r}")
 
     @property
     def phase(self) -> float:
@@ -101,10 +96,9 @@ class Constant:
     def requests(self) -> int | None:
         """How many requests the schedule holds; None: without end."""
         if self.duration is None:
-            return self.count
+            return None
         # 1e-9: a whole number of intervals must not become one more by the rounding of the product
-        fitting = max(0, ceil(self.duration * self.rate - self.phase - 1e-9))
-        return fitting if self.count is None else min(fitting, self.count)
+        return max(0, ceil(self.duration * self.rate - self.phase - 1e-9))
 
     def when(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         due = counts / self.rate
@@ -259,8 +253,3 @@ def even(profile: Profile) -> Pacer:
         return np.asarray(np.rint(due * 1e9), np.int64)
 
     return pace
-
-
-def steps(rates: Sequence[float], duration: float) -> tuple[Constant, ...]:
-    """The schedules of a sweep: one rate after the other, each for ``duration`` seconds."""
-    return tuple(Constant(rate, duration) for rate in rates)

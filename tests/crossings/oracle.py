@@ -34,7 +34,7 @@ _SHOWN: Final = 1500
 _DASK: Final = "dask-scratch-space"
 """Dask keeps two empty lock files in it for all its processes of a user."""
 _BESIDE_RUN: Final = r"\.(summary\.json|hlog|hgrm|seconds\.csv|watch\.csv)"
-_NEVER_CAME: Final = ("refused", "reset", "closed", "connect_timeout", "dns", "tls", "protocol", "short_body")
+_NEVER_CAME: Final = ("refused", "reset", "closed", "connect_timeout", "tls", "protocol", "short_body")
 _FILTERS: Final = ("match", "exclude", "status", "sample", "from", "random", "inject", "hook")
 
 

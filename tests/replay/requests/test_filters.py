@@ -481,7 +481,7 @@ def test_a_hook_that_signs_is_called_within_the_second_before_a_request_is_due(
     shop: Path, sender: str, rate: float, count: int
 ) -> None:
     hooked = Hooked(Requests(shop), signing(lambda request: signed(request)))
-    seen = server_saw(hooked, sender, Constant(rate, count=count))
+    seen = server_saw(hooked, sender, Limited(Constant(rate), requests=count))
     assert hooked.calls == len(seen) == count
     assert max(age_of_signatures(seen)) < 1.5  # a busy machine sends late; without the mark it is 4 s
 
@@ -489,7 +489,7 @@ def test_a_hook_that_signs_is_called_within_the_second_before_a_request_is_due(
 def test_what_a_signing_hook_leaves_out_is_counted_and_leaves_a_gap(shop: Path) -> None:
     hooked = Hooked(Requests(shop), signing(lambda request: signed(request) if request.number % 4 else None))
     results = MemoryResults()
-    assert len(server_saw(hooked, schedule=Constant(100, count=40), results=results)) == 30
+    assert len(server_saw(hooked, schedule=Limited(Constant(100), requests=40), results=results)) == 30
     assert hooked.left_out["hook: left out"] == 10
     due = results.frame.sort("seq")["scheduled"].to_list()
     assert due == pytest.approx([(number + 0.5) / 100 for number in range(40) if number % 4], abs=1e-5)
@@ -510,7 +510,7 @@ def test_a_preview_shows_what_a_signing_hook_makes_of_a_request(shop: Path) -> N
         request.url += "&signed"
         return request
 
-    seen = preview(Plan(Hooked(Requests(shop, loop=False), signing(sign)), Constant(100, count=4)))
+    seen = preview(Plan(Hooked(Requests(shop, loop=False), signing(sign)), Limited(Constant(100), requests=4)))
     assert all(url.endswith("&signed") for _, _, url in seen.head)
 
 

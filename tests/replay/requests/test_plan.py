@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, to_csv
 from logreplay.replay.requests.plan import Plan, Requests
-from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.schedules.rates import Constant, Limited
 
 
 def write(path: Path, rows: Sequence[tuple[str | None, str | None]]) -> Path:
@@ -87,7 +87,7 @@ def test_any_text_is_sent_as_it_stands_or_not_at_all(
 @pytest.mark.parametrize("height", [1, 3, 2048, 5000])
 def test_a_short_log_is_gone_round(tmp_path: Path, height: int) -> None:
     path = write(tmp_path / "log.csv", [(f"/{number}", "GET") for number in range(height)])
-    plan = Plan(Requests(path), Constant(1000, count=12_345))
+    plan = Plan(Requests(path), Limited(Constant(1000), requests=12_345))
     rows = pl.concat(chunk.frame for chunk in plan)["row"].to_numpy()
     assert (rows == np.arange(12_345) % height).all()
 

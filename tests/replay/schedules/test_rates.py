@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson
-from logreplay.replay.schedules.rates import Constant, Limited, Pacer, Profile, Ramp, Schedule, Steps, steps
+from logreplay.replay.schedules.rates import Constant, Limited, Pacer, Profile, Ramp, Schedule, Steps
 
 SECOND = 1_000_000_000
 
@@ -83,10 +83,6 @@ def test_a_ramp_sends_what_its_rate_says_in_each_second() -> None:
 def test_steps_send_each_rate_for_its_time() -> None:
     due = paced(Steps(((10, 2), (30, 1), (5, 2))), 100)
     assert np.bincount(due // SECOND).tolist() == [10, 10, 30, 5, 5]
-
-
-def test_the_steps_of_a_sweep_are_constant_rates() -> None:
-    assert steps([50, 100], 3) == (Constant(50, 3), Constant(100, 3))
 
 
 def test_pieces_make_no_difference() -> None:

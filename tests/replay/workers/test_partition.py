@@ -16,7 +16,7 @@ from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA, LogreplayError
 from logreplay.replay.requests.plan import Chunk, Plan, Requests
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.result_log import MemoryResults
-from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset, measure, settled
 from logreplay.replay.workers.merge import PATIENCE_S, Arrived, LostRows, MergedLog
 from logreplay.replay.workers.partition import Share, shared_out
@@ -32,7 +32,7 @@ def rows_of(chunks: Iterator[Chunk]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 @pytest.mark.parametrize("requests", [0, 1, 5, 2048, 10_000])
 def test_every_request_is_dealt_to_one_shard_in_turn(log: Path, count: int, requests: int) -> None:
-    plan = Plan(Requests(log), Constant(1000, count=requests))
+    plan = Plan(Requests(log), Limited(Constant(1000), requests=requests))
     whole = rows_of(iter(plan))
     assert len(whole) == requests
     for index in range(count):
@@ -45,7 +45,7 @@ def test_all_requests_of_a_client_are_dealt_to_one_shard_in_their_order(tmp_path
     names = [f"10.0.0.{number * number % 37}" if number % 11 else "" for number in range(5000)]
     lines = [f"2026-01-01,00:00:00,0,0,0,5,/{number},200,GET,{name}" for number, name in enumerate(names)]
     path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op,client", *lines]) + "\n")
-    plan = Plan(Requests(path), Constant(1000, count=12_000))
+    plan = Plan(Requests(path), Limited(Constant(1000), requests=12_000))
     whole = rows_of(iter(plan))
     shares = [rows_of(iter(Share(plan, index, count, by_client=True))) for index in range(count)]
     assert sorted(chain.from_iterable(shares)) == sorted(whole)
@@ -55,12 +55,12 @@ def test_all_requests_of_a_client_are_dealt_to_one_shard_in_their_order(tmp_path
 
 
 def test_a_share_comes_in_chunks_of_a_good_size_however_many_shards_there_are(log: Path) -> None:
-    share = Share(Plan(Requests(log), Constant(1000, count=100_000)), 3, 50)
+    share = Share(Plan(Requests(log), Limited(Constant(1000), requests=100_000)), 3, 50)
     assert next(len(chunk.due) for chunk in share) > 1000
 
 
 def test_a_plan_of_a_billion_requests_is_a_description_of_it(log: Path) -> None:
-    share = Share(Plan(Requests(log), Constant(1_000_000, count=10**9)), 3, 8)
+    share = Share(Plan(Requests(log), Limited(Constant(1_000_000), requests=10**9)), 3, 8)
     assert len(pickle.dumps(share)) < 4096
     chunk = next(iter(share))
     assert chunk.due[:2].tolist() == [3_500, 11_500]  # ns: in the middle of its microsecond, each
