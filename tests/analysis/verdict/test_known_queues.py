@@ -169,6 +169,7 @@ def test_the_same_again_at_each_rate_changes_no_verdict(name: str) -> None:
     assert replace(again, steps=once.steps) == once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["M/M/4", "noisy"])
 def test_three_trials_of_each_rate_give_a_range_a_step_wider_than_the_bracket(name: str) -> None:
     server, capacity = WALLS[name]
@@ -185,6 +186,7 @@ def test_three_trials_of_each_rate_give_a_range_a_step_wider_than_the_bracket(na
     assert sorted(errors)[8] < 0.06, errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("M/M/4", 18), ("M/D/16", 18), ("noisy", 16)])
 def test_smaller_steps_where_it_saturates_give_a_range_that_still_holds_the_truth(name: str, least: int) -> None:
     server, capacity = WALLS[name]

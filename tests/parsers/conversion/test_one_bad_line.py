@@ -202,14 +202,14 @@ def check(format: Format, bad: list[bytes], folder: Path, wanted: str = "") -> N
     assert table.select((pl.col("latency") >= 0) & (pl.col("xfertime") >= 0) & (pl.col("bytes") >= 0)).to_series().all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)  # the many are slow, below
 @given(with_odd_values())
 def test_lines_with_odd_values_cost_no_other_line(case: tuple[Format, list[bytes]]) -> None:
     with TemporaryDirectory() as folder:
         check(*case, Path(folder))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(with_odd_values())
 def test_lines_with_odd_values_cost_no_other_line_where_the_format_is_found_by_content(
     case: tuple[Format, list[bytes]],
