@@ -1,4 +1,4 @@
-"""In which unit does a log write its durations? A guess always comes with a sentence for the user."""
+"""Units of durations: by the name of the field or the look of its values; a guess comes with a sentence for the user."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,14 @@ UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 UNKNOWN: Final = 0.0
 """Seconds in one of an unknown unit: durations are not used."""
 
-_SECONDS: Final = {"request_time", "reqtime", "upstream_response_time", "upstream_header_time", "rt", "urt", "uht"}
+NGINX_DURATIONS: Final = {
+    **{name: name for name in ("request_time", "upstream_response_time", "upstream_header_time")},
+    **dict.fromkeys(("rt", "reqtime", "req_time"), "request_time"),
+    "urt": "upstream_response_time",
+    "uht": "upstream_header_time",
+}
+"""Names that logs give to nginx's durations, all in seconds → the variables."""
+
 _DECIMALS: Final = re.compile(r"[0-9]+\.[0-9]{3}")
 
 
@@ -26,7 +33,7 @@ def unit_of(name: str, values: Sequence[str]) -> tuple[float, str]:
         Seconds in one, `UNKNOWN` if nothing speaks for any unit; and what the user should know, or an empty text.
     """
     lower = name.lower()
-    if lower in _SECONDS:
+    if lower in NGINX_DURATIONS:
         return 1.0, ""
     for ending in ("ns", "us", "ms"):
         if lower.endswith("_" + ending):

@@ -1,4 +1,4 @@
-"""What ``-f`` may say → formats: a name, a ``log_format`` or ``LogFormat`` as text, or one in a configuration file.
+"""Turns the value of ``-f`` into a format: a name, a ``log_format`` or ``LogFormat``, or one in a configuration file.
 
 Of nginx configurations the includes are followed (by crossplane); of Apache's the file itself is read.
 """
@@ -10,11 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from logreplay.parsers.fields.timestamps import Stamp
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.json_lines import JsonLayout
-from logreplay.parsers.formats.log_format import Field, apache_format, apache_tokens, nginx_format, nginx_tokens
+from logreplay.parsers.formats.log_format import (
+    Field,
+    apache_format,
+    apache_tokens,
+    choose_fields,
+    nginx_format,
+    nginx_tokens,
+    times_of,
+)
 from logreplay.parsers.record import LogreplayError
 
 NAMES: Final = {format.name: format for format in FORMATS}
@@ -180,7 +187,7 @@ def _json_definition(
         template = json.loads(quoted, strict=False)
     except ValueError:
         raise LogreplayError(f"log format {name}: looks like JSON, but is none: {text!r}") from None
-    owners: dict[str, tuple[Field, tuple[str, ...]]] = {}
+    found: list[tuple[Field, tuple[str, ...]]] = []
 
     def visit(value: Any, path: tuple[str, ...]) -> None:
         if isinstance(value, dict):
@@ -192,22 +199,15 @@ def _json_definition(
                 parts = parts[1:-1]
             field = parts[0] if parts and isinstance(parts[0], Field) else None
             whole = len(parts) == 1 or (len(parts) == 2 and isinstance(parts[1], Field) and parts[1].slot == "query")
-            if field and field.slot and whole and (field.slot not in owners or field.rank > owners[field.slot][0].rank):
-                owners[field.slot] = field, path
+            if field and whole:
+                found.append((field, path))
 
     visit(template, ())
-    if "request" in owners:
-        for slot in ("op", "url", "query", "args", "protocol"):
-            owners.pop(slot, None)
-    elif "url" not in owners:
-        raise LogreplayError(f"log format {name}: it does not log the request ($request, $request_uri, %r, %U)")
-    total, first, time = (owners[slot][0] if slot in owners else Field() for slot in ("total", "first", "time"))
+    owners = choose_fields(found, f"log format {name}")
     return Format(
         name=name,
         layout=JsonLayout(tuple((slot, path) for slot, (_, path) in owners.items())),
-        stamp=time.stamp or Stamp("none"),
-        total_unit=total.unit,
-        first_unit=first.unit,
         server=server,
         escaped=False,
+        **times_of(owners),
     )

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Final
 
 from logreplay.parsers.fields.timestamps import Stamp
-from logreplay.parsers.fields.units import UNKNOWN, unit_of
+from logreplay.parsers.fields.units import NGINX_DURATIONS, UNKNOWN, unit_of
 from logreplay.parsers.formats.format import Format
-from logreplay.parsers.formats.log_format import Field, compile_tokens
+from logreplay.parsers.formats.log_format import NGINX, Field, compile_tokens
 
 _CORE: Final = re.compile(
     r'^(?P<head>.*?)\[(?P<time>[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} [+-][0-9]{4})\](?P<middle>[^"]*)'
@@ -23,21 +23,6 @@ _WORD: Final = re.compile(r'(?P<name>[A-Za-z_]+[=:])?(?P<value>"(?:[^"\\]|\\.)*"
 _LIST_GAP: Final = re.compile(r"(?<=[0-9-])(?:, | : )(?=[0-9-])")
 _MSEC: Final = re.compile(r"[12][0-9]{9}\.[0-9]{3}")
 """nginx's $msec, from 2001 to 2065: no request took that many seconds."""
-_NAMES: Final = {
-    "rt": "request_time",
-    "request_time": "request_time",
-    "reqtime": "request_time",
-    "req_time": "request_time",
-    "urt": "upstream_response_time",
-    "upstream_response_time": "upstream_response_time",
-    "uht": "upstream_header_time",
-    "upstream_header_time": "upstream_header_time",
-}
-_KNOWN: Final = {
-    "request_time": Field("total", "seconds", 2),
-    "upstream_response_time": Field("total", "list", 1),
-    "upstream_header_time": Field("first", "list"),
-}
 
 
 def from_sample(lines: Sequence[str]) -> Format | None:
@@ -103,8 +88,8 @@ def _tokens(texts: Sequence[str], *, leading: bool, plain: bool = False) -> list
 def _field(number: int, quoted: bool, values: Sequence[str], name: str, leading: bool) -> Field:
     if leading:
         return Field("client", "text", 1) if number == 0 else Field("user", "user") if number == 2 else Field()
-    if name in _NAMES:
-        return _KNOWN[_NAMES[name]]
+    if name in NGINX_DURATIONS:
+        return NGINX[NGINX_DURATIONS[name]]
     if quoted:
         slot = {0: "referer", 1: "agent"}.get(number, "")
         return Field(slot)

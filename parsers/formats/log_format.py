@@ -9,9 +9,9 @@ https://httpd.apache.org/docs/2.4/mod/mod_log_config.html#formats
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from logreplay.parsers.fields.timestamps import Stamp
 from logreplay.parsers.fields.values import CLEAN
@@ -19,6 +19,7 @@ from logreplay.parsers.formats.format import Format, TextLayout, Value
 from logreplay.parsers.record import LogreplayError
 
 Escape = Literal["default", "none"]
+Place = TypeVar("Place")
 
 WITH_HEADERS: Final = -1
 """Rank of a byte count that includes headers."""
@@ -73,7 +74,7 @@ _SHAPES: Final = {
 }
 """Strict and wide pattern of each kind of value."""
 
-_NGINX: Final = {
+NGINX: Final = {
     "remote_addr": Field("client", "text", 1),
     "remote_user": Field("user", "user"),
     "time_local": Field("time", "clf", 1, stamp=Stamp("clf", "end")),
@@ -190,7 +191,7 @@ def nginx_tokens(text: str, more: Mapping[str, Field] = _NO_MORE) -> list[str | 
     end = 0
     for match in _VARIABLE.finditer(text):
         variable = match[1] or match[2]
-        tokens += [text[end : match.start()], more.get(variable) or _NGINX.get(variable, Field())]
+        tokens += [text[end : match.start()], more.get(variable) or NGINX.get(variable, Field())]
         end = match.end()
     tokens.append(text[end:])
     return tokens
@@ -293,54 +294,76 @@ def compile_tokens(tokens: Sequence[str | Field], name: str, server: str, escape
     fields = [token for token in tokens if isinstance(token, Field)]
     if not fields:
         raise LogreplayError(f"log format {text!r}: no variable in it; write it as in the server's configuration")
-    owners: dict[str, Field] = {}
-    places: dict[str, int] = {}
-    for place, token in enumerate(tokens):
-        if (
-            isinstance(token, Field)
-            and token.slot
-            and (token.slot not in owners or token.rank > owners[token.slot].rank)
-        ):
-            owners[token.slot], places[token.slot] = token, place
-    if "request" in places:
-        for slot in ("op", "url", "query", "args", "protocol"):
-            places.pop(slot, None)
-    elif "url" not in places:
-        raise LogreplayError(f"log format {text!r}: it does not log the request ($request, $request_uri, %r, %U)")
-    wanted = set(places.values())
+    owners = choose_fields(((token, place) for place, token in enumerate(tokens)), f"log format {text!r}")
+    slots = {place: slot for slot, (_, place) in owners.items()}
+    strict, wide, widest = _line_patterns(tokens, slots, escaped, server)
     parts = [
-        token if isinstance(token, str) else Value(token.slot if place in wanted else "", _kind(token))
+        token if isinstance(token, str) else Value(slots.get(place, ""), _kind(token))
         for place, token in enumerate(tokens)
     ]
-    fast, careful, last_resort = "", "", ""
-    for place, token in enumerate(tokens):
-        if isinstance(token, str):
-            fast += re.escape(token)
-            wide = re.sub(r"(?:\\[ \t])+", r"[ \\t]+?", re.escape(token))
-            careful, last_resort = careful + wide, last_resort + wide
-            continue
-        before = tokens[place - 1] if place else ""
-        after = tokens[place + 1] if place + 1 < len(tokens) else ""
-        strict, wide, widest = _patterns(token, before, after, escaped, server)
-        group = token.slot if place in wanted else ""
-        fast += _strict_group(group, strict, token.kind)
-        careful += _group(group, wide)
-        last_resort += _group(group, widest)
-    total, first, time = (owners.get(slot, Field()) for slot in ("total", "first", "time"))
     doubts = [] if escaped or server != "nginx" else ["with escape=none a quote in a value can imitate the layout"]
-    if "bytes" in owners and owners["bytes"].rank == WITH_HEADERS:
+    if "bytes" in owners and owners["bytes"][0].rank == WITH_HEADERS:
         doubts.append("byte counts include headers, as the log has no others")
-    wider = tuple(dict.fromkeys(rf"^{pattern}\s*$" for pattern in (careful, last_resort)))
+    wider = tuple(dict.fromkeys(rf"^{pattern}\s*$" for pattern in (wide, widest)))
     return Format(
         name=name,
         note="; ".join(doubts),
         server=server,
         escaped=escaped,
-        layout=TextLayout(f"^{fast}$", wider, frozenset(_GROUP.findall(careful)), tuple(parts)),
-        stamp=time.stamp or Stamp("none"),
-        total_unit=total.unit,
-        first_unit=first.unit,
+        layout=TextLayout(f"^{strict}$", wider, frozenset(_GROUP.findall(wide)), tuple(parts)),
+        **times_of(owners),
     )
+
+
+def choose_fields(fields: Iterable[tuple[str | Field, Place]], what: str) -> dict[str, tuple[Field, Place]]:
+    """Give each slot to its field of the highest rank; where there is a request line, its parts get none.
+
+    Args:
+        fields: each field, and where it stands; literals are left out.
+        what: the format, for errors.
+
+    Raises:
+        LogreplayError: no field says what was requested.
+    """
+    owners: dict[str, tuple[Field, Place]] = {}
+    for field, place in fields:
+        if isinstance(field, str) or not field.slot:
+            continue
+        if field.slot not in owners or field.rank > owners[field.slot][0].rank:
+            owners[field.slot] = field, place
+    if "request" in owners:
+        for slot in ("op", "url", "query", "args", "protocol"):
+            owners.pop(slot, None)
+    elif "url" not in owners:
+        raise LogreplayError(f"{what}: it does not log the request ($request, $request_uri, %r, %U)")
+    return owners
+
+
+def times_of(owners: Mapping[str, tuple[Field, object]]) -> dict[str, Any]:
+    """Return those attributes of a `Format` that the chosen fields for times and durations determine."""
+    total, first, time = (owners[slot][0] if slot in owners else Field() for slot in ("total", "first", "time"))
+    return {"stamp": time.stamp or Stamp("none"), "total_unit": total.unit, "first_unit": first.unit}
+
+
+def _line_patterns(
+    tokens: Sequence[str | Field], slots: Mapping[int, str], escaped: bool, server: str
+) -> tuple[str, str, str]:
+    """Strict, wide and widest pattern of a line; ``slots`` are those of the chosen fields, by their place."""
+    fast, careful, last_resort = "", "", ""
+    for place, token in enumerate(tokens):
+        if isinstance(token, str):
+            fast += re.escape(token)
+            gap = re.sub(r"(?:\\[ \t])+", r"[ \\t]+?", re.escape(token))
+            careful, last_resort = careful + gap, last_resort + gap
+            continue
+        before = tokens[place - 1] if place else ""
+        after = tokens[place + 1] if place + 1 < len(tokens) else ""
+        strict, wide, widest = _patterns(token, before, after, escaped, server)
+        group = slots.get(place, "")
+        fast += _strict_group(group, strict, token.kind)
+        careful += _group(group, wide)
+        last_resort += _group(group, widest)
+    return fast, careful, last_resort
 
 
 def _kind(field: Field) -> str:
