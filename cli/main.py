@@ -129,9 +129,9 @@ def _fail(text: str, arguments: list[str]) -> Exit:
 
 def _shown(text: str, arguments: list[str]) -> str:
     """The text of an error as it may stand on a terminal and in the logs of a CI: values of strangers may be in it."""
-    from logreplay.parsers.masking import masked
+    from logreplay.parsers.masking import masked, terminal_safe
 
-    clean = "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
+    clean = "\n".join(map(terminal_safe, text.split("\n")))
     return clean if "--show-secrets" in arguments else masked(clean)
 
 

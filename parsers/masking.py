@@ -1,4 +1,4 @@
-"""What of a request is secret, and how it is shown to people: names stay, values become ``***``.
+"""Masks credentials in texts for people: names stay, values become ``***``; and makes texts safe for a terminal.
 
 For what is printed, drawn or reported. Result logs and converted CSVs are data and keep what they hold, since they are
 to be replayed (``convert --redact`` makes a log that can leave the house). A guess by names and by looks, on the side
@@ -39,6 +39,11 @@ _LOOKS: Final = re.compile(
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[oprsu]_\w{20,}|\bxox[abprs]-[\w-]{10,}|\bsk_live_\w{10,}"
 )
 _HEADER_LINE: Final = re.compile(r"^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(:[ \t]*)(.+)$", re.MULTILINE)
+
+
+def terminal_safe(text: str, instead: str = "?") -> str:
+    """Replace the characters of a text that could steer a terminal."""
+    return "".join(sign if sign.isprintable() else instead for sign in text)
 
 
 def is_secret(name: str) -> bool:

@@ -24,7 +24,7 @@ from logreplay.analysis.output.plots import hockey_stick
 from logreplay.analysis.tables import windows
 from logreplay.analysis.wording import between, show
 from logreplay.parsers.files import whole
-from logreplay.parsers.masking import masked
+from logreplay.parsers.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +108,7 @@ def html(analysis: Analysis) -> str:
 
 def shown(url: str) -> str:
     """A url or route as it may stand in a page that is handed round: secrets masked, no control characters."""
-    return "".join(sign if sign.isprintable() else "?" for sign in masked(url))
+    return terminal_safe(masked(url))
 
 
 def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:

@@ -15,9 +15,9 @@ _FRAMES = 4
 
 def sentence(error: BaseException) -> str:
     """Say that logreplay has a bug: which version, the error, where it came up, innermost first, where to report it."""
-    from logreplay.parsers.masking import masked
+    from logreplay.parsers.masking import masked, terminal_safe
 
-    text = " ".join("".join(sign if sign.isprintable() else "?" for sign in str(error)).split())
+    text = " ".join(terminal_safe(str(error)).split())
     frames = reversed(traceback.extract_tb(error.__traceback__)[-_FRAMES:])
     places = ", called by ".join(
         f"{'/'.join(Path(frame.filename).parts[-3:])}, line {frame.lineno}" for frame in frames

@@ -7,6 +7,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from logreplay.parsers.masking import terminal_safe
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -30,7 +32,7 @@ class OpenTable:
 
     def add(self, *cells: str) -> None:
         """Add a row; signs that could steer a terminal are shown as ``?``."""
-        self._rows.append(["".join(sign if sign.isprintable() else "?" for sign in cell) for cell in cells])
+        self._rows.append([terminal_safe(cell) for cell in cells])
 
     def print(self) -> None:
         """Print it, and a blank line after it; nothing if it has no rows."""

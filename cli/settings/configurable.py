@@ -14,6 +14,7 @@ from logreplay.cli.settings.file import FILE, WIDENING, permission, read_setting
 from logreplay.cli.settings.option_names import key_of, opposite
 from logreplay.cli.settings.precedence import Names, Setting, applicable
 from logreplay.cli.settings.variables import PREFIX, read_variables
+from logreplay.parsers.masking import terminal_safe
 
 _FOUND: Final = "logreplay.settings"
 _APPLIED: Final = "logreplay.settings.applied"
@@ -123,4 +124,4 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return ""
     text = " " + (" ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
-    return "".join(char if char.isprintable() else "?" for char in text)
+    return terminal_safe(text)

@@ -17,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from logreplay.parsers.masking import terminal_safe
+
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
@@ -172,14 +174,9 @@ async def _keep_reading(probe: Probe, session: "ClientSession", tell: Callable[[
         except TimeoutError:
             tell(ProbeReading(probe.name, at, None, f"no answer within {TIMEOUT_S:g} s"))
         except Exception as error:  # whatever a library finds wrong with a foreign source
-            tell(ProbeReading(probe.name, at, None, _plain(str(error)) or type(error).__name__))
+            tell(ProbeReading(probe.name, at, None, terminal_safe(str(error), " ") or type(error).__name__))
         now = time.monotonic()
         await asyncio.sleep(first + math.floor(now - first) + 1 - now)
-
-
-def _plain(text: str) -> str:
-    """What a stranger wrote, without what could steer a terminal."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 async def _fetched(url: str, session: "ClientSession") -> str:

@@ -20,6 +20,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
     plain_numbers,
 )
 from logreplay.analysis.verdict.comparison import TOLERANCE, Change, Comparison
+from logreplay.parsers.masking import terminal_safe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +90,7 @@ def changes(ax: "Axes", found: Mapping[str, Change], *, tolerance: float = TOLER
 
 def _short(name: str) -> str:
     """A name that can be drawn, whatever a log put into it."""
-    drawn = "".join(sign if sign.isprintable() else "?" for sign in name)
+    drawn = terminal_safe(name)
     return drawn if len(drawn) <= 48 else drawn[:47] + "…"
 
 
