@@ -14,6 +14,7 @@ from logreplay.cli.display.terminal import say
 if TYPE_CHECKING:
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList
+    from logreplay.replay.requests.tail import Followed
     from logreplay.replay.requests.url_rows import UrlRow
 
     Log = Path | Stored | UrlRow
@@ -206,6 +207,25 @@ def describe(capacity: object) -> str:
     assert isinstance(capacity, ServerCapacity)
     kind = "exponential, mean " if capacity.exponential else ""
     return f"{capacity.workers} workers x {kind}{capacity.service_s * 1000:g} ms = {capacity.rate:g} requests/s"
+
+
+def followed(log: Path, seconds: float | None) -> "Followed":
+    """A log as a source of requests while it is written.
+
+    Args:
+        log: an access log in any format that `convert` reads by itself.
+        seconds: how long to follow it; None: until the run is stopped.
+
+    Raises:
+        LogreplayError: it is not a file, is compressed, or what is there of it is not an access log.
+    """
+    from logreplay.parsers.conversion.follow import LineParser
+    from logreplay.parsers.record import LogreplayError
+    from logreplay.replay.requests.tail import Followed, Tail
+
+    if log.exists() and not log.is_file():
+        raise LogreplayError(f"--follow {log}: is not a file; name the log file that a server writes")
+    return Followed(Tail(log, seconds=seconds), LineParser(log))
 
 
 def is_normalized(log: Path) -> bool:

@@ -20,8 +20,7 @@ from logreplay.cli.options.replay import ReplayOptions
 from logreplay.cli.options.schedule import Pacing, log_report, log_sentence
 from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.running.engines import replayer
-from logreplay.cli.running.following import followed
-from logreplay.cli.running.log_and_target import new_name, replayable, target_or_builtin
+from logreplay.cli.running.log_and_target import followed, new_name, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop, stopped_by
 from logreplay.cli.running.outputs import claim, inputs
 from logreplay.cli.running.requests import report_left_out, request_stream

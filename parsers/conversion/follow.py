@@ -1,52 +1,35 @@
-"""A growing access log → rows, line by line as they come."""
+"""Turns the lines of a growing access log into rows, as they come."""
 
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Final
 
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
-    from logreplay.parsers.conversion.detect import Detection
-    from logreplay.replay.requests.tail import Followed
+from logreplay.parsers.conversion.detect import Detection, detect, says_format
+from logreplay.parsers.conversion.job import ConvertOptions, find_reading, with_date_and_time
+from logreplay.parsers.conversion.parse import ROW_SCHEMA
+from logreplay.parsers.conversion.source import Block, BlockSource
+from logreplay.parsers.conversion.subsecond import Spreader, start_times
+from logreplay.parsers.formats.w3c import FieldsDirective, stretches
+from logreplay.parsers.record import LogreplayError
 
-_QUIET_S = 2.5
+_QUIET_S: Final = 2.5
 """Rows of the newest seconds are held back to be spread over them, but no longer than this."""
 
-_ENOUGH = 200
+_ENOUGH: Final = 200
 """Lines after which the format of a log must be known. Its first ones may be messages of another kind."""
 
 
-def followed(log: Path, seconds: float | None) -> "Followed":
-    """A log as a source of requests while it is written.
-
-    Args:
-        log: an access log in any format that `convert` reads by itself.
-        seconds: for how long; None: until the run is stopped.
-
-    Raises:
-        LogreplayError: it is no file, is compressed, or what is there of it is no access log.
-    """
-    from logreplay.parsers.record import LogreplayError
-    from logreplay.replay.requests.tail import Followed, Tail
-
-    if log.exists() and not log.is_file():
-        raise LogreplayError(f"--follow {log}: is not a file; name the log file that a server writes")
-    return Followed(Tail(log, seconds=seconds), LineParser(log))
-
-
 class LineParser:
-    """Parses lines of one log; give it to `logreplay.replay.requests.tail.Followed`.
+    """Parses lines of one log; rows come out as soon as their start is settled.
 
     Args:
         log: what is there of it already tells its format.
     """
 
     def __init__(self, log: Path) -> None:
-        from logreplay.parsers.conversion.subsecond import Spreader
-        from logreplay.parsers.formats.w3c import FieldsDirective
-
         self._log = log
         self._spreader = Spreader()
         self._header = FieldsDirective()
@@ -54,22 +37,20 @@ class LineParser:
         self._unread = b""
         self._heard = time.monotonic()
 
-    def __call__(self, data: bytes) -> "pl.DataFrame":
+    def __call__(self, data: bytes) -> pl.DataFrame:
         """Take lines; return the rows that are settled, in order of start, and one for each line that is no request."""
         if data:
             self._heard = time.monotonic()
             return self._read(data)
         return self._rows([self._spreader.close()] if time.monotonic() - self._heard > _QUIET_S else [])
 
-    def close(self) -> "pl.DataFrame":
+    def close(self) -> pl.DataFrame:
         """Return the rows that were held back."""
         reasons = ["rejected: format unknown"] * self._unread.count(b"\n")
         self._unread = b""
         return self._rows([self._spreader.close()], reasons)
 
-    def _read(self, data: bytes) -> "pl.DataFrame":
-        from logreplay.parsers.conversion.source import Block
-
+    def _read(self, data: bytes) -> pl.DataFrame:
         self._unread += data
         self._reading = self._reading or self._found(self._unread)
         if self._reading is None:
@@ -82,23 +63,14 @@ class LineParser:
             frames.append(self._spreader.add(parsed.rows))
         return self._rows(frames, reasons)
 
-    def _rows(self, frames: "Sequence[pl.DataFrame]", reasons: Sequence[str] = ()) -> "pl.DataFrame":
-        import polars as pl
-
-        from logreplay.parsers.conversion.job import with_date_and_time
-        from logreplay.parsers.conversion.parse import ROW_SCHEMA
-        from logreplay.parsers.conversion.subsecond import start_times
-
+    def _rows(self, frames: Sequence[pl.DataFrame], reasons: Sequence[str] = ()) -> pl.DataFrame:
         rows = pl.concat([start_times(pl.DataFrame(schema=ROW_SCHEMA)), *frames])
         refused = pl.DataFrame({"reason": reasons}, schema={"reason": pl.String})
         settled = with_date_and_time(rows.sort("start", maintain_order=True))
         return pl.concat([settled, refused], how="diagonal")
 
-    def _found(self, data: bytes) -> "Detection | None":
+    def _found(self, data: bytes) -> Detection | None:
         """The format that these lines tell; None as long as they do not."""
-        from logreplay.parsers.conversion.detect import detect, says_format
-        from logreplay.parsers.record import LogreplayError
-
         if not says_format(data):
             return None
         try:
@@ -108,14 +80,8 @@ class LineParser:
                 return None
             raise
 
-    def _known(self) -> "Detection | None":
+    def _known(self) -> Detection | None:
         """The format of what is there already; None if that does not tell it."""
-        from logreplay.parsers.conversion.detect import says_format
-        from logreplay.parsers.conversion.job import ConvertOptions, find_reading
-        from logreplay.parsers.conversion.source import BlockSource
-        from logreplay.parsers.formats.w3c import stretches
-        from logreplay.parsers.record import LogreplayError
-
         if not self._log.exists() or not self._log.stat().st_size:
             return None
         source = BlockSource(self._log)
