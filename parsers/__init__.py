@@ -1,20 +1,50 @@
-"""Access logs in, normalized records out.
+"""Reads access logs into normalized records: as data frames, or as files.
 
-``read_log`` and ``iter_log`` give data frames; `logreplay.parsers.conversion.job.convert` makes files.
+These names are the public API. Each is imported when it is first used, so that the other packages, which need
+`logreplay.parsers.record` only, do not load the readers of logs.
 """
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from logreplay.parsers.conversion.dataframe import iter_log, read_log
+    from logreplay.parsers.conversion.filters import Filter
+    from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
+    from logreplay.parsers.conversion.job import ConvertOptions, convert
+    from logreplay.parsers.conversion.report import ConvertReport
+    from logreplay.parsers.record import LogreplayError
 
-__all__ = ["iter_log", "read_log"]
+_HOMES: Final = {
+    "iter_log": "conversion.dataframe",
+    "read_log": "conversion.dataframe",
+    "Filter": "conversion.filters",
+    "Limit": "conversion.ingest",
+    "TooManyRejects": "conversion.ingest",
+    "ConvertOptions": "conversion.job",
+    "convert": "conversion.job",
+    "ConvertReport": "conversion.report",
+    "LogreplayError": "record",
+}
+
+__all__ = [
+    "ConvertOptions",
+    "ConvertReport",
+    "Filter",
+    "Limit",
+    "LogreplayError",
+    "TooManyRejects",
+    "convert",
+    "iter_log",
+    "read_log",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for only then: the other parts need just `logreplay.parsers.record`."""
-    if name in __all__:
-        from logreplay.parsers.conversion import dataframe
-
-        return getattr(dataframe, name)
+    if home := _HOMES.get(name):
+        return getattr(import_module(f"{__name__}.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
