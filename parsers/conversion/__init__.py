@@ -1,1 +1,1 @@
-"""Log files to the normalized CSV: read, detect, parse, sort, write, and account for every line."""
+"""Converts log files to the normalized CSV: read, detect, parse, sort, write, and account for every line."""

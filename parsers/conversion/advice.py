@@ -1,4 +1,4 @@
-"""What the user should know about a log that was read."""
+"""Notes for the user on the times, units and sizes of a log that was read."""
 
 from collections.abc import Sequence
 

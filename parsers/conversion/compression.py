@@ -1,4 +1,4 @@
-"""Compressed data, told by their first bytes: gzip, bzip2, xz and zstd, of several members too."""
+"""Unpacks gzip, bzip2, xz and zstd, also of several members; the first bytes tell which."""
 
 import bz2
 import gzip

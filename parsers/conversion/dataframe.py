@@ -1,4 +1,4 @@
-"""Access logs as data frames, for notebooks and scripts."""
+"""Reads access logs as data frames, for notebooks and scripts."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

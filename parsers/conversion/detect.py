@@ -1,4 +1,4 @@
-"""Which format is a log in? Decided by what fits a sample of its lines, not by its name or its first line."""
+"""Detects the format of a log: by what fits a sample of its lines, not by its name or its first line."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

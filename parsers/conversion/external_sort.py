@@ -1,4 +1,4 @@
-"""Rows in almost any order in, one file in order of start out, in bounded memory.
+"""Sorts rows by start into one file, in bounded memory.
 
 Theory of operation. Rows are kept in a buffer; when it is full, it is sorted and its older part goes to the main run,
 a CSV file, written by a thread of its own. A row older than the last one given to it comes too late for that run: it

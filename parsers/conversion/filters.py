@@ -1,4 +1,4 @@
-"""Which rows to keep: by time, target, status, method and client."""
+"""Filters on rows: by time, target, status, method and client."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Logs → rows with start times, in about the order of time, with an account of every line.
+"""Reads logs into rows with start times, in about the order of time, and accounts for every line.
 
 Several files are read side by side where they overlap in time: always on from the one that is furthest behind. A file
 is opened for good only when its time has come, so any number of rotated files needs the memory of a few.

@@ -1,4 +1,4 @@
-"""Access logs, or normalized CSVs → the normalized CSV, its reject file and the account of every line."""
+"""Converts access logs, or normalized CSVs, to one normalized CSV, its reject file and the account of every line."""
 
 import errno
 import sys

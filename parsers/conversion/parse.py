@@ -1,4 +1,4 @@
-"""Lines → typed rows: the fast path over whole blocks, the careful path for the lines it refuses.
+"""Parses lines into typed rows: strict patterns over whole blocks, then a careful path for the lines they refuse.
 
 Every line gets exactly one fate: a row, blank, unreplayable or rejected; the last two with a reason.
 """
@@ -32,7 +32,7 @@ ROW_SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "request_bytes": pl.Int64,
 }
 """``line``: index of the line in its block. ``us``: the stamp as logged, microseconds since 1970 UTC; ``whole``: it
-has no digits below a second; ``fold``: see `clock.Instants`; ``back``: what lies between it and the start of the
+has no digits below a second; ``fold``: see `timestamps.Instants`; ``back``: what lies between it and the start of the
 request, microseconds. The others are those of the normalized record."""
 
 

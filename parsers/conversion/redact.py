@@ -1,4 +1,4 @@
-"""A log that can leave the house and still replays with the same shape.
+"""Replaces personal data in rows by pseudonyms; the log still replays with the same shape.
 
 Query values, users, addresses and bodies are replaced; the same value by the same substitute throughout one
 conversion, and of the same length and kind, so that distinct requests stay distinct and sizes stay. The key is made for

@@ -1,4 +1,4 @@
-"""Files → blocks of whole lines: compression by content, any line length, flat memory."""
+"""Reads files as blocks of whole lines: compression by content, any line length, flat memory."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Stamps as logged → start times.
+"""Spreads requests within their second, and takes durations off stamps of the end: start times.
 
 A stamp of whole seconds says only in which second. But a log is written in the order in which requests end, so the
 k-th of n lines of one second is put at (k + ½)/n of that second; then the duration is taken off where the server

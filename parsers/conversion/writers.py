@@ -1,4 +1,4 @@
-"""The sorted CSV → what the user asked for: a CSV, plain or compressed, Parquet, or Play-it-Again-Sam's input."""
+"""Writes the sorted CSV in the wanted form: CSV, plain or compressed, Parquet, or Play-it-Again-Sam's input."""
 
 import gzip
 import shutil

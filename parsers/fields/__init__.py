@@ -1,1 +1,1 @@
-"""One text of a log line as one value: numbers, durations, addresses, request lines, time stamps."""
+"""Parses single fields of a log line: numbers, durations, addresses, request lines, time stamps."""

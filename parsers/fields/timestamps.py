@@ -1,4 +1,4 @@
-"""Time stamps of a log → microseconds since 1970, UTC; and back to the two columns of the normalized record.
+"""Parses time stamps to microseconds since 1970, UTC, and writes the two time columns of the normalized record.
 
 Whole columns at a time: a stamp of whole seconds repeats from line to line, so only its distinct values are parsed.
 """

@@ -1,4 +1,4 @@
-"""Units of durations: by the name of the field or the look of its values; a guess comes with a sentence for the user."""
+"""Units of durations, by the field's name or the look of its values; a guess comes with a sentence for the user."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""One text of a log line → one value: escapes, request lines, targets, addresses, durations, counts.
+"""Parses one text of a log line: escapes, request lines, targets, addresses, durations, counts.
 
 The careful path: exact rules on single values, for the lines that the block-wise fast path does not understand.
 Texts hold one character per byte of the log (Latin-1), so that nothing is lost before it is decided.

@@ -1,1 +1,1 @@
-"""What a log line looks like: the built-in formats, and those that a directive or a sample of lines describes."""
+"""Layouts of log lines: the built-in formats, and those that a directive or a sample of lines describes."""

@@ -1,4 +1,4 @@
-"""Logs that name their values: which name is which raw field, and what times and durations mean by their names."""
+"""Names that logs give to their values: the raw field of each, and the meaning of times and durations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""How a line of a format splits into raw fields, whole blocks of lines at a time.
+"""Formats, and the layouts that split their lines into raw fields, whole blocks at a time.
 
 A layout answers with one row for each line: columns named by `RAW_COLUMNS`, all text. A line that the strict rules
 do not fit is a row of nulls; `split_carefully` then tries wider rules on just those lines.

@@ -1,4 +1,4 @@
-"""The layout of a log that begins like common or combined and goes on in its own way, from a sample of its lines.
+"""Infers from a sample the layout of a log that begins like common or combined and goes on in its own way.
 
 People put ``$request_time`` and much else in any place. So what stands around the fixed core (time in brackets, request
 in quotes, status, size) is cut into words; those that always look alike become fields.

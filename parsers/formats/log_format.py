@@ -1,4 +1,4 @@
-"""A ``log_format`` of nginx or a ``LogFormat`` of Apache → a format.
+"""Compiles a ``log_format`` of nginx or a ``LogFormat`` of Apache to a format.
 
 A format string is literals and variables in turn. Each variable has a kind, which says what its value can look like,
 and perhaps a slot, the raw field that it fills; the rest is skipped over. From these a strict pattern for clean lines

@@ -1,4 +1,4 @@
-"""What log shippers put in front of each line: syslog, containers. Found by a sample, then taken off whole blocks."""
+"""Prefixes of log shippers (syslog, containers): found by a sample of lines, then taken off whole blocks."""
 
 import json
 from dataclasses import dataclass
