@@ -5,9 +5,6 @@ Theory of operation. Requests come as finished bytes. `WireSender.send` takes th
 clock is read where its bytes arrive. Bodies are counted, never kept. All exchanges in flight are in one dict in the
 order of their start, so those that ran out of time are at its front: one sweep, no timer per request.
 
-An answer whose head is known from an earlier one is not parsed again (`known`);
-whatever is not known goes to the parser.
-
 The bytes are written with ``os.write`` on the transport's own descriptor, not with ``transport.write``, which keeps
 them until the end of the loop's turn: then the clock would say "sent" before it is. Whatever the kernel does not
 take at once goes through the transport. A target may answer before it has read the whole request; a connection that
@@ -31,7 +28,6 @@ from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exch
 from logreplay.replay.senders.encode import default_headers, render
 from logreplay.replay.senders.endpoint import Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
-from logreplay.replay.senders.head_cache import HEAD_END, HeadCache, remember
 
 IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
 TLS_UNSEEN: Final = 1 << 16
@@ -64,7 +60,6 @@ class WireSender:
         self.timeout_ns = int(timeout * 1e9)
         self.idle: dict[Connection, int] = {}
         self.busy: dict[int, Connection] = {}
-        self.known: dict[bytes, HeadCache] = {}
         self._tls = tls
         self._addresses = cycle(endpoint.addresses or ("",))
         self._opening: dict[Connection, asyncio.Task[None]] = {}
@@ -258,13 +253,6 @@ class Connection(asyncio.Protocol):
         if self.seq < 0:  # nobody asked
             self.drop()
             return
-        fresh = not (self._first or self._begun or self._head)
-        if fresh:
-            head = data[: data.find(HEAD_END) + 4]
-            known = self._sender.known.get(head)
-            if known and len(data) == len(head) + known.size and self._may_be_known(now):
-                self._finish(now, now, known.status, known.size, lasting=True)
-                return
         if not self._first:
             self._first = now
         try:
@@ -279,12 +267,7 @@ class Connection(asyncio.Protocol):
                 return
             self._begun = 2  # the answer was whole, what follows is not ours
         if self._complete:
-            size = self._body
             self._finish_parsed(now)
-            sender = self._sender
-            lasts = self in sender.idle  # so it was good
-            if fresh and lasts and len(data) == len(head) + size and self._request[0] != _H and not sender.trace:
-                remember(sender.known, head, HeadCache(self._parser.get_status_code(), size))
         elif not self._in_body:
             self._collect_head(data)
 
@@ -345,11 +328,6 @@ class Connection(asyncio.Protocol):
             self._lasting = self._parser.should_keep_alive()  # later it speaks of the next answer
 
     # the end of an exchange
-
-    def _may_be_known(self, now: int) -> bool:
-        """Whether the exchange ended well if its answer is whole, and the head alone says where that ends."""
-        sender = self._sender
-        return self._request[0] != _H and now - self.start <= sender.timeout_ns
 
     def _finish_parsed(self, now: int) -> None:
         """The answer is whole, says the parser."""
