@@ -8,7 +8,6 @@ workers of mean service time D carries K/D requests a second.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from heapq import heapreplace
 from typing import Final, Literal
 
@@ -16,10 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from logreplay.parsers.record import SCHEMA
+
 Floats = npt.NDArray[np.float64]
 Law = Literal["fixed", "exponential", "lognormal"]
 
-_EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_EPOCH: Final = np.datetime64("2026-01-01", "us")
+_TYPED: Final = ("url", "error", "expected_rc", "expected_bytes", "expected_latency", "client")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,48 +211,32 @@ def results(
     count = len(arrivals.scheduled)
     late = np.zeros(count) if lag is None else lag
     status = np.full(count, 200) if rc is None else rc
-    frame = pl.DataFrame(
+    failed, took = latency > timeout_s, np.minimum(latency, timeout_s)
+    start = pl.Series(_EPOCH + ((arrivals.scheduled + late) * 1e6).round().astype("timedelta64[us]"))
+    log = pl.DataFrame(
         {
+            "date": start.dt.strftime("%Y-%m-%d"),
+            "time": start.dt.strftime("%H:%M:%S%.6f"),
+            "latency": took,
+            "xfertime": 0.0,
+            "thinktime": 0.0,
+            "bytes": np.select([failed, status == 200], [0, 1000], 100),
+            "url": np.resize(np.array(urls, dtype=object), count).tolist(),
+            "rc": np.where(failed, 0, status),
+            "op": "GET",
             "seq": np.arange(count),
-            "scheduled": arrivals.scheduled,
-            "lag": late,
-            "latency": np.minimum(latency, timeout_s),
-            "timed_out": latency > timeout_s,
-            "rc": status,
+            "row": np.arange(count),
             "step": arrivals.step,
             "offered": arrivals.offered,
-            "url": np.resize(np.array(urls, dtype=object), count),
+            "scheduled": arrivals.scheduled,
+            "lag": late,
+            "connect": 0.0,
+            "error": ["timeout" if each else None for each in failed.tolist()],
+            "expected_rc": 200,
+            "expected_bytes": 1000,
+            "expected_latency": None,
+            "client": None,
         },
-        schema_overrides={"url": pl.String},
+        schema_overrides={name: SCHEMA[name] for name in _TYPED},
     )
-    start = pl.lit(_EPOCH.replace(tzinfo=None)).dt.cast_time_unit("us") + pl.duration(
-        microseconds=((pl.col("scheduled") + pl.col("lag")) * 1e6).round().cast(pl.Int64)
-    )
-    failed = pl.col("timed_out")
-    return (
-        frame.with_columns(start=start)
-        .sort(pl.col("scheduled") + pl.col("lag") + pl.col("latency"))
-        .select(
-            date=pl.col("start").dt.strftime("%Y-%m-%d"),
-            time=pl.col("start").dt.strftime("%H:%M:%S%.6f"),
-            latency=pl.col("latency"),
-            xfertime=pl.lit(0.0),
-            thinktime=pl.lit(0.0),
-            bytes=pl.when(failed).then(0).when(pl.col("rc") == 200).then(1000).otherwise(100).cast(pl.Int64),
-            url="url",
-            rc=pl.when(failed).then(0).otherwise(pl.col("rc")).cast(pl.Int64),
-            op=pl.lit("GET"),
-            seq="seq",
-            row="seq",
-            step="step",
-            offered="offered",
-            scheduled="scheduled",
-            lag="lag",
-            connect=pl.lit(0.0),
-            error=pl.when(failed).then(pl.lit("timeout")),
-            expected_rc=pl.lit(200, pl.Int64),
-            expected_bytes=pl.lit(1000, pl.Int64),
-            expected_latency=pl.lit(None, pl.Float64),
-            client=pl.lit(None, pl.String),
-        )
-    )
+    return log[np.argsort(arrivals.scheduled + late + took, kind="stable")]

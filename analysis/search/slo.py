@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from logreplay.analysis.statistics.intervals import batch_variance, wilson
-from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Floats, Ints
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats, Ints
 from logreplay.analysis.wording import show
 
-PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 STATISTICS: Final = (*PERCENTILES, "mean", "max", "errors")
 Bools = npt.NDArray[np.bool_]
 Z: Final = 2.24

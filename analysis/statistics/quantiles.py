@@ -27,6 +27,9 @@ FAILED: Final = (1 << 32) - 1
 LONGEST: Final = FAILED - 1
 """Microseconds, 71 minutes: longer times count as this, so that a time takes 32 bits."""
 
+PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+"""Percentiles that a bound may be set for."""
+
 SMALLEST_SAMPLE: Final = {0.5: 6, 0.9: 36, 0.95: 72, 0.99: 368, 0.995: 736, 0.999: 3688}
 """Requests from which on a two-sided 95 % interval of that quantile exists: ceil(ln 0.025 / ln p)."""
 

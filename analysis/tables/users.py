@@ -1,7 +1,7 @@
 """Closed loops: throughput and response time against the number of users, and how many are enough."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any, Final
 
@@ -37,13 +37,7 @@ class UsersVerdict:
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict for summary.json."""
-        return {
-            "plateau": self.plateau,
-            "saturated_at_first": self.saturated_at_first,
-            "enough": self.enough,
-            "throughput": self.throughput,
-            "sentence": self.sentence,
-        }
+        return asdict(self)
 
 
 def users_table(requests: RequestArrays, users: Mapping[int, int], duration: float) -> pl.DataFrame:

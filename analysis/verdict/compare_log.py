@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.compact import compact_rows
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import Floats
@@ -74,7 +73,8 @@ def against_log(log: Source, run: Source) -> Fidelity:
     Raises:
         LogreplayError: one of them cannot be read.
     """
-    logged, replayed = _rows(log), _rows(run)
+    service = (pl.col("response") - pl.col("lag")) / 1e6
+    logged, replayed = (comparison.readable(source, service=service) for source in (log, run))
     pairs = logged.join(replayed, on="row", suffix="_new", maintain_order="right")
     pairs = pairs.filter(pl.col("what") == pl.col("what_new"))
     changes = comparison.transitions(pairs)
@@ -92,20 +92,6 @@ def against_log(log: Source, run: Source) -> Fidelity:
         notes=[
             _EXPECTED[key] for key in zip(changes["baseline"], changes["candidate"], strict=True) if key in _EXPECTED
         ],
-    )
-
-
-def _rows(source: Source) -> pl.DataFrame:
-    frame = compact_rows(source).with_row_index("position").collect()
-    return frame.filter(pl.col("scheduled").is_not_null(), pl.col("response").is_not_null()).select(
-        row=pl.coalesce("row", "position"),
-        what=pl.concat_str("op", "url", ignore_nulls=True).hash(),
-        url="url",
-        scheduled=pl.col("scheduled") / 1e6,
-        service=(pl.col("response") - pl.col("lag")) / 1e6,
-        good="good",
-        kind="kind",
-        bytes="bytes",
     )
 
 

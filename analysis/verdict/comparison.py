@@ -165,24 +165,24 @@ def rows(source: Source) -> pl.DataFrame:
         the step). ``seq``, ``step``, ``url``; ``what``: hash of method and URL; ``scheduled``, ``response``: seconds;
         ``good``, ``kind``, ``bytes`` as in `intake.Requests`.
     """
+    found = readable(source, "step", rate=pl.col("offered").fill_nan(0.0), seq=pl.coalesce("seq", "position"))
+    return found.sort("seq").with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))
+
+
+def readable(source: Source, *names: str, **columns: pl.Expr) -> pl.DataFrame:
+    """Load the requests that have times: ``row``, ``what``, ``url``, times, outcome, and further columns."""
     frame = compact_rows(source).with_row_index("position").collect()
-    return (
-        frame.filter(pl.col("scheduled").is_not_null(), pl.col("response").is_not_null())
-        .select(
-            rate=pl.col("offered").fill_nan(0.0),
-            row=pl.coalesce("row", "position"),
-            seq=pl.coalesce("seq", "position"),
-            step="step",
-            what=pl.concat_str("op", "url", ignore_nulls=True).hash(),
-            url="url",
-            scheduled=pl.col("scheduled") / 1e6,
-            response=pl.col("response") / 1e6,
-            good="good",
-            kind="kind",
-            bytes="bytes",
-        )
-        .sort("seq")
-        .with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))
+    return frame.filter(pl.col("scheduled").is_not_null(), pl.col("response").is_not_null()).select(
+        "url",
+        "good",
+        "kind",
+        "bytes",
+        *names,
+        row=pl.coalesce("row", "position"),
+        what=pl.concat_str("op", "url", ignore_nulls=True).hash(),
+        scheduled=pl.col("scheduled") / 1e6,
+        response=pl.col("response") / 1e6,
+        **columns,
     )
 
 

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.wording import show
 
-PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 FIGURES: Final = ("mean", *PERCENTILES)
 """Response times of a step that a bound may be set for. The mean is that of the requests answered as expected."""
 LONG_STEP_S: Final = 60

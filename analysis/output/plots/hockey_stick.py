@@ -6,7 +6,7 @@ vision deficiencies as well, and by line style.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.legend import Legend
 
     Table = pl.DataFrame | pd.DataFrame
+
+Bools: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 BLUE: Final = "#0072b2"
 ORANGE: Final = "#e69f00"
@@ -66,7 +69,7 @@ def by_rate(steps: "Table", *names: str) -> tuple[Floats, ...]:
     return tuple(column(medians, name) for name in ("rate", *names))
 
 
-def _mostly(steps: "Table", *verdicts: str) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+def _mostly(steps: "Table", *verdicts: str) -> Bools:
     """Whether half of the trials at each rate, ascending, or more have one of these verdicts."""
     rates, trial = np.unique(column(steps, "rate"), return_inverse=True)
     if "verdict" not in steps.columns:
@@ -106,30 +109,14 @@ def hockey_stick(
     bounded = {name: np.where(np.isinf(values), top, values) for name, values in curves.items()}
 
     past = _past_stop(_mostly(steps, "overloaded", "errors"))
-    answered = np.isfinite(median)
     beyond = column(steps, "step")[np.isin(column(steps, "rate"), rate[past])]
-    hollow = answered & np.isin(_step_of(seconds), beyond)
-    ax.scatter(offered[answered & ~hollow], median[answered & ~hollow], s=7, color=GREY, alpha=0.55, lw=0,
-               rasterized=True, zorder=2, label=f"one second ({middle})")  # fmt: skip
-    if hollow.any():
-        ax.scatter(offered[hollow], median[hollow], s=7, facecolor="none", edgecolor=GREY, alpha=0.7, lw=0.5,
-                   rasterized=True, zorder=2, label="after two bad rates in a row")  # fmt: skip
-    failed = np.isinf(median)
-    if failed.any():
-        ax.scatter(offered[failed], np.full(failed.sum(), 0.985), s=14, marker="x", color=RED, lw=0.8, zorder=3,
-                   transform=ax.get_xaxis_transform(), label="one second (most failed)")  # fmt: skip
+    _dots(ax, offered, median, np.isin(_step_of(seconds), beyond), middle)
     ax.fill_between(rate, bounded[middle], bounded["p95"], color=BLUE, alpha=0.25, lw=0, label="p50–p95")
     ax.fill_between(rate, bounded["p95"], bounded["p99"], color=BLUE, alpha=0.12, lw=0, label="p95–p99")
     ax.plot(rate[~past], curves[middle][~past], color=BLUE, marker="o", ms=4, lw=1.6, zorder=4, label=middle)
     ax.plot(rate[past], curves[middle][past], color=BLUE, marker="o", mfc="none", ms=4, lw=0.8, zorder=4)
     ax.plot(rate, curves["p99"], color=BLUE, lw=0.8, ls="--", zorder=4, label="p99")
-    if saturation and saturation.get("found"):
-        ax.axvspan(saturation["low"], saturation["high"], color=ORANGE, alpha=0.18, lw=0)
-        ax.axvline(saturation["rate"], color=ORANGE, lw=1.8, label=f"saturation ~{saturation['rate']:.0f}/s")
-    if onset and onset.get("found"):
-        ax.axvline(onset["rate"], color=ORANGE, lw=1.2, ls=":", label=f"onset ~{onset['rate']:.0f}/s")
-    if slo is not None:
-        ax.axhline(slo, color=GREEN, lw=1.2, ls="--", label=f"bound {slo:g} s")
+    _marks(ax, saturation, onset, slo)
     _hatch_void(ax, rate, _mostly(steps, "generator-limited"))
     ax.set_xlim(0, max(rate.max(), offered.max()) * 1.03)
     if linear:
@@ -138,13 +125,52 @@ def hockey_stick(
         ax.set_yscale("log")
         ax.set_ylim(finite[finite > 0].min() / 1.6, top)
     plain_numbers(ax.yaxis)
-    ax.set_xlabel("offered rate, requests/s")
-    ax.set_ylabel("response time from the scheduled instant, s")
-    ax.grid(alpha=0.25, lw=0.5)
-    ax.legend(loc="upper left", fontsize=8, framealpha=0.9)
+    finish(ax, "offered rate, requests/s", "response time from the scheduled instant, s", framealpha=0.9)
     if verdict:
         ax.set_title(verdict, fontsize=10.5, loc="left", wrap=True)
     return ax
+
+
+def _dots(ax: "Axes", offered: Floats, median: Floats, beyond: Bools, name: str) -> None:
+    """Draw one dot a second: hollow beyond the rates at which a sweep stops, crosses where most requests failed."""
+    answered = np.isfinite(median)
+    hollow = answered & beyond
+    ax.scatter(offered[answered & ~hollow], median[answered & ~hollow], s=7, color=GREY, alpha=0.55, lw=0,
+               rasterized=True, zorder=2, label=f"one second ({name})")  # fmt: skip
+    if hollow.any():
+        ax.scatter(offered[hollow], median[hollow], s=7, facecolor="none", edgecolor=GREY, alpha=0.7, lw=0.5,
+                   rasterized=True, zorder=2, label="after two bad rates in a row")  # fmt: skip
+    failed = np.isinf(median)
+    if failed.any():
+        ax.scatter(offered[failed], np.full(failed.sum(), 0.985), s=14, marker="x", color=RED, lw=0.8, zorder=3,
+                   transform=ax.get_xaxis_transform(), label="one second (most failed)")  # fmt: skip
+
+
+def _marks(
+    ax: "Axes", saturation: Mapping[str, Any] | None, onset: Mapping[str, Any] | None, slo: float | None
+) -> None:
+    """Draw saturation with its range, onset, and the bound."""
+    if saturation and saturation.get("found"):
+        ax.axvspan(saturation["low"], saturation["high"], color=ORANGE, alpha=0.18, lw=0)
+        ax.axvline(saturation["rate"], color=ORANGE, lw=1.8, label=f"saturation ~{saturation['rate']:.0f}/s")
+    if onset and onset.get("found"):
+        ax.axvline(onset["rate"], color=ORANGE, lw=1.2, ls=":", label=f"onset ~{onset['rate']:.0f}/s")
+    if slo is not None:
+        ax.axhline(slo, color=GREEN, lw=1.2, ls="--", label=f"bound {slo:g} s")
+
+
+def finish(
+    ax: "Axes",
+    horizontal: str,
+    vertical: str,
+    corner: Literal["upper left", "lower right"] = "upper left",
+    framealpha: float | None = None,
+) -> "Legend":
+    """Name both axes, draw the grid and, in a corner, the legend."""
+    ax.set_xlabel(horizontal)
+    ax.set_ylabel(vertical)
+    ax.grid(alpha=0.25, lw=0.5)
+    return ax.legend(loc=corner, fontsize=8, framealpha=framealpha)
 
 
 def logarithmic(ax: "Axes") -> None:
@@ -180,13 +206,13 @@ def _step_of(seconds: "Table") -> Floats:
     return column(seconds, "step") if "step" in seconds.columns else np.full(len(seconds), np.nan)
 
 
-def _past_stop(bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> "np.ndarray[Any, np.dtype[np.bool_]]":
+def _past_stop(bad: Bools) -> Bools:
     """The rates above the first two in a row that were not carried: there the backlog of one is felt in the next."""
     pairs = np.flatnonzero(bad[:-1] & bad[1:])
     return np.arange(len(bad)) >= (pairs[0] + 2 if len(pairs) else len(bad))
 
 
-def _hatch_void(ax: "Axes", rate: Floats, void: "np.ndarray[Any, np.dtype[np.bool_]]") -> None:
+def _hatch_void(ax: "Axes", rate: Floats, void: Bools) -> None:
     """Hatch the rates at which this machine, not the target, was measured."""
     if not void.any():
         return

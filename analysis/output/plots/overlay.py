@@ -15,7 +15,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
     ORANGE,
     RED,
     by_rate,
-    column,
+    finish,
     logarithmic,
     plain_numbers,
 )
@@ -56,10 +56,7 @@ def overlay(ax: "Axes", runs: Mapping[str, "Table"], *, slo: float | None = None
         logarithmic(ax)
     ax.set_xlim(0, highest * 1.03)
     plain_numbers(ax.yaxis)
-    ax.set_xlabel("offered rate, requests/s")
-    ax.set_ylabel("response time, s: median, band up to p95")
-    ax.grid(alpha=0.25, lw=0.5)
-    for text in ax.legend(loc="upper left", fontsize=8).get_texts():
+    for text in finish(ax, "offered rate, requests/s", "response time, s: median, band up to p95").get_texts():
         text.set_parse_math(False)  # names of files may hold a $
     return ax
 
@@ -92,30 +89,6 @@ def _short(name: str) -> str:
     """A name that can be drawn, whatever a log put into it."""
     drawn = terminal_safe(name)
     return drawn if len(drawn) <= 48 else drawn[:47] + "…"
-
-
-def ratios(ax: "Axes", pairs: "Table") -> "Axes":
-    """Draw how the ratios of paired requests are spread; a shift of the whole hill is a change of the target.
-
-    Args:
-        ax: where to draw.
-        pairs: needs ``log``, the logarithm of candidate / baseline.
-    """
-    logs = column(pairs, "log")
-    low, high = np.quantile(logs, [0.005, 0.995])
-    reach = max(abs(low), abs(high), 0.01)
-    ax.hist(
-        np.exp(np.clip(logs, -reach, reach)), np.exp(np.linspace(-reach, reach, 121)).tolist(), color=BLUE, alpha=0.6
-    )
-    ax.axvline(1, color=GREY, lw=1)
-    middle = float(np.exp(np.median(logs)))
-    ax.axvline(middle, color=ORANGE, lw=1.6, ls="--", label=f"median {middle:.3g}")
-    ax.set_xscale("log")
-    plain_numbers(ax.xaxis)
-    ax.set_xlabel("response time, candidate / baseline")
-    ax.set_ylabel("pairs of requests")
-    ax.legend(loc="upper right", fontsize=8)
-    return ax
 
 
 def shown(found: Comparison) -> dict[str, Change]:

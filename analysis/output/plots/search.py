@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from matplotlib.ticker import MaxNLocator
 
-from logreplay.analysis.output.plots.hockey_stick import BLUE, GREEN, GREY, ORANGE, RED
+from logreplay.analysis.output.plots.hockey_stick import BLUE, GREEN, GREY, ORANGE, RED, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,9 +43,7 @@ def trace(ax: "Axes", slo: Mapping[str, Any]) -> "Axes":
     ax.set_ylim(0, top)
     ax.set_xlim(0.5, len(trials) + 0.5)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_xlabel("trial (small: short ones)")
-    ax.set_ylabel("users" if unit == " users" else "offered rate, requests/s")
-    ax.grid(alpha=0.25, lw=0.5)
-    ax.legend(loc="lower right", fontsize=8, framealpha=0.9)
+    vertical = "users" if unit == " users" else "offered rate, requests/s"
+    finish(ax, "trial (small: short ones)", vertical, "lower right", framealpha=0.9)
     ax.set_title(f"{slo['sentence']}\n{len(trials)} trials, {slo['seconds']:.0f} s", fontsize=9, loc="left", wrap=True)
     return ax

@@ -22,6 +22,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
     RED,
     by_rate,
     column,
+    finish,
     logarithmic,
     plain_numbers,
 )
@@ -54,10 +55,7 @@ def achieved(ax: "Axes", steps: "Table") -> "Axes":
     ax.set_xlim(0, top)
     ax.set_ylim(0, top)
     ax.set_aspect("equal")
-    ax.set_xlabel("offered rate, requests/s")
-    ax.set_ylabel("requests/s")
-    ax.grid(alpha=0.25, lw=0.5)
-    ax.legend(loc="upper left", fontsize=8)
+    finish(ax, "offered rate, requests/s", "requests/s")
     return ax
 
 
@@ -73,10 +71,7 @@ def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
     logarithmic(ax)
     ax.set_xlim(0, float(np.nanmax(good, initial=0.0)) * 1.1 or 1)
     plain_numbers(ax.yaxis)
-    ax.set_xlabel("answered as expected, requests/s (small numbers: offered)")
-    ax.set_ylabel("response time, s")
-    ax.grid(alpha=0.25, lw=0.5)
-    ax.legend(loc="upper left", fontsize=8)
+    finish(ax, "answered as expected, requests/s (small numbers: offered)", "response time, s")
     return ax
 
 
@@ -111,10 +106,7 @@ def percentiles(ax: "Axes", curves: Mapping[str, Micros], *, slo: tuple[float, f
     if np.isfinite(lowest) and lowest > 0:
         ax.set_ylim(bottom=lowest / 1.5)
     plain_numbers(ax.yaxis)
-    ax.set_xlabel("share of the requests that took no longer")
-    ax.set_ylabel("time, s")
-    ax.grid(alpha=0.25, lw=0.5)
-    ax.legend(loc="lower right", fontsize=8)
+    finish(ax, "share of the requests that took no longer", "time, s", "lower right")
     return ax
 
 
