@@ -1,7 +1,7 @@
-"""From result rows to where the latency curve bends, and whether to believe it.
+"""The analysis of result logs: tables, verdicts and pictures.
 
-What a notebook needs is here by name; each name is imported when it is first used, so that asking for one does not
-load the libraries of the others.
+The names of `logreplay.analysis.api` are the public API. Each is imported when it is first used, so that asking for
+one does not load the libraries of the others.
 """
 
 from importlib import import_module
@@ -20,8 +20,14 @@ if TYPE_CHECKING:
         seconds,
         steps,
     )
+    from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.analysis.verdict.machines import Capacity
+    from logreplay.analysis.verdict.saturation import SaturationVerdict
 
 __all__ = [
+    "Capacity",
+    "Comparison",
+    "SaturationVerdict",
     "capacity",
     "changes",
     "compare",
@@ -34,10 +40,14 @@ __all__ = [
     "steps",
 ]
 
+_RETURNED = {"Capacity": "machines", "Comparison": "comparison", "SaturationVerdict": "saturation"}
+"""Modules of the classes that the functions return."""
+
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("logreplay.analysis.api"), name)
+        home = f"verdict.{_RETURNED[name]}" if name in _RETURNED else "api"
+        return getattr(import_module(f"logreplay.analysis.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,4 +1,4 @@
-"""A result log → all that is known of it."""
+"""Reads a result log and computes its tables, verdict and summary."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What a notebook works with: pandas in, pandas out; the same functions as the commands.
+"""The public API of the analysis: pandas in, pandas out; the same functions as the commands.
 
 Every ``results`` may be the path of a result log, the folder that holds one, or a table as `load` returns it. The
 tables are computed from a scan of the file; only `load` brings all rows into memory.

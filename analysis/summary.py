@@ -1,4 +1,4 @@
-"""One run in one value: the contents of summary.json, and the rows a terminal shows of it.
+"""The contents of summary.json, and the rows a terminal shows of them.
 
 Only numbers of the result log and plain values of the caller come in; nothing is printed here.
 """

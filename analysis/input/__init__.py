@@ -1,1 +1,1 @@
-"""Result logs to arrays of requests."""
+"""Readers of result logs: files and tables to arrays of requests."""

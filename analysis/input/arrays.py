@@ -1,4 +1,4 @@
-"""Result rows → what the statistics need of each request, in one pass over a file that is scanned, not loaded.
+"""Reads result rows into arrays, one entry per request, in one pass over a file that is scanned, not loaded.
 
 Theory of operation: text is parsed in batches; of each request 37 bytes stay, in whole microseconds and in the
 order of the rows (that of completion). All tables and verdicts are computed from these arrays, so 20 million

@@ -1,4 +1,4 @@
-"""The requests of a run a part at a time: whole seconds of them, few enough to stay in the cache of a processor."""
+"""Divides the requests of a run into parts of whole seconds, few enough to stay in the cache of a processor."""
 
 from collections.abc import Iterator
 from typing import Any, Final

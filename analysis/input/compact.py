@@ -1,4 +1,4 @@
-"""Rows of text and seconds → what is kept of each request: whole microseconds, kinds and flags, in small types."""
+"""Reduces result rows to whole microseconds, kinds and flags, in small types."""
 
 from functools import cache
 from typing import Final

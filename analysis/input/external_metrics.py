@@ -1,4 +1,4 @@
-"""Figures from elsewhere that were read during a run (``X.watch.csv`` beside ``X.csv``), as columns of its seconds."""
+"""Adds metrics that were read during a run (``X.watch.csv`` beside ``X.csv``) to its seconds and steps."""
 
 from pathlib import Path
 from typing import Final

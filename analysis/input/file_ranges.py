@@ -1,4 +1,4 @@
-"""A result log in stretches that can be read apart: in other processes, or on other machines that see the same file.
+"""Cuts a result log into stretches that other processes, or machines that see the same file, read apart.
 
 Only the plain CSV of a run is cut: at line ends, which its fields do not contain. Should one do so all the same, and
 a cut fall into it, then the quotes of a stretch are odd in number, and the file is read as a whole (`NotApart`).

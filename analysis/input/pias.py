@@ -1,4 +1,4 @@
-"""Result logs and per-second tables of Play-it-Again-Sam (and per-second tables of our own), as our rows.
+"""Reads result logs of Play-it-Again-Sam as result rows, and per-second tables of it and of logreplay.
 
 Its result log is separated by blanks, without a header of names: date time latency xfertime sleeptime bytes url rc op
 [rate [expected]]; rows come in order of completion with the time of the start. The rate is that at *completion*, so

@@ -1,4 +1,4 @@
-"""URLs → routes: what is the same in every request of a kind stays, numbers, ids and hashes become ``{}``.
+"""Reduces URLs to routes: the fixed parts stay; numbers, ids and hashes become ``{}``.
 
 ``/users/17/cart?item=4711`` and ``/users/8/cart?item=1`` are both ``/users/{}/cart?item={}``.
 """

@@ -1,4 +1,4 @@
-"""Where requests come from: files of ours, of others, tables in memory; as rows, or in batches that fit in memory."""
+"""Opens what can be analysed, files and tables in memory, as lazy rows or in batches that fit in memory."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

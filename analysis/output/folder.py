@@ -1,4 +1,4 @@
-"""A result log → the files that show it."""
+"""Writes the files that show a result log: tables, summary, HdrHistogram logs, pictures and report."""
 
 import json
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Response times as a percentile distribution in text, for the plotter of HdrHistogram and tools like hdr-plot.
+"""Writes response times as a percentile distribution in text, for HdrHistogram's plotter and tools like hdr-plot.
 
 The times are the observed ones, not those of a histogram's cells.
 

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, verdict on top.
+"""Writes the report: one HTML file that needs nothing else, verdict on top.
 
 All that comes from logs and answers is escaped; the pictures are drawn into the page, in its colours.
 """

@@ -1,4 +1,4 @@
-"""The pictures of one analysis, by name: which data each one shows."""
+"""Draws the pictures of one analysis by name."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

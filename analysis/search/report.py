@@ -1,4 +1,4 @@
-"""What a search found, in words and in plain values: the one sentence, what weakens it, the ``slo`` of summary.json."""
+"""Writes the answer of a search: its sentence, its weaknesses, the ``slo`` of summary.json."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Queues with known answers: result logs of servers whose capacity is known by construction.
+"""Simulates queues whose capacity is known by construction, and writes their result logs.
 
 For tests, notebooks and rehearsals: what an analysis says of these servers can be checked against the truth.
 No clock, no socket: arrival times and service times are drawn, waiting follows from them. A FIFO queue with K

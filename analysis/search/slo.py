@@ -1,4 +1,4 @@
-"""Bounds on response times and errors: was one kept, and how sure is that?
+"""Bounds on response times and errors, and how surely requests kept them.
 
 Every bound is turned into a cost per request and an allowance for the mean cost, so that all are judged alike. For a
 percentile the cost is 1 for a request that was late or failed, and the allowance is the share that may be: p99 at

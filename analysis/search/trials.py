@@ -1,4 +1,4 @@
-"""The words of a search: what is asked, a trial, what was seen in it, how it was judged, the answer. Values only."""
+"""The values of a search: goal, trial, outcome, judgement, answer."""
 
 import math
 from dataclasses import dataclass

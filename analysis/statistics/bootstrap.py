@@ -1,4 +1,4 @@
-"""Intervals for quantiles of what is not independent: resampling whole blocks of time.
+"""Bootstrap intervals for quantiles of dependent values: whole blocks of time are resampled.
 
 Requests that wait in the same queue share their fate, so an interval that takes them for independent is far too
 narrow. Blocks of seconds are nearly independent of each other.

@@ -1,4 +1,4 @@
-"""Arrays of millions, a slice at a time: what is computed of a slice stays in the cache and needs no fresh memory.
+"""Divides arrays of millions into slices: what is computed of a slice stays in the cache and needs no fresh memory.
 
 A temporary array of all requests is handed out by the system page by page, each cleared first: that takes longer than
 the sum, or the comparison, for which it was made.

@@ -1,4 +1,4 @@
-"""How sure the percentiles of a step are: requests that wait in one queue do not tell as much as independent ones.
+"""Design effects of the percentiles of steps: requests that wait in one queue tell less than independent ones.
 
 Source: the design effect of Kish, Survey sampling: the variance of a share over what it would be if each request were
 independent, from batches of one second that may depend on their neighbours.

@@ -1,4 +1,4 @@
-"""How true a replay was to its schedule: pure functions of when requests were due and how late they were sent."""
+"""Measures how true a replay was to its schedule, from due times and send lag."""
 
 from dataclasses import asdict, dataclass
 

@@ -1,4 +1,4 @@
-"""The figures that siege and ab print, by their own definitions, so that they can be compared with older runs.
+"""Computes the figures that siege and ab print, by their own definitions, to compare with older runs.
 
 Neither tool knows when a request was due: all times here are service times, without our own lag. For what a client
 would have waited see the response times of `logreplay.analysis.summary`.

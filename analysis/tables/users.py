@@ -1,4 +1,4 @@
-"""Closed loops: throughput and response time against the number of users, and how many are enough."""
+"""Computes throughput and response time by number of users, and how many users are enough."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""Was the target warm when the measurement began? Its first step is asked, by MSER-5.
+"""Detects a warm-up in the first step of a run by MSER-5.
 
 Source: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69 (1997): cut
 off what makes the mean of the rest least certain. On steady load it cuts nothing in most runs, and some seconds in one

@@ -1,4 +1,4 @@
-"""Requests → one row per second, one row per step. Exact, every second from first to last.
+"""Computes one row per second, per step and per route from requests: exact, every second from first to last.
 
 Theory of operation: a request belongs to the second in which it was *scheduled*, whatever became of it, so a stall
 of the target shows in the seconds that should have been served. Counts of what was sent, what was completed and what

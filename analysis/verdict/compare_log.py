@@ -1,4 +1,4 @@
-"""A replay compared with the log it was made from: the same answers, the same shape?
+"""Compares a replay with the log it was made from: answers, sizes, relative speed of routes, rhythm.
 
 Times are not compared in milliseconds: a server's log says how long the server was busy, with the network to the
 clients of that day, in whole milliseconds and often not at all. What can be compared is the shape: which routes are

@@ -1,4 +1,4 @@
-"""Two runs compared: slower, faster, or no difference that could have been seen.
+"""Compares two runs: slower, faster, or no difference detected.
 
 Runs of the same log are compared request by request: the same row at the same rate, in both runs. That finds a
 change of 3 % where the percentiles of a run, taken alone, differ by more from one minute to the next. Runs of

@@ -1,4 +1,4 @@
-"""How many machines carry a load within a bound, from what one machine was seen to carry."""
+"""Computes how many machines carry a load within a bound, from a sweep of one machine."""
 
 import math
 from dataclasses import asdict, dataclass

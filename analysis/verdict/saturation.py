@@ -1,4 +1,4 @@
-"""Where the latency curve bends, and whether to believe it.
+"""Finds onset and saturation in the steps of a run, each with a range or the reason for its absence.
 
 "The knee" is no fact of a curve: it moves with the scale of the axes. Two things are facts. **Onset**: the rate from
 which latency leaves its floor. **Saturation**: the rate from which the backlog grows or errors start. Each comes with

@@ -1,4 +1,4 @@
-"""Was a step in balance? Evidence per step: backlog, drift of the response time, errors, our own lag.
+"""Judges whether a step was in balance: backlog, drift of the response time, errors, generator lag.
 
 A server that keeps up answers as fast at the end of a step as at its start, whatever its latency is. One that does
 not shows it in time, within the step, long before percentiles of the step tell: requests in flight grow, response

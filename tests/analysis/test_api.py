@@ -93,3 +93,9 @@ def test_a_day_of_no_calendar_is_no_time(tmp_path: Path, day: str) -> None:
     path.write_text(header + row.format(day))
     with pytest.raises(LogreplayError, match="none of its 1 rows has a time that can be read"):
         analysis.seconds(path)
+
+
+@pytest.mark.parametrize("name", analysis.__all__)
+def test_each_public_name_is_there_and_documented(name: str) -> None:
+    assert getattr(analysis, name).__doc__
+    assert name in dir(analysis)

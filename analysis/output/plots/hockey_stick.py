@@ -1,4 +1,6 @@
-"""Pictures of a run. Each takes an Axes and tables, draws, and returns the Axes; no global state is touched.
+"""The hockey stick, and what all pictures share: colours, figures, axes.
+
+Each picture takes an Axes and tables, draws, and returns the Axes; no global state is touched.
 
 Tables are those of `logreplay.analysis.tables.windows`, as Polars or pandas frames. Colours are told apart with colour
 vision deficiencies as well, and by line style.
