@@ -147,7 +147,7 @@ def test_heads_have_no_body_and_keep_their_connection(tmp_path: Path, sender: ty
 
 @SENDERS
 def test_a_reused_connection_that_was_closed_is_replaced_once(tmp_path: Path, sender: type[WireSender]) -> None:
-    outcome, _, server, made = send(sender, write_log(tmp_path, ["/reused"] * 6), rate=20)
+    outcome, _, server, made = send(sender, write_log(tmp_path, ["/reused"] * 6), rate=20, at_once=1)
     assert outcome.counters.ok == 6
     assert made.counts.retried > 0
     assert server.counts["/reused"] == 6 + made.counts.retried
