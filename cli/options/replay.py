@@ -55,6 +55,6 @@ _FOLDER = (
     ),
     click.option("--force", is_flag=True, help="Write into an existing OUTPUT."),
     click.option("--no-plots", is_flag=True, help="Tables and summary only."),
-    click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of tables."),
+    click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of the results."),
     click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
 )
