@@ -198,7 +198,7 @@ def test_a_killed_worker_is_named_and_nothing_is_sent_twice(tmp_path: Path, caps
     summary = json.loads(said.out)
     counts, rows = summary["requests"], scan(path).collect()
     assert code == 3
-    assert f"shard 2 of 2 (worker {victim})" in said.err
+    assert f"worker 2 of 2 (Dask worker {victim})" in said.err
     assert sorted(rows["seq"]) == list(range(1600))
     assert counts["scheduled"] == 1600 == counts["sent"] + counts["dropped"]
     assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
@@ -248,11 +248,11 @@ def test_more_workers_than_there_are_cannot_be_had(cluster: str) -> None:
 
 def test_clocks_of_one_machine_need_no_correction(cluster: str) -> None:
     with cluster_client(cluster) as client:
-        places = workers(client)
-        offset = places[0].line.clock_offset()
+        found = workers(client)
+        offset = found[0].channel.clock_offset()
         assert (offset.offset, offset.uncertainty) == (0, 0)
-        for place in places:
-            place.close()
+        for process in found:
+            process.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

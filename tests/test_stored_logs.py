@@ -1,4 +1,4 @@
-"""Logs in a store that speaks S3: each shard reads its part there for itself."""
+"""Logs in a store that speaks S3: each worker reads its part there for itself."""
 
 import gzip
 import os

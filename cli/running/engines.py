@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from logreplay.replay.results.result_log import Results
     from logreplay.replay.senders.contract import Sender
     from logreplay.replay.senders.trace import Watch
-    from logreplay.replay.workers.processes import Workers
+    from logreplay.replay.workers.processes import WorkerProcess
 
 
 cluster_option = click.option(
@@ -87,24 +87,24 @@ async def replayer(
         return
     from logreplay.replay.workers.coordinator import Coordinator
 
-    with closing(results), _places(sending, processes) as places:
+    with closing(results), _processes(sending, processes) as workers:
         async with Coordinator(
-            places,
+            workers,
             sender,
             results,
             limits=sending.limits,
             watch=watch,
             closed=closed,
             by_client=sending.by_client,
-        ) as shards:
+        ) as coordinator:
             if watch:
-                watch.stop = shards.stop
-            yield shards
+                watch.stop = coordinator.stop
+            yield coordinator
 
 
 @contextmanager
-def _places(sending: Sending, count: int) -> "Iterator[Sequence[Workers]]":
-    """Where the shards run."""
+def _processes(sending: Sending, count: int) -> "Iterator[Sequence[WorkerProcess]]":
+    """The processes for the workers."""
     if sending.cluster is None:
         from logreplay.replay.workers.processes import processes
 

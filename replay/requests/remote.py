@@ -1,6 +1,6 @@
 """Logs in a store that all machines reach: a source of rows like a file. Needs fsspec and the store's own package.
 
-Every shard reads the store for itself; what travels to it is the address.
+Every worker reads the store for itself; only the address is sent to it.
 
 Source: https://filesystem-spec.readthedocs.io (fsspec); credentials and endpoints are found as each store's package
 finds them, for S3 in ``AWS_*`` variables and ``~/.aws``.
@@ -21,7 +21,7 @@ SCHEMES: Final = ("s3", "s3a", "gs", "gcs", "az", "abfs", "hdfs", "sftp", "smb")
 """What can be the scheme of such an address. http is not among them: that is where requests go."""
 
 _BLOCK: Final = 8 << 20
-"""Bytes that are fetched at a time: a shard holds two of these."""
+"""Bytes that are fetched at a time: a worker holds two of these."""
 
 
 @dataclass(frozen=True, slots=True)

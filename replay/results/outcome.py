@@ -1,4 +1,4 @@
-"""How a run stands while it goes on, and what became of it: the same values from one engine or from many shards."""
+"""How a run stands while it goes on, and what became of it: the same values from one engine or from many workers."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,7 +36,7 @@ class Outcome:
     Attributes:
         step: its index.
         first_seq: of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``, but for gaps where
-            shards were stopped at different requests.
+            workers were stopped at different requests.
         next_seq: of the next plan's first request.
         started, ended: UTC; the end is that of the last exchange.
         began: seconds from the start of the run to the start of this plan.
@@ -46,8 +46,8 @@ class Outcome:
         backlog: requests in flight when the last one was taken up.
         stopped: why it ended before its plan did; empty if it did not.
         left_out: rows of the log that were not sent, by reason.
-        lost: shards that were lost in it, by name.
-        received: bytes of all responses, heads included; without those of lost shards.
+        lost: workers that were lost in it, by name.
+        received: bytes of all responses, heads included; without those of lost workers.
     """
 
     step: int

@@ -1,4 +1,4 @@
-"""What shards did of one plan, as one outcome: counts added up, each shard's health judged apart."""
+"""The outcome of a plan that several workers sent: counts added up, each worker's health judged apart."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _CLOCKS_APART_MS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LostWorker:
-    """A shard that was lost: its name, where it ran (empty if it never said), and why."""
+    """A lost worker: its name, where it ran (empty if it never said), and why it was lost."""
 
     name: str
     where: str
@@ -29,17 +29,17 @@ class LostWorker:
 
 @dataclass(frozen=True, slots=True)
 class SharedPlan:
-    """One plan, as several shards sent it.
+    """A plan that several workers sent.
 
     Attributes:
         plan: the whole.
-        ended: what each shard said at its end, by its name.
+        ended: the last message of each worker, by its name.
         offsets: of their clocks, before the plan.
-        lost: those that did not come to an end.
+        lost: the workers that were lost.
         tally: counts of all rows.
-        filled: counts of those rows that were filled in for lost shards.
+        filled: counts of those rows that were filled in for lost workers.
         early: the plan was stopped or cut.
-        by_client: requests were dealt by client.
+        by_client: requests were divided by client.
     """
 
     plan: Plan
@@ -53,16 +53,16 @@ class SharedPlan:
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """Of the shards that came to their end."""
+        """The outcomes of the workers that were not lost."""
         return [end.outcome for end in self.ended.values()]
 
     @property
     def scheduled(self) -> int:
-        """Requests of all."""
+        """Requests of all workers."""
         return self.tally.sent + self.tally.dropped
 
     def numbers(self, count: int) -> int:
-        """How many numbers (seq) the plan took: more than its requests, where shards did not all come equally far."""
+        """How many numbers (seq) the plan took: more than its requests, where workers did not all come equally far."""
         if self.by_client and self.lost:
             return count * self.scheduled  # a lost one may have had any number of them
         if not self.early and not self.lost and not self.by_client:
@@ -70,7 +70,7 @@ class SharedPlan:
         return max(self.scheduled, count * max((outcome.scheduled for outcome in self.outcomes), default=0))
 
     def outcome(self, *, first: int, next_: int, began: float, started: datetime, stopped: str) -> Outcome:
-        """One outcome of all; see there for the arguments."""
+        """The outcome of all workers together; see `Outcome` for the arguments."""
         outcomes = self.outcomes
         if not self.lost:
             assert self.scheduled == sum(outcome.scheduled for outcome in outcomes), "what one counted, another did not"
@@ -93,7 +93,7 @@ class SharedPlan:
 
     @property
     def evidence(self) -> RunEvidence:
-        """What is known of all shards together; of their vitals those of the busiest."""
+        """The evidence of all workers together, with the load of the busiest."""
         seen = [outcome.evidence for outcome in self.outcomes]
         return RunEvidence(
             offered=self.plan.schedule.rate,
@@ -110,36 +110,36 @@ class SharedPlan:
 
     @property
     def health(self) -> Health:
-        """The verdict of all: void if one shard's is, or one was lost."""
-        health = together({name: end.outcome.health for name, end in self.ended.items()})
+        """The verdict on all workers: void if one worker's is, or one was lost."""
+        health = combined_health({name: end.outcome.health for name, end in self.ended.items()})
         findings = (*health.findings, *self._clocks())
         if not self.lost:
             return Health(health.verdict, findings)
-        gone = "; ".join(f"{lost.name}, {lost.where or 'not begun'}: {lost.why}" for lost in self.lost)
+        gone = "; ".join(f"{lost.name}, {lost.where or 'not started'}: {lost.why}" for lost in self.lost)
         text = (
             f"lost {gone}. {self.filled.dropped} of its requests were not sent (dropped), {self.filled.net_error} were "
-            "under way when it was last heard, and nobody knows how they ended (cancelled); requests it may have sent "
-            f"after its last report (it gives one each {BEAT_S:g} s) count as not sent. Nothing is sent a second time. "
+            "in flight at its last report, and how they ended is unknown (cancelled); requests sent after that report "
+            f"(one every {BEAT_S:g} s) count as not sent. Nothing is sent a second time. "
             "See that machine: memory, network, its own log"
         )
         return Health(RunVerdict.GENERATOR_BOUND, (Finding("shard_lost", Severity.VOID, text), *findings))
 
     def _clocks(self) -> list[Finding]:
-        """How well the shards agree on the time, where they have clocks of their own."""
+        """How well the workers agree on the time, if their clocks differ."""
         if all(offset == SAME for offset in self.offsets.values()):
             return []
         unsure = max(offset.uncertainty for offset in self.offsets.values()) / 1e6
         moved = max(abs(end.offset.offset - self.offsets[name].offset) for name, end in self.ended.items()) / 1e6
         severity = Severity.INFO if unsure + moved < _CLOCKS_APART_MS else Severity.WARNING
         text = (
-            f"the shards' clocks were compared by round trips: they begin together within {unsure:.2g} ms, and "
+            f"the workers' clocks were compared by round trips: they begin together within {unsure:.2g} ms, and "
             f"moved by {moved:.2g} ms against each other until the end (as far as that can be told)"
         )
         return [Finding("clocks", severity, text)]
 
 
-def together(healths: Mapping[str, Health]) -> Health:
-    """One verdict of shards that are judged apart: that of the worst; each finding names whom it is about."""
+def combined_health(healths: Mapping[str, Health]) -> Health:
+    """The worst verdict of workers that are judged apart; each finding names its workers."""
     order = list(RunVerdict)
     verdict = min(
         (health.verdict for health in healths.values() if not health.valid), key=order.index, default=RunVerdict.VALID
@@ -157,8 +157,8 @@ def together(healths: Mapping[str, Health]) -> Health:
     return Health(verdict, tuple(findings))
 
 
-def adopt(ours: RequestStream, theirs: RequestStream) -> None:
-    """Take over what a shard learned by reading the log (what was left out, how long it is): we did not read it."""
+def adopt_reading(ours: RequestStream, theirs: RequestStream) -> None:
+    """Copy what a worker learned by reading the log (left-out rows, length), which the coordinator did not read."""
     if is_dataclass(ours) and type(ours) is type(theirs):
         for item in fields(ours):
             setattr(ours, item.name, getattr(theirs, item.name))

@@ -1,7 +1,7 @@
-"""How far the clock of this machine is from the one that all shards go by, and how surely that is known.
+"""Measures how far this machine's clock is from the one that all workers share, and how surely that is known.
 
-Read here, ask there, read here again: the answer was given somewhere between the two readings. The round trip that
-took least time says most: its middle is off by no more than half of it, however unequal the two ways were.
+Read the clock here, ask for the other, read the clock here again: the answer was given between the two readings. The
+shortest round trip says most: its middle is wrong by at most half of it, however unequal the two ways were.
 
 Source: the clock filter of NTP (RFC 5905, section 10) chooses by the same rule.
 """

@@ -1,13 +1,12 @@
-"""One plan on several processes or machines: shards send, this directs them.
+"""Runs plans on several workers: processes of this or of other machines.
 
-Theory of operation. `Coordinator` is used like `logreplay.replay.engine.engine.Engine`, and so in its place: it runs
-plans one
-after the other into one result log. For each plan it gives every shard its share (`dealing`), waits until all have
-their first requests ready, names one instant at which all begin, and takes in what they report until all have
-ended. Where a shard runs is a matter of its place: an executor, and a line to what it executes.
+Theory of operation. `Coordinator` is used like `logreplay.replay.engine.engine.Engine`: it runs plans one after the
+other into one result log. For each plan it gives every worker its share (`partition`), waits until all have their first
+requests ready, names one instant at which all begin, and takes in what they report until all have ended. An executor
+starts each worker, and a channel carries the messages (`processes.WorkerProcess`).
 
-A replay is not idempotent: nothing that was begun is begun again. A shard that is lost stays lost; what it did not
-send is counted as not sent, the run is marked, and the others go on.
+A replay is not idempotent: the coordinator never starts a worker again. The unsent requests of a lost worker count as
+not sent, the run is marked, and the other workers continue.
 """
 
 import asyncio
@@ -32,53 +31,53 @@ from logreplay.replay.results.result_log import Results, utc
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.trace import Watch
-from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt
+from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt_reading
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
 from logreplay.replay.workers.merge import Arrived, LostRows, MergedLog
-from logreplay.replay.workers.partition import Share, shared_out
-from logreplay.replay.workers.processes import Workers
+from logreplay.replay.workers.partition import Share, even_parts
+from logreplay.replay.workers.processes import WorkerProcess
 from logreplay.replay.workers.protocol import (
     ALIVE_S,
     LISTEN_S,
     Alive,
     Begin,
-    Brief,
     CutPlan,
+    ExchangeSeen,
     Hello,
     Leave,
     PlanEnded,
     Prepare,
     StopAll,
     Welcome,
-    WorkerProgress,
+    WorkerConfig,
     WorkerReady,
     WorkerReport,
     packed,
 )
 from logreplay.replay.workers.silence import Silence
-from logreplay.replay.workers.worker import run_shard
+from logreplay.replay.workers.worker import run_worker
 
 SILENT_S: Final = 15.0
-"""Silence after which a shard is taken for lost; it reports four times a second."""
+"""Silence after which a worker counts as lost; it reports four times a second."""
 STARTING_S: Final = 120.0
-"""How long a shard may take to start, and to get a plan ready."""
+"""How long a worker may take to start, and to get a plan ready."""
 _LOOKED_S: Final = 2.0
-"""What goes by at most between two looks at the shards; longer, and this process stood still itself."""
+"""Longest pause between two looks at the workers; after a longer one this process itself stood still."""
 _LEAVING_S: Final = 10.0
 _LAST_WORD_S: Final = 2.0
 _SECOND: Final = 1_000_000_000
 
 
 @dataclass
-class _Member:
-    """One shard, as its director sees it."""
+class _RemoteWorker:
+    """A worker, as the coordinator sees it."""
 
     index: int
     name: str
-    place: Workers
+    process: WorkerProcess
     future: "Future[None]"
     inbox: "asyncio.Queue[object]" = field(default_factory=asyncio.Queue)
-    word: str = ""
+    token: str = ""
     pid: int | None = None
     where: str = ""
     lost: str = ""
@@ -89,9 +88,9 @@ class _Member:
     arrived: Arrived = field(default_factory=Arrived)
     tally: Counters = field(default_factory=Counters)
     taken_up: int = 0
-    told: int = 0
+    reported: int = 0
     ended: bool = True
-    doomed: str = ""
+    given_up: str = ""
     left: bool = False
 
 
@@ -99,27 +98,27 @@ Message = TypeVar("Message")
 
 
 class Coordinator:
-    """Runs plans on several shards into one result log.
+    """Runs plans on several workers into one result log.
 
     Use it as an async context manager.
 
     Args:
-        places: where shards run, one in each.
-        sender: makes a sender; must be fit to be sent to where the shards run.
+        processes: one for each worker.
+        sender: makes a sender; must be fit to be sent to the workers.
         results: takes the rows of all. Closed here.
-        limits: what may be done to keep the schedule, of all shards together.
-        watch: looks at exchanges, as far as it wants to; each one that it sees costs throughput.
+        limits: what may be done to keep the schedule, by all workers together.
+        watch: looks at exchanges; each one that it sees costs throughput.
         closed: the plans are closed loops.
-        by_client: all requests of a client go to one shard, in order; for senders that keep that order.
+        by_client: all requests of a client go to one worker, in order; for senders that keep that order.
 
     Raises:
-        ValueError: there is no place.
-        LogreplayError: the limit in flight is lower than the number of places.
+        ValueError: no process was given.
+        LogreplayError: the limit in flight is lower than the number of workers.
     """
 
     def __init__(
         self,
-        places: Sequence[Workers],
+        processes: Sequence[WorkerProcess],
         sender: Callable[[], Sender],
         results: Results,
         *,
@@ -129,17 +128,17 @@ class Coordinator:
         by_client: bool = False,
     ) -> None:
         limits = limits or Limits()
-        if not places:
-            raise ValueError("there must be at least 1 place for a shard")
-        if limits.max_in_flight is not None and limits.max_in_flight < len(places):
+        if not processes:
+            raise ValueError("there must be at least 1 process")
+        if limits.max_in_flight is not None and limits.max_in_flight < len(processes):
             raise LogreplayError(
-                f"at most {limits.max_in_flight} requests in flight cannot be shared by {len(places)} workers; "
+                f"at most {limits.max_in_flight} requests in flight cannot be shared by {len(processes)} workers; "
                 "allow more with --max-in-flight, or take fewer with --workers"
             )
-        self._places, self._sender, self._results, self._limits = places, sender, results, limits
+        self._processes, self._sender, self._results, self._limits = processes, sender, results, limits
         self._exchanges, self._closed, self._by_client = watch or Watch(), closed, by_client
-        self._members: list[_Member] = []
-        self._log = MergedLog(results, len(places))
+        self._workers: list[_RemoteWorker] = []
+        self._log = MergedLog(results, len(processes))
         self._clock = SAME
         self._origin: int | None = None
         self._wall = 0
@@ -155,14 +154,14 @@ class Coordinator:
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         try:
-            self._clock = await asyncio.to_thread(self._places[0].line.clock_offset)
-            await asyncio.to_thread(self._engage)
+            self._clock = await asyncio.to_thread(self._processes[0].channel.clock_offset)
+            await asyncio.to_thread(self._start_workers)
             self._watcher = asyncio.create_task(self._watch())
             hellos = await self._each(Hello)
-            for member in self._members:
-                if member.lost:
-                    raise member.error or LogreplayError(f"{member.name} could not begin: {member.lost}")
-            assert len(hellos) == len(self._members)
+            for worker in self._workers:
+                if worker.lost:
+                    raise worker.error or LogreplayError(f"{worker.name} could not begin: {worker.lost}")
+            assert len(hellos) == len(self._workers)
         except BaseException:
             await self._leave()
             raise
@@ -172,9 +171,9 @@ class Coordinator:
         await self._leave()
 
     @property
-    def shards(self) -> dict[str, int | None]:
-        """The process of each shard by its name."""
-        return {member.name: member.pid for member in self._members}
+    def pids(self) -> dict[str, int | None]:
+        """The process id of each worker by its name."""
+        return {worker.name: worker.pid for worker in self._workers}
 
     def stop(self, why: str = "stopped") -> None:
         """Send nothing more, and end what is in flight as ``cancelled``. May be called from a signal handler."""
@@ -192,16 +191,16 @@ class Coordinator:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
         Args:
-            plan: what to send and when; its time begins on a whole second of the run, at one instant in all shards.
-            on_progress: called about once a second, with the figures of all shards together; what it raises ends the
-                run, and is raised when what was recorded is on disk.
+            plan: what to send and when; its time begins on a whole second of the run, at one instant in all workers.
+            on_progress: called about once a second, with the figures of all workers together; what it raises ends
+                the run, and is raised when what was recorded is on disk.
 
         Raises:
-            LogreplayError: the log cannot be read by a shard, or the results cannot be written.
+            LogreplayError: the log cannot be read by a worker, or the results cannot be written.
             RuntimeError: a plan runs already.
         """
         if self._running:
-            raise RuntimeError("these shards run a plan already: await that one first, or make others")
+            raise RuntimeError("these workers run a plan already: await that one first, or start others")
         self._running = True
         try:
             return await self._run(plan, on_progress)
@@ -209,24 +208,24 @@ class Coordinator:
             self._running = False
 
     async def _run(self, plan: Plan, on_progress: Callable[[Progress], None] | None) -> Outcome:
-        if isinstance(plan.schedule, Users) and plan.schedule.count < len(self._members):
+        if isinstance(plan.schedule, Users) and plan.schedule.count < len(self._workers):
             raise LogreplayError(
-                f"{plan.schedule.count} users cannot be shared by {len(self._members)} workers; "
+                f"{plan.schedule.count} users cannot be shared by {len(self._workers)} workers; "
                 "take fewer with --workers"
             )
         packed(plan)  # here, where an error can be raised; it is sent from another thread
         self._plan, self._at = plan, 0
         if not self._stopped:
             self._ended_early = None
-        for member in self._members:
-            member.arrived, member.tally, member.taken_up, member.told = Arrived(), Counters(), 0, 0
-            member.ended = False
-            self._tell(member, Prepare(self._share(member), self._first))
+        for worker in self._workers:
+            worker.arrived, worker.tally, worker.taken_up, worker.reported = Arrived(), Counters(), 0, 0
+            worker.ended = False
+            self._tell(worker, Prepare(self._share(worker), self._first))
         if self._stopped:
             self._tell_all(StopAll(self._stopped))
         for index, ready in (await self._each(WorkerReady)).items():
-            self._members[index].offset = ready.offset
-        self._fail_if_a_shard_did()
+            self._workers[index].offset = ready.offset
+        self._raise_worker_error()
         self._begin()
         showing = asyncio.create_task(self._show(on_progress)) if on_progress else None
         try:
@@ -234,7 +233,7 @@ class Coordinator:
         finally:
             if showing:
                 showing.cancel()
-        self._fail_if_a_shard_did()
+        self._raise_worker_error()
         assert self._origin is not None
         early = self._ended_early
         early_s = None if early is None else (self._clock.common(early) - self._origin) / 1e9
@@ -242,45 +241,47 @@ class Coordinator:
         if error := self._log.failure or self._fault:
             raise error
         if ended:
-            adopt(plan.requests, next(iter(ended.values())).requests)
+            adopt_reading(plan.requests, next(iter(ended.values())).requests)
         return self._outcome(plan, ended, filled)
 
     def progress(self) -> Progress:
         """How the plan that runs now stands."""
         tally = self._total()
         elapsed = max(0.0, (self._clock.common(monotonic()) - self._at) / 1e9) if self._at else 0.0
-        taken_up = sum(member.taken_up for member in self._members)
+        taken_up = sum(worker.taken_up for worker in self._workers)
         return Progress(elapsed, taken_up, taken_up - tally.sent - tally.dropped, tally)
 
-    # --- what is said to the shards
+    # --- messages to the workers
 
-    def _engage(self) -> None:
-        """Give each place its shard."""
-        count = len(self._places)
+    def _start_workers(self) -> None:
+        """Start a worker in each process."""
+        count = len(self._processes)
         most = self._limits.max_in_flight
-        parts: Sequence[int | None] = [None] * count if most is None else shared_out(most, count)
-        for index, (place, part) in enumerate(zip(self._places, parts, strict=True)):
-            brief = Brief(
+        parts: Sequence[int | None] = [None] * count if most is None else even_parts(most, count)
+        for index, (process, part) in enumerate(zip(self._processes, parts, strict=True)):
+            config = WorkerConfig(
                 self._sender,
                 Limits(part, self._limits.drop_after),
                 closed=self._closed,
                 failures=self._exchanges.crash,
                 exchanges=self._exchanges.show is not None,
             )
-            name = f"shard {index + 1} of {count} ({place.name})"
-            member = _Member(index, name, place, place.executor.submit(run_shard, packed(brief), place.connect))
-            place.taken()
-            self._members.append(member)
-            member.future.add_done_callback(partial(self._over, member))
-            threading.Thread(target=self._listen, args=(member,), name=f"shard {index + 1}", daemon=True).start()
+            name = f"worker {index + 1} of {count} ({process.name})"
+            worker = _RemoteWorker(
+                index, name, process, process.executor.submit(run_worker, packed(config), process.connect)
+            )
+            process.started()
+            self._workers.append(worker)
+            worker.future.add_done_callback(partial(self._over, worker))
+            threading.Thread(target=self._listen, args=(worker,), name=f"worker {index + 1}", daemon=True).start()
 
-    def _share(self, member: _Member) -> Share:
+    def _share(self, worker: _RemoteWorker) -> Share:
         assert self._plan
-        return Share(self._plan, member.index, len(self._members), by_client=self._by_client)
+        return Share(self._plan, worker.index, len(self._workers), by_client=self._by_client)
 
     def _begin(self) -> None:
         """Name the instant at which all begin: soon for the first plan, later ones on a whole second of the run."""
-        lead = max(place.lead_s for place in self._places)
+        lead = max(process.lead_s for process in self._processes)
         soon = monotonic() + int(lead * 1e9)
         at = self._clock.common(soon)
         if self._origin is None:
@@ -288,157 +289,157 @@ class Coordinator:
         late = (self._origin - at) % _SECOND
         self._at = at + late
         self._log.begin((self._at - self._origin) / 1e9)
-        for member in self._members:
-            if member.lost:
-                self._log.lose(member.index, self._estate(member))
+        for worker in self._workers:
+            if worker.lost:
+                self._log.lose(worker.index, self._lost_rows(worker))
         self._tell_all(Begin(self._at, self._wall + self._at - self._origin))
 
-    def _tell(self, member: _Member, message: object) -> None:
-        if not member.left:
-            self._post.submit(_send, member, message)
+    def _tell(self, worker: _RemoteWorker, message: object) -> None:
+        if not worker.left:
+            self._post.submit(_send, worker, message)
 
     def _tell_all(self, message: object) -> None:
-        for member in self._members:
-            self._tell(member, message)
+        for worker in self._workers:
+            self._tell(worker, message)
 
     async def _leave(self) -> None:
-        """End all shards, in good order where they still listen."""
+        """End all workers, in good order where they still listen."""
         self._tell_all(Leave())
-        leaving = [member.future for member in self._members if not member.lost]
+        leaving = [worker.future for worker in self._workers if not worker.lost]
         await asyncio.to_thread(wait, leaving, _LEAVING_S)
         if watcher := getattr(self, "_watcher", None):
             watcher.cancel()
-        for member in self._members:
-            member.left = True
-            member.future.cancel()
+        for worker in self._workers:
+            worker.left = True
+            worker.future.cancel()
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        for member in self._members:
-            if not member.future.done():
-                member.place.end()
+        for worker in self._workers:
+            if not worker.future.done():
+                worker.process.end()
         self._post.shutdown()  # what is sent to a process that was ended fails at once
-        for place in self._places:
-            place.close()
+        for process in self._processes:
+            process.close()
         self._results.close()
 
-    # --- what is heard from the shards
+    # --- messages from the workers
 
-    def _listen(self, member: _Member) -> None:
-        """In a thread for each shard: take in what it says; what a lost one still said, too."""
+    def _listen(self, worker: _RemoteWorker) -> None:
+        """In a thread for each worker: take in its messages; what a lost one still said, too."""
         try:
-            self._listen_on(member)
+            self._listen_on(worker)
         except BaseException as error:  # or nobody would let it go
-            self._doom(member, f"it cannot be listened to: {type(error).__name__}: {error}")
+            self._give_up(worker, f"it cannot be listened to: {type(error).__name__}: {error}")
         finally:
-            self._from_thread(self._lose, member)
+            self._from_thread(self._lose, worker)
 
-    def _listen_on(self, member: _Member) -> None:
-        while not member.left:
+    def _listen_on(self, worker: _RemoteWorker) -> None:
+        while not worker.left:
             try:
-                message = member.place.line.receive(LISTEN_S)
+                message = worker.process.channel.receive(LISTEN_S)
             except (OSError, EOFError):
                 message = None
-                wait([member.future], _LAST_WORD_S)  # it knows better why
-                self._doom(member, "it hung up")
-            if member.doomed and message in (None, Alive()):
+                wait([worker.future], _LAST_WORD_S)  # it knows better why
+                self._give_up(worker, "it closed its connection")
+            if worker.given_up and message in (None, Alive()):
                 break
-            member.recording = True
+            worker.recording = True
             try:
-                self._record(member, message)
+                self._record(worker, message)
             except BaseException as error:  # a panic of Polars is no Exception
-                self._doom(member, f"its rows could not be recorded: {type(error).__name__}: {error}")
+                self._give_up(worker, f"its rows could not be recorded: {type(error).__name__}: {error}")
                 break
             finally:
-                member.recording = False
+                worker.recording = False
             if message is not None:
-                self._from_thread(self._heard, member, message)
+                self._from_thread(self._heard, worker, message)
 
-    def _record(self, member: _Member, message: object) -> None:
+    def _record(self, worker: _RemoteWorker, message: object) -> None:
         if isinstance(message, WorkerReport):
-            self._take_in(member, message)
+            self._take_in(worker, message)
         elif isinstance(message, PlanEnded):
-            self._log.add(member.index, None, inf)
+            self._log.add(worker.index, None, inf)
 
-    def _take_in(self, member: _Member, report: WorkerReport) -> None:
+    def _take_in(self, worker: _RemoteWorker, report: WorkerReport) -> None:
         assert self._origin is not None
         if report.rows is not None:
-            numbers = (report.rows["seq"].to_numpy() - self._first - member.index) // len(self._places)
-            member.arrived.add(numbers)
-        member.tally, member.taken_up, member.told = report.tally, report.taken_up, report.until
-        self._log.add(member.index, report.rows, (report.until - self._origin) / 1e9)
+            numbers = (report.rows["seq"].to_numpy() - self._first - worker.index) // len(self._processes)
+            worker.arrived.add(numbers)
+        worker.tally, worker.taken_up, worker.reported = report.tally, report.taken_up, report.until
+        self._log.add(worker.index, report.rows, (report.until - self._origin) / 1e9)
 
     def _from_thread(self, call: Callable[..., None], *arguments: Any) -> None:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(call, *arguments)
 
-    def _heard(self, member: _Member, message: object) -> None:
-        member.silence.heard()
+    def _heard(self, worker: _RemoteWorker, message: object) -> None:
+        worker.silence.heard()
         if isinstance(message, Hello):
-            if member.word:
+            if worker.token:
                 return  # a scheduler has begun it once more; it is not welcome
-            member.word, member.where, member.pid = message.word, message.where, message.pid
-            self._tell(member, Welcome(message.word))
-        if isinstance(message, WorkerProgress):
+            worker.token, worker.where, worker.pid = message.token, message.where, message.pid
+            self._tell(worker, Welcome(message.token))
+        if isinstance(message, ExchangeSeen):
             try:
                 self._exchanges.see(message.exchange)
             except BaseException as error:  # the caller's code
                 self._fail(error)
         elif not isinstance(message, WorkerReport | Alive):
-            member.ended = member.ended or isinstance(message, PlanEnded)
-            member.inbox.put_nowait(message)
+            worker.ended = worker.ended or isinstance(message, PlanEnded)
+            worker.inbox.put_nowait(message)
 
-    def _over(self, member: _Member, future: "Future[None]") -> None:
-        """What was given to the executor is over: as it should be, or not."""
+    def _over(self, worker: _RemoteWorker, future: "Future[None]") -> None:
+        """The executor has ended the worker, or the worker failed."""
         try:
             error = future.exception()
         except CancelledError as cancelled:
             error = cancelled
         if isinstance(error, LogreplayError):
-            member.error = LogreplayError(f"{member.name}: {error}")
+            worker.error = LogreplayError(f"{worker.name}: {error}")
         if isinstance(error, BrokenExecutor):
-            self._doom(member, "its process was killed, or crashed")
-        self._doom(member, f"{type(error).__name__}: {error}" if error else "it left")
+            self._give_up(worker, "its process was killed, or crashed")
+        self._give_up(worker, f"{type(error).__name__}: {error}" if error else "it left")
 
-    def _doom(self, member: _Member, why: str) -> None:
-        """Note why a shard is lost; who listens to it will take in what it still said, and then let it go."""
-        member.doomed = member.doomed or why
+    def _give_up(self, worker: _RemoteWorker, why: str) -> None:
+        """Note why a worker is lost; its listener takes in its last messages, and then lets it go."""
+        worker.given_up = worker.given_up or why
 
-    def _lose(self, member: _Member) -> None:
-        """Nothing more will be heard of a shard."""
-        if member.left:
+    def _lose(self, worker: _RemoteWorker) -> None:
+        """Nothing more will come from a worker."""
+        if worker.left:
             return
-        member.lost = member.doomed
-        member.tally.waiting = Histogram()  # what it had under way counts as ended
-        member.inbox.put_nowait(None)
-        began = self._plan is not None and self._at > 0 and not member.ended
-        self._log.lose(member.index, self._estate(member) if began else None)
+        worker.lost = worker.given_up
+        worker.tally.waiting = Histogram()  # what it had in flight counts as ended
+        worker.inbox.put_nowait(None)
+        began = self._plan is not None and self._at > 0 and not worker.ended
+        self._log.lose(worker.index, self._lost_rows(worker) if began else None)
 
-    def _estate(self, member: _Member) -> LostRows:
+    def _lost_rows(self, worker: _RemoteWorker) -> LostRows:
         assert self._origin is not None
         return LostRows(
-            self._share(member),
-            member.arrived,
-            member.taken_up,
+            self._share(worker),
+            worker.arrived,
+            worker.taken_up,
             first=self._first,
             began=self._at - self._origin,
-            lost=max(member.told, self._at) - self._origin,
+            lost=max(worker.reported, self._at) - self._origin,
             wall=self._wall,
         )
 
     async def _each(self, kind: type[Message]) -> dict[int, Message]:
-        """Wait until each shard has said this, or is lost."""
+        """Wait until each worker has said this, or is lost."""
         heard: dict[int, Message] = {}
-        for member in self._members:
-            while not member.lost:
-                message = await member.inbox.get()
+        for worker in self._workers:
+            while not worker.lost:
+                message = await worker.inbox.get()
                 if isinstance(message, kind):
-                    heard[member.index] = message
+                    heard[worker.index] = message
                     break
         return heard
 
     async def _watch(self) -> None:
-        """Look after the shards, and let them know that they are looked after."""
+        """Watch the workers, and tell them regularly that the coordinator is alive."""
         beat = 0
         while True:
             await asyncio.sleep(0.5)
@@ -447,21 +448,21 @@ class Coordinator:
                 self._tell_all(Alive())
             if self._log.failure:
                 self.stop(str(self._log.failure))
-            for member in self._members:
-                if member.doomed:
+            for worker in self._workers:
+                if worker.given_up:
                     continue
-                if member.recording:
-                    member.silence.heard()  # it may have said more: the disk is what we wait for
-                silent = member.silence.look()
-                if not member.word and silent > STARTING_S:
-                    member.doomed = f"it did not start within {STARTING_S:g} s"
-                elif member.word and silent > SILENT_S:
-                    member.doomed = f"nothing was heard of it for {silent:.0f} s"
+                if worker.recording:
+                    worker.silence.heard()  # it may have said more: the disk is what we wait for
+                silent = worker.silence.look()
+                if not worker.token and silent > STARTING_S:
+                    worker.given_up = f"it did not start within {STARTING_S:g} s"
+                elif worker.token and silent > SILENT_S:
+                    worker.given_up = f"nothing was heard of it for {silent:.0f} s"
                 elif beat % 2 == 0:
-                    self._doom(member, await asyncio.to_thread(member.place.gone))
-                if member.doomed:
-                    self._tell(member, Leave())
-                    await asyncio.to_thread(member.place.end)
+                    self._give_up(worker, await asyncio.to_thread(worker.process.gone))
+                if worker.given_up:
+                    self._tell(worker, Leave())
+                    await asyncio.to_thread(worker.process.end)
 
     async def _show(self, on_progress: Callable[[Progress], None]) -> None:
         while True:
@@ -477,24 +478,24 @@ class Coordinator:
         self._fault = self._fault or error
         self.stop(f"{type(error).__name__}: {error}")
 
-    # --- what it comes to
+    # --- results
 
     def _total(self) -> Counters:
-        return sum((member.tally for member in self._members), Counters())
+        return sum((worker.tally for worker in self._workers), Counters())
 
-    def _fail_if_a_shard_did(self) -> None:
-        for member in self._members:
-            if member.error:
-                raise member.error
+    def _raise_worker_error(self) -> None:
+        for worker in self._workers:
+            if worker.error:
+                raise worker.error
 
     def _outcome(self, plan: Plan, ended: dict[int, PlanEnded], filled: Counters) -> Outcome:
-        """One outcome of all."""
+        """The outcome of all workers together."""
         assert self._origin is not None
-        lost = [LostWorker(member.name, member.where, member.lost) for member in self._members if member.lost]
+        lost = [LostWorker(worker.name, worker.where, worker.lost) for worker in self._workers if worker.lost]
         shared = SharedPlan(
             plan,
-            {self._members[index].name: end for index, end in ended.items()},
-            {self._members[index].name: self._members[index].offset for index in ended},
+            {self._workers[index].name: end for index, end in ended.items()},
+            {self._workers[index].name: self._workers[index].offset for index in ended},
             lost,
             self._total() + filled,
             filled,
@@ -502,7 +503,7 @@ class Coordinator:
             by_client=self._by_client,
         )
         first = self._first
-        self._first += shared.numbers(len(self._members))
+        self._first += shared.numbers(len(self._workers))
         return shared.outcome(
             first=first,
             next_=self._first,
@@ -512,6 +513,6 @@ class Coordinator:
         )
 
 
-def _send(member: _Member, message: object) -> None:
-    with suppress(OSError):  # who listens to it will notice
-        member.place.line.send(message)
+def _send(worker: _RemoteWorker, message: object) -> None:
+    with suppress(OSError):  # its listener will notice
+        worker.process.channel.send(message)

@@ -1,10 +1,10 @@
-"""Where shards run: the workers of a Dask cluster. Needs the extra ``logreplay[cluster]``.
+"""Processes of a Dask cluster for workers. Needs the extra ``logreplay[cluster]``.
 
-Theory of operation. Each shard is one task, bound to one worker by an executor of its own. Its line is a pair of Dask
-queues: what goes over it passes the scheduler, the one machine that all can reach; so the scheduler's clock is the
-common one, too. Dask begins a task anew when its worker dies, `retries` or not (`distributed.scheduler.allowed-
-failures`); a replay must never be begun anew, so a shard begins only when its director has welcomed it, which it does
-once (`logreplay.replay.workers.worker.Welcome`).
+Theory of operation. Each worker is one task, bound to one process of the cluster by an executor of its own. Its channel
+is a pair of Dask queues: messages pass the scheduler, the one machine that all can reach; so the scheduler's clock is
+the common one, too. Dask begins a task anew when its process dies, `retries` or not (`distributed.scheduler.allowed-
+failures`); a replay must never be begun anew, so a worker begins only when the coordinator has welcomed it, which it
+does once (`logreplay.replay.workers.protocol.Welcome`).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from uuid import uuid4
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
-from logreplay.replay.workers.processes import Workers
+from logreplay.replay.workers.processes import WorkerProcess
 from logreplay.replay.workers.protocol import Alive, Channel, packed, unpacked
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ _Answer = TypeVar("_Answer")
 
 
 class QueueChannel:
-    """A line made of two queues of a Dask cluster."""
+    """A channel made of two queues of a Dask cluster."""
 
-    def __init__(self, client: "Client", name: str, *, directing: bool) -> None:
+    def __init__(self, client: "Client", name: str, *, coordinating: bool) -> None:
         from distributed import Queue
 
         self._client = client
         ways = [Queue(f"{name}-{way}", client=client) for way in ("down", "up")]
-        self._out, self._in = ways if directing else reversed(ways)
+        self._out, self._in = ways if coordinating else reversed(ways)
         self._sending = threading.Lock()
 
     def send(self, message: object) -> None:
@@ -58,7 +58,7 @@ class QueueChannel:
         with _hung_up():
             try:
                 message: bytes = self._in.get(timeout=timeout_s, callback_timeout=timeout_s + _ANSWER_S)
-            except TimeoutError:  # who listens knows for how long, and whether it stood still itself
+            except TimeoutError:  # the listener knows for how long, and whether it stood still itself
                 return None
         return unpacked(message)
 
@@ -77,10 +77,10 @@ class QueueChannel:
         return cast(_Answer, self._client.run_on_scheduler(what, callback_timeout=_ANSWER_S))
 
     def close(self) -> None:
-        """The queues end with the director's word (`DaskWorkers.close`)."""
+        """The coordinator's `DaskProcess.close` ends the queues."""
 
     def wake(self) -> None:
-        """Let our own `receive` return."""
+        """Let the `receive` of this end return."""
         with _hung_up():
             self._in.put(packed(Alive()), callback_timeout=_ANSWER_S)
 
@@ -102,55 +102,52 @@ def _hung_up() -> Iterator[None]:
         raise OSError(str(error)) from error
 
 
-class DaskWorkers:
-    """A worker of a cluster."""
+class DaskProcess:
+    """A process of a cluster."""
 
     lead_s = 1.0
 
     def __init__(self, client: "Client", worker: str) -> None:
-        self.name = f"worker {worker}"
+        self.name = f"Dask worker {worker}"
         self._client, self._worker = client, worker
-        self._line_name = f"logreplay-{uuid4().hex}"
-        self._line = QueueChannel(client, self._line_name, directing=True)
-        self.line: Channel = self._line
+        self._channel_name = f"logreplay-{uuid4().hex}"
+        self._channel = QueueChannel(client, self._channel_name, coordinating=True)
+        self.channel: Channel = self._channel
         self.executor: Executor = client.get_executor(
             pure=False, retries=0, workers=[worker], allow_other_workers=False
         )
 
     @property
     def connect(self) -> Callable[[], Channel]:
-        return partial(_line_here, self._line_name)
+        return partial(_worker_channel, self._channel_name)
 
-    def taken(self) -> None: ...
+    def started(self) -> None: ...
 
     def gone(self) -> str:
         try:
             workers: dict[str, Any] = self._client.nthreads(callback_timeout=_ANSWER_S)
         except TimeoutError:
-            return ""  # its silence, or ours, is measured by who listens
+            return ""  # the listener measures the silence
         except (OSError, RuntimeError, ValueError):
             return _SCHEDULER_GONE
         return "" if self._worker in workers else "its worker has left the cluster, was killed, or crashed"
 
     def end(self) -> None:
-        """A worker cannot be ended from here; its shard ends when it hears `Leave`, or nothing, from its director.
-
-        Who listens to it does not have to wait any longer.
-        """
+        """End the wait of the listener. The worker itself ends when it hears `Leave`, or nothing, for a while."""
         with suppress(OSError):
-            self._line.wake()
+            self._channel.wake()
 
     def close(self) -> None:
         with suppress(OSError, RuntimeError, ValueError):
             self.executor.shutdown(wait=False)
-        self._line.forget()
+        self._channel.forget()
 
 
-def _line_here(name: str) -> Channel:
-    """In a task: the shard's end of a line."""
+def _worker_channel(name: str) -> Channel:
+    """In a task: the worker's end of a channel."""
     from distributed import get_client
 
-    return QueueChannel(get_client(), name, directing=False)
+    return QueueChannel(get_client(), name, coordinating=False)
 
 
 @contextmanager
@@ -188,8 +185,8 @@ def cluster_client(address: str) -> "Iterator[Client]":
         yield client
 
 
-def workers(client: "Client", count: int | None = None) -> list[Workers]:
-    """A place on each worker of a cluster, or on some of them.
+def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
+    """The processes of a cluster, or some of them.
 
     Args:
         client: of the cluster.
@@ -203,7 +200,7 @@ def workers(client: "Client", count: int | None = None) -> list[Workers]:
         raise LogreplayError(
             f"the cluster has {len(found)} workers, and {count or 1} are needed; start more, with: dask worker ADDRESS"
         )
-    return [DaskWorkers(client, worker) for worker in found[:count]]
+    return [DaskProcess(client, worker) for worker in found[:count]]
 
 
 def anywhere(client: "Client") -> Executor:
@@ -220,7 +217,7 @@ def _number(address: str) -> int:
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """What is started in the block leaves Ctrl-C to us, which it inherits; other signals wait until it is there.
+    """Let processes that the block starts inherit that they ignore Ctrl-C; other signals wait until the block ends.
 
     The exception of a signal would end the start half-way, and Dask with it in tracebacks. A running loop takes signals
     without exceptions.

@@ -1,11 +1,11 @@
-"""From the rows of several shards to one result log, and from their counts to one outcome.
+"""Merges the rows of several workers into one result log.
 
-Theory of operation. Each shard hands over its rows some times a second, and with them the instant up to which it has
-told everything. What ended before the earliest of these instants is put in order of completion and written; the rest
-is held. A shard that says nothing for a second holds up nobody any longer: memory is bounded and rows are on disk
-soon, and its late rows follow when they come. What a lost shard did not tell is filled in from its share of the plan
-(`LostRows`), so that every request of the plan has its row and all identities hold. That is done when all others have
-ended: to go through a long plan once more takes long, and those that are well must be listened to meanwhile.
+Theory of operation. Each worker reports its rows some times a second, with the instant up to which it has reported
+everything. What ended before the earliest of these instants is put in order of completion and written; the rest is
+held. A worker that is silent for a second no longer holds the others up: memory is bounded and rows are on disk soon,
+and its late rows follow when they come. `LostRows` fills in what a lost worker did not report from its share of the
+plan, so that every request of the plan has its row and all identities hold. That is done when all others have ended:
+going through a long plan again takes long, and the other workers must be listened to meanwhile.
 """
 
 import threading
@@ -34,7 +34,7 @@ _END: Final = "end"
 
 
 class Arrived:
-    """Which of a shard's requests have told their end: a window of flags behind which all have."""
+    """Which of a worker's requests have reported their end: a window of flags behind which all have."""
 
     def __init__(self) -> None:
         self._first = 0
@@ -62,14 +62,14 @@ class Arrived:
 
 
 class LostRows:
-    """What a lost shard leaves behind: rows for those of its requests that it told nothing about.
+    """Rows for the requests of a lost worker that it did not report.
 
     Those it had taken up when it was last heard may or may not have reached the target: they are ``cancelled``. The
     others were never sent: ``dropped``.
 
     Args:
         share: what it was to send.
-        arrived: what it told.
+        arrived: what it reported.
         taken_up: requests it had taken up when it was last heard.
         first: seq of the plan's first request.
         began: nanoseconds from the start of the run to the start of the plan.
@@ -127,82 +127,82 @@ class LostRows:
 
 
 class MergedLog:
-    """One result log from several shards. May be called from several threads.
+    """One result log from several workers. May be called from several threads.
 
     Attributes:
         failure: why rows cannot be written any more.
 
     Args:
         results: takes the rows.
-        count: number of shards.
+        count: number of workers.
     """
 
     def __init__(self, results: Results, count: int) -> None:
         self.failure: LogreplayError | None = None
         self._results = results
         self._lock = threading.Lock()
-        self._told = [0.0] * count
+        self._reported = [0.0] * count
         self._lost: set[int] = set()
-        self._estates: list[LostRows] = []
+        self._lost_rows: list[LostRows] = []
         self._held: list[pl.DataFrame] = []
         self._written = 0.0
 
     def begin(self, at: float) -> None:
         """A plan begins, seconds after the start of the run; nothing of another is under way."""
         with self._lock:
-            self._told = [inf if index in self._lost else at for index in range(len(self._told))]
+            self._reported = [inf if index in self._lost else at for index in range(len(self._reported))]
             self._written = at
 
-    def add(self, index: int, rows: pl.DataFrame | None, told: float) -> None:
-        """Take over rows of a shard.
+    def add(self, index: int, rows: pl.DataFrame | None, reported: float) -> None:
+        """Take over rows of a worker.
 
         Args:
-            index: of the shard.
+            index: of the worker.
             rows: with `logreplay.parsers.record.RESULT_COLUMNS`.
-            told: all that ended before is told; seconds since the start of the run, `inf` when it is done.
+            reported: all that ended before is reported; seconds since the start of the run, `inf` when it is done.
         """
         with self._lock:
             if rows is not None:
                 self._hold(rows)
-            self._told[index] = told
+            self._reported[index] = reported
             self._write_what_is_due()
 
-    def lose(self, index: int, estate: LostRows | None) -> None:
-        """A shard is lost; what it left behind takes its place at the end.
+    def lose(self, index: int, lost_rows: LostRows | None) -> None:
+        """A worker is lost; `finish` writes the rows that it did not report.
 
         Takes no lock: called in the loop, which must not wait for the disk. Each statement is atomic, and nothing is
-        added for this shard any more.
+        added for this worker any more.
         """
         self._lost.add(index)
-        self._told[index] = inf
-        if estate:
-            self._estates.append(estate)
+        self._reported[index] = inf
+        if lost_rows:
+            self._lost_rows.append(lost_rows)
 
     def finish(self, stopped_at: float | None = None) -> Counters:
-        """All shards are done with the plan, or lost: write everything that is left.
+        """All workers are done with the plan, or lost: write everything that is left.
 
         Args:
             stopped_at: seconds since the start of the run, if the plan did not come to its end.
 
         Returns:
-            Counts of the rows that were filled in for lost shards.
+            Counts of the rows that were filled in for lost workers.
         """
         filled = Counters()
-        estates, self._estates = self._estates, []
-        for estate in estates:
-            for frame in estate.rows(stopped_at):
+        lost, self._lost_rows = self._lost_rows, []
+        for lost_rows in lost:
+            for frame in lost_rows.rows(stopped_at):
                 with self._lock:
                     self._hold(frame)
                     if sum(held.height for held in self._held) > _HELD_ROWS:
                         self._write(inf)
-            filled += estate.tally
+            filled += lost_rows.tally
         with self._lock:
             self._write(inf)
         return filled
 
     def _write_what_is_due(self) -> None:
-        newest = max((told for told in self._told if told != inf), default=inf)
-        until = max(min(self._told), newest - PATIENCE_S)
+        newest = max((reported for reported in self._reported if reported != inf), default=inf)
+        until = max(min(self._reported), newest - PATIENCE_S)
         if until != inf and until - self._written >= _EVERY_S:
             self._write(until)
 

@@ -1,9 +1,8 @@
-"""Which requests of a plan belong to which shard: every n-th, as cards are dealt, or all of some clients.
+"""The requests of a plan that each worker sends: every n-th, or all of some clients.
 
-Every n-th: all shards carry the same load at any time, whatever the rate's shape, and whose request is whose can be
-said without a look at the log. By client: one shard has all requests of a client, and can keep their order. A share is
-a value like the plan it is taken from: it is sent to where its shard runs, and read there, each shard for itself;
-nobody holds the whole plan.
+Every n-th: all workers carry the same load at any time, whatever the shape of the rate, and the worker of a request is
+known without a look at the log. By client: one worker has all requests of a client, and can keep their order. A share
+is a value like its plan: it is sent to its worker, and each worker reads the log itself; nobody holds the whole plan.
 """
 
 from collections.abc import Iterator
@@ -20,16 +19,16 @@ from logreplay.replay.schedules.users import UniformThink, Users
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The part of a plan that one shard sends: an iterable of `Chunk`, as the plan is.
+    """The part of a plan that one worker sends: an iterable of `Chunk`, as the plan is.
 
-    Request ``k`` of a share has the number ``k * count + index``. Dealt in turn, that is its place in the plan; dealt
-    by client, numbers are unique, and follow the plan within each share only.
+    Request ``k`` of a share has the number ``k * count + index``. Divided in turn, that is its index in the plan;
+    divided by client, numbers are unique, and follow the plan within each share only.
 
     Attributes:
         plan: the whole.
-        index: of the shard, from 0.
-        count: how many shards there are.
-        by_client: deal by client; False: in turn.
+        index: of the worker, from 0.
+        count: how many workers there are.
+        by_client: divide by client; False: in turn.
     """
 
     plan: Plan
@@ -44,13 +43,13 @@ class Share:
 
     @property
     def schedule(self) -> Schedule:
-        """Of the whole plan; but of the users of a closed loop those that are dealt to this shard."""
+        """Of the whole plan; of the users of a closed loop only those of this worker."""
         schedule = self.plan.schedule
         if isinstance(schedule, Users):
             think = schedule.think
             if isinstance(think, UniformThink):
                 think = replace(think, part=self.index)
-            return replace(schedule, count=shared_out(schedule.count, self.count)[self.index], think=think)
+            return replace(schedule, count=even_parts(schedule.count, self.count)[self.index], think=think)
         return schedule
 
     @property
@@ -63,7 +62,7 @@ class Share:
         dues: list[Instants] = []
         rows = first = 0
         for chunk in self.plan:
-            mine = self._deal(chunk, first)
+            mine = self._part_of(chunk, first)
             first += len(chunk.due)
             if not len(mine.due):
                 continue
@@ -76,7 +75,7 @@ class Share:
         if rows:
             yield Chunk(pl.concat(frames), np.concatenate(dues))
 
-    def _deal(self, chunk: Chunk, first: int) -> Chunk:
+    def _part_of(self, chunk: Chunk, first: int) -> Chunk:
         """The part of a chunk whose first request is number ``first`` of the plan."""
         if self.by_client:
             # crc32: the same in each process and on each machine, which Python's and Polars' hashes are not
@@ -88,6 +87,6 @@ class Share:
         return Chunk(chunk.frame.gather_every(self.count, offset), chunk.due[offset :: self.count])
 
 
-def shared_out(total: int, count: int) -> list[int]:
+def even_parts(total: int, count: int) -> list[int]:
     """Split a number into ``count`` whole parts, as equal as they can be."""
     return [total // count + (index < total % count) for index in range(count)]

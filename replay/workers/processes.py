@@ -1,6 +1,6 @@
-"""Where shards run: processes of this machine. A place is an executor and a line to what it executes.
+"""Processes of this machine for workers.
 
-Source: `concurrent.futures.ProcessPoolExecutor` ends all its processes when one dies, so each shard has one of its
+Source: `concurrent.futures.ProcessPoolExecutor` ends all its processes when one dies, so each worker has a pool of its
 own; processes are spawned, not forked, because forked ones would share what threads and loops hold.
 """
 
@@ -18,43 +18,43 @@ from logreplay.replay.workers.clock_offset import SAME, ClockOffset
 from logreplay.replay.workers.protocol import Channel, packed, unpacked
 
 _EXIT_S: Final = 5.0
-"""How long a process may take to exit when its shard has ended."""
+"""How long a process may take to exit when its worker has ended."""
 
 
-class Workers(Protocol):
-    """Where one shard runs.
+class WorkerProcess(Protocol):
+    """A process that can run a worker.
 
     Attributes:
         name: for people.
-        executor: runs one function there.
-        line: the director's end of the way to what runs there.
-        lead_s: how long an order takes to get there, amply.
+        executor: runs one function in it.
+        channel: the coordinator's end of the channel to the worker.
+        lead_s: seconds that an order needs at most to arrive.
     """
 
     name: str
     executor: Executor
-    line: Channel
+    channel: Channel
     lead_s: float
 
     @property
     def connect(self) -> Callable[[], Channel]:
-        """Makes the shard's end of the line; called there."""
+        """Makes the worker's end of the channel; called in its process."""
 
-    def taken(self) -> None:
-        """The shard has been given to the executor."""
+    def started(self) -> None:
+        """The worker has been given to the executor."""
 
     def gone(self) -> str:
-        """Why the place is no more; empty while it is. May take a moment."""
+        """Why the process has ended; empty while it runs. May take a moment."""
 
     def end(self) -> None:
-        """End what still runs there, if it can be ended from here."""
+        """End the worker, if it can be ended from here."""
 
     def close(self) -> None:
-        """Give the place up. May take a moment."""
+        """Release the process. May take a moment."""
 
 
 class PipeChannel:
-    """A line between two processes of one machine, which share their clock."""
+    """A pipe between two processes of one machine, which share their clock."""
 
     def __init__(self, pipe: "Connection[object, object]") -> None:
         self._pipe = pipe
@@ -74,7 +74,7 @@ class PipeChannel:
         self._pipe.close()
 
 
-class ProcessWorkers:
+class LocalProcess:
     """A process of this machine."""
 
     lead_s = 0.5
@@ -82,17 +82,17 @@ class ProcessWorkers:
     def __init__(self) -> None:
         ours, self._theirs = get_context("spawn").Pipe()
         self.name = "a process of this machine"
-        self.line: Channel = PipeChannel(ours)
+        self.channel: Channel = PipeChannel(ours)
         self._pool = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), initializer=_settle, initargs=(self._theirs,)
+            1, mp_context=get_context("spawn"), initializer=_prepare_process, initargs=(self._theirs,)
         )
         self.executor: Executor = self._pool
 
     @property
     def connect(self) -> Callable[[], Channel]:
-        return _inherited_line
+        return _inherited_channel
 
-    def taken(self) -> None:
+    def started(self) -> None:
         self._theirs.close()  # or we would not notice when the process has closed its own
 
     def gone(self) -> str:
@@ -109,14 +109,14 @@ class ProcessWorkers:
             if not connection.wait([process.sentinel], _EXIT_S):
                 process.kill()
         self._pool.shutdown(wait=True)
-        self.line.close()
+        self.channel.close()
 
     def _processes(self) -> "list[BaseProcess]":
-        """The one of this place, if it was begun; also if it never came so far as to name itself."""
+        """The process of the pool, if it was started; also if it never sent its `Hello`."""
         return list((self._pool._processes or {}).values())  # Python 3.14 has kill_workers() for this
 
 
-def processes(count: int) -> list[Workers]:
+def processes(count: int) -> list[WorkerProcess]:
     """So many processes of this machine.
 
     Raises:
@@ -124,14 +124,14 @@ def processes(count: int) -> list[Workers]:
     """
     if count < 1:
         raise ValueError(f"there must be at least 1 worker, got {count}")
-    return [ProcessWorkers() for _ in range(count)]
+    return [LocalProcess() for _ in range(count)]
 
 
 _inherited: "Connection[object, object] | None" = None
 
 
-def _settle(pipe: "Connection[object, object]") -> None:
-    """In the new process: keep its end of the pipe, leave Ctrl-C to the director, and do not outlive it."""
+def _prepare_process(pipe: "Connection[object, object]") -> None:
+    """In the new process: keep its end of the pipe, leave Ctrl-C to the coordinator, and do not outlive it."""
     global _inherited
     _inherited = pipe
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -145,6 +145,6 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _inherited_line() -> Channel:
+def _inherited_channel() -> Channel:
     assert _inherited
     return PipeChannel(_inherited)

@@ -1,6 +1,6 @@
-"""What a shard and its director say to each other, and the line on which they say it.
+"""The messages between workers and the coordinator, and the channel that carries them.
 
-All instants on the line are those of one clock that all shards share (`logreplay.replay.workers.clock_offset`).
+All instants in messages are those of one clock that all workers share (`logreplay.replay.workers.clock_offset`).
 """
 
 import pickle
@@ -21,18 +21,18 @@ from logreplay.replay.workers.partition import Share
 
 BEAT_S: Final = 0.25
 ALIVE_S: Final = 2.0
-"""How often a director says that it is there."""
+"""How often a coordinator says that it is alive."""
 LISTEN_S: Final = 5.0
 """How long to listen at a time; something is said more often than this."""
-FORSAKEN_S: Final = 20.0
-"""Silence after which a shard takes its director for dead."""
+COORDINATOR_LOST_S: Final = 20.0
+"""Silence after which a worker counts its coordinator as lost, and stops."""
 
 
 def packed(message: object) -> bytes:
-    """Write a message as it goes to another process.
+    """Encode a message for another process.
 
     Raises:
-        LogreplayError: it cannot be written.
+        LogreplayError: it cannot be encoded.
     """
     try:
         return pickle.dumps(message, protocol=5)
@@ -44,7 +44,7 @@ def packed(message: object) -> bytes:
 
 
 def unpacked(message: bytes) -> object:
-    """Read a message.
+    """Decode a message.
 
     Raises:
         LogreplayError: this process cannot import what it holds.
@@ -59,41 +59,41 @@ def unpacked(message: bytes) -> object:
 
 
 class Channel(Protocol):
-    """One end of the way between a shard and its director. Both ends may be used from several threads."""
+    """One end of the connection between a worker and the coordinator. May be used from several threads."""
 
     def send(self, message: object) -> None:
-        """Tell the other side something.
+        """Send a message.
 
         Raises:
-            OSError: there is no other side any more.
+            OSError: the other end is closed.
             LogreplayError: the message cannot be sent to another process.
         """
 
     def receive(self, timeout_s: float) -> object | None:
-        """The next thing that the other side said; None if it said nothing in this time.
+        """The next message of the other end; None if none came in this time.
 
         Raises:
-            OSError, EOFError: there is no other side any more.
-            LogreplayError: what it said cannot be read here.
+            OSError, EOFError: the other end is closed.
+            LogreplayError: the message cannot be decoded here.
         """
 
     def clock_offset(self) -> ClockOffset:
-        """How far this machine's clock is from the one that all go by."""
+        """How far this machine's clock is from the one that all share."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close this end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
-    """What a shard is told once.
+class WorkerConfig:
+    """The configuration of a worker.
 
     Attributes:
-        sender: makes the sender; is sent to where the shard runs.
+        sender: makes the sender; is sent to where the worker runs.
         limits: its part of the whole run's.
         closed: plans are closed loops.
-        failures: stop and tell of the first exchange that failed or was answered unexpectedly.
-        exchanges: tell of every exchange.
+        failures: stop and report the first exchange that failed or was answered unexpectedly.
+        exchanges: report every exchange.
     """
 
     sender: Callable[[], Sender]
@@ -105,18 +105,18 @@ class Brief:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Up: I am there. A scheduler may start a lost shard anew; its word tells the two apart."""
+    """Up: I have started. A scheduler may start a lost worker anew; its token tells the two apart."""
 
-    word: str
+    token: str
     where: str
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """Down: you are the shard that is meant. All others leave."""
+    """Down: the worker with this token is accepted. All others leave."""
 
-    word: str
+    token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class WorkerReady:
-    """Up: the first requests are ready; and how far my clock is off."""
+    """Up: the first requests are ready; and the offset of this worker's clock."""
 
     offset: ClockOffset
 
@@ -175,15 +175,15 @@ class PlanEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerProgress:
-    """Up: an exchange in full."""
+class ExchangeSeen:
+    """Up: an exchange, as `WorkerConfig` asks for."""
 
     exchange: Exchange
 
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """Both ways: I am there."""
+    """Both ways: the sender is alive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,4 +200,4 @@ class CutPlan:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Down: it is over."""
+    """Down: end."""

@@ -1,4 +1,4 @@
-"""How long another process has said nothing, as far as this one was there to hear it."""
+"""Counts how long another process has been silent while this one was running."""
 
 import time
 from collections.abc import Callable

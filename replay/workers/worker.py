@@ -1,11 +1,10 @@
-"""A shard: one process that sends its share of each plan, told what to do by its director.
+"""Sends a share of each plan in a process of its own, as the coordinator says.
 
-Theory of operation. A shard runs an engine of its own, with its own loop, sender and connections. Between it and its
-director (`logreplay.replay.workers.coordinator`) lies a line, on which values go both ways: the director says what to
-prepare,
-when to begin and when to stop; the shard says when it is ready, several times a second what has ended, and how each
-plan went. All instants on the line are those of one clock that all shards share. A shard that hears nothing from its
-director for a while stops sending: nobody must be loaded by a process that nobody watches.
+Theory of operation. A worker runs an engine with its own loop, sender and connections. A channel connects it with the
+coordinator (`logreplay.replay.workers.coordinator`). The coordinator says what to prepare, when to begin and when to
+stop; the worker says when it is ready, four times a second what has ended, and how each plan went. All instants in
+messages are those of one clock that all workers share. A worker that hears nothing from its coordinator for a while
+stops sending: nobody must be loaded by a process that nobody watches.
 """
 
 import asyncio
@@ -34,62 +33,62 @@ from logreplay.replay.workers.clock_offset import SAME
 from logreplay.replay.workers.partition import Share
 from logreplay.replay.workers.protocol import (
     BEAT_S,
-    FORSAKEN_S,
+    COORDINATOR_LOST_S,
     LISTEN_S,
     Alive,
     Begin,
-    Brief,
     Channel,
     CutPlan,
+    ExchangeSeen,
     Hello,
     Leave,
     PlanEnded,
     Prepare,
     StopAll,
     Welcome,
-    WorkerProgress,
+    WorkerConfig,
     WorkerReady,
     WorkerReport,
     unpacked,
 )
 from logreplay.replay.workers.silence import Silence
 
-_LOOKED_S: Final = 0.6 * FORSAKEN_S
-"""What a pause of this process counts at most: by itself less than makes a director dead."""
+_LOOKED_S: Final = 0.6 * COORDINATOR_LOST_S
+"""Longest pause of this process that counts as silence: alone it never makes a coordinator lost."""
 
 Order = TypeVar("Order", Prepare, Begin)
 
 
-def run_shard(brief: bytes, connect: Callable[[], Channel]) -> None:
-    """Be a shard, until the director says that it is over.
+def run_worker(packed: bytes, connect: Callable[[], Channel]) -> None:
+    """Do what the coordinator says until it ends the worker.
 
     Args:
-        brief: a packed `Brief`.
-        connect: makes this end of the line.
+        packed: a `WorkerConfig`.
+        connect: makes this end of the channel.
 
     Raises:
-        LogreplayError: brief, plan or log cannot be read here, or the target is unusable from here.
+        LogreplayError: config, plan or log cannot be read here, or the target is unusable from here.
     """
     import uvloop
 
-    told = unpacked(brief)
-    assert isinstance(told, Brief)
+    config = unpacked(packed)
+    assert isinstance(config, WorkerConfig)
     _raise_descriptor_limit()
-    line = connect()
+    channel = connect()
     try:
-        word = uuid4().hex
-        line.send(Hello(word, f"{socket.gethostname()}, process {os.getpid()}", os.getpid()))
-        while isinstance(answer := line.receive(FORSAKEN_S), Alive):
+        token = uuid4().hex
+        channel.send(Hello(token, f"{socket.gethostname()}, process {os.getpid()}", os.getpid()))
+        while isinstance(answer := channel.receive(COORDINATOR_LOST_S), Alive):
             pass
-        if answer == Welcome(word):
+        if answer == Welcome(token):
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(_Worker(told, line).serve())
+                runner.run(_Worker(config, channel).serve())
     finally:
-        line.close()
+        channel.close()
 
 
 def _raise_descriptor_limit() -> None:
-    """A connection needs one; how many will be needed is not known here."""
+    """Allow as many connections as the system does; each needs a descriptor."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with suppress(OSError, ValueError):  # macOS has a lower limit of its own
@@ -97,7 +96,7 @@ def _raise_descriptor_limit() -> None:
 
 
 class _Relay:
-    """Takes the rows of the engine, and gives them their place in the whole run."""
+    """Takes the rows of the engine, and gives them the sequence numbers of the whole run."""
 
     def __init__(self) -> None:
         self._rows: list[pl.DataFrame] = []
@@ -110,8 +109,8 @@ class _Relay:
 
     def write(self, rows: pl.DataFrame) -> None:
         assert self._share
-        place = (pl.col("seq") - self._own_first) * self._share.count + (self._share.index + self._first)
-        self._rows.append(rows.with_columns(place.alias("seq")))
+        seq = (pl.col("seq") - self._own_first) * self._share.count + (self._share.index + self._first)
+        self._rows.append(rows.with_columns(seq.alias("seq")))
 
     def take(self) -> pl.DataFrame | None:
         rows, self._rows = self._rows, []
@@ -126,12 +125,12 @@ class _Relay:
 
 
 class _Worker:
-    """The shard's own side of the line."""
+    """The worker's end of the channel."""
 
-    def __init__(self, brief: Brief, line: Channel) -> None:
-        self._brief, self._line = brief, line
+    def __init__(self, config: WorkerConfig, channel: Channel) -> None:
+        self._config, self._channel = config, channel
         self._relay = _Relay()
-        self._watch = Watch(crash=brief.failures)
+        self._watch = Watch(crash=config.failures)
         self._orders: asyncio.Queue[object] = asyncio.Queue()
         self._tally: Counters | None = None
         self._offset = SAME
@@ -141,16 +140,18 @@ class _Worker:
         self._fault: LogreplayError | None = None
 
     async def serve(self) -> None:
-        """Do what the director says until it says that it is over.
+        """Run plans until the coordinator ends the worker.
 
         Raises:
             LogreplayError: the plan cannot be read here, or not be run.
         """
         self._loop = asyncio.get_running_loop()
         listener = threading.Thread(target=self._listen, name="listener", daemon=True)
-        trace = self._see if self._brief.failures or self._brief.exchanges else None
-        brief = self._brief
-        async with Engine(brief.sender(), self._relay, limits=brief.limits, trace=trace, closed=brief.closed) as engine:
+        trace = self._see if self._config.failures or self._config.exchanges else None
+        config = self._config
+        async with Engine(
+            config.sender(), self._relay, limits=config.limits, trace=trace, closed=config.closed
+        ) as engine:
             self._engine = engine
             self._watch.stop = engine.stop
             listener.start()
@@ -165,7 +166,7 @@ class _Worker:
             raise self._fault
 
     async def _next(self, kind: type[Order]) -> Order | None:
-        """The next order of this kind; None when it is over."""
+        """The next order of this kind; None where there will be none."""
         while not isinstance(order := await self._orders.get(), Leave):
             if isinstance(order, kind):
                 return order
@@ -176,7 +177,7 @@ class _Worker:
 
     async def _run(self, order: Prepare) -> None:
         engine = self._engine
-        self._offset = await asyncio.to_thread(self._line.clock_offset)
+        self._offset = await asyncio.to_thread(self._channel.clock_offset)
         self._relay.begin(order.share, order.first, self._taken_up)
 
         async def agree() -> Start:
@@ -189,11 +190,11 @@ class _Worker:
         tally, self._tally = self._tally or Counters(), None
         self._taken_up += outcome.scheduled
         await asyncio.to_thread(self._report, tally, outcome.scheduled, monotonic(), last=True)
-        offset = await asyncio.to_thread(self._line.clock_offset)
+        offset = await asyncio.to_thread(self._channel.clock_offset)
         self._tell(PlanEnded(outcome, order.share.requests, offset))
 
     async def _beat(self) -> None:
-        """Say several times a second what has ended, or that we are there."""
+        """Report four times a second what has ended, or that this worker is alive."""
         while True:
             await asyncio.sleep(BEAT_S)
             if tally := self._tally:
@@ -210,19 +211,19 @@ class _Worker:
 
     def _tell(self, message: object) -> None:
         with suppress(OSError):  # the listener meets the same, and ends the run
-            self._line.send(message)
+            self._channel.send(message)
 
     def _listen(self) -> None:
         """In a thread of its own: take the orders."""
         silence = Silence(_LOOKED_S)
         while not self._over:
             try:
-                order = self._line.receive(LISTEN_S)
+                order = self._channel.receive(LISTEN_S)
             except (OSError, EOFError):
                 order = Leave()
             except LogreplayError as error:
                 self._fault, order = error, Leave()
-            if order is None and silence.look() > FORSAKEN_S:
+            if order is None and silence.look() > COORDINATOR_LOST_S:
                 order = Leave()
             if order is not None:
                 silence.heard()
@@ -237,10 +238,10 @@ class _Worker:
         if isinstance(order, CutPlan):
             self._engine.cut()
         if isinstance(order, StopAll | Leave):
-            self._engine.stop(order.why if isinstance(order, StopAll) else "forsaken")
+            self._engine.stop(order.why if isinstance(order, StopAll) else "lost contact with the coordinator")
         self._orders.put_nowait(order)
 
     def _see(self, exchange: Exchange) -> None:
         self._watch.see(exchange)
-        if self._brief.exchanges or self._watch.culprit is exchange:
-            self._tell(WorkerProgress(replace(exchange, seq=self._relay.number(exchange.seq))))
+        if self._config.exchanges or self._watch.culprit is exchange:
+            self._tell(ExchangeSeen(replace(exchange, seq=self._relay.number(exchange.seq))))

@@ -1,8 +1,8 @@
 """What a second process brings: the table of docs/cluster.md.
 
 Each row is the highest rate of which 98 % is sent in its time; beside it the processor time of a request in its
-shard, and of a row where the logs are merged. With three cores or more the shards get all but the first, on which
-nginx is; a second one then has to bring 60 % more at least. Each shard has 64 requests under way at most: with a
+worker, and of a row where the logs are merged. With three cores or more the workers get all but the first, on which
+nginx is; a second one then has to bring 60 % more at least. Each worker has 64 requests under way at most: with a
 thousand, an answer costs nginx half as much again, and what is measured is nginx.
 """
 
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 UNDER_WAY = 64
 TRIES = 3
-DRIVE = Path(__file__).with_name("drive_shards.py")
+DRIVE = Path(__file__).with_name("drive_workers.py")
 
 
 @pytest.fixture
@@ -66,14 +66,14 @@ def test_a_second_process_on_a_core_of_its_own_brings_60_percent_more(nginx: Any
     start = 30_000.0
     table = {
         "engine": ceiling(0, CORES[1:2], log, server.url, start),
-        "1 shard": ceiling(1, CORES[1:2], log, server.url, start),
-        "2 shards on that core": ceiling(2, CORES[1:2], log, server.url, start),
+        "1 worker": ceiling(1, CORES[1:2], log, server.url, start),
+        "2 workers on that core": ceiling(2, CORES[1:2], log, server.url, start),
     }
     if len(CORES) > 2:
-        table["2 shards, all other cores"] = ceiling(2, CORES[1:], log, server.url, start)
+        table["2 workers, all other cores"] = ceiling(2, CORES[1:], log, server.url, start)
     print()
     for name, row in table.items():
         figures = ", ".join(f"{key} {value:.4g}" for key, value in row.items())
         print(f"{name:>26}: {figures}")
     if len(CORES) > 2:
-        assert table["2 shards, all other cores"]["rate"] > 1.6 * table["1 shard"]["rate"]
+        assert table["2 workers, all other cores"]["rate"] > 1.6 * table["1 worker"]["rate"]

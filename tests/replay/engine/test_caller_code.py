@@ -101,10 +101,10 @@ def test_what_on_progress_raises_ends_a_run_of_several_processes(log: Path, tmp_
         path = tmp_path / "r.csv"
         async with (
             raw_server() as server,
-            Coordinator(processes(2), sender_maker(server.url), ResultLog(path)) as shards,
+            Coordinator(processes(2), sender_maker(server.url), ResultLog(path)) as coordinator,
         ):
             plan = Plan(Requests(log, loop=True), Constant(100, 60))
-            await asyncio.wait_for(shards.run(plan, show), PATIENCE)
+            await asyncio.wait_for(coordinator.run(plan, show), PATIENCE)
 
     with pytest.raises(Spoilt):
         asyncio.run(main())

@@ -81,12 +81,12 @@ def test_a_panic_of_what_reads_ends_the_run(log: Path) -> None:
         asyncio.run(replayed(Plan(Requests(log, shapes=[Unreadable()]), Constant(100, 5)), MemoryResults()))
 
 
-def test_a_panic_while_the_rows_of_shards_are_written_ends_the_run(log: Path) -> None:
+def test_a_panic_while_the_rows_of_workers_are_written_ends_the_run(log: Path) -> None:
     async def main() -> None:
         async with raw_server() as server:
             sender = partial(sender_to, server.url)
-            async with Coordinator(processes(2), sender, Unwritable()) as shards:
-                await asyncio.wait_for(shards.run(Plan(Requests(log), Constant(100, 5))), PATIENCE)
+            async with Coordinator(processes(2), sender, Unwritable()) as coordinator:
+                await asyncio.wait_for(coordinator.run(Plan(Requests(log), Constant(100, 5))), PATIENCE)
 
     with pytest.raises((Panic, LogreplayError)):
         asyncio.run(main())

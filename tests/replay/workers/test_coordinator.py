@@ -71,18 +71,18 @@ def identities_hold(outcome: Outcome, rows: pl.DataFrame) -> None:
 
 
 async def on_processes(
-    count: int, plan: Plan, url: str, in_mid_run: Callable[[Coordinator], object] = lambda shards: None
+    count: int, plan: Plan, url: str, in_mid_run: Callable[[Coordinator], object] = lambda coordinator: None
 ) -> tuple[Outcome, pl.DataFrame, list[Progress]]:
     """Run the plan; ``in_mid_run`` is called once, when more than 100 requests were scheduled."""
     results, seen = MemoryResults(), list[Progress]()
-    async with Coordinator(processes(count), sender_to(url), results) as shards:
+    async with Coordinator(processes(count), sender_to(url), results) as coordinator:
 
         def see(progress: Progress) -> None:
             if progress.scheduled > 100 and (not seen or seen[-1].scheduled <= 100):
-                in_mid_run(shards)
+                in_mid_run(coordinator)
             seen.append(progress)
 
-        outcome = await shards.run(plan, see)
+        outcome = await coordinator.run(plan, see)
     return outcome, results.frame, seen
 
 
@@ -101,9 +101,9 @@ def test_the_merged_log_is_that_of_one_process_but_for_times(sample: Path, targe
     assert (seen[-1].counters.response.quantile(0.5) or 0) > 0
 
 
-def test_a_killed_shard_is_named_and_its_requests_count_as_not_sent(sample: Path, target: str) -> None:
-    def kill(shards: Coordinator) -> None:
-        pid = shards.shards["shard 2 of 2 (a process of this machine)"]
+def test_a_killed_worker_is_named_and_its_requests_count_as_not_sent(sample: Path, target: str) -> None:
+    def kill(coordinator: Coordinator) -> None:
+        pid = coordinator.pids["worker 2 of 2 (a process of this machine)"]
         assert pid
         os.kill(pid, signal.SIGKILL)
 
@@ -114,25 +114,25 @@ def test_a_killed_shard_is_named_and_its_requests_count_as_not_sent(sample: Path
     assert rows.filter(pl.col("seq") % 2 == 0)["error"].fill_null("").eq("").all()
     assert 0 < outcome.counters.dropped < 600
     assert not outcome.health.valid
-    assert outcome.lost == ("shard 2 of 2 (a process of this machine)",)
-    assert "shard 2 of 2" in outcome.health.findings[0].text
+    assert outcome.lost == ("worker 2 of 2 (a process of this machine)",)
+    assert "worker 2 of 2" in outcome.health.findings[0].text
     assert "killed" in outcome.health.findings[0].text
 
 
-def test_a_sweep_begins_each_step_at_one_instant_in_all_shards_and_ends_when_one_is_lost(
+def test_a_sweep_begins_each_step_at_one_instant_in_all_workers_and_ends_when_one_is_lost(
     sample: Path, target: str, tmp_path: Path
 ) -> None:
     results, course = StepLog(tmp_path), Course([100, 300, 200, 100], 1.0, keep_going=True)
 
     async def main() -> tuple[Outcome, ...]:
-        async with Coordinator(processes(2), sender_to(target), results) as shards:
-            pids = iter(shards.shards.values())
+        async with Coordinator(processes(2), sender_to(target), results) as coordinator:
+            pids = iter(coordinator.pids.values())
 
             def lose_one(step: Step, outcome: Outcome) -> None:
                 if step.index == 1 and (pid := next(pids)):
                     asyncio.get_running_loop().call_later(0.6, os.kill, pid, signal.SIGKILL)
 
-            return await sweep(shards, results, Requests(sample), course, on_end=lose_one)
+            return await sweep(coordinator, results, Requests(sample), course, on_end=lose_one)
 
     outcomes = asyncio.run(main())
     rows = scan(tmp_path / JUDGED).collect()
@@ -151,8 +151,8 @@ def test_a_sweep_begins_each_step_at_one_instant_in_all_shards_and_ends_when_one
 def test_users_of_a_closed_loop_are_shared_out(sample: Path, target: str) -> None:
     async def main() -> tuple[Outcome, pl.DataFrame]:
         results = MemoryResults()
-        async with Coordinator(processes(2), sender_to(target), results, closed=True) as shards:
-            return await shards.run(Plan(Requests(sample), Users(5, 0.01, requests=300))), results.frame
+        async with Coordinator(processes(2), sender_to(target), results, closed=True) as coordinator:
+            return await coordinator.run(Plan(Requests(sample), Users(5, 0.01, requests=300))), results.frame
 
     outcome, rows = asyncio.run(main())
     identities_hold(outcome, rows)
@@ -160,7 +160,7 @@ def test_users_of_a_closed_loop_are_shared_out(sample: Path, target: str) -> Non
     assert sorted(rows["seq"]) == list(range(300))
 
 
-def test_a_stop_ends_all_shards_at_once_and_keeps_what_was_measured(sample: Path, target: str) -> None:
+def test_a_stop_ends_all_workers_at_once_and_keeps_what_was_measured(sample: Path, target: str) -> None:
     plan = Plan(Requests(sample), Constant(200, 60))
     outcome, rows, _ = asyncio.run(on_processes(2, plan, target, Coordinator.stop))
     identities_hold(outcome, rows)
@@ -168,9 +168,9 @@ def test_a_stop_ends_all_shards_at_once_and_keeps_what_was_measured(sample: Path
     assert 100 < outcome.scheduled < 200 * 30
 
 
-def test_a_log_that_a_shard_cannot_read_ends_the_run_with_a_word(tmp_path: Path, target: str) -> None:
+def test_a_log_that_a_worker_cannot_read_ends_the_run_with_a_word(tmp_path: Path, target: str) -> None:
     plan = Plan(Requests(tmp_path / "none.csv"), Constant(100, 1))
-    with pytest.raises(LogreplayError, match=r"^shard \d of 2 \(a process of this machine\): .*none.csv: no such file"):
+    with pytest.raises(LogreplayError, match=r"^worker \d of 2 \(.*\): .*none.csv: no such file"):
         asyncio.run(on_processes(2, plan, target))
 
 

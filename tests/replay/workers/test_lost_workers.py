@@ -35,7 +35,7 @@ from logreplay.replay.workers.processes import processes
 ENDS_WITHIN = 60.0
 pytestmark = pytest.mark.slow
 
-NAME = "shard {} of {} (a process of this machine)"
+NAME = "worker {} of {} (a process of this machine)"
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def on_workers(
     sender: Callable[[], WireSender],
     *,
     results: MemoryResults | None = None,
-    in_a_while: Callable[[Coordinator], object] = lambda shards: None,
+    in_a_while: Callable[[Coordinator], object] = lambda coordinator: None,
 ) -> tuple[Outcome, pl.DataFrame]:
     results = results or MemoryResults()
 
@@ -81,7 +81,7 @@ def test_a_plan_whose_module_a_worker_cannot_import_is_an_error_that_names_it(
     (tmp_path / "hooks_found_only_here.py").write_text("def sign(request):\n    return request\n")
     monkeypatch.chdir(tmp_path)
     plan = Plan(Hooked(Requests(log), load("hooks_found_only_here:sign")), Constant(100, 1))
-    with pytest.raises(LogreplayError, match=r"shard \d of 2 .*No module named 'hooks_found_only_here'"):
+    with pytest.raises(LogreplayError, match=r"worker \d of 2 .*No module named 'hooks_found_only_here'"):
         on_workers(2, plan, sender_to(target))
 
 
@@ -126,7 +126,7 @@ def test_a_lost_worker_whose_share_takes_long_to_read_loses_no_other(
     name = NAME.format(2, 3)
 
     def kill(running: Coordinator) -> None:
-        pid = running.shards[name]
+        pid = running.pids[name]
         assert pid
         os.kill(pid, signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""Which requests belong to which shard, and how the parts become one result log again."""
+"""Which requests belong to which worker, and how the parts become one result log again."""
 
 import pickle
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset, measure, settled
 from logreplay.replay.workers.merge import PATIENCE_S, Arrived, LostRows, MergedLog
-from logreplay.replay.workers.partition import Share, shared_out
+from logreplay.replay.workers.partition import Share, even_parts
 
 EMPTY = pl.DataFrame(schema={name: SCHEMA[name] for name in RESULT_COLUMNS})
 
@@ -31,7 +31,7 @@ def rows_of(chunks: Iterator[Chunk]) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 @pytest.mark.parametrize("requests", [0, 1, 5, 2048, 10_000])
-def test_every_request_is_dealt_to_one_shard_in_turn(log: Path, count: int, requests: int) -> None:
+def test_every_request_is_dealt_to_one_worker_in_turn(log: Path, count: int, requests: int) -> None:
     plan = Plan(Requests(log), Limited(Constant(1000), requests=requests))
     whole = rows_of(iter(plan))
     assert len(whole) == requests
@@ -40,7 +40,7 @@ def test_every_request_is_dealt_to_one_shard_in_turn(log: Path, count: int, requ
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
-def test_all_requests_of_a_client_are_dealt_to_one_shard_in_their_order(tmp_path: Path, count: int) -> None:
+def test_all_requests_of_a_client_are_dealt_to_one_worker_in_their_order(tmp_path: Path, count: int) -> None:
     path = tmp_path / "clients.csv"
     names = [f"10.0.0.{number * number % 37}" if number % 11 else "" for number in range(5000)]
     lines = [f"2026-01-01,00:00:00,0,0,0,5,/{number},200,GET,{name}" for number, name in enumerate(names)]
@@ -54,7 +54,7 @@ def test_all_requests_of_a_client_are_dealt_to_one_shard_in_their_order(tmp_path
     assert all([due for _, due in share] == sorted(due for _, due in share) for share in shares)
 
 
-def test_a_share_comes_in_chunks_of_a_good_size_however_many_shards_there_are(log: Path) -> None:
+def test_a_share_comes_in_chunks_of_a_good_size_however_many_workers_there_are(log: Path) -> None:
     share = Share(Plan(Requests(log), Limited(Constant(1000), requests=100_000)), 3, 50)
     assert next(len(chunk.due) for chunk in share) > 1000
 
@@ -68,7 +68,7 @@ def test_a_plan_of_a_billion_requests_is_a_description_of_it(log: Path) -> None:
 
 @given(total=st.integers(0, 10**6), count=st.integers(1, 100))
 def test_a_number_is_shared_out_whole_and_evenly(total: int, count: int) -> None:
-    parts = shared_out(total, count)
+    parts = even_parts(total, count)
     assert sum(parts) == total
     assert len(parts) == count
     assert max(parts) - min(parts) <= 1
@@ -92,7 +92,7 @@ def test_what_has_arrived_in_order_takes_no_memory() -> None:
     assert len(arrived._flags) < 20_000
 
 
-def test_a_lost_shard_leaves_a_row_for_each_request_it_told_nothing_about(log: Path) -> None:
+def test_a_lost_worker_leaves_a_row_for_each_request_it_told_nothing_about(log: Path) -> None:
     share = Share(Plan(Requests(log), Constant(100, 2), step=3), 1, 2)
     arrived = Arrived()
     arrived.add(np.array([0, 1, 2, 4]))
@@ -134,7 +134,7 @@ def ends(results: MemoryResults) -> list[float]:
         max_size=30,
     )
 )
-def test_rows_of_all_shards_are_merged_in_order_of_completion(reports: list[tuple[int, list[float]]]) -> None:
+def test_rows_of_all_workers_are_merged_in_order_of_completion(reports: list[tuple[int, list[float]]]) -> None:
     results = MemoryResults()
     log, told, sent = MergedLog(results, 3), [0.0, 0.0, 0.0], list[float]()
     for index, offsets in reports:
@@ -149,7 +149,7 @@ def test_rows_of_all_shards_are_merged_in_order_of_completion(reports: list[tupl
     assert ends(results) == sorted(sent)
 
 
-def test_rows_are_held_until_all_shards_have_told_of_that_time() -> None:
+def test_rows_are_held_until_all_workers_have_told_of_that_time() -> None:
     results = MemoryResults()
     log = MergedLog(results, 2)
     log.add(0, ended_at(0.1, 0.4), 0.5)
@@ -158,7 +158,7 @@ def test_rows_are_held_until_all_shards_have_told_of_that_time() -> None:
     assert ends(results) == [0.1, 0.2]
 
 
-def test_a_silent_shard_holds_nobody_up_for_longer_than_a_second() -> None:
+def test_a_silent_worker_holds_nobody_up_for_longer_than_a_second() -> None:
     results = MemoryResults()
     log = MergedLog(results, 2)
     log.add(0, ended_at(0.1, 0.4), 0.5)

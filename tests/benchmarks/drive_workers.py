@@ -1,6 +1,6 @@
-"""One replay by shards, for the benchmarks; prints its figures as JSON.
+"""One replay by workers, for the benchmarks; prints its figures as JSON.
 
-Usage: drive_shards.py COUNT LOG URL RATE SECONDS OUTPUT [MAX_IN_FLIGHT] (COUNT 0: an engine in this process)
+Usage: drive_workers.py COUNT LOG URL RATE SECONDS OUTPUT [MAX_IN_FLIGHT] (COUNT 0: an engine in this process)
 """
 
 import json
@@ -31,8 +31,8 @@ async def main(count: int, log: str, url: str, rate: float, seconds: float, outp
     sender = partial(WireSender, await resolve(parse_target(url)), timeout=30)
     plan = Plan(Requests(Path(log)), Constant(rate, seconds))
     results, limits = ResultLog(Path(output), force=True), Limits(max_in_flight=limit)
-    shards = Coordinator(processes(count), sender, results, limits=limits) if count else None
-    async with shards or Engine(sender(), results, limits=limits) as engine:
+    workers = Coordinator(processes(count), sender, results, limits=limits) if count else None
+    async with workers or Engine(sender(), results, limits=limits) as engine:
         before = used()
         outcome = await engine.run(plan)
         ours = used() - before
@@ -44,7 +44,7 @@ async def main(count: int, log: str, url: str, rate: float, seconds: float, outp
         "ok": outcome.counters.ok / sent,
         "lag_p50_ms": p50,
         "lag_p99_ms": p99,
-        "shard_us": vitals.process / (sent / max(count, 1)) * 1e6,
+        "worker_us": vitals.process / (sent / max(count, 1)) * 1e6,
         "director_us": ours / sent * 1e6 if count else 0.0,
     }
 
