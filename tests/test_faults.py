@@ -23,6 +23,7 @@ import pytest
 from logreplay.parsers.record import scan
 from logreplay.replay.servers.minimal import responding
 from support.address_monitor import can_watch
+from support.delayed_responses import delayed_responses
 
 pytestmark = pytest.mark.slow
 
@@ -297,7 +298,7 @@ def test_a_folder_that_is_removed_ends_the_run_with_a_word(tmp_path: Path, log: 
 def test_too_few_descriptors_void_the_run(tmp_path: Path, log: Path) -> None:
     path = tmp_path / "r.csv"
     words = ("--tps", 200, "--for", "1s", "--timeout", "1s", "-o", path, "--workers", 1)
-    with responding(30) as stalled:
+    with delayed_responses(30) as stalled:
         done = logreplay("run", log, stalled, *words, under="ulimit -n 60")
     assert done.code == 3
     assert "only 60 are allowed" in done.err
@@ -322,7 +323,7 @@ def test_used_up_ports_void_the_run(tmp_path: Path, log: Path) -> None:
     script = f"""
         ip link set lo up && echo 50000 50020 > /proc/sys/net/ipv4/ip_local_port_range
         mkfifo alive url
-        {sys.executable} -m logreplay.replay.servers.minimal 0 < alive > url &
+        {sys.executable} -m logreplay.replay.servers.minimal < alive > url &
         exec 9> alive
         read URL < url
         {" ".join(COMMAND)} run {log} $URL --tps 100 --for 1s --no-keep-alive --workers 1 -o {path}

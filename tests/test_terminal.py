@@ -23,6 +23,7 @@ import pytest
 
 from logreplay.parsers.record import scan
 from logreplay.replay.servers.minimal import responding
+from support.delayed_responses import delayed_responses
 
 pytestmark = pytest.mark.slow
 
@@ -146,7 +147,7 @@ def test_a_terminal_that_is_closed_does_not_end_a_run_that_does_not_hear_of_it(
 
 def test_a_stop_rule_watches_on_when_the_terminal_is_closed(tmp_path: Path, log: Path) -> None:
     path, terminal = tmp_path / "r.csv", Terminal()
-    with responding(0.05) as slow:
+    with delayed_responses(0.05) as slow:
         words = ("run", log, slow, "--tps", 100, "--for", "60s", "--stop", "p50>10ms/4s", "-o", path)
         process = on(terminal, *words)
         grows(path)

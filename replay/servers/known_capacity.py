@@ -1,4 +1,4 @@
-"""The built-in target: a web server of known capacity that answers each URL as a log did.
+"""Serves each URL as a log says, at a known capacity: the built-in target.
 
 K workers take requests from one FIFO queue and hold each for the service time D, so the target carries K/D
 requests a second and no more. Who works when is computed, not slept: a request's answer is due when a queue of
@@ -8,10 +8,9 @@ exact workers would have finished it, so a late timer delays that one answer and
 import asyncio
 import heapq
 import random
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Final
 from aiohttp import web
 
 from logreplay.parsers.record import LogreplayError, read_batches
+from logreplay.replay.servers.server_process import serve_until_stdin_closes, server_process
 
 NO_BODY: Final = frozenset({204, 304})
 FILLER: Final = bytes(65536)
@@ -163,47 +163,22 @@ async def serving(
         await runner.cleanup()
 
 
-@contextmanager
-def spawned(log: Path, capacity: ServerCapacity) -> Iterator[str]:
+def spawned(log: Path, capacity: ServerCapacity) -> AbstractContextManager[str]:
     """Run a target in a process of its own, which ends with the block or with this process; the value is its URL.
 
     Raises:
         LogreplayError: it did not start.
     """
     arguments = [log, capacity.workers, capacity.service_s, int(capacity.exponential), capacity.seed]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "logreplay.replay.servers.known_capacity", *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # a Ctrl-C is for the replayer, which still waits for answers
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with process:
-        try:
-            url = process.stdout.readline().strip()
-            if not url:
-                raise LogreplayError(f"the built-in target did not start; see it fail with: logreplay serve {log}")
-            yield url
-        finally:
-            process.kill()  # not terminate: one that was stopped (SIGSTOP) would be waited for
+    failed = f"the built-in target did not start; see it fail with: logreplay serve {log}"
+    return server_process("-m", "logreplay.replay.servers.known_capacity", *arguments, failed=failed)
 
 
-async def _serve_until_stdin_closes(log: Path, capacity: ServerCapacity) -> None:
-    loop = asyncio.get_running_loop()
-    closed = asyncio.Event()
-    async with serving(LoggedAnswers.of_log(log), capacity) as url:
-        print(url, flush=True)  # noqa: T201  the parent reads it
-        loop.add_reader(sys.stdin.fileno(), closed.set)
-        await closed.wait()
-
-
-def _main(arguments: list[str]) -> None:
-    log, workers, service_s, exponential, seed = arguments
+async def _main(log: str, workers: str, service_s: str, exponential: str, seed: str) -> None:
     capacity = ServerCapacity(int(workers), float(service_s), bool(int(exponential)), int(seed))
-    asyncio.run(_serve_until_stdin_closes(Path(log), capacity))
+    async with serving(LoggedAnswers.of_log(Path(log)), capacity) as url:
+        await serve_until_stdin_closes(url)
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1:])
+    asyncio.run(_main(*sys.argv[1:]))

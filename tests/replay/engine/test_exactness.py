@@ -23,6 +23,7 @@ from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.wire import WireSender
 from logreplay.replay.servers.minimal import responding
+from support.delayed_responses import delayed_responses
 from support.raw_server import raw_server
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
@@ -123,7 +124,7 @@ def test_a_frozen_target_is_charged_to_all_who_waited(
 def test_an_injected_delay_is_measured_to_a_third_of_a_millisecond(
     log: Path, sender: type[WireSender], delay: float
 ) -> None:
-    with responding(delay) as url:
+    with delayed_responses(delay) as url:
 
         def measure() -> tuple[Outcome, pl.DataFrame]:
             outcome, rows = run(url, log, Constant(1000, 0.6), sender=sender)
@@ -149,7 +150,7 @@ def test_sends_are_never_early_and_do_not_drift(log: Path) -> None:
 
 
 def test_rows_are_in_order_of_completion_and_add_up(log: Path) -> None:
-    with responding(0.003) as url:
+    with delayed_responses(0.003) as url:
         outcome, rows = run(url, log, Constant(500, 1))
     assert rows["scheduled"].is_sorted()
     assert outcome.scheduled == rows.height == 500
@@ -160,7 +161,7 @@ def test_rows_are_in_order_of_completion_and_add_up(log: Path) -> None:
 @SENDERS
 def test_both_senders_see_the_same(log: Path, sender: type[WireSender]) -> None:
     """Compared with what the responder is known to need."""
-    with responding(0.01) as url:
+    with delayed_responses(0.01) as url:
         _, rows = run(url, log, Constant(300, 1), sender=sender)
     assert rows.select("seq", "row", "rc", "op", "url", "bytes", "error").equals(
         pl.DataFrame(
@@ -180,7 +181,7 @@ def test_both_senders_see_the_same(log: Path, sender: type[WireSender]) -> None:
 
 def test_the_limit_of_requests_in_flight_is_kept_and_its_wait_is_lag(log: Path) -> None:
     """One at a time, 10 ms each: 100/s of the 200/s asked; the wait of the last is half the time."""
-    with responding(0.01) as url:
+    with delayed_responses(0.01) as url:
         outcome, rows = run(url, log, Constant(200, 1), limits=Limits(max_in_flight=1))
     assert outcome.counters.ok == 200
     start = (rows["scheduled"] + rows["lag"]).to_numpy()
@@ -191,7 +192,7 @@ def test_the_limit_of_requests_in_flight_is_kept_and_its_wait_is_lag(log: Path) 
 
 
 def test_late_requests_are_dropped_when_asked_and_never_forgotten(log: Path) -> None:
-    with responding(0.02) as url:
+    with delayed_responses(0.02) as url:
         limits = Limits(max_in_flight=1, drop_after=0.1)
         outcome, rows = run(url, log, Constant(200, 1), limits=limits)
     dropped = rows.filter(pl.col("error") == "dropped")
@@ -261,7 +262,7 @@ def test_connections_that_nobody_needs_any_more_are_closed(log: Path, monkeypatc
             await engine.run(Plan(Requests(log), Constant(50, 0.8)))
             return most, len(sender.idle)
 
-    with responding(0.03) as url:
+    with delayed_responses(0.03) as url:
         most, left = uvloop.run(main(url))
     assert most == 20
     assert left < 10

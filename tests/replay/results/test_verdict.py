@@ -20,6 +20,7 @@ from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import ReadLate, RunEvidence, RunVerdict, Severity, judge, worst
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.servers.minimal import responding
+from support.delayed_responses import delayed_responses
 
 LAGS = {"lag_p50": 0.00005, "lag_p95": 0.0001, "lag_p99": 0.0005}
 
@@ -195,7 +196,7 @@ def test_too_few_descriptors_are_named(log: Path, tmp_path: Path) -> None:
     """A target that holds every answer for a second, and fifty descriptors for 200 connections."""
     output = tmp_path / "r.csv"
     limited = ["prlimit", "--nofile=50:50"]
-    with responding(1.0) as url:
+    with delayed_responses(1.0) as url:
         options = ("--tps", "200", "--for", "1")
         done = subprocess.run([*limited, *command(log, url, output, *options)], timeout=60, capture_output=True)
     assert done.returncode == 3, done.stderr

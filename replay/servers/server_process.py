@@ -1,0 +1,45 @@
+"""Runs a server in a process of its own, which ends when the process that started it ends."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from logreplay.parsers.record import LogreplayError
+
+
+@contextmanager
+def server_process(*arguments: object, failed: str) -> Iterator[str]:
+    """Run a Python program that calls `serve_until_stdin_closes` while the block runs; the value is its URL.
+
+    Args:
+        arguments: of Python, such as ``-m`` and a module.
+        failed: what to say if it does not start.
+
+    Raises:
+        LogreplayError: it did not start.
+    """
+    with subprocess.Popen(
+        [sys.executable, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a Ctrl-C is for the replayer, which still waits for answers
+    ) as process:
+        assert process.stdout
+        try:
+            url = process.stdout.readline().strip()
+            if not url:
+                raise LogreplayError(failed)
+            yield url
+        finally:
+            process.kill()  # not terminate: one that was stopped (SIGSTOP) would be waited for
+
+
+async def serve_until_stdin_closes(url: str) -> None:
+    """In the server: name the URL to the process that started it, and wait until that ends."""
+    closed = asyncio.Event()
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), closed.set)
+    print(url, flush=True)  # noqa: T201  the parent reads it
+    await closed.wait()
