@@ -17,7 +17,7 @@ def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
     monkeypatch.setattr(man, "page", broken)
     assert run(["man"]) == 1
     said = capsys.readouterr().err
-    assert re.match(r"Error: this is a bug of logreplay \S+: KeyError in cli/test_main.py, line \d+, called by ", said)
+    assert re.match(r"Error: this is a bug of logreplay \S+: KeyError in tests/cli/test_main.py, line \d+, called by ", said)
     assert "Please report it" in said
     assert "Traceback" not in said
     assert "hunter2" not in said
