@@ -15,7 +15,6 @@ from logreplay.parsers.fields.values import CLEAN
 from logreplay.parsers.formats.field_names import choose, meaning
 from logreplay.parsers.formats.format import Format
 
-_LABEL: Final = r"[0-9A-Za-z_.-]+"
 _SHAPES: Final = {
     "request": rf"(?P<op>[A-Z]+) (?P<url>/{CLEAN}*)(?: (?P<protocol>HTTP/[0-9.]+))?",
     "op": r"(?P<op>[A-Z]+)",
