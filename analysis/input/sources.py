@@ -39,10 +39,15 @@ def locate(source: str | Path) -> Path:
         raise LogreplayError(f"{path}: is not a file, and is read more than once; write it to a file first")
     if not path.is_dir():
         return path
-    for name in ("results.csv", "results.csv.gz", "results.csv.zst", "results.parquet"):
-        if (path / name).exists():
-            return path / name
+    if held := results_in(path):
+        return held
     raise LogreplayError(f"{path}: no results.csv in this folder; name the result log itself")
+
+
+def results_in(folder: Path) -> Path | None:
+    """Return the result log in a folder; None if there is none."""
+    names = ("results.csv", "results.csv.gz", "results.csv.zst", "results.parquet")
+    return next((folder / name for name in names if (folder / name).exists()), None)
 
 
 def open_rows(source: Source) -> pl.LazyFrame:

@@ -20,7 +20,7 @@ from logreplay.analysis.output.hgrm import write_hgrm
 from logreplay.analysis.summary import About, remembering
 from logreplay.analysis.tables import windows
 from logreplay.parsers.files import check_distinct, unwritable, write_whole
-from logreplay.parsers.record import to_csv
+from logreplay.parsers.record import LogreplayError, to_csv
 
 SUMMARY: Final = "summary.json"
 PICTURES: Final = ("hockeystick.png", "report.html")
@@ -54,7 +54,7 @@ def write_folder(
         The contents of ``summary.json``, and the step table.
 
     Raises:
-        LogreplayError: the result log cannot be read, or the folder cannot be written.
+        LogreplayError: the result log cannot be read, or the folder cannot be written, or it holds other results.
     """
     folder = Path(folder)
 
@@ -62,6 +62,9 @@ def write_folder(
     meanwhile = [partial(_write, folder / name, write) for name, write in writers.items()]
     located = sources.locate(source) if isinstance(source, str | Path) else None
     check_distinct([("-o", folder / name) for name in FIGURES], [("result log", located)] if located else [])
+    held = sources.results_in(folder)
+    if located and held and held.resolve() != located.resolve():
+        raise LogreplayError(f"{folder}: holds other results, {held.name}, which are kept; choose another with -o")
     try:
         analysis = analyse(source, about, executor, meanwhile)
         if about is None and located:

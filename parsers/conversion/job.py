@@ -89,8 +89,8 @@ def convert(
         The account of every line.
 
     Raises:
-        LogreplayError: no such file, empty or not an access log, an option that cannot be read, output exists or
-            cannot be written, disk full.
+        LogreplayError: no such file, empty or not an access log or not of the given format, an option that cannot be
+            read, output exists or cannot be written, disk full.
         TooManyRejects: more lines were rejected than the options allow; the reject file is kept.
     """
     options = options or ConvertOptions()
@@ -224,6 +224,10 @@ class _Job:
         packed = options.filter.condition(options.timezone) is None and not options.redact
         intake.pack = pack if packed else None
         self._sort(intake.rows(), pack, packed=packed)
+        if report.rejected and report.rejected + report.blank == report.lines:
+            name, number, reason = report.first_bad[0]
+            fits = f"no line fits the format {report.format}; line {number}: {reason}"
+            raise LogreplayError(f"{name}: {fits}; leave out --format to have the format found, or give another")
         report.resolution_s = intake.fine
         report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
 

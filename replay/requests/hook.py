@@ -126,10 +126,10 @@ class Hooked(Made):
         return self.spent / self.calls if self.calls else 0.0
 
     def _seen(self, planned: Planned) -> Planned | None:
-        began = time.perf_counter_ns()
+        began, logged = time.perf_counter_ns(), planned.url
         try:
             result = self.hook(planned)
-            fault = "" if result is None else self._fault(result)
+            fault = "" if result is None else self._fault(result, logged)
         except Exception as error:  # the user's code; it may fail for one request and not for the next
             result, fault = None, f"failed: {type(error).__name__}"
             self.first_error = self.first_error or f"{type(error).__name__}: {error}"
@@ -142,14 +142,16 @@ class Hooked(Made):
             return None
         return result
 
-    def _fault(self, planned: Planned) -> str:
-        """Why what a hook returned cannot be sent."""
+    def _fault(self, planned: Planned, logged: str) -> str:
+        """Why what a hook returned cannot be sent; ``logged`` is the url that it got."""
         if not isinstance(planned, Planned):
             return f"returned {type(planned).__name__}, not the request"
         if planned.op not in self.methods or planned.op == "CONNECT":
             return f"method {planned.op}" if HEADER.name.fullmatch(str(planned.op)) else "bad method"
         if not _TARGET.fullmatch(planned.url) and (planned.url, planned.op) != ("*", "OPTIONS"):
             return "url that cannot be sent"
+        if "#" in planned.url and "#" not in logged:
+            return "url with a fragment (#), which is never sent"
         for name, value in planned.headers.items():
             if name.lower() in HEADER.single and len(planned.headers.getall(name)) > 1:
                 return f"header {name[:40]!r} that may stand once only"

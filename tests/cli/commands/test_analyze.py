@@ -84,3 +84,12 @@ def test_the_steps_that_are_printed_have_the_figures_that_were_watched(
     assert lines[0].split()[-2:] == ["cpu", "verdict"]
     assert "12.5" in lines[1]
     assert "–" in lines[3].split()[-2]
+
+
+def test_a_folder_that_holds_other_results_is_refused_with_force_too(results: Path, tmp_path: Path) -> None:
+    """The figures of one log stood beside the rows of another."""
+    (tmp_path / "results.csv").write_bytes(results.read_bytes())
+    done = CliRunner().invoke(cli, ["analyze", str(results), "-o", str(tmp_path), "--force"])
+    assert isinstance(done.exception, LogreplayError)
+    assert "holds other results, results.csv" in str(done.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["results.csv"]

@@ -126,3 +126,12 @@ def test_a_parquet_is_read_whatever_the_case_of_its_name(tmp_path: Path) -> None
         line = [sys.executable, "-m", "logreplay.cli.main", *command]
         done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
+
+
+def test_a_format_that_fits_no_line_is_an_error(tmp_path: Path) -> None:
+    """It made a CSV without rows, and ended with 0."""
+    (tmp_path / "access.log").write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n')
+    done = run(tmp_path, "access.log", "-f", "caddy")
+    assert done.returncode == 1
+    assert "no line fits the format caddy; line 1: " in done.stderr
+    assert os.listdir(tmp_path) == ["access.log"]

@@ -528,6 +528,7 @@ def spoil(change: Callable[[Planned], object]) -> Callable[[Planned], Planned]:
     [
         (lambda r: setattr(r, "url", "/a b"), "hook: url that cannot be sent"),
         (lambda r: setattr(r, "url", "http://other.example/"), "hook: url that cannot be sent"),
+        (lambda r: setattr(r, "url", "/a#b"), "hook: url with a fragment (#), which is never sent"),
         (lambda r: setattr(r, "op", "DELETE"), "hook: method DELETE"),
         (lambda r: setattr(r, "op", "GET / HTTP/1.1\r\nX: "), "hook: bad method"),
         (lambda r: r.headers.update({"content-length": "5"}), "hook: header 'content-length' that cannot be set"),
