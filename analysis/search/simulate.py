@@ -40,6 +40,11 @@ class SimulatedQueue:
     law: Law = "exponential"
     base_s: float = 0.0
 
+    @property
+    def capacity(self) -> float:
+        """Requests per second beyond which the backlog grows."""
+        return self.workers / self.service_s
+
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
