@@ -17,7 +17,8 @@ def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
     monkeypatch.setattr(man, "page", broken)
     assert run(["man"]) == 1
     said = capsys.readouterr().err
-    assert re.match(r"Error: this is a bug of logreplay \S+: KeyError in tests/cli/test_main.py, line \d+, called by ", said)
+    place = r"KeyError in tests/cli/test_main.py, line \d+, called by "
+    assert re.match(rf"Error: this is a bug of logreplay \S+: {place}", said)
     assert "Please report it" in said
     assert "Traceback" not in said
     assert "hunter2" not in said
