@@ -65,6 +65,8 @@ _LOOKED_S: Final = 2.0
 """Longest pause between two looks at the workers; after a longer one this process itself stood still."""
 _LEAVING_S: Final = 10.0
 _LAST_WORD_S: Final = 2.0
+_REREADING_S: Final = 10.0
+"""How long a stopped run waits for its log to be read again, which the rows of lost workers need."""
 _SECOND: Final = 1_000_000_000
 
 
@@ -237,12 +239,39 @@ class Coordinator:
         assert self._origin is not None
         early = self._ended_early
         early_s = None if early is None else (self._clock.common(early) - self._origin) / 1e9
-        filled = await asyncio.to_thread(self._log.finish, early_s)
+        filled = await self._finish_log(early_s)
         if error := self._log.failure or self._fault:
             raise error
         if ended:
             adopt_reading(plan.requests, next(iter(ended.values())).requests)
         return self._outcome(plan, ended, filled)
+
+    async def _finish_log(self, early_s: float | None) -> Counters:
+        """Write the rows that are left; those of lost workers need the plan read again.
+
+        Raises:
+            LogreplayError: the run is stopped and the plan cannot be read; all rows that were reported are written.
+        """
+        done: Future[Counters] = Future()
+
+        def finish() -> None:
+            try:
+                done.set_result(self._log.finish(early_s))
+            except BaseException as error:
+                done.set_exception(error)
+
+        threading.Thread(target=finish, daemon=True).start()  # ends with the process if the reading blocks
+        finished, waited = asyncio.wrap_future(done), 0.0
+        while not (await asyncio.wait((finished,), timeout=_LOOKED_S))[0]:
+            waited += _LOOKED_S if self._stopped else 0.0
+            if waited >= _REREADING_S:
+                await asyncio.to_thread(self._log.finish)
+                self._log.failure = LogreplayError(
+                    f"the rows of {', '.join(worker.name for worker in self._workers if worker.lost)} are missing: the "
+                    f"log could not be read again within {_REREADING_S:g} s after the stop; all other rows are written"
+                )
+                raise self._log.failure
+        return finished.result()
 
     def progress(self) -> Progress:
         """How the plan that runs now stands."""

@@ -197,6 +197,26 @@ def test_a_stop_does_not_wait_for_a_plan_that_cannot_be_read(log: Path, target: 
     assert (outcome.stopped, outcome.scheduled, rows.height) == ("stopped", 0, 0)
 
 
+def test_a_stop_does_not_wait_for_the_share_of_a_lost_worker_that_cannot_be_read_again(
+    log: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator, "_REREADING_S", 1.0)
+    results = MemoryResults()
+
+    def kill_and_stop(running: Coordinator) -> None:
+        pid = running.pids[NAME.format(1, 2)]
+        assert pid
+        os.kill(pid, signal.SIGKILL)
+        asyncio.get_running_loop().call_later(1.0, running.stop)
+
+    plan = Plan(SlowHere(Requests(log), os.getpid(), 3600.0), Constant(100, 60))
+    with pytest.raises(
+        LogreplayError, match=r"the rows of worker 1 of 2 .* are missing: the log could not be read again"
+    ):
+        on_workers(2, plan, sender_to(target), in_a_while=kill_and_stop, results=results)
+    assert results.frame.height > 0
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_reader_that_dies_ends_the_run_with_a_word(log: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def die() -> None:
