@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from typing import Any, BinaryIO, Final, cast
 
 import polars as pl
@@ -69,8 +70,9 @@ class Stored:
     def _open(self) -> Iterator[BinaryIO]:
         with self._told():
             filesystem, path = _filesystem(self.address)
-            with filesystem.open(path, "rb", block_size=_BLOCK, cache_type="readahead") as file:
-                yield cast(BinaryIO, file)
+            file = filesystem.open(path, "rb", block_size=_BLOCK, cache_type="readahead")
+            with BufferedReader(cast(Any, file)) as buffered:  # fsspec's readline takes no limit
+                yield cast(BinaryIO, buffered)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

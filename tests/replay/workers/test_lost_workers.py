@@ -6,10 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from logreplay.replay.engine import prefetch
 from logreplay.replay.monitor import sidecar
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.requests.hook import Hooked, load
-from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Plan, Requests, RequestStream
+from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
@@ -31,6 +29,7 @@ from logreplay.replay.servers.minimal import responding
 from logreplay.replay.workers import coordinator
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
+from support.slow_streams import Blocked, SlowHere
 
 ENDS_WITHIN = 60.0
 pytestmark = pytest.mark.slow
@@ -105,20 +104,6 @@ def test_a_worker_that_hangs_before_its_first_word_is_ended(log: Path, monkeypat
 # the healthy go on
 
 
-@dataclass
-class SlowHere(Made):
-    """A stream that takes its time to be read in the process that coordinates."""
-
-    requests: RequestStream
-    pid: int
-    seconds: float
-
-    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
-        if os.getpid() == self.pid:
-            time.sleep(self.seconds)  # reading a long log takes that long
-        yield from self.requests.frames(rows)
-
-
 def test_a_lost_worker_whose_share_takes_long_to_read_loses_no_other(
     log: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,17 +163,6 @@ def test_a_stop_of_the_whole_group_is_not_the_death_of_a_worker(log: Path, tmp_p
 
 
 # who waits can be stopped
-
-
-@dataclass
-class Blocked(Made):
-    """A stream of which nothing can be read."""
-
-    requests: RequestStream
-
-    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
-        threading.Event().wait()
-        yield from self.requests.frames(rows)
 
 
 def test_a_stop_does_not_wait_for_a_plan_that_cannot_be_read(log: Path, target: str) -> None:
