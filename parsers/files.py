@@ -97,7 +97,9 @@ class Lock:
     def release(self) -> None:
         """Let the next one write; a lock file is removed."""
         if not self._folder:
-            self._path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # the name may be free, or the next writer's
+                if os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
+                    self._path.unlink()
             _UNFINISHED.discard(self._path)
         os.close(self._descriptor)
 

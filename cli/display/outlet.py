@@ -5,6 +5,7 @@ nor end the run.
 """
 
 import os
+import select
 import threading
 import time
 from collections import deque
@@ -112,7 +113,10 @@ def _writer(stream: TextIO) -> Callable[[str], object]:
     def write(text: str) -> None:
         rest = memoryview(text.encode(stream.encoding, "replace"))
         while rest:
-            rest = rest[os.write(number, rest) :]
+            try:
+                rest = rest[os.write(number, rest) :]
+            except BlockingIOError:  # a process that shares the stream has made it non-blocking
+                select.select([], [number], [])
 
     return write
 

@@ -88,8 +88,11 @@ class Configurable(Checked):
             wide = any(key in taken for key in WIDENING)
             said = ", ".join(f"{key}{_shown(value)}" for key, value in taken.items())
             say(f"{FILE}: {said}", quiet=bool(ctx.params.get("quiet")) and not wide)
-        if "allow-target" in taken and "target" in taken:
-            permission(ctx.params["target"], ctx.params["allow_target"])
+        url_as_log = str(taken.get("log", "")).lower().startswith(("http:", "https:"))
+        if "allow-target" in taken and ("target" in taken or url_as_log):
+            if "target" in taken:
+                permission(ctx.params["target"], ctx.params["allow_target"])
+            ctx.params["allow_target"] = ()  # the file may permit the host that it names by its address
         return super().invoke(ctx)
 
 

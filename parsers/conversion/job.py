@@ -205,6 +205,8 @@ class _Job:
     def run(self, progress: Progress | None, executor: Executor | None) -> ConvertReport:
         if self._tables:
             tables = Tables(self._tables, self.report, self._keep_line, self._options.limit, progress)
+            if self._options.filter.client and "client" not in tables.columns:
+                raise LogreplayError(f"--client: {self._tables[0]} has no column client; leave out --client")
             self._sort(tables.rows(), AsLines(tables.columns[2:]), packed=False)
         else:
             self._run_logs(progress, executor)

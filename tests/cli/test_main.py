@@ -1,6 +1,9 @@
 """The last resort of the command line."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,3 +26,11 @@ def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
     assert "Traceback" not in said
     assert "hunter2" not in said
     assert "\x1b" not in said
+
+
+def test_a_closed_standard_input_is_no_bug(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_text('10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET / HTTP/1.1" 200 17 "-" "curl/8.5.0"\n')
+    command = f"exec {sys.executable} -m logreplay.cli.main convert {log} -o {tmp_path / 'a.csv'} <&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -78,6 +78,19 @@ def test_a_name_has_one_writer_until_that_one_ends_or_is_killed(tmp_path: Path) 
     assert [found.name for found in tmp_path.iterdir()] == ["seconds.csv"]
 
 
+def test_a_writer_that_ends_does_not_remove_the_temporary_file_of_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "seconds.csv"
+    first = NewFile(path, force=True)
+    first.part.write_text("first")
+    first.keep()
+    second = NewFile(path, force=True)
+    second.part.write_text("second")
+    first.close()
+    second.keep()
+    second.close()
+    assert path.read_text() == "second"
+
+
 def test_a_name_that_was_taken_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "seconds.csv"
     with NewFile(path) as new:

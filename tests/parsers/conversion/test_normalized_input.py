@@ -24,6 +24,12 @@ def table(path: Path, *rows: str, header: str = HEADER) -> Path:
     return path
 
 
+def test_a_filter_on_clients_needs_that_column(tmp_path: Path) -> None:
+    one = table(tmp_path / "one.csv", ROW.format(1))
+    with pytest.raises(LogreplayError, match=r"--client: .* has no column client"):
+        convert([one], tmp_path / "out.csv", ConvertOptions(filter=Filter(client="10.0.0.7")))
+
+
 def test_csvs_are_merged_in_order_of_start_with_all_of_their_columns(tmp_path: Path) -> None:
     one = table(tmp_path / "one.csv", ROW.format(1) + ",10.0.0.7", ROW.format(5) + ",", header=f"{HEADER},client")
     two = table(tmp_path / "two.csv", ROW.format(4) + ",0,x y", ROW.format(3) + ",1,", header=f"{HEADER},seq,mine")
