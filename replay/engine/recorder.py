@@ -179,6 +179,10 @@ class Recorder:
 
     def _handle(self, item: _Item) -> None:
         if isinstance(item, Registered):
+            last = self._chunks[-1] if self._chunks else None
+            if last and (unsent := last.first + len(last.due) - item.first) > 0:  # its plan ended early
+                last.open[-unsent:] = False
+                last.left -= unsent
             self._chunks.append(item)
         elif isinstance(item, _Handed):
             records = np.frombuffer(item.records, RECORD)

@@ -143,7 +143,7 @@ async def sweep(
     if course.warm_up:
         results.set_aside_all()
         warm = await engine.run(Plan(requests, at(min(course.rates), course.warm_up), step=WARM_UP), on_progress)
-        results.next_seq += warm.scheduled
+        results.next_seq += warm.next_seq - warm.first_seq
         if warm.stopped:
             return (warm,)
     for step in course.steps() if steps is None else steps:
@@ -155,7 +155,7 @@ async def sweep(
         results.set_aside(settling)
         schedule = at(step.rate, course.settle + step.seconds)
         outcome = await engine.run(Plan(requests, schedule, step=step.index), on_progress)
-        results.next_seq += outcome.scheduled
+        results.next_seq += outcome.next_seq - outcome.first_seq
         outcomes.append(outcome)
         if outcome.stopped or outcome.lost:
             break

@@ -391,7 +391,8 @@ class Coordinator:
             self._log.add(worker.index, None, inf)
 
     def _take_in(self, worker: _RemoteWorker, report: WorkerReport) -> None:
-        assert self._origin is not None
+        if self._origin is None:  # stopped before the plan began: nothing was sent
+            return
         if report.rows is not None:
             numbers = (report.rows["seq"].to_numpy() - self._first - worker.index) // len(self._processes)
             worker.arrived.add(numbers)

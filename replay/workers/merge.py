@@ -119,7 +119,7 @@ class LostRows:
         records["error"] = np.where(under_way, _CANCELLED, DROPPED)
         rows = chunk.frame[missing].with_columns(
             pl.lit(self._share.step, pl.Int64).alias("step"),
-            pl.lit(self._share.schedule.rate, pl.Float64).alias("offered"),
+            pl.lit(self._share.schedule.rate or None, pl.Float64).alias("offered"),
         )
         if len(missing):
             self.tally.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
