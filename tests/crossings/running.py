@@ -40,6 +40,7 @@ class Ran:
         code: exit code; None: it had to be killed.
         out, err: what it printed; on a terminal all of it in ``err``.
         signalled: the signal reached the program while it ran.
+        sent_s: from the first request to the end of the program; negative if there was none.
         got: what the target got.
         strays: processes of its session that were still there.
     """
@@ -50,6 +51,7 @@ class Ran:
     err: str = ""
     signalled: bool = False
     seconds: float = 0.0
+    sent_s: float = 0.0
     got: Got = field(default_factory=Got)
     strays: list[str] = field(default_factory=list)
 
@@ -82,7 +84,8 @@ def run(case: Case, world: World, tls: ssl.SSLContext) -> Ran:
         ran = Ran(words_of(case, got.url), got=got)
         began = time.monotonic()
         _run(case, world, ran, stack)
-        ran.seconds = time.monotonic() - began
+        ended = time.monotonic()
+        ran.seconds, ran.sent_s = ended - began, ended - got.first
     return ran
 
 

@@ -1,9 +1,11 @@
 """A target that notes each request and what was wrong with it, byte by byte."""
 
 import asyncio
+import math
 import re
 import socket
 import ssl
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,6 +31,7 @@ class Got:
         wrong: breaches of HTTP/1.1 or of order, in words.
         connections: how many were made.
         most: requests at once.
+        first: when the first of ``requests`` was whole (monotonic clock).
     """
 
     url: str = ""
@@ -40,6 +43,7 @@ class Got:
     connections: int = 0
     now: int = 0
     most: int = 0
+    first: float = math.inf
 
     def blame(self, text: str) -> None:
         """Note a breach."""
@@ -96,6 +100,7 @@ class _Strict(asyncio.Protocol):
         self._got.bodies[len(body)] += 1
         if key != ("HEAD", "/"):
             self._got.requests[key] += 1
+            self._got.first = min(self._got.first, time.monotonic())
         self._whole(key)
         return bool(self._data)
 

@@ -18,7 +18,7 @@ from crossings.pairs import Case, completed, defaults, endless, pairs, parse, re
 from crossings.table import COMMANDS, OUTSIDE_THE_TABLE, RULES
 from logreplay.cli.main import cli
 
-FOR_S: Final = 30.0
+FOR_S: Final = 300.0
 """How long the fresh seed is crossed; a last crossing may begin just before."""
 
 
@@ -113,7 +113,7 @@ def test_the_command_crosses_in_several_processes(tmp_path: Path) -> None:
     assert ended.stdout.splitlines()[-1].startswith("seed 5: "), ended.stderr
 
 
-@pytest.mark.alone
+@pytest.mark.slow
 @pytest.mark.flaky(reruns=0)
 @pytest.mark.timeout(FOR_S + 300)
 def test_crossings_of_a_fresh_seed_find_nothing(tmp_path: Path) -> None:
