@@ -227,9 +227,12 @@ class _Job:
         intake.pack = pack if packed else None
         self._sort(intake.rows(), pack, packed=packed)
         if report.rejected and report.rejected + report.blank == report.lines:
+            self.keep_rejects()
             name, number, reason = report.first_bad[0]
-            fits = f"no line fits the format {report.format}; line {number}: {reason}"
-            raise LogreplayError(f"{name}: {fits}; leave out --format to have the format found, or give another")
+            raise LogreplayError(
+                f"{name}: no line fits the format {report.format}; line {number}: {reason}; all lines are in "
+                f"{report.rejects}; leave out --format to have the format found, or give another"
+            )
         report.resolution_s = intake.fine
         report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
 
@@ -238,8 +241,8 @@ class _Job:
         options, report = self._options, self.report
         keep = options.filter.condition(options.timezone)
         redactor = Redactor() if options.redact else None
-        header = ",".join((*CORE_COLUMNS[:2], *pack.columns)) + "\n"
-        self._sorter = Sorter(self._sorted, header.encode(), _encode)
+        names = pl.DataFrame(schema=(*CORE_COLUMNS[:2], *pack.columns))
+        self._sorter = Sorter(self._sorted, to_csv(names, header=True), _encode)
         for rows in batches:
             wanted = rows if keep is None else rows.filter(keep)
             report.filtered += rows.height - wanted.height

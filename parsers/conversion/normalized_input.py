@@ -86,9 +86,17 @@ class Tables:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of all files: the core, then the others as they come."""
-        names = [name for path in self.paths for name in scan(path).collect_schema().names()]
-        return tuple(dict.fromkeys((*CORE_COLUMNS, *names)))
+        """Those of all files: the core, then the others as they come.
+
+        Raises:
+            LogreplayError: a file is not readable, or has a column that cannot be written.
+        """
+        names = [(name, path) for path in self.paths for name in scan(path).collect_schema().names()]
+        for name, path in names:
+            if name == "start" or {*'"\n'} & {*name}:
+                why = "logreplay has another" if name == "start" else "its name has a quote or a line break"
+                raise LogreplayError(f"{path}: column {name!r}: {why}; rename the column")
+        return tuple(dict.fromkeys((*CORE_COLUMNS, *(name for name, _ in names))))
 
     def rows(self) -> "Iterator[pl.DataFrame]":
         """Yield the rows with `columns` and ``start``: microseconds since 1970, UTC.
@@ -100,27 +108,33 @@ class Tables:
         columns = self.columns
         total, done = sum(path.stat().st_size for path in self.paths), 0
         for path in self.paths:
-            first = 1 if is_parquet(path) else 2  # behind the header line
+            parquet = is_parquet(path)
+            first = 1 if parquet else 2  # behind the header line
             for texts in read_texts(path):
-                yield self._good(texts, str(path), first, columns)
-                first += texts.height
+                breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True)).cast(pl.Int64)
+                broken = texts.select(breaks).to_series()
+                lines = broken * (not parquet) + 1
+                yield self._good(texts, broken > 0, str(path), first + lines.cum_sum() - lines, columns)
+                first += int(lines.sum())
                 if self.progress:
                     self.progress(done, total, self.report.lines)
             done += path.stat().st_size
         check_limit(self.report, self.limit, final=True)
 
-    def _good(self, texts: pl.DataFrame, name: str, first: int, columns: Sequence[str]) -> pl.DataFrame:
+    def _good(
+        self, texts: pl.DataFrame, broken: pl.Series, name: str, lines: pl.Series, columns: Sequence[str]
+    ) -> pl.DataFrame:
         known = {column: SCHEMA[column] for column in texts.columns if column in SCHEMA}
         typed = texts.with_columns(pl.col(column).cast(kind, strict=False) for column, kind in known.items())
         blank = texts.select(pl.all_horizontal(pl.all().is_null())).to_series()
-        reasons = _reasons(texts, typed)
+        reasons = _reasons(texts, typed, broken)
         bad = reasons.is_not_null() & ~blank
         report = self.report
         report.lines += texts.height
         report.blank += int(blank.sum())
         for at in bad.arg_true():
-            report.refuse(name, first + at, "rejected", reasons[at])
-            self.keep(name, first + at, f"rejected: {reasons[at]}", to_csv(texts[at], header=False)[:-1], True)
+            report.refuse(name, lines[at], "rejected", reasons[at])
+            self.keep(name, lines[at], f"rejected: {reasons[at]}", to_csv(texts[at], header=False)[:-1], True)
         check_limit(report, self.limit, final=False)
         good = typed.filter(~bad & ~blank)
         report.converted += good.height
@@ -132,7 +146,7 @@ class Tables:
         ).select("start", *columns)
 
 
-def _reasons(texts: pl.DataFrame, typed: pl.DataFrame) -> pl.Series:
+def _reasons(texts: pl.DataFrame, typed: pl.DataFrame, broken: pl.Series) -> pl.Series:
     """Why each row is rejected; null if it is not."""
     unread = {
         name: texts[name].is_not_null() & typed[name].is_null()
@@ -140,6 +154,7 @@ def _reasons(texts: pl.DataFrame, typed: pl.DataFrame) -> pl.Series:
         if SCHEMA.get(name, pl.String) != pl.String
     }
     tests: tuple[tuple[str, pl.Expr | pl.Series], ...] = (
+        ("line break in a value", broken),
         ("time stamp", start_time().is_null()),
         ("no request", pl.col("url").is_null() | pl.col("op").is_null()),
         ("url", ~pl.col("url").str.contains(r"^(?:/[!-~]*|\*)$")),

@@ -134,4 +134,6 @@ def test_a_format_that_fits_no_line_is_an_error(tmp_path: Path) -> None:
     done = run(tmp_path, "access.log", "-f", "caddy")
     assert done.returncode == 1
     assert "no line fits the format caddy; line 1: " in done.stderr
-    assert os.listdir(tmp_path) == ["access.log"]
+    assert "; all lines are in access.rejects; leave out --format" in done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["access.log", "access.rejects"]
+    assert (tmp_path / "access.rejects").read_text().startswith("1 rejected: ")

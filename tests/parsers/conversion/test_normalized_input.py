@@ -121,6 +121,51 @@ def test_an_impossible_value_rejects_its_row_alone(tmp_path: Path, old: str, new
     assert (tmp_path / "out.rejects").read_text() == f"4 rejected: {reason}\t{bad}\n"
 
 
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_a_line_break_in_a_value_rejects_its_row_alone(tmp_path: Path, name: str) -> None:
+    """The conversion of all rows ended as a bug of logreplay."""
+    rows = [
+        ROW.format(1) + ",x",
+        ROW.format(2) + ',"a\nb"',
+        ROW.format(3) + ",y",
+        ROW.format(4).replace("17:58", "25:58"),
+    ]
+    log = table(tmp_path / "log.csv", *rows, header=f"{HEADER},agent")
+    if name == "log.parquet":
+        pl.read_csv(log, infer_schema=False).write_parquet(tmp_path / name)
+    report = convert([tmp_path / name], tmp_path / "out.csv")
+    assert report.sentence() == "4 lines = 2 converted + 0 unreplayable + 2 rejected + 0 blank"
+    first, last = (3, 6) if name == "log.csv" else (2, 4)  # the numbers of lines, and of rows
+    assert report.first_bad == [
+        (str(tmp_path / name), first, "rejected: line break in a value"),
+        (str(tmp_path / name), last, "rejected: time stamp"),
+    ]
+    kept = f"{first} rejected: line break in a value\t{rows[1]}\n{last} rejected: time stamp\t{rows[3]},\n"
+    assert (tmp_path / "out.rejects").read_text() == kept
+    assert scan(tmp_path / "out.csv").collect()["agent"].to_list() == ["x", "y"]
+
+
+def test_a_comma_in_the_name_of_a_column_comes_back(tmp_path: Path) -> None:
+    """It was written without quotes: two names for one column."""
+    log = table(tmp_path / "log.csv", ROW.format(1) + ",x", header=f'{HEADER},"a,b"')
+    convert([log], tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_bytes() == log.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("start", "logreplay has another"),
+        *((name, "its name has a quote or a line break") for name in ('"a\nb"', 'a"b')),
+    ],
+)
+def test_a_column_that_no_csv_of_ours_can_hold_is_an_error(tmp_path: Path, name: str, reason: str) -> None:
+    """The first ended as a bug of logreplay, the second became a header of two lines."""
+    log = table(tmp_path / "log.csv", ROW.format(1) + ",x", header=f"{HEADER},{name}")
+    with pytest.raises(LogreplayError, match=rf"log\.csv: column .*: {reason}; rename the column"):
+        convert([log], tmp_path / "out.csv")
+
+
 def test_rejected_rows_of_a_csv_count_against_the_limit(tmp_path: Path) -> None:
     log = table(tmp_path / "log.csv", ROW.format(1), ROW.format(2).replace(",17,", ",x,"))
     with pytest.raises(TooManyRejects, match=r"log\.csv: line 3: rejected: bytes; 1 of 2 lines"):
