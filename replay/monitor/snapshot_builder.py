@@ -48,12 +48,12 @@ class SnapshotBuilder:
         before = self._seen if self._seen and self._seen.elapsed < now.elapsed else None
         past = before.counters if before else Counters()
         seconds = now.elapsed - (before.elapsed if before else 0.0) or 1.0
-        stage, tally, self._seen = self.last.stage, now.counters, now
+        stage, counters, self._seen = self.last.stage, now.counters, now
         if self._began is None:
             self._began = at - now.elapsed
         taken_up = (now.scheduled - (before.scheduled if before else 0)) / seconds
         verdict, findings = self._judge(now)
-        so_far = _times(tally.response)
+        so_far = _times(counters.response)
         self.last = replace(
             self.last,
             at=at,
@@ -62,13 +62,13 @@ class SnapshotBuilder:
             rate=Rates(
                 round(taken_up if stage.rate is None else stage.rate, 3),
                 round((now.sent - (before.sent if before else 0)) / seconds, 3),
-                round((tally.completed - past.completed) / seconds, 3),
+                round((counters.completed - past.completed) / seconds, 3),
             ),
-            response=_times(tally.response - past.response),
-            lag=_times(tally.lag - past.lag),
+            response=_times(counters.response - past.response),
+            lag=_times(counters.lag - past.lag),
             so_far=so_far,
             in_flight=now.in_flight,
-            totals=self._totals(tally, now.scheduled, now.sent),
+            totals=self._totals(counters, now.scheduled, now.sent),
             verdict=verdict,
             findings=findings,
             curve=(*self._curve, *self._point(so_far, "runs")),
@@ -109,15 +109,15 @@ class SnapshotBuilder:
         self.last = replace(self.last, at=at, over=True, rate=Rates(), in_flight=0)
         return self.last
 
-    def _fold(self, tally: Counters, scheduled: int, sent: int) -> None:
+    def _fold(self, counters: Counters, scheduled: int, sent: int) -> None:
         """What a stage has added to the totals."""
-        self._past = self._past + tally
+        self._past = self._past + counters
         self._past_scheduled += scheduled
         self._past_sent += sent
         self._seen = None
 
-    def _totals(self, tally: Counters, scheduled: int, sent: int) -> Totals:
-        whole = self._past + tally
+    def _totals(self, counters: Counters, scheduled: int, sent: int) -> Totals:
+        whole = self._past + counters
         return Totals(
             scheduled=self._past_scheduled + scheduled,
             sent=self._past_sent + sent,

@@ -36,7 +36,7 @@ class SharedPlan:
         ended: the last message of each worker, by its name.
         offsets: of their clocks, before the plan.
         lost: the workers that were lost.
-        tally: counts of all rows.
+        counters: counts of all rows.
         filled: counts of those rows that were filled in for lost workers.
         early: the plan was stopped or cut.
         by_client: requests were divided by client.
@@ -46,7 +46,7 @@ class SharedPlan:
     ended: Mapping[str, PlanEnded]
     offsets: Mapping[str, ClockOffset]
     lost: Sequence[LostWorker]
-    tally: Counters
+    counters: Counters
     filled: Counters
     early: bool
     by_client: bool = False
@@ -59,7 +59,7 @@ class SharedPlan:
     @property
     def scheduled(self) -> int:
         """Requests of all workers."""
-        return self.tally.sent + self.tally.dropped
+        return self.counters.sent + self.counters.dropped
 
     def numbers(self, count: int) -> int:
         """How many numbers (seq) the plan took: more than its requests, where workers did not all come equally far."""
@@ -98,7 +98,7 @@ class SharedPlan:
         return RunEvidence(
             offered=self.plan.schedule.rate,
             scheduled=self.scheduled,
-            counters=self.tally,
+            counters=self.counters,
             duration=None if self.early else self.plan.schedule.duration,
             seconds=max((part.seconds for part in seen), default=0.0),
             limited=sum(part.limited for part in seen),

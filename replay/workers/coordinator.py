@@ -78,6 +78,7 @@ class _RemoteWorker:
     name: str
     process: WorkerProcess
     future: "Future[None]"
+    listener: threading.Thread | None = None
     inbox: "asyncio.Queue[object]" = field(default_factory=asyncio.Queue)
     token: str = ""
     pid: int | None = None
@@ -88,7 +89,7 @@ class _RemoteWorker:
     recording: bool = False
     offset: ClockOffset = SAME
     arrived: Arrived = field(default_factory=Arrived)
-    tally: Counters = field(default_factory=Counters)
+    counters: Counters = field(default_factory=Counters)
     taken_up: int = 0
     reported: int = 0
     ended: bool = True
@@ -220,7 +221,7 @@ class Coordinator:
         if not self._stopped:
             self._ended_early = None
         for worker in self._workers:
-            worker.arrived, worker.tally, worker.taken_up, worker.reported = Arrived(), Counters(), 0, 0
+            worker.arrived, worker.counters, worker.taken_up, worker.reported = Arrived(), Counters(), 0, 0
             worker.ended = False
             self._tell(worker, Prepare(self._share(worker), self._first))
         if self._stopped:
@@ -235,11 +236,11 @@ class Coordinator:
         finally:
             if showing:
                 showing.cancel()
-        self._raise_worker_error()
         assert self._origin is not None
         early = self._ended_early
         early_s = None if early is None else (self._clock.common(early) - self._origin) / 1e9
         filled = await self._finish_log(early_s)
+        self._raise_worker_error()
         if error := self._log.failure or self._fault:
             raise error
         if ended:
@@ -265,7 +266,7 @@ class Coordinator:
         while not (await asyncio.wait((finished,), timeout=_LOOKED_S))[0]:
             waited += _LOOKED_S if self._stopped else 0.0
             if waited >= _REREADING_S:
-                await asyncio.to_thread(self._log.finish)
+                await asyncio.to_thread(self._log.flush)
                 self._log.failure = LogreplayError(
                     f"the rows of {', '.join(worker.name for worker in self._workers if worker.lost)} are missing: the "
                     f"log could not be read again within {_REREADING_S:g} s after the stop; all other rows are written"
@@ -275,10 +276,10 @@ class Coordinator:
 
     def progress(self) -> Progress:
         """How the plan that runs now stands."""
-        tally = self._total()
+        counters = self._total()
         elapsed = max(0.0, (self._clock.common(monotonic()) - self._at) / 1e9) if self._at else 0.0
         taken_up = sum(worker.taken_up for worker in self._workers)
-        return Progress(elapsed, taken_up, taken_up - tally.sent - tally.dropped, tally)
+        return Progress(elapsed, taken_up, taken_up - counters.sent - counters.dropped, counters)
 
     # --- messages to the workers
 
@@ -302,7 +303,10 @@ class Coordinator:
             process.started()
             self._workers.append(worker)
             worker.future.add_done_callback(partial(self._over, worker))
-            threading.Thread(target=self._listen, args=(worker,), name=f"worker {index + 1}", daemon=True).start()
+            worker.listener = threading.Thread(
+                target=self._listen, args=(worker,), name=f"worker {index + 1}", daemon=True
+            )
+            worker.listener.start()
 
     def _share(self, worker: _RemoteWorker) -> Share:
         assert self._plan
@@ -336,6 +340,9 @@ class Coordinator:
         self._tell_all(Leave())
         leaving = [worker.future for worker in self._workers if not worker.lost]
         await asyncio.to_thread(wait, leaving, _LEAVING_S)
+        for worker in self._workers:
+            if worker.listener and worker.future.done() and not worker.ended:  # its last rows may be on the way
+                await asyncio.to_thread(worker.listener.join, _LAST_WORD_S)
         if watcher := getattr(self, "_watcher", None):
             watcher.cancel()
         for worker in self._workers:
@@ -350,6 +357,7 @@ class Coordinator:
         self._post.shutdown()  # what is sent to a process that was ended fails at once
         for process in self._processes:
             process.close()
+        self._log.flush()
         self._results.close()
 
     # --- messages from the workers
@@ -369,7 +377,8 @@ class Coordinator:
                 message = worker.process.channel.receive(LISTEN_S)
             except (OSError, EOFError):
                 message = None
-                wait([worker.future], _LAST_WORD_S)  # it knows better why
+                if wait([worker.future], _LAST_WORD_S).done:  # it knows better why
+                    self._over(worker, worker.future)
                 self._give_up(worker, "it closed its connection")
             if worker.given_up and message in (None, Alive()):
                 break
@@ -396,7 +405,7 @@ class Coordinator:
         if report.rows is not None:
             numbers = (report.rows["seq"].to_numpy() - self._first - worker.index) // len(self._processes)
             worker.arrived.add(numbers)
-        worker.tally, worker.taken_up, worker.reported = report.tally, report.taken_up, report.until
+        worker.counters, worker.taken_up, worker.reported = report.counters, report.taken_up, report.until
         self._log.add(worker.index, report.rows, (report.until - self._origin) / 1e9)
 
     def _from_thread(self, call: Callable[..., None], *arguments: Any) -> None:
@@ -440,8 +449,12 @@ class Coordinator:
         if worker.left:
             return
         worker.lost = worker.given_up
-        worker.tally.waiting = Histogram()  # what it had in flight counts as ended
+        worker.counters.waiting = Histogram()  # what it had in flight counts as ended
         worker.inbox.put_nowait(None)
+        if worker.error:  # it has reported all that it sent, and the run ends with its error
+            self._log.lose(worker.index, None)
+            self.stop(str(worker.error))
+            return
         began = self._plan is not None and self._at > 0 and not worker.ended
         self._log.lose(worker.index, self._lost_rows(worker) if began else None)
 
@@ -511,7 +524,7 @@ class Coordinator:
     # --- results
 
     def _total(self) -> Counters:
-        return sum((worker.tally for worker in self._workers), Counters())
+        return sum((worker.counters for worker in self._workers), Counters())
 
     def _raise_worker_error(self) -> None:
         for worker in self._workers:

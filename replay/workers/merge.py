@@ -80,7 +80,7 @@ class LostRows:
     def __init__(
         self, share: Share, arrived: Arrived, taken_up: int, *, first: int, began: int, lost: int, wall: int
     ) -> None:
-        self.tally = Counters()
+        self.counters = Counters()
         self._share, self._arrived, self._taken_up = share, arrived, taken_up
         self._first, self._began, self._lost, self._wall = first, began, lost, wall
         self._done = 0
@@ -122,7 +122,7 @@ class LostRows:
             pl.lit(self._share.schedule.rate or None, pl.Float64).alias("offered"),
         )
         if len(missing):
-            self.tally.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
+            self.counters.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
         return result_rows(records, rows, due, 0, self._wall)
 
 
@@ -186,19 +186,28 @@ class MergedLog:
 
         Returns:
             Counts of the rows that were filled in for lost workers.
+
+        Raises:
+            LogreplayError: the share of a lost worker cannot be read again; all rows that were reported are written.
         """
         filled = Counters()
         lost, self._lost_rows = self._lost_rows, []
-        for lost_rows in lost:
-            for frame in lost_rows.rows(stopped_at):
-                with self._lock:
-                    self._hold(frame)
-                    if sum(held.height for held in self._held) > _HELD_ROWS:
-                        self._write(inf)
-            filled += lost_rows.tally
+        try:
+            for lost_rows in lost:
+                for frame in lost_rows.rows(stopped_at):
+                    with self._lock:
+                        self._hold(frame)
+                        if sum(held.height for held in self._held) > _HELD_ROWS:
+                            self._write(inf)
+                filled += lost_rows.counters
+        finally:
+            self.flush()
+        return filled
+
+    def flush(self) -> None:
+        """Write all that is held."""
         with self._lock:
             self._write(inf)
-        return filled
 
     def _write_what_is_due(self) -> None:
         newest = max((reported for reported in self._reported if reported != inf), default=inf)

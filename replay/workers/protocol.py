@@ -150,13 +150,13 @@ class WorkerReport:
         rows: of the result log, with the whole run's seq; None if there are none.
         until: all that ended before this instant of the common clock is told.
         taken_up: requests of the plan that were sent or dropped by then.
-        tally: counts of the plan, of exactly the rows told so far.
+        counters: counts of the plan, of exactly the rows told so far.
     """
 
     rows: pl.DataFrame | None
     until: int
     taken_up: int
-    tally: Counters
+    counters: Counters
 
 
 @dataclass(frozen=True, slots=True)

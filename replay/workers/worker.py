@@ -132,7 +132,7 @@ class _Worker:
         self._relay = _Relay()
         self._watch = Watch(crash=config.failures)
         self._orders: asyncio.Queue[object] = asyncio.Queue()
-        self._tally: Counters | None = None
+        self._counters: Counters | None = None
         self._offset = SAME
         self._taken_up = 0
         self._reporting = threading.Lock()
@@ -149,19 +149,23 @@ class _Worker:
         listener = threading.Thread(target=self._listen, name="listener", daemon=True)
         trace = self._see if self._config.failures or self._config.exchanges else None
         config = self._config
-        async with Engine(
-            config.sender(), self._relay, limits=config.limits, trace=trace, closed=config.closed
-        ) as engine:
-            self._engine = engine
-            self._watch.stop = engine.stop
-            listener.start()
-            beat = asyncio.create_task(self._beat())
-            try:
-                while order := await self._next(Prepare):
-                    await self._run(order)
-            finally:
-                beat.cancel()
-                self._over = True
+        try:
+            async with Engine(
+                config.sender(), self._relay, limits=config.limits, trace=trace, closed=config.closed
+            ) as engine:
+                self._engine = engine
+                self._watch.stop = engine.stop
+                listener.start()
+                beat = asyncio.create_task(self._beat())
+                try:
+                    while order := await self._next(Prepare):
+                        await self._run(order)
+                finally:
+                    beat.cancel()
+                    self._over = True
+        finally:
+            if counters := self._counters:  # of a plan that failed: what it had in flight ended as the engine closed
+                self._report(counters, counters.sent + counters.dropped, monotonic(), last=True)
         if self._fault:
             raise self._fault
 
@@ -183,13 +187,13 @@ class _Worker:
         async def agree() -> Start:
             self._tell(WorkerReady(self._offset))
             begin = await self._next(Begin)
-            self._tally = engine.counters
+            self._counters = engine.counters
             return Start(self._offset.here(begin.at), begin.wall) if begin else Start(monotonic(), time.time_ns())
 
         outcome = await engine.run(order.share, agree=agree)
-        tally, self._tally = self._tally or Counters(), None
+        counters, self._counters = self._counters or Counters(), None
         self._taken_up += outcome.scheduled
-        await asyncio.to_thread(self._report, tally, outcome.scheduled, monotonic(), last=True)
+        await asyncio.to_thread(self._report, counters, outcome.scheduled, monotonic(), last=True)
         offset = await asyncio.to_thread(self._channel.clock_offset)
         self._tell(PlanEnded(outcome, order.share.requests, offset))
 
@@ -197,17 +201,17 @@ class _Worker:
         """Report four times a second what has ended, or that this worker is alive."""
         while True:
             await asyncio.sleep(BEAT_S)
-            if tally := self._tally:
+            if counters := self._counters:
                 taken_up = self._engine.progress().scheduled
-                self._engine.sync(partial(self._report, tally, taken_up, monotonic()))
+                self._engine.sync(partial(self._report, counters, taken_up, monotonic()))
             else:
                 self._tell(Alive())
 
-    def _report(self, tally: Counters, taken_up: int, until: int, *, last: bool = False) -> None:
+    def _report(self, counters: Counters, taken_up: int, until: int, *, last: bool = False) -> None:
         """In the thread that writes: tell what was written, and how much of the plan that is."""
         with self._reporting:
-            if last or self._tally is tally:
-                self._tell(WorkerReport(self._relay.take(), self._offset.common(until), taken_up, tally))
+            if last or self._counters is counters:
+                self._tell(WorkerReport(self._relay.take(), self._offset.common(until), taken_up, counters))
 
     def _tell(self, message: object) -> None:
         with suppress(OSError):  # the listener meets the same, and ends the run

@@ -1,13 +1,15 @@
-"""Streams of requests that cannot be read, or only slowly. Worker processes import them from here."""
+"""Streams of requests that cannot be read, not to their end, or only slowly. Worker processes import them from here."""
 
 import os
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
+from logreplay.parsers.record import LogreplayError
 from logreplay.replay.requests.plan import CHUNK_ROWS, Made, RequestStream
 
 
@@ -34,3 +36,24 @@ class Blocked(Made):
     def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
         threading.Event().wait()
         yield from self.requests.frames(rows)
+
+
+@dataclass
+class BreaksOnce(Made):
+    """A stream that cannot be read to its end by the first process that comes so far."""
+
+    requests: RequestStream
+    claim: Path
+
+    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+        for number, frame in enumerate(self.requests.frames(rows)):
+            if number == 1 and self._is_first():
+                raise LogreplayError("the disk of this worker broke")
+            yield frame
+
+    def _is_first(self) -> bool:
+        try:
+            self.claim.touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True

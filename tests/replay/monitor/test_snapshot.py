@@ -18,21 +18,21 @@ from logreplay.replay.results.outcome import Progress
 NOW = 1_800_000_000.0
 
 
-def counted(tally: Counters, latencies_ms: list[float], status: int = 200, lag_ms: float = 0.0) -> Counters:
-    """The tally after some more exchanges."""
+def counted(counters: Counters, latencies_ms: list[float], status: int = 200, lag_ms: float = 0.0) -> Counters:
+    """The counters after some more exchanges."""
     records = np.zeros(len(latencies_ms), RECORD)
     records["status"], records["latency"] = status, np.array(latencies_ms) * 1e6
     records["start"] = lag_ms * 1e6
     zeros = np.zeros(len(records), np.int64)
-    after = tally.copy()
+    after = counters.copy()
     after.add(records, zeros, zeros)
     rows = pl.DataFrame({"op": ["GET"] * len(records), "url": [f"/{i}" for i in range(len(records))]})
     after.sample(records, rows)
     return after
 
 
-def progress(elapsed: float, tally: Counters, *, in_flight: int = 0) -> Progress:
-    return Progress(elapsed, tally.sent + in_flight, in_flight, tally)
+def progress(elapsed: float, counters: Counters, *, in_flight: int = 0) -> Progress:
+    return Progress(elapsed, counters.sent + in_flight, in_flight, counters)
 
 
 def test_rates_and_times_are_those_of_the_last_second() -> None:

@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +31,9 @@ from logreplay.replay.servers.minimal import responding
 from logreplay.replay.workers import coordinator
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
-from support.slow_streams import Blocked, SlowHere
+from support.background_server import beside
+from support.recording_server import RecordingServer, recording
+from support.slow_streams import Blocked, BreaksOnce, SlowHere
 
 ENDS_WITHIN = 60.0
 pytestmark = pytest.mark.slow
@@ -160,6 +164,75 @@ def test_a_stop_of_the_whole_group_is_not_the_death_of_a_worker(log: Path, tmp_p
     rows = scan(path).collect()
     assert sorted(rows["seq"]) == list(range(1600))
     assert rows["error"].drop_nulls().to_list() == []
+
+
+# what was sent is in the result, however the run ends
+
+
+@pytest.fixture(scope="module")
+def long_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A normalized CSV of 20,000 different requests."""
+    path = tmp_path_factory.mktemp("long") / "access.csv"
+    rows = [f"2026-01-01,00:00:00,0,0,0,5,/{number},200,GET" for number in range(20_000)]
+    path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture
+def recorder() -> Iterator[RecordingServer]:
+    """A target that keeps what it was sent, and answers after 50 ms."""
+    seen: list[RecordingServer] = []
+
+    @asynccontextmanager
+    async def serving() -> AsyncIterator[None]:
+        async with recording(0.05) as server:
+            seen.append(server)
+            yield
+
+    with beside(serving):
+        yield seen[0]
+
+
+def assert_nothing_is_missing(rows: pl.DataFrame, recorder: RecordingServer) -> None:
+    """Each request that came to the target is in the result, once."""
+    assert rows["seq"].n_unique() == rows.height
+    received = Counter(each.target for each in recorder.received)
+    assert received
+    assert received - Counter(rows.filter(pl.col("error").fill_null("") != "dropped")["url"]) == Counter()
+
+
+def test_an_error_in_one_worker_ends_the_run_and_loses_no_row_of_any(
+    long_log: Path, tmp_path: Path, recorder: RecordingServer
+) -> None:
+    results = MemoryResults()
+    plan = Plan(BreaksOnce(Requests(long_log), tmp_path / "claim"), Constant(2000, 9.0))
+    began = time.monotonic()
+    with pytest.raises(LogreplayError, match=r"^worker \d of 2 .*: the disk of this worker broke"):
+        on_workers(2, plan, sender_to(recorder.url), results=results)
+    assert_nothing_is_missing(results.frame, recorder)
+    assert results.frame.height < 18_000, f"the other worker went on to the end, {time.monotonic() - began:.0f} s"
+
+
+def wait_for(come_true: Callable[[], bool]) -> None:
+    until = time.monotonic() + ENDS_WITHIN
+    while not come_true():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_run_that_its_caller_cancels_loses_no_row(long_log: Path, recorder: RecordingServer) -> None:
+    results = MemoryResults()
+
+    async def main() -> None:
+        async with Coordinator(processes(2), sender_to(recorder.url), results) as coordinator:
+            run = asyncio.create_task(coordinator.run(Plan(Requests(long_log), Constant(1000, 15.0))))
+            await asyncio.to_thread(wait_for, lambda: len(recorder.received) > 1000)
+            run.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await run
+
+    asyncio.run(main())
+    assert_nothing_is_missing(results.frame, recorder)
 
 
 # who waits can be stopped

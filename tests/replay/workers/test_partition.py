@@ -103,7 +103,7 @@ def test_a_lost_worker_leaves_a_row_for_each_request_it_told_nothing_about(log: 
     assert (rows["step"] == 3).all()
     assert rows["scheduled"].to_list()[0] == pytest.approx(1.075)
     assert rows["latency"].to_list()[0] == pytest.approx(0.125)
-    assert (estate.tally.net_error, estate.tally.dropped) == (3, 93)
+    assert (estate.counters.net_error, estate.counters.dropped) == (3, 93)
 
 
 def test_of_a_plan_that_was_stopped_only_what_was_due_by_then_counts(log: Path) -> None:
