@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
-from logreplay.analysis.search.simulate import SimulatedQueue, service_times, waits
 from logreplay.analysis.search.slo import Bound, BoundEvidence, observe
 from logreplay.analysis.statistics.quantiles import Floats
+from simulate import SimulatedQueue, service_times, waits
 
 TIMEOUT_S: Final = 8.0
 

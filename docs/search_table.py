@@ -1,4 +1,4 @@
-"""Make the table of docs/search.md: ``python docs/search_table.py [SEEDS]`` (100: about two minutes)."""
+"""Make the table of docs/search.md: ``PYTHONPATH=notebooks python docs/search_table.py [SEEDS]`` (100: two minutes)."""
 
 import sys
 from collections.abc import Iterator

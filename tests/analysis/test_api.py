@@ -10,9 +10,9 @@ import pytest
 from matplotlib.figure import Figure
 
 import logreplay.analysis as analysis
-from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import SimulatedQueue
+import simulate
 from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError, to_csv
+from simulate import SimulatedQueue
 
 
 @pytest.fixture(scope="module")

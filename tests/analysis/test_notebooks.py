@@ -2,6 +2,7 @@
 
 import ast
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ def cells(path: Path, kind: str) -> list[Any]:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_from_a_clean_kernel_and_shows_pictures(path: Path, tmp_path: Path) -> None:
     notebook = notebook_of(path)
+    shutil.copy(path.with_name("simulate.py"), tmp_path)
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis.search import simulate
+import simulate
 from logreplay.parsers.record import to_csv
 
 pytestmark = pytest.mark.benchmark

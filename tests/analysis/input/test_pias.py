@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+import simulate
 from logreplay.analysis.input import arrays, pias
-from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.tables import windows
 from logreplay.analysis.verdict import saturation, stability
+from simulate import SimulatedQueue
 
 RATES = range(50, 401, 25)
 

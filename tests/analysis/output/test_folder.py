@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+import simulate
 from logreplay.analysis.output.folder import write_folder
-from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.summary import About
 from logreplay.parsers.record import to_csv
+from simulate import SimulatedQueue
 
 
 @pytest.fixture(scope="module")

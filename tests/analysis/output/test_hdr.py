@@ -10,11 +10,11 @@ from hdrh.log import HistogramLogReader
 from hypothesis import given
 from hypothesis import strategies as st
 
+import simulate
 from logreplay.analysis.input import arrays
 from logreplay.analysis.output import hdr
-from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.tables import windows
+from simulate import SimulatedQueue
 
 
 def empty() -> HdrHistogram:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 
+import simulate
 from logreplay.analysis.input import arrays
 from logreplay.analysis.output import hdr
 from logreplay.analysis.output.hgrm import percentiles, write_hgrm
-from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import SimulatedQueue
+from simulate import SimulatedQueue
 
 
 def columns(text: str) -> list[list[float]]:

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+import simulate
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.output import html
-from logreplay.analysis.search import simulate
 from logreplay.analysis.summary import About
 
 HOSTILE = (

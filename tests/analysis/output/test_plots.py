@@ -9,11 +9,11 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import simulate
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.output import pictures
 from logreplay.analysis.output.plots import hockey_stick, single_run
-from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import SimulatedQueue
+from simulate import SimulatedQueue
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logreplay.analysis.search import simulate
+import simulate
 from logreplay.analysis.statistics import queueing
 
 

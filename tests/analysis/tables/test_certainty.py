@@ -4,12 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+import simulate
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.input import arrays
-from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.tables.certainty import design_effects
 from logreplay.analysis.verdict import stability
+from simulate import SimulatedQueue
 
 
 def judged(rates: list[float], seconds: float, seed: int) -> pl.DataFrame:

@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import simulate
 from logreplay.analysis.input import arrays
-from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.tables import warmup, windows
+from simulate import SimulatedQueue
 
 SECONDS = 30
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis.search import simulate
+import simulate
 from logreplay.analysis.statistics import bootstrap
 from logreplay.analysis.verdict import compare_log, comparison
 from logreplay.analysis.verdict.comparison import compare

@@ -8,10 +8,10 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
+import simulate
 from logreplay.analysis.input import arrays
-from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import Arrivals, SimulatedQueue
 from logreplay.analysis.verdict import saturation, stability
+from simulate import Arrivals, SimulatedQueue
 
 Floats = npt.NDArray[np.float64]
 Server = Callable[[Arrivals, np.random.Generator], pl.DataFrame]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from logreplay.analysis.search import simulate
-from logreplay.analysis.search.simulate import SimulatedQueue
+import simulate
 from logreplay.cli.main import cli
 from logreplay.parsers.record import LogreplayError, to_csv
+from simulate import SimulatedQueue
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from click import UsageError
 from click.testing import CliRunner, Result
 
-from logreplay.analysis.search import simulate
+import simulate
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.main import cli
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, to_csv

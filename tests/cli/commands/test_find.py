@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from logreplay.analysis.search.report import sentence
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial
-from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
 from logreplay.cli.running.search_runner import by_chance, drive, users
@@ -20,6 +19,7 @@ from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Schedule
 from search_rehearsal import Server, responses
+from simulate import SimulatedQueue
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
 MD1_KEEPS = 125.6

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from logreplay.analysis.search.simulate import SimulatedQueue
 from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from search_rehearsal import Server, responses
+from simulate import SimulatedQueue
 
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.000000,0.01,0,0,10,/a,200,GET\n"
 MDK = Server("M/D/8", SimulatedQueue(8, 0.040, "fixed"), Bound("p99", 0.120), truth=173.5)

@@ -1,8 +1,8 @@
 """Simulates queues whose capacity is known by construction, and writes their result logs.
 
-For tests, notebooks and rehearsals: what an analysis says of these servers can be checked against the truth.
-No clock, no socket: arrival times and service times are drawn, waiting follows from them. A FIFO queue with K
-workers of mean service time D carries K/D requests a second.
+For the notebooks beside it, the tests and docs/search_rehearsal.py: what an analysis says of these servers can be
+checked against the truth. No clock, no socket: arrival times and service times are drawn, waiting follows from them. A
+FIFO queue with K workers of mean service time D carries K/D requests a second.
 """
 
 import math
