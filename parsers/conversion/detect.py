@@ -207,9 +207,10 @@ def _found(format: Format | None) -> list[Format]:
 
 def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Detection:
     chosen: list[Format] = []
+    misfits: list[float] = []
     rest = lines
     for tiers in (0, 1, 9):  # clean lines first, then what fits by a format's rules, at last what it can bear
-        rest = lines.gather(_misfits(lines, chosen, tiers))
+        rest = rest.gather(_misfits(rest, chosen, tiers))
         while len(rest):
             best, left = None, rest
             for format in candidates:
@@ -221,9 +222,9 @@ def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Detection:
                 break
             chosen.append(best)
             rest = left
+        misfits.append(len(rest) / max(len(lines), 1))
     formats = tuple(chosen) or tuple(candidates[:1])
-    misfits = [len(_misfits(lines, formats, tiers)) / max(len(lines), 1) for tiers in (9, 0)]
-    return Detection(formats, share=1 - misfits[0], clean=1 - misfits[1], sample=len(lines))
+    return Detection(formats, share=1 - misfits[-1], clean=1 - misfits[0], sample=len(lines))
 
 
 def _misfits(lines: pl.Series, formats: Sequence[Format], tiers: int = 9) -> list[int]:

@@ -220,7 +220,7 @@ class _Stream:
         self._spreader = Spreader()
         self._newest = -(1 << 62)
         self._open = True
-        self.behind = self._first_stamp()
+        self.behind = self._first_stamp() if len(intake.sources) > 1 else 0
 
     def _first_stamp(self) -> int:
         reading = self._intake.reading
