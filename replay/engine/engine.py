@@ -50,6 +50,8 @@ __all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "replay"]
 _FLUSH_S: Final = 0.5
 """Rows are on disk within a second, whatever this process has to wait for."""
 _REST_S: Final = 0.002
+_CANCEL_NS: Final = 5_000_000_000
+"""How long a sender may take to end what is in flight."""
 _COUNTED_S: Final = 0.3
 """How long to wait at most until what was handed on is counted, before it is said how the run stands."""
 _READING_S: Final = 30.0
@@ -292,8 +294,20 @@ class Engine:
         end = (dispatcher.base or 0) + int((duration or 0) * 1e9)
         while self.in_flight or (self._clock() < end and not dispatcher.stopped):
             if self._stopped:
-                self._sender.cancel()
-                break
+                return await self._cancel()
+            await asyncio.sleep(_REST_S)
+
+    async def _cancel(self) -> None:
+        """End what is in flight, and wait until all of it is recorded: a sender may need some turns of the loop.
+
+        Raises:
+            RuntimeError: the sender does not end it.
+        """
+        self._sender.cancel()
+        latest = self._clock() + _CANCEL_NS
+        while left := self.in_flight:
+            if self._clock() > latest:
+                raise RuntimeError(f"{left} requests did not end within {_CANCEL_NS / 1e9:g} s of being cancelled")
             await asyncio.sleep(_REST_S)
 
     async def _watch(self, on_progress: Callable[[Progress], None] | None) -> None:

@@ -84,12 +84,13 @@ class AiohttpSender:
         # the path is replaced by the request target, byte for byte, when the request is written
         self._url = URL.build(scheme=target.scheme, host=target.host, port=target.port or None, path="/")
         reuse: dict[str, Any] = {"keepalive_timeout": 3600} if self._keep_alive else {"force_close": True}
+        connector: _UnixConnector | _TcpConnector
         if target.path:
-            connector: aiohttp.BaseConnector = aiohttp.UnixConnector(target.path, limit=0, **reuse)
+            connector = _UnixConnector(target.path, limit=0, **reuse)
         else:
             resolver = _Resolved(self._endpoint.addresses)
-            connector = _Connector(limit=0, use_dns_cache=False, resolver=resolver, ssl=self._tls or True, **reuse)
-            connector.clock = clock
+            connector = _TcpConnector(limit=0, use_dns_cache=False, resolver=resolver, ssl=self._tls or True, **reuse)
+        connector.clock = clock
         connector._factory = partial(_TimedHandler, self._clock, self.counts, loop=self._loop)  # type: ignore[assignment]
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -356,10 +357,14 @@ class _RequestTarget:
         self.raw_path_qs = raw
 
 
-class _Connector(aiohttp.TCPConnector):
+class _Dialing(aiohttp.BaseConnector):
     """Notes how long opening a connection took."""
 
     clock: Callable[[], int]
+
+    async def _get(self, *asked: Any) -> Connection | None:
+        """Take an idle connection, but not for a second attempt: the target may have closed all of them."""
+        return None if _points.get().sends else await super()._get(*asked)
 
     async def _create_connection(self, *request: Any) -> ResponseHandler:
         points = _points.get()
@@ -368,6 +373,12 @@ class _Connector(aiohttp.TCPConnector):
         points.connected = self.clock()
         points.connect = points.connected - begin
         return protocol
+
+
+class _TcpConnector(_Dialing, aiohttp.TCPConnector): ...
+
+
+class _UnixConnector(_Dialing, aiohttp.UnixConnector): ...
 
 
 class _Resolved(AbstractResolver):

@@ -120,7 +120,7 @@ class Sender(Protocol):
         """
 
     def cancel(self) -> None:
-        """End every exchange in flight now, as ``cancelled``."""
+        """End every exchange in flight, as ``cancelled``; their ends are reported soon, perhaps before this returns."""
 
     async def close(self) -> None:
         """Close all connections. Nothing is in flight any more."""

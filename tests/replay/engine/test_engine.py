@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Plan, Requests
@@ -35,3 +36,26 @@ def test_a_stall_of_one_second_is_charged_to_the_requests_that_waited_in_it(log:
 def test_virtual_time_is_deterministic(log: Path) -> None:
     columns = ["seq", "row", "scheduled", "lag", "latency"]
     assert one_stall(log)[1].select(columns).equals(one_stall(log)[1].select(columns))
+
+
+def stopped_in_a_stall(log: Path, *, until: float) -> Outcome:
+    """Stop while requests wait in a stall, with a sender that does not end them before the stall is over."""
+    loop = VirtualTimeLoop()
+
+    async def main() -> Outcome:
+        sender = OneServerQueue(0.005, stall=(10.0, until))
+        async with Engine(sender, MemoryResults(), clock=loop.now_ns, threaded=False) as engine:
+            loop.call_at(10.5, engine.stop)
+            return await engine.run(Plan(Requests(log), Constant(100, 30)))
+
+    return run(main(), loop)
+
+
+def test_a_stopped_run_counts_what_its_sender_ends_later(log: Path) -> None:
+    outcome = stopped_in_a_stall(log, until=11.0)
+    assert outcome.scheduled == outcome.counters.sent == pytest.approx(1050, abs=1)
+
+
+def test_a_sender_that_does_not_end_what_is_cancelled_is_named_after_a_bounded_wait(log: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"requests did not end within 5 s of being cancelled"):
+        stopped_in_a_stall(log, until=100.0)

@@ -10,11 +10,12 @@ import polars as pl
 import pytest
 import uvloop
 
-from logreplay.replay.engine.engine import Limits, replay
+from logreplay.replay.engine.engine import Engine, Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve, tls_context
 from logreplay.replay.senders.wire import WireSender
@@ -153,6 +154,37 @@ def test_a_reused_connection_that_was_closed_is_replaced_once(tmp_path: Path, se
     assert server.counts["/reused"] == 6 + made.counts.retried
 
 
+@SENDERS
+def test_a_second_attempt_gets_a_new_connection(tmp_path: Path, sender: type[WireSender]) -> None:
+    """The target has closed every idle connection, not only the one that was tried first."""
+    log = write_log(tmp_path, ["/reused"] * 3)
+    results = MemoryResults()
+
+    async def main() -> Any:
+        async with raw_server() as server:
+            made = sender(await resolve(parse_target(server.url)), timeout=TIMEOUT)
+            async with Engine(made, results, closed=True) as engine:
+                for users in (3, 1):
+                    await engine.run(Plan(Requests(log, loop=False), Users(users, 0.0, requests=3)))
+            return made
+
+    made = uvloop.run(main())
+    assert results.frame["error"].to_list() == [None] * 6
+    assert made.counts.retried > 0
+
+
+@SENDERS
+@pytest.mark.parametrize("path", ["/close", "/reset"])
+def test_what_a_new_connection_did_not_answer_is_not_sent_again(
+    tmp_path: Path, sender: type[WireSender], path: str
+) -> None:
+    for options in ({}, {"socket_path": str(tmp_path / "socket")}):
+        _, rows, server, made = send(sender, write_log(tmp_path, [path]), **options)
+        assert rows["error"].is_in(["closed", "reset"]).all()
+        assert server.counts[path] == 1
+        assert made.counts.retried == 0
+
+
 def test_a_post_is_never_sent_twice(tmp_path: Path) -> None:
     log = write_log(tmp_path, ["/reused"] * 2, op="POST")
     _, rows, server, made = send(WireSender, log, rate=20, methods=["POST"])
@@ -199,6 +231,14 @@ def test_a_unix_socket_is_as_good(tmp_path: Path, sender: type[WireSender]) -> N
     assert rows["error"].to_list() == [None, "short_body", None]
     assert outcome.counters.ok == 2
     assert b"\r\nHost: localhost\r\n" in server.heads[0]
+
+
+@SENDERS
+def test_the_time_to_connect_to_a_unix_socket_is_measured(tmp_path: Path, sender: type[WireSender]) -> None:
+    log = write_log(tmp_path, ["/ok"] * 3)
+    _, rows, server, made = send(sender, log, rate=20, at_once=1, socket_path=str(tmp_path / "socket"))
+    assert (rows["connect"] > 0).to_list() == [True, False, False]
+    assert (made.counts.connections, made.counts.reused) == (server.connections, 2) == (1, 2)
 
 
 @pytest.fixture(scope="session")
