@@ -21,7 +21,14 @@ def _bound_options(command: Any) -> Any:
 @click.command(
     cls=WithLive,
     short_help="The highest rate that keeps a bound.",
-    yields_to={"workers": {"hook"}, "arrivals": {"vusers"}},
+    yields_to={
+        "workers": {"hook"},
+        "arrivals": {"vusers"},
+        "max_in_flight": {"vusers"},
+        "late": {"vusers"},
+        "shuffle": {"random"},
+        "random": {"shuffle"},
+    },
     needs={"think": {"vusers"}},
 )
 @click.argument("log", required=False, type=LogName())

@@ -37,6 +37,7 @@ def reconciled(
         *_hooked(sending, shaping),
         *_headers(shaping),
         *_sharing(sending, users),
+        *_closed(sending, users),
     )
     for conflict in conflicts:
         raise click.UsageError(conflict)
@@ -66,6 +67,14 @@ def _sharing(sending: Sending, users: Mapping[str, int]) -> Iterator[str]:
     for name, total in {"--max-in-flight": sending.max_in_flight, **users}.items():
         if total is not None and total < count:
             yield f"{name} {total} and {option} exclude each other: each worker needs 1 at least; use fewer workers"
+
+
+def _closed(sending: Sending, users: Mapping[str, int]) -> Iterator[str]:
+    """What means nothing in a closed loop."""
+    if users and sending.max_in_flight is not None:
+        yield "--max-in-flight and --vusers exclude each other: each user has one request in flight; give fewer users"
+    if users and sending.late is not None:
+        yield "--late and --vusers exclude each other: a user's request is due when it is sent, so none is late"
 
 
 def _headers(shaping: Shaping) -> Iterator[str]:

@@ -249,8 +249,11 @@ _NAMES = frozenset(Pacing.__dataclass_fields__)
 YIELDS_TO = {
     **exclusive("tps", "speed", "ramp", "steps", "vusers", "follow"),
     "duration": {"steps"},
-    "shuffle": {"random", "speed", "follow"},
-    "random": {"shuffle", "speed", "follow"},
+    "max_in_flight": {"vusers"},
+    "late": {"vusers"},
+    "shuffle": {"random", "speed", "follow", "arrivals=log"},
+    "random": {"shuffle", "speed", "follow", "arrivals=log"},
+    "arrivals=log": {"shuffle", "random"},
     "workers": {"follow", "hook"},
     "loop": {"follow"},
     "beginning": {"follow"},
@@ -260,6 +263,12 @@ YIELDS_TO = {
     "debug": {"quiet"},
     "quiet": {"verbose", "classic", "debug"},
 }
-NEEDS = {"think": {"vusers"}, "delay": {"follow"}, "arrivals": {"tps", "ramp", "steps"}, "skip_idle": {"speed", "tps"}}
+NEEDS = {
+    "think": {"vusers"},
+    "delay": {"follow"},
+    "arrivals=log": {"tps"},
+    "arrivals=poisson": {"tps", "ramp", "steps"},
+    "skip_idle": {"speed", "arrivals=log"},
+}
 pacing_options = bundle("pacing", Pacing, _OPTIONS)
 """Gives a command the options of pacing; it receives them as one ``pacing``."""

@@ -70,6 +70,10 @@ class FindOptions(ReplayOptions):
 
         if self.think and not self.vusers:
             raise click.UsageError("--think is for users who wait: add --vusers")
+        if self.vusers and self.arrivals == "even":
+            raise click.UsageError(
+                "--arrivals even and --vusers exclude each other: users ask when they are free; leave out one of them"
+            )
         bounds = [Bound(name, limit) for name in BOUNDS if (limit := self.limits[name]) is not None]
         if not bounds:
             raise click.UsageError("what must hold? Give a bound, such as --p99 300ms")

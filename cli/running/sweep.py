@@ -59,6 +59,10 @@ class SweepOptions(ReplayOptions):
         sending = reconciled(self.sending, self.shaping, users={"--vusers": min(self.vusers)} if self.vusers else {})
         if self.think and not self.vusers:
             raise click.UsageError("--think is for users who wait: add --vusers 1,10,50")
+        if self.vusers and self.arrivals != "even":
+            raise click.UsageError(
+                f"--arrivals {self.arrivals} and --vusers exclude each other: users ask when they are free; give RATES"
+            )
         if self.resume and self.output:
             raise click.UsageError("--resume goes on in its own folder; leave -o out")
         if self.refine and self.vusers:

@@ -59,7 +59,7 @@ class Configurable(Checked):
             return super().parse_args(ctx, args)
         typed = self._typed(args)
         reset = {name for name, (_, option) in self.resets.items() if option.name in typed}
-        for name in sorted(reset & typed):
+        for name in sorted(reset & typed.keys()):
             option, back = self.resets[name]
             raise click.UsageError(f"--{key_of(option)} and {back.opts[0]} contradict each other: give one of them")
         found: Mapping[str, Setting] = ctx.meta.get(_FOUND, {}).get(self.name, {})
@@ -68,13 +68,14 @@ class Configurable(Checked):
         ctx.default_map = {name: setting.value for name, setting in applied.items()}
         return super().parse_args(ctx, args)
 
-    def _typed(self, args: list[str]) -> set[str]:
-        """Return the names of the parameters that stand on the command line."""
+    def _typed(self, args: list[str]) -> dict[str, Any]:
+        """Return the values of the parameters that stand on the command line, by name."""
         context = click.Context(self, resilient_parsing=True, help_option_names=[])
         with context.scope(cleanup=False):
             super().parse_args(context, list(args))
         names = {parameter.name or "" for parameter in self.get_params(context)}
-        return {name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+        typed = {name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+        return {name: context.params.get(name) for name in typed}
 
     def invoke(self, ctx: click.Context) -> Any:
         """Say what comes from the file, then run the command."""

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 Names = Mapping[str, Set[str]]
-"""Parameters by name, each with the names of others."""
+"""Parameters by name, each with the names of others; ``name=value`` is a parameter with that value only."""
 
 
 class Rank(IntEnum):
@@ -42,7 +42,7 @@ def exclusive(*names: str) -> dict[str, set[str]]:
 
 def applicable(
     settings: Mapping[str, Setting],
-    typed: Set[str],
+    typed: Mapping[str, Any],
     reset: Set[str] = frozenset(),
     yields_to: Names | None = None,
     needs: Names | None = None,
@@ -51,23 +51,34 @@ def applicable(
 
     Args:
         settings: by the name of the parameter.
-        typed: parameters that stand on the command line.
+        typed: values of parameters that stand on the command line, by name.
         reset: parameters that the command line sets back to their defaults.
         yields_to: a setting is left out if one of these is given with a higher rank.
         needs: a setting is left out unless one of these is given.
     """
-    left = {name: setting for name, setting in settings.items() if name not in typed | reset}
+    left = {name: setting for name, setting in settings.items() if name not in typed.keys() | reset}
+    while True:  # what is left out leaves out what needs it
+        given = {name: Setting(value, Rank.TYPED, "") for name, value in typed.items()} | left
+        kept = {
+            name: setting
+            for name, setting in left.items()
+            if all(_rank(given, other) <= setting.rank for other in _named(yields_to, name, setting))
+            and (not (wanted := _named(needs, name, setting)) or any(_rank(given, other) for other in wanted))
+        }
+        if len(kept) == len(left):
+            return kept
+        left = kept
 
-    def rank(name: str) -> Rank:
-        if name in typed:
-            return Rank.TYPED
-        return left[name].rank if name in left and left[name].value is not False else Rank.NONE
 
-    beaten = {
-        name
-        for name, setting in left.items()
-        if any(rank(other) > setting.rank for other in (yields_to or {}).get(name, ()))
-    }
-    kept = {name: setting for name, setting in left.items() if name not in beaten}
-    given = typed | {name for name in kept if rank(name)}
-    return {name: setting for name, setting in kept.items() if not needs or name not in needs or needs[name] & given}
+def _named(names: Names | None, name: str, setting: Setting) -> Set[str]:
+    """Return what stands beside a parameter, or beside the parameter with this value."""
+    return set().union(*((names or {}).get(label, ()) for label in (name, f"{name}={setting.value}")))
+
+
+def _rank(given: Mapping[str, Setting], label: str) -> Rank:
+    """Return where a parameter's value comes from; NONE if it has none, another than ``label`` says, or is off."""
+    name, _, value = label.partition("=")
+    setting = given.get(name)
+    if setting is None or setting.value is False or value not in ("", str(setting.value)):
+        return Rank.NONE
+    return setting.rank

@@ -256,6 +256,9 @@ def _rules(command: str) -> list[Rule]:
         return [
             *both,
             rule("--think", "--vusers", think=..., pacing="!users"),
+            rule("--max-in-flight", "--vusers", max_in_flight=..., pacing="users"),
+            rule("--late", "--vusers", late="drop", pacing="users"),
+            rule("--arrivals", "--vusers", arrivals="poisson/log", pacing="users"),
             rule("--vusers", "--workers", pacing="users", workers="2"),
             rule("--vusers", "--cluster", pacing="users", workers="cluster"),
             rule("--refine", refine="yes", pacing="users"),
@@ -265,7 +268,13 @@ def _rules(command: str) -> list[Rule]:
             rule("--random", random="yes", arrivals="log"),
         ]
     if command == "find":
-        return [*both, rule("--think", "--vusers", think=..., vusers="-")]
+        return [
+            *both,
+            rule("--think", "--vusers", think=..., vusers="-"),
+            rule("--max-in-flight", "--vusers", max_in_flight=..., vusers="yes"),
+            rule("--late", "--vusers", late="drop", vusers="yes"),
+            rule("--arrivals", "--vusers", arrivals="even", vusers="yes"),
+        ]
     return [
         *both,
         rule("--ramp", "--for", **{"pacing": "ramp", "for": "-"}),
@@ -273,6 +282,8 @@ def _rules(command: str) -> list[Rule]:
         rule("--arrivals", "--tps", pacing="!tps/!follow", arrivals="log"),
         rule("--arrivals", "--tps", pacing="speed/vusers", arrivals="poisson"),
         rule("--think", "--vusers", pacing="!vusers/!follow", think=...),
+        rule("--max-in-flight", "--vusers", pacing="vusers", max_in_flight=...),
+        rule("--late", "--vusers", pacing="vusers", late="drop"),
         rule("--skip-idle", "--speed", skip_idle="some", pacing="ramp/steps/vusers"),
         rule("--skip-idle", "--speed", skip_idle="some", pacing="tps", arrivals="-/even/poisson"),
         rule("--delay", "--follow", pacing="!follow", delay="some"),

@@ -84,6 +84,27 @@ def test_less_than_the_workers_must_share_is_refused_before_anything_is_read(
     assert not (folder / "out").exists()
 
 
+@pytest.mark.parametrize("open_loop", ["--max-in-flight 5", "--late drop:1s"])
+@pytest.mark.parametrize("command", ["run --vusers 2", "sweep --vusers 1,3", "find --p99 1s --vusers"])
+def test_users_refuse_what_only_a_rate_has(
+    command: str, open_loop: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*command.split(), "access.log", "http://127.0.0.1:1", "-o", "out", *open_loop.split()]
+    assert main.run(words) == 2
+    said = capsys.readouterr().err
+    assert f"{open_loop.split()[0]} and --vusers exclude each other" in said
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["sweep --vusers 1,3 --arrivals poisson", "find --p99 1s --vusers --arrivals even"])
+def test_users_refuse_arrivals(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([*command.split(), "access.log", "http://127.0.0.1:1", "-o", "out"]) == 2
+    said = capsys.readouterr().err
+    assert "--arrivals" in said
+    assert "--vusers" in said
+    assert not (folder / "out").exists()
+
+
 def test_a_delay_without_follow_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--delay", "3"]) == 2
     assert "--delay needs --follow" in capsys.readouterr().err

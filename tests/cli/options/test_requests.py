@@ -49,7 +49,8 @@ def received(server: RecordingServer, log: Path, *options: object) -> list[Recei
     results = log.with_name("results.csv")
     given = [str(option) for option in options]
     when = [] if {"--speed", "--vusers", "--ramp", "--steps", "--tps"} & set(given) else ["--tps", "1000"]
-    code = logreplay("run", log, server.url, *when, *given, "--max-in-flight", 1, "-o", results, "--force")
+    in_turn = [] if "--vusers" in given else ["--max-in-flight", 1]
+    code = logreplay("run", log, server.url, *when, *given, *in_turn, "-o", results, "--force")
     assert code in (0, 3)  # 3: a busy machine
     seen = [one for one in server.received if one.target != "/"]
     server.received.clear()

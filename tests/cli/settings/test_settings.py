@@ -79,6 +79,12 @@ def test_what_is_typed_wins_over_variables_they_over_the_file_it_over_defaults(
         ("for = '1m'", ["--steps", "5:1s"], "5 requests"),
         ("follow = true\ndelay = '1s'", ["--tps", "10", "--for", "1s"], "10 requests"),
         ("tps = 10\nshuffle = true\nskip-idle = '1s'", ["--speed", "1", "--no-shuffle"], "1 requests"),
+        ("speed = 1\nskip-idle = '1s'", ["--tps", "10", "--for", "1s"], "10 requests"),
+        ("tps = 5\narrivals = 'log'\nskip-idle = '1s'", ["--ramp", "10..10", "--for", "1s"], "10 requests"),
+        ("tps = 5\narrivals = 'log'\nskip-idle = '1s'", ["--steps", "5:1s"], "5 requests"),
+        ("arrivals = 'log'\nskip-idle = '1s'", ["--tps", "10", "--arrivals", "even", "--for", "1s"], "10 requests"),
+        ("tps = 10\narrivals = 'log'\nfor = '1s'", ["--shuffle"], "10 requests"),
+        ("tps = 10\nmax-in-flight = 9\nlate = 'drop:1s'", ["--vusers", "2"], "1 requests"),
         ("tps = 10\nrequests = 7", ["--no-requests"], "1 requests"),
         ("vusers = 3\nthink = '5s'\nrequests = 4", ["--think", "0"], "4 requests"),
         ("tps = 10\nmatch = ['nothing']\nfor = '1s'", ["--no-match"], "10 requests"),
@@ -92,6 +98,19 @@ def test_what_is_typed_sets_aside_the_settings_that_contradict_it(
 ) -> None:
     write(f"[run]\n{settings}\n")
     assert previewed(capsys, *words).startswith(sent)
+
+
+def test_the_log_s_own_bursts_leave_settings_that_go_with_them(folder: Path) -> None:
+    write("[run]\ntps = 10\nshuffle = true\nskip-idle = '1s'\n")
+    even, bursts = parameters("run", "a.csv"), parameters("run", "a.csv", "--arrivals", "log")
+    assert (even["shuffle"], even["skip_idle"]) == (True, None)
+    assert (bursts["shuffle"], bursts["skip_idle"]) == (False, 1.0)
+
+
+def test_a_sweep_keeps_settling_where_arrivals_are_even(folder: Path) -> None:
+    write("[sweep]\nsettle = '1s'\n")
+    assert parameters("sweep", "10,20", "a.csv", "--arrivals", "even")["settle"] == 1.0
+    assert parameters("sweep", "10,20", "a.csv", "--arrivals", "log")["settle"] is None
 
 
 def test_a_variable_sets_aside_the_settings_of_the_file_that_contradict_it(
