@@ -75,27 +75,15 @@ def quantile(values: Micros, p: float) -> float:
     return math.inf if micros >= FAILED else micros / 1e6
 
 
-def interval(values: Micros, p: float, confidence: float = 0.95) -> tuple[float, float] | None:
-    """Return the interval of the p-quantile of sorted microseconds, in seconds; None if the sample is too small.
+def interval_ranks(count: int, p: float) -> tuple[int, int] | None:
+    """Return the ranks, from 1, between which the p-quantile of ``count`` values lies (95 %); None for too few.
 
-    It holds for independent requests whatever their distribution. Close to saturation they are not independent,
-    and the interval is far too narrow: there, compare repeated runs.
+    Each tail is at most 2.5 %, so p99 needs 368 values (`SMALLEST_SAMPLE`). It holds for
+    independent requests whatever their distribution.
 
     Source: order statistics; the number of values below a quantile is binomial.
     """
-    found = interval_ranks(len(values), p, confidence)
-    if found is None:
-        return None
-    low, high = seconds(values[[found[0] - 1, found[1] - 1]])
-    return float(low), float(high)
-
-
-def interval_ranks(count: int, p: float, confidence: float = 0.95) -> tuple[int, int] | None:
-    """Return the ranks, from 1, between which the p-quantile of ``count`` values lies; None if there are too few.
-
-    Each tail is at most half of what ``confidence`` leaves, so p99 needs 368 values (`SMALLEST_SAMPLE`).
-    """
-    tail = (1 - confidence) / 2
+    tail = 0.025
     if p**count > tail or (1 - p) ** count > tail:
         return None
     spread = 9 * math.sqrt(count * p * (1 - p)) + 20  # the binomial outside is below 1e-15

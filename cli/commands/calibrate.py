@@ -9,7 +9,7 @@ import click
 
 from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.types import Duration
+from logreplay.cli.options.types import DURATION
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ SHORTEST_S = 0.05
 
 
 @click.command(cls=Configurable, short_help="What this machine can send.")
-@click.option("--trial", type=Duration(), default="1s", show_default=True, help="How long each rate is tried.")
+@click.option("--trial", type=DURATION, default="1s", show_default=True, help="How long each rate is tried.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Only remember the figures.")
 def calibrate(trial: float, as_json: bool, quiet: bool) -> int:

@@ -5,14 +5,14 @@ from pathlib import Path
 import click
 
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.types import Duration, Percent, Rate
+from logreplay.cli.options.types import DURATION, RATE, percent
 from logreplay.cli.settings.configurable import Configurable
 
 
 @click.command(cls=Configurable, short_help="How many machines carry a load.")
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--tps", type=Rate(), required=True, help="Load to carry, requests per second.")
-@click.option("--within", type=Duration(), required=True, help="Bound of the response time.")
+@click.option("--tps", type=RATE, required=True, help="Load to carry, requests per second.")
+@click.option("--within", type=DURATION, required=True, help="Bound of the response time.")
 @click.option(
     "--percentile",
     type=click.Choice(["mean", "p50", "p90", "p95", "p99", "p999"]),
@@ -22,7 +22,7 @@ from logreplay.cli.settings.configurable import Configurable
 )
 @click.option(
     "--headroom",
-    type=Percent(most=0.99),
+    type=percent(most=0.99),
     default="0%",
     show_default=True,
     help="Share of each machine to stay free.",

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.types import ParsedType, Percent, picture
+from logreplay.cli.options.types import ParsedType, percent, picture
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.argument("candidate", type=click.Path(path_type=Path))
 @click.option(
-    "--tolerance", type=Percent(most=10), default="2%", show_default=True, help="Changes up to this are called none."
+    "--tolerance", type=percent(most=10), default="2%", show_default=True, help="Changes up to this are called none."
 )
 @click.option(
-    "--fail-above", type=Percent(most=10), help="Exit with 4 if the candidate is slower by more than this, such as 5%."
+    "--fail-above", type=percent(most=10), help="Exit with 4 if the candidate is slower by more than this, such as 5%."
 )
 @click.option("-o", "--output", type=ParsedType(picture), metavar="FILE", help="Draw the changes there, as PNG or SVG.")
 @click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")

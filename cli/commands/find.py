@@ -7,14 +7,14 @@ import click
 from logreplay.cli.options.progress import WithLive
 from logreplay.cli.options.replay import folder_options, replay_options
 from logreplay.cli.options.think import parse_pauses
-from logreplay.cli.options.types import Duration, ParsedType, Percent, Rate
+from logreplay.cli.options.types import DURATION, RATE, ParsedType, percent
 from logreplay.cli.running.find import BOUNDS, FindOptions, find_rate
 from logreplay.cli.running.log_and_target import LogName
 
 
 def _bound_options(command: Any) -> Any:
     for name in reversed(BOUNDS):
-        command = click.option(f"--{name}", type=Duration(), help=f"Bound on the {name} of the response time.")(command)
+        command = click.option(f"--{name}", type=DURATION, help=f"Bound on the {name} of the response time.")(command)
     return command
 
 
@@ -34,18 +34,18 @@ def _bound_options(command: Any) -> Any:
 @click.argument("log", required=False, type=LogName())
 @click.argument("target", required=False)
 @_bound_options
-@click.option("--max-errors", type=Percent(), default="1%", show_default=True, help="Share of requests that may fail.")
-@click.option("--start", type=Rate(), default="10", show_default=True, help="Lowest rate, tried first.")
-@click.option("--max-tps", type=Rate(), help="Never try a higher rate.")
-@click.option("--precision", type=Percent(), default="5%", show_default=True, help="How close the bracket must be.")
+@click.option("--max-errors", type=percent(), default="1%", show_default=True, help="Share of requests that may fail.")
+@click.option("--start", type=RATE, default="10", show_default=True, help="Lowest rate, tried first.")
+@click.option("--max-tps", type=RATE, help="Never try a higher rate.")
+@click.option("--precision", type=percent(), default="5%", show_default=True, help="How close the bracket must be.")
 @click.option(
     "--trial",
     "trial_s",
-    type=Duration(),
+    type=DURATION,
     help="Length of a full trial; those that confirm take twice as long. Default: 60s, or as needed.",
 )
 @click.option("--trials", type=click.IntRange(1), default=25, show_default=True, help="No more trials than these.")
-@click.option("--budget", type=Duration(), default="15m", show_default=True, help="Time for all trials.")
+@click.option("--budget", type=DURATION, default="15m", show_default=True, help="Time for all trials.")
 @click.option(
     "--arrivals",
     type=click.Choice(["poisson", "even"]),
@@ -62,7 +62,7 @@ def _bound_options(command: Any) -> Any:
     metavar="D|D..D",
     help="--vusers: pause of a user after each response, or a range to draw each pause from evenly; default: none.",
 )
-@click.option("--tps", type=Rate(), help="Say how many such machines this rate needs.")
+@click.option("--tps", type=RATE, help="Say how many such machines this rate needs.")
 @folder_options
 @replay_options
 def find(**given: Any) -> int:

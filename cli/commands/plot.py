@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say
-from logreplay.cli.options.types import Duration, ParsedType, picture
+from logreplay.cli.options.types import DURATION, ParsedType, picture
 from logreplay.cli.settings.configurable import Configurable
 
 
@@ -22,7 +22,7 @@ from logreplay.cli.settings.configurable import Configurable
 @click.option(
     "-o", "--output", type=ParsedType(picture), metavar="FILE", help="PNG or SVG to write; KIND.png by default."
 )
-@click.option("--within", type=Duration(), help="Draw a bound of the response time as well.")
+@click.option("--within", type=DURATION, help="Draw a bound of the response time as well.")
 @click.option("--linear", is_flag=True, help="A linear time axis.")
 @click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say
-from logreplay.cli.options.types import Duration
+from logreplay.cli.options.types import DURATION
 from logreplay.cli.running.log_and_target import describe, normalized
 from logreplay.cli.running.loop import run_until_stopped
 from logreplay.cli.settings.configurable import Configurable
@@ -16,7 +16,7 @@ from logreplay.cli.settings.configurable import Configurable
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: any free one.")
 @click.option("--workers", type=click.IntRange(1), default=4, show_default=True, help="Requests worked on at once.")
-@click.option("--service-time", type=Duration(), default="16ms", show_default=True, help="How long each takes.")
+@click.option("--service-time", type=DURATION, default="16ms", show_default=True, help="How long each takes.")
 @click.option("--exponential", is_flag=True, help="Exponentially distributed times of that mean, not fixed ones.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 def serve(log: Path | None, port: int, workers: int, service_time: float, exponential: bool, quiet: bool) -> None:

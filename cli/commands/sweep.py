@@ -11,7 +11,7 @@ from logreplay.cli.options.progress import WithLive
 from logreplay.cli.options.replay import folder_options, replay_options
 from logreplay.cli.options.requests import ARRIVALS
 from logreplay.cli.options.think import parse_pauses
-from logreplay.cli.options.types import Duration, ParsedType, Pause, parse_rates
+from logreplay.cli.options.types import DURATION, PAUSE, ParsedType, parse_rates
 from logreplay.cli.running.sweep import SweepOptions, sweep_rates
 
 
@@ -50,7 +50,7 @@ def _users(text: str) -> Sequence[int]:
 @click.argument("rates", required=False, metavar="RATES")
 @click.argument("log", required=False)
 @click.argument("target", required=False)
-@click.option("--for", "duration", type=Duration(), default="10s", show_default=True, help="How long each step is.")
+@click.option("--for", "duration", type=DURATION, default="10s", show_default=True, help="How long each step is.")
 @ARRIVALS
 @click.option(
     "--vusers", type=ParsedType(_users), metavar="N,N,…", help="Instead of RATES: so many users who wait, step by step."
@@ -64,10 +64,10 @@ def _users(text: str) -> Sequence[int]:
 )
 @click.option(
     "--warmup",
-    type=Pause(),
+    type=PAUSE,
     help="Send at the lowest rate first; not judged, kept in warmup.csv.",
 )
-@click.option("--settle", type=Pause(), help="Before each step, send at its rate; not judged, likewise.")
+@click.option("--settle", type=PAUSE, help="Before each step, send at its rate; not judged, likewise.")
 @click.option(
     "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Go through all rates N times."
 )

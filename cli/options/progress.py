@@ -19,7 +19,7 @@ from logreplay.cli.display.live_line import LiveLine
 from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.display.terminal import can_redraw, say
 from logreplay.cli.options.groups import bundle
-from logreplay.cli.options.types import ParsedType, imported
+from logreplay.cli.options.types import ParsedType
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ class WithLive(Configurable):
 _OPTIONS = (
     click.option(
         "--live",
-        type=ParsedType(imported("replay.monitor.access:parse_address")),
+        type=ParsedType("replay.monitor.access:parse_address"),
         is_flag=False,
         flag_value="0",
         metavar="[[HOST:]PORT]",
@@ -234,7 +234,7 @@ _OPTIONS = (
     ),
     click.option(
         "--metrics",
-        type=ParsedType(imported("replay.monitor.access:parse_address")),
+        type=ParsedType("replay.monitor.access:parse_address"),
         metavar="[HOST:]PORT",
         help="Serve the same figures at /metrics for Prometheus.",
     ),
@@ -247,7 +247,7 @@ _OPTIONS = (
     ),
     click.option(
         "--watch",
-        type=ParsedType(imported("replay.monitor.probes:parse_probe")),
+        type=ParsedType("replay.monitor.probes:parse_probe"),
         multiple=True,
         metavar="NAME[/s]=URL|NAME[/s]=!COMMAND",
         help="Read this figure each second, from a url, a Prometheus query or a command, into seconds.csv; "

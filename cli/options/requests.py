@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.options.groups import bundle
-from logreplay.cli.options.types import ParsedType, imported, percentage_of
+from logreplay.cli.options.types import ParsedType, percentage_of
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.headers import FixedHeader
@@ -208,8 +208,8 @@ def base(stream: "RequestStream") -> "Requests":
     return inner
 
 
-_REWRITTEN = ParsedType(imported("replay.requests.filters:Rewritten.parse"))
-_HEADER = ParsedType(imported("replay.requests.headers:FixedHeader.parse"))
+_REWRITTEN = ParsedType("replay.requests.filters:Rewritten.parse")
+_HEADER = ParsedType("replay.requests.headers:FixedHeader.parse")
 _option, _many = click.option, partial(click.option, multiple=True)
 _OPTIONS = (
     _option(

@@ -9,7 +9,7 @@ import click
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.requests import ARRIVALS, Shaping, arriving, base
 from logreplay.cli.options.think import Pauses, parse_pauses, said, thinking
-from logreplay.cli.options.types import Duration, ParsedType, Rate, positive_rate, seconds_of
+from logreplay.cli.options.types import DURATION, RATE, ParsedType, positive_rate, seconds_of
 from logreplay.cli.settings.precedence import exclusive
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def log_sentence(report: dict[str, Any]) -> str:
 
 _option = click.option
 _OPTIONS = (
-    _option("--tps", type=Rate(), help="Requests per second."),
+    _option("--tps", type=RATE, help="Requests per second."),
     ARRIVALS,
     _option("--speed", type=ParsedType(_speed), metavar="X", help="The log's own times, X times as fast."),
     _option(
@@ -233,15 +233,15 @@ _OPTIONS = (
         "default: none.",
     ),
     _option("--follow", is_flag=True, help="LOG as it is being written, at its own times; its old lines are not sent."),
-    _option("--delay", type=Duration(), metavar="D", help="With --follow: how much later; default: 5s."),
-    _option("--for", "duration", type=Duration(), help="How long; default: once through the log."),
+    _option("--delay", type=DURATION, metavar="D", help="With --follow: how much later; default: 5s."),
+    _option("--for", "duration", type=DURATION, help="How long; default: once through the log."),
     _option("--requests", type=click.IntRange(1), metavar="N", help="How many."),
     _option(
         "--loop/--no-loop",
         default=None,
         help="Go round a log that is shorter than asked; default: yes, unless its own times are replayed.",
     ),
-    _option("--skip-idle", type=Duration(), help="Shorten gaps in the log's times to this."),
+    _option("--skip-idle", type=DURATION, help="Shorten gaps in the log's times to this."),
 )
 _NAMES = frozenset(Pacing.__dataclass_fields__)
 

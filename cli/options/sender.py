@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.options.groups import bundle
-from logreplay.cli.options.types import Duration, ParsedType, seconds_of
+from logreplay.cli.options.types import DURATION, ParsedType, seconds_of
 
 if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Limits
@@ -173,7 +173,7 @@ _NONE = Sending()
 _MEASURED = ("keep_alive", "by_client", "max_in_flight", "late", "workers", "cluster")
 """Options that change what is measured."""
 _OPTIONS = (
-    click.option("--timeout", type=Duration(), default="30s", show_default=True, help="For each request."),
+    click.option("--timeout", type=DURATION, default="30s", show_default=True, help="For each request."),
     click.option("--max-in-flight", type=click.IntRange(1), help="Requests under way at once; default: no limit."),
     click.option(
         "--late",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.cli.options.types import ParsedType, imported
+from logreplay.cli.options.types import ParsedType
 
 if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Replayer
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 stop_option = click.option(
     "--stop",
     "stop_at",
-    type=ParsedType(imported("replay.results.stop_rules:parse")),
+    type=ParsedType("replay.results.stop_rules:parse"),
     multiple=True,
     metavar="CONDITION",
     help="End the run when a figure stays above a limit: errors>5%/10s, p99>2s/10s, in_flight>5000. Repeatable.",

@@ -22,58 +22,23 @@ class ParsedType(click.ParamType[Any]):
     """Text that a function reads; the `ValueError` that it raises is a fault of the command line.
 
     Args:
-        read: the function.
+        read: the function; or the name of one of the library, which is imported when it is first called:
+            ``replay.monitor.probes:parse_probe``.
         name: of the kind of value, for the help.
     """
 
-    def __init__(self, read: Callable[[str], Any], name: str = "text") -> None:
+    def __init__(self, read: Callable[[str], Any] | str, name: str = "text") -> None:
         self._read, self.name = read, name
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value that a text stands for; click converts a default twice, so other values stay."""
         if not isinstance(value, str):
             return value
+        read = resolve_name(f"logreplay.{self._read}") if isinstance(self._read, str) else self._read
         try:
-            return self._read(value)
+            return read(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
-
-
-class Duration(ParsedType):
-    """``300ms``, ``10``, ``10s``, ``5m`` → seconds, above 0."""
-
-    def __init__(self) -> None:
-        super().__init__(seconds_of, "duration")
-
-
-class Rate(ParsedType):
-    """Requests per second, fractions allowed, above 0."""
-
-    def __init__(self) -> None:
-        super().__init__(positive_rate, "rate")
-
-
-class Percent(ParsedType):
-    """``20%``, ``2.5 %`` or ``0.2`` → a fraction.
-
-    Args:
-        most: the largest fraction.
-    """
-
-    def __init__(self, most: float = 1.0) -> None:
-        super().__init__(partial(fraction_of, most=most), "percent")
-
-
-class Pause(ParsedType):
-    """As `Duration`, or 0 for none."""
-
-    def __init__(self) -> None:
-        super().__init__(pause_of, "duration")
-
-
-def imported(name: str) -> Callable[[str], Any]:
-    """Return a function of the library that is imported when it is first called: ``replay.monitor.probes:parse``."""
-    return lambda text: resolve_name(f"logreplay.{name}")(text)
 
 
 def seconds_of(text: str) -> float:
@@ -193,3 +158,16 @@ def _round_step(step: float) -> float:
     """The next of 1, 2, 2.5, 5 times a power of ten that is not below nine tenths of the step."""
     power = 10.0 ** int(f"{step:e}".partition("e")[2])
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= 0.9 * step)
+
+
+DURATION: Final = ParsedType(seconds_of, "duration")
+"""``300ms``, ``10``, ``10s``, ``5m`` → seconds, above 0."""
+PAUSE: Final = ParsedType(pause_of, "duration")
+"""As `DURATION`, or 0 for none."""
+RATE: Final = ParsedType(positive_rate, "rate")
+"""Requests per second, fractions allowed, above 0."""
+
+
+def percent(most: float = 1.0) -> ParsedType:
+    """``20%``, ``2.5 %`` or ``0.2`` → a fraction, at most ``most``."""
+    return ParsedType(partial(fraction_of, most=most), "percent")

@@ -69,14 +69,8 @@ class Matching:
 
 
 @dataclass(frozen=True, slots=True)
-class Excluding:
+class Excluding(Matching):
     """Leave out requests whose url matches one of the patterns; as `Matching`."""
-
-    patterns: Sequence[str]
-    columns: ClassVar[Sequence[str]] = ()
-
-    def __post_init__(self) -> None:
-        _check_patterns(self.patterns)
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         return leave_out(frame, _found(self.patterns), "excluded")

@@ -32,7 +32,6 @@ class Tail:
     def __init__(self, path: Path, *, from_start: bool = False, seconds: float | None = None) -> None:
         self._path, self._from_start, self._seconds = path, from_start, seconds
         self._mark = b""
-        self.rotations = 0
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield whole lines, many at a time; nothing (``b""``) about each `POLL_S` as long as there are none.
@@ -70,7 +69,6 @@ class Tail:
                     continue
                 os.close(file)
                 file, self._mark = successor, b""
-                self.rotations += 1
                 if rest:
                     yield rest + b"\n"
                     rest = b""
@@ -85,7 +83,6 @@ class Tail:
         if cut:
             os.lseek(file, 0, os.SEEK_SET)
             self._mark = b""
-            self.rotations += 1
         if len(self._mark) < _MARK:
             self._mark = begins
         return cut

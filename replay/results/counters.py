@@ -28,7 +28,6 @@ class Counters:
         ok: a status below 400 came, and no error.
         http_error: a status of 400 or above came, and no error.
         net_error: no whole response came.
-        unexpected_rc: a status came, and the log had another.
         new_errors: a status of 400 or above came, and the log had none of its class (4xx, 5xx).
         errors: requests by error word.
         status: responses by status.
@@ -44,7 +43,6 @@ class Counters:
     ok: int = 0
     http_error: int = 0
     net_error: int = 0
-    unexpected_rc: int = 0
     new_errors: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     status: Counter[int] = field(default_factory=Counter)
@@ -70,7 +68,6 @@ class Counters:
         self.ok += int((whole & (status < 400)).sum())
         self.http_error += int((whole & (status >= 400)).sum())
         self.net_error += int((sent & ~whole).sum())
-        self.unexpected_rc += int(((status > 0) & (expected_rc > 0) & (status != expected_rc)).sum())
         self.new_errors += int((whole & is_new_error(status, expected_rc)).sum())
         self.bytes += int(records["size"].sum())
         for code, count in zip(*_counts(error[~whole]), strict=True):

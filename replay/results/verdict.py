@@ -4,7 +4,7 @@ The thresholds: a lag of ours is worth a word from ``p99 > max(5 ms, 10 % of the
 a run from ``p95 > max(50 ms, 20 % of it)`` on, or when less than 98 % of the schedule was sent.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from math import ceil
@@ -139,11 +139,6 @@ def judge(evidence: RunEvidence) -> Health:
             verdict = kind
             break
     return Health(verdict, (*generator, *target, *missed))
-
-
-def worst(healths: Sequence[Health]) -> RunVerdict:
-    """The verdict of a run of several steps: the first that is not VALID."""
-    return next((health.verdict for health in healths if not health.valid), RunVerdict.VALID)
 
 
 def _generator(seen: RunEvidence) -> list[Finding]:

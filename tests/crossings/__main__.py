@@ -17,11 +17,11 @@ import click
 
 from crossings.drive import Crossings, work
 from crossings.pairs import parse
-from logreplay.cli.options.types import Duration
+from logreplay.cli.options.types import DURATION
 
 
 @click.command(help=__doc__)
-@click.option("--for", "seconds", default="5m", show_default=True, type=Duration())
+@click.option("--for", "seconds", default="5m", show_default=True, type=DURATION)
 @click.option("--seed", type=int, help="Default: another each time.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1))
 @click.option("--case", "case_id", help="Make this crossing again, once, and keep its folder.")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.cli.options.think import parse_pauses
-from logreplay.cli.options.types import Duration, Rate, parse_rates
+from logreplay.cli.options.types import DURATION, RATE, parse_rates
 
 
 @pytest.mark.parametrize(
@@ -17,19 +17,19 @@ from logreplay.cli.options.types import Duration, Rate, parse_rates
     [("300ms", 0.3), ("10", 10.0), ("10s", 10.0), ("5m", 300.0), ("1.5h", 5400.0), (".5", 0.5), ("20us", 2e-5)],
 )
 def test_a_duration_is_a_number_with_or_without_a_unit(text: str, seconds: float) -> None:
-    assert Duration().convert(text, None, None) == pytest.approx(seconds)
+    assert DURATION.convert(text, None, None) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1s", "ten", "10 parsecs", "1e3", "nan", "5 0"])
 def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(click.BadParameter, match=r"is not a duration above 0; write 300ms, 10s or 5m$"):
-        Duration().convert(text, None, None)
+        DURATION.convert(text, None, None)
 
 
 @pytest.mark.parametrize("text", ["0", "-5", "nan", "inf", "fast", "", "1e9"])
 def test_what_is_no_rate_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(click.BadParameter, match=r"is not a rate; write requests per second above 0"):
-        Rate().convert(text, None, None)
+        RATE.convert(text, None, None)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.self_monitor import ProcessLoad
-from logreplay.replay.results.verdict import ReadLate, RunEvidence, RunVerdict, Severity, judge, worst
+from logreplay.replay.results.verdict import ReadLate, RunEvidence, RunVerdict, Severity, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.servers.minimal import responding
 from support.delayed_responses import delayed_responses
@@ -107,11 +107,6 @@ def test_requests_that_were_read_late_are_charged_to_what_they_were_read_from() 
     (short,) = judge(replace(late, late=replace(late.late, follow_delay=1.5))).findings
     assert "--delay 1.5s is too short for this log" in short.text
     assert "repeat with --delay 2s or more" in short.text
-
-
-def test_the_worst_step_speaks_for_the_run() -> None:
-    assert worst([judge(evidence()), judge(evidence(lag_p95=1))]) is RunVerdict.GENERATOR_BOUND
-    assert worst([judge(evidence())]) is RunVerdict.VALID
 
 
 def command(log: Path, url: str, output: Path, *options: str) -> list[str]:
