@@ -230,7 +230,7 @@ class NewFile:
 
 
 @contextmanager
-def whole(path: Path, *, force: bool = True, advice: str = ADVICE) -> Iterator[Path]:
+def atomic_path(path: Path, *, force: bool = True, advice: str = ADVICE) -> Iterator[Path]:
     """Give another name to write under; the file gets its own when the block has ended well.
 
     Raises:
@@ -242,14 +242,14 @@ def whole(path: Path, *, force: bool = True, advice: str = ADVICE) -> Iterator[P
         new.keep()
 
 
-def write_whole(path: Path, data: bytes | str, *, force: bool = True) -> None:
+def write_atomically(path: Path, data: bytes | str, *, force: bool = True) -> None:
     """Write a file that is there whole or not at all; text as UTF-8.
 
     Raises:
         LogreplayError: as `NewFile`.
         OSError: it cannot be written.
     """
-    with whole(path, force=force) as fresh:
+    with atomic_path(path, force=force) as fresh:
         fresh.write_bytes(data.encode() if isinstance(data, str) else data)
 
 

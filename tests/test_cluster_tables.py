@@ -124,7 +124,7 @@ def test_a_result_log_is_cut_at_line_ends(tmp_path: Path) -> None:
     assert rows["seq"].to_list() == list(range(5000))
 
 
-def test_a_log_that_is_not_ours_or_breaks_its_lines_is_read_as_a_whole(tmp_path: Path, helpers: Executor) -> None:
+def test_a_log_that_is_no_result_log_or_breaks_its_lines_is_read_as_a_whole(tmp_path: Path, helpers: Executor) -> None:
     foreign = tmp_path / "foreign.csv"
     foreign.write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n")
     assert stretches(foreign) == []

@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.skipif(not NGINX, reason="nginx is not installed"),
 ]
 
-DIRECTOR, WORKERS, TARGET = "10.77.0.1", ("10.77.0.2", "10.77.0.3"), "10.77.0.4"
+COORDINATOR, WORKERS, TARGET = "10.77.0.1", ("10.77.0.2", "10.77.0.3"), "10.77.0.4"
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 
 
@@ -45,7 +45,7 @@ class Network:
         self._switch = self._machine("switch")
         ip("-n", self._switch, "link", "add", "name", "bridge0", "type", "bridge")
         ip("-n", self._switch, "link", "set", "bridge0", "up")
-        for number, address in enumerate((DIRECTOR, *WORKERS, TARGET)):
+        for number, address in enumerate((COORDINATOR, *WORKERS, TARGET)):
             name, port = self._machine(address), f"port{number}"
             ip("-n", self._switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
             ip("-n", self._switch, "link", "set", port, "master", "bridge0", "up")
@@ -97,9 +97,9 @@ def network(tmp_path: Path) -> Iterator[Network]:
         except OSError as error:
             pytest.skip(f"network namespaces cannot be made here: {error}")
         dask = (sys.executable, "-m", "dask")
-        machines.start(DIRECTOR, *dask, "scheduler", "--host", DIRECTOR, "--port", 8786, "--no-dashboard")
+        machines.start(COORDINATOR, *dask, "scheduler", "--host", COORDINATOR, "--port", 8786, "--no-dashboard")
         for address in WORKERS:
-            worker = ("worker", f"tcp://{DIRECTOR}:8786", "--nthreads", 1, "--no-dashboard", "--no-nanny")
+            worker = ("worker", f"tcp://{COORDINATOR}:8786", "--nthreads", 1, "--no-dashboard", "--no-nanny")
             machines.start(address, *dask, *worker, "--host", address, "--local-directory", tmp_path / address)
         conf = NGINX_CONF.format(
             folder=tmp_path,
@@ -118,16 +118,16 @@ Replay = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def replay(network: Network, tmp_path: Path) -> Replay:
-    """Starts a replay of so many distinct requests on the director's machine."""
+    """Starts a replay of so many distinct requests on the coordinator's machine."""
 
     def start(requests: int, tps: int) -> "subprocess.Popen[str]":
         log = tmp_path / "log.csv"
         rows = (f"2026-01-01,00:00:00.000000,0,0,0,0,/{number},200,GET\n" for number in range(requests))
         log.write_text("".join(itertools.chain([HEADER + "\n"], rows)))
         command = (sys.executable, "-m", "logreplay.cli.main", "run", log, f"http://{TARGET}:8080", "--tps", tps)
-        options = ("--cluster", f"tcp://{DIRECTOR}:8786", "--allow-target", TARGET, "--workers", 2)
+        options = ("--cluster", f"tcp://{COORDINATOR}:8786", "--allow-target", TARGET, "--workers", 2)
         return subprocess.Popen(
-            network.on(DIRECTOR, *command, *options, "-o", tmp_path / "r.csv", "--json"),
+            network.on(COORDINATOR, *command, *options, "-o", tmp_path / "r.csv", "--json"),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -27,8 +27,8 @@ def test_the_typical_answer_is_within_two_per_cent_of_the_truth_and_seldom_promi
 
 
 def test_climbing_without_end_takes_ten_times_as_long_and_promises_more_than_is_kept() -> None:
-    ours = rehearsal.worth(MM4, range(3))
+    bisecting = rehearsal.worth(MM4, range(3))
     last, best = rehearsal.worth_of_climbing(MM4, range(3))
-    assert last.trials.mean() > 3 * ours.trials.mean()
-    assert last.seconds.mean() > 5 * ours.seconds.mean()
+    assert last.trials.mean() > 3 * bisecting.trials.mean()
+    assert last.seconds.mean() > 5 * bisecting.seconds.mean()
     assert best.over > 0.5

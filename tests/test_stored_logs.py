@@ -111,7 +111,7 @@ def test_a_sweep_is_resumed_only_with_the_same_object(
     assert "was another sweep: log" in capsys.readouterr().err
 
 
-def test_what_is_not_there_or_no_log_of_ours_is_named(bucket: Any, sample: Path) -> None:
+def test_what_is_not_there_or_no_normalized_log_is_named(bucket: Any, sample: Path) -> None:
     bucket.pipe_file("logs/raw.log", SAMPLE.read_bytes())
     bucket.pipe_file("logs/no.parquet", b"PAR1 but not really")
     for name, what in (

@@ -125,7 +125,7 @@ def grows(path: Path, size: int = 1000) -> None:
     wait_until(lambda: path.exists() and path.stat().st_size > size)
 
 
-def whole(path: Path, count: int | None = None) -> pl.DataFrame:
+def all_rows(path: Path, count: int | None = None) -> pl.DataFrame:
     """The rows of a result log, as many as its summary counts."""
     rows = scan(path).collect()
     counts = json.loads(path.with_name(f"{path.stem}.summary.json").read_text())["requests"]
@@ -142,7 +142,7 @@ def test_a_terminal_that_is_closed_does_not_end_a_run_that_does_not_hear_of_it(
     grows(path)
     terminal.hang_up()
     assert process.wait(PATIENCE) in MEASURED
-    whole(path, 400)
+    all_rows(path, 400)
 
 
 def test_a_stop_rule_watches_on_when_the_terminal_is_closed(tmp_path: Path, log: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_stop_rule_watches_on_when_the_terminal_is_closed(tmp_path: Path, log:
         grows(path)
         terminal.hang_up()
         assert process.wait(PATIENCE) == 4
-    assert whole(path).height < 3000
+    assert all_rows(path).height < 3000
 
 
 @pytest.mark.parametrize("command", ["sweep", "find"])
@@ -195,7 +195,7 @@ def test_nobody_reads_the_exchanges_and_the_requests_leave_on_time(tmp_path: Pat
     while not (said and said[-1].startswith("waiting for the reader of standard output; Ctrl-C ends this")):
         said.append(process.stderr.readline().decode())
         assert said[-1], said
-    rows = whole(path, 1500)
+    rows = all_rows(path, 1500)
     assert rows["lag"].quantile(0.9) < 0.5  # type: ignore[operator]  # it was as long as the run
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=LIMIT)
@@ -297,11 +297,11 @@ def call(planned):
 """,
     "reads a socket": """
 import pathlib, socket
-ours, theirs = socket.socketpair()
+own, peer = socket.socketpair()
 def call(planned):
     if planned.number == 200:
         pathlib.Path("called").touch()
-        ours.recv(1)
+        own.recv(1)
     return planned
 """,
 }
@@ -321,7 +321,7 @@ def test_ctrl_c_ends_a_run_whose_hook_blocks(tmp_path: Path, log: Path, target: 
     _, err = process.communicate(timeout=LIMIT)
     assert process.returncode == 130
     assert b"Traceback" not in err
-    assert not path.exists() or whole(path) is not None
+    assert not path.exists() or all_rows(path) is not None
 
 
 def test_a_bug_is_one_sentence_and_the_rows_are_kept(tmp_path: Path, log: Path, target: str) -> None:

@@ -28,7 +28,7 @@ _SECOND: Final = (
     _WHEN + r"{s}(?<latency>{n}){s}(?<xfertime>{n}){s}(?<thinktime>{n}){s}(?<bytes>[0-9,]+){s}(?<requests>[0-9]+)"
     r"(?:{s}(?<errors>[0-9]+))?\s*$"
 )
-_OURS: Final = r"^second,offered,sent,|^[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+,-?[0-9]+,[0-9.e-]*,"
+_SECONDS_CSV: Final = r"^second,offered,sent,|^[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+,-?[0-9]+,[0-9.e-]*,"
 _RATE: Final = r"^#\s*(?:TPS|request/second)\s*=\s*([0-9.]+)"
 
 
@@ -73,7 +73,7 @@ def seconds_table(path: Path) -> pl.DataFrame | None:
     """
     lines = _lines(path, _SECOND)
     if lines is None:
-        return pl.read_csv(path, infer_schema_length=None) if _lines(path, _OURS) is not None else None
+        return pl.read_csv(path, infer_schema_length=None) if _lines(path, _SECONDS_CSV) is not None else None
     fields = pl.col("line").str.extract_groups(_filled(_SECOND, lines)).alias("field")
     rows = lines.select(fields).unnest("field").filter(pl.col("latency").is_not_null())
     known = rows.select(

@@ -94,7 +94,7 @@ def batches(source: Source) -> Iterator[pl.DataFrame]:
         ValueError: a table without the columns of a result log.
     """
     opened = open_rows(source)
-    if _is_ours(source, opened):
+    if _is_result_log(source, opened):
         return _ahead(read_batches(locate(source), COLUMNS, rows=_BATCH))
     filled = _scheduled(_filled(opened, COLUMNS), opened)
     return _ahead(filled.select(COLUMNS).collect_batches(chunk_size=_BATCH, maintain_order=True))
@@ -124,14 +124,14 @@ def started(source: Source) -> datetime | None:
     return _utc(first.item()) if first.height else None
 
 
-def _is_ours(source: Source, opened: pl.LazyFrame) -> TypeGuard[str | Path]:
-    """Whether it is a result log of ours in a file."""
+def _is_result_log(source: Source, opened: pl.LazyFrame) -> TypeGuard[str | Path]:
+    """Whether it is a result log in a file."""
     return isinstance(source, str | Path) and {"scheduled", "seq"} <= set(opened.collect_schema().names())
 
 
 def _head(source: Source, opened: pl.LazyFrame) -> pl.DataFrame:
     """The first rows; of a file no more is read than they take, while Polars would read a hundred megabytes ahead."""
-    if _is_ours(source, opened):
+    if _is_result_log(source, opened):
         return next(read_batches(locate(source), ("date", "time", "scheduled", "lag"), rows=_HEAD))
     return opened.head(_HEAD).collect()
 

@@ -19,7 +19,7 @@ from logreplay.analysis.output import hdr
 from logreplay.analysis.output.hgrm import write_hgrm
 from logreplay.analysis.summary import About, remembering
 from logreplay.analysis.tables import windows
-from logreplay.parsers.files import check_distinct, unwritable, write_whole
+from logreplay.parsers.files import check_distinct, unwritable, write_atomically
 from logreplay.parsers.record import LogreplayError, to_csv
 
 SUMMARY: Final = "summary.json"
@@ -72,8 +72,8 @@ def write_folder(
             analysis = replace(analysis, summary=remembering(analysis.summary, earlier))
         folder.mkdir(parents=True, exist_ok=True)
         _remove_outdated(folder, located, plots=plots)
-        write_whole(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
-        write_whole(folder / "steps.csv", to_csv(analysis.steps, header=True))
+        write_atomically(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
+        write_atomically(folder / "steps.csv", to_csv(analysis.steps, header=True))
         _write_summary(folder / SUMMARY, analysis)
         if plots:
             from logreplay.analysis.output import html  # matplotlib takes a second to import
@@ -86,8 +86,8 @@ def write_folder(
 
 def _remove_outdated(folder: Path, results: Path | None, *, plots: bool) -> None:
     """Remove figures of an earlier analysis that this one does not make: they would show other results."""
-    ours = results is not None and results.parent.resolve() == folder.resolve()
-    for name in (*(() if ours else (SUMMARY, *OF_COMMANDS)), *(() if plots else PICTURES)):
+    inside = results is not None and results.parent.resolve() == folder.resolve()
+    for name in (*(() if inside else (SUMMARY, *OF_COMMANDS)), *(() if plots else PICTURES)):
         (folder / name).unlink(missing_ok=True)
 
 
@@ -113,7 +113,7 @@ def _write(path: Path, write: Callable[[Path, RequestArrays], None], requests: R
 
 
 def _write_routes(path: Path, requests: RequestArrays) -> None:
-    write_whole(path, to_csv(windows.by_route(requests), header=True))
+    write_atomically(path, to_csv(windows.by_route(requests), header=True))
 
 
 def summary_beside(results: Path) -> Path:
@@ -140,4 +140,4 @@ def _summary_of(results: Path) -> dict[str, Any]:
 
 
 def _write_summary(path: Path, analysis: Analysis) -> None:
-    write_whole(path, json.dumps(analysis.summary, indent=2) + "\n")
+    write_atomically(path, json.dumps(analysis.summary, indent=2) + "\n")

@@ -17,7 +17,7 @@ from hdrh.histogram import HdrHistogram
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND, by_second, changes
 from logreplay.analysis.statistics.quantiles import Ints
-from logreplay.parsers.files import whole
+from logreplay.parsers.files import atomic_path
 
 LOWEST: Final = 1
 HIGHEST: Final = 3_600_000_000
@@ -39,7 +39,7 @@ def write_hlog(path: str | Path, requests: RequestArrays) -> None:
     """
     failed = len(requests) - int(requests.good.sum())
     started = requests.started.timestamp() if requests.started else 0.0
-    with whole(Path(path)) as fresh, fresh.open("wb") as file:
+    with atomic_path(Path(path)) as fresh, fresh.open("wb") as file:
         file.write(
             "#[Histogram log format version 1.3]\n"
             f"#[StartTime: {started:.3f} (seconds since epoch), {requests.started or 'unknown'}]\n"

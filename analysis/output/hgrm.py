@@ -14,7 +14,7 @@ import numpy as np
 
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.statistics.quantiles import Floats, average, deviation, ranks
-from logreplay.parsers.files import whole
+from logreplay.parsers.files import atomic_path
 
 TICKS: Final = 5
 _MILLISECOND: Final = 1000
@@ -35,7 +35,7 @@ def write_hgrm(path: str | Path, requests: RequestArrays) -> None:
         mean, spread = average(ordered) / _MILLISECOND, deviation(ordered) / _MILLISECOND
         lines.append(f"#[Mean    = {mean:12.3f}, StdDeviation   = {spread:12.3f}]")
         lines.append(f"#[Max     = {ordered[-1] / _MILLISECOND:12.3f}, Total count    = {len(ordered):12d}]")
-    with whole(Path(path)) as fresh:
+    with atomic_path(Path(path)) as fresh:
         fresh.write_text("\n".join(lines) + "\n", encoding="ascii")
 
 

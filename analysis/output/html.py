@@ -23,7 +23,7 @@ from logreplay.analysis.output import pictures
 from logreplay.analysis.output.plots import hockey_stick
 from logreplay.analysis.tables import windows
 from logreplay.analysis.wording import between, show
-from logreplay.parsers.files import whole
+from logreplay.parsers.files import atomic_path
 from logreplay.parsers.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ _STYLE: Final[dict[Any, Any]] = {
 def write(folder: Path, analysis: Analysis) -> None:
     """Write ``hockeystick.png`` and ``report.html`` into a folder."""
     made = hockey_stick.figure(lambda ax: pictures.draw(ax, analysis, "hockeystick", title=True))
-    with whole(folder / "hockeystick.png") as fresh:
+    with atomic_path(folder / "hockeystick.png") as fresh:
         hockey_stick.save(made, fresh)
-    with whole(folder / "report.html") as fresh:
+    with atomic_path(folder / "report.html") as fresh:
         fresh.write_text(html(analysis), encoding="utf-8")
 
 

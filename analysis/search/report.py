@@ -11,7 +11,7 @@ from logreplay.analysis.wording import show
 LEAST_TRIAL_S: Final = 30.0
 """Judged seconds under which a trial misses what a target does rarely."""
 
-_OURS: Final = "this machine was too slow or too busy"
+_GENERATOR_BOUND: Final = "this machine was too slow or too busy"
 
 
 def answer_of(search: Search) -> Answer:
@@ -26,7 +26,7 @@ def sentence(search: Search, tps: float | None = None) -> str:
     text = goal.text
     bounds = " and ".join(map(str, goal.bounds))
     if answer.why == "generator":
-        return f"no trial at {text(answer.high)} was valid, {_OURS}: nothing is known of the target"
+        return f"no trial at {text(answer.high)} was valid, {_GENERATOR_BOUND}: nothing is known of the target"
     if answer.why == "not-met":
         return f"{bounds} does not hold even at {text(answer.high)}"
     if answer.low is None:
@@ -59,7 +59,7 @@ def _upper(answer: Answer, goal: Goal) -> str:
         limit = goal.highest is not None and answer.low == goal.rounded(goal.highest)
         return "no higher rate was allowed" if limit else "no higher rate was tried"
     if answer.high_void:
-        return f"no trial at {goal.text(answer.high)} was valid, {_OURS}"
+        return f"no trial at {goal.text(answer.high)} was valid, {_GENERATOR_BOUND}"
     return f"{goal.text(answer.high)} {'do' if goal.users else 'does'} not"
 
 

@@ -36,7 +36,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
         raise click.UsageError(f"--trial: {trial:g} s are too short to see anything; at least {SHORTEST_S:g} s")
     import uvloop
 
-    from logreplay.parsers.files import write_whole
+    from logreplay.parsers.files import write_atomically
     from logreplay.replay.checks.calibrate import calibrate as measure
     from logreplay.replay.checks.calibrate import remembered_at
 
@@ -53,7 +53,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
         _print(found)
     path = remembered_at()
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(figures, indent=2) + "\n")
+    write_atomically(path, json.dumps(figures, indent=2) + "\n")
     say(f"remembered in {path}", quiet=quiet)
     return Exit.OK if found.ceiling else Exit.INVALID
 

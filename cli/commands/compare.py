@@ -144,12 +144,12 @@ def _print_statuses(found: "Comparison | Fidelity") -> None:
 
 def _draw(found: "Comparison", output: Path, tolerance: float, *, force: bool) -> None:
     from logreplay.analysis.output.plots import hockey_stick, overlay
-    from logreplay.parsers.files import whole
+    from logreplay.parsers.files import atomic_path
 
     shown = overlay.shown(found)
 
     def draw(ax: "Axes") -> None:
         overlay.changes(ax, shown, tolerance=tolerance).set_title(found.sentence, fontsize=10.5, loc="left")
 
-    with whole(output, force=force) as fresh:
+    with atomic_path(output, force=force) as fresh:
         hockey_stick.save(hockey_stick.figure(draw, size=(9, 1.6 + 0.32 * len(shown))), fresh)

@@ -38,7 +38,7 @@ def init(
       logreplay init
       logreplay init --log access.log --target http://127.0.0.1:8080
     """
-    from logreplay.parsers.files import check_absent, check_distinct, write_whole
+    from logreplay.parsers.files import check_absent, check_distinct, write_atomically
 
     path = Path(FILE)
     if not force:
@@ -56,7 +56,7 @@ def init(
         _ask(target, allow_target, quiet=quiet)
     root = click.get_current_context().find_root().command
     assert isinstance(root, click.Group)
-    write_whole(path, settings_text(root, log or "", target or ""), force=force)
+    write_atomically(path, settings_text(root, log or "", target or ""), force=force)
     say(f"{path}: what you type wins over it; now: logreplay run --tps 10 --for 10s\n{path}", quiet=quiet)
 
 

@@ -29,11 +29,11 @@ def man(command: str | None, output: Path | None) -> None:
     if output is None:
         click.echo(page(root, command or ""), nl=False)
         return
-    from logreplay.parsers.files import write_whole
+    from logreplay.parsers.files import write_atomically
 
     output.mkdir(parents=True, exist_ok=True)
     for name in ("", *root.commands):
-        write_whole(output / f"{_title(name)}.1", page(root, name))
+        write_atomically(output / f"{_title(name)}.1", page(root, name))
     say(str(output))
 
 

@@ -44,7 +44,7 @@ def plot(
     """
     from logreplay.analysis.analyze import analyse
     from logreplay.analysis.output.plots import hockey_stick
-    from logreplay.parsers.files import check_absent, check_distinct, whole
+    from logreplay.parsers.files import atomic_path, check_absent, check_distinct
     from logreplay.parsers.record import LogreplayError
 
     output = output or Path(f"{'overlay' if len(results) > 1 else kind}.png")
@@ -63,6 +63,6 @@ def plot(
         if kind not in kinds(analysis):
             raise LogreplayError(f"{results[0]}: no {kind} to draw; these data allow: {', '.join(kinds(analysis))}")
         made = hockey_stick.figure(lambda ax: draw(ax, analysis, kind, slo=within, linear=linear, title=True))
-    with whole(output, force=force) as fresh:
+    with atomic_path(output, force=force) as fresh:
         hockey_stick.save(made, fresh)
     say(str(output), quiet=quiet)

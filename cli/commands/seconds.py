@@ -27,7 +27,7 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     from logreplay.analysis.input import arrays, sources
     from logreplay.analysis.input.external_metrics import with_watched
     from logreplay.analysis.tables.windows import seconds as per_second
-    from logreplay.parsers.files import check_distinct, whole
+    from logreplay.parsers.files import atomic_path, check_distinct
     from logreplay.parsers.record import to_csv
 
     if output == Path("-"):
@@ -36,7 +36,7 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     with ExitStack() as stack:
         if output is not None:
             check_distinct([("-o", output)], [("result log", path)])
-            fresh = stack.enter_context(whole(output, force=force))
+            fresh = stack.enter_context(atomic_path(output, force=force))
         table = with_watched(per_second(arrays.read(results)), path)
         text = table.write_ndjson().encode() if as_json else to_csv(table, header=True)
         if output is None:

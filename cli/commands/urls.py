@@ -33,7 +33,7 @@ def urls(templates: Sequence[str], variables: Sequence[str], output: str, force:
       logreplay urls '/projects/{project}/widgets/{widget}' --var project=@projects.txt --var widget=1..9
       logreplay urls 'http://{host}/' 'http://{host}/item/{n}' --var host=a.example,b.example --var n=1..1000
     """
-    from logreplay.parsers.files import check_distinct, whole
+    from logreplay.parsers.files import atomic_path, check_distinct
     from logreplay.parsers.record import LogreplayError
     from logreplay.replay.requests.url_rows import write_frames
     from logreplay.replay.requests.url_templates import Templates, Values, values
@@ -58,7 +58,7 @@ def urls(templates: Sequence[str], variables: Sequence[str], output: str, force:
     else:
         files = [text.partition("=")[2] for text in variables]
         check_distinct([("-o", Path(output))], [("--var", name[1:]) for name in files if name.startswith("@")])
-        with whole(Path(output), force=force) as fresh, fresh.open("wb") as file:
+        with atomic_path(Path(output), force=force) as fresh, fresh.open("wb") as file:
             file.writelines(write_frames(product.frames()))
     say(f"{product.count:,} requests: {output}", quiet=quiet)
     return Exit.OK

@@ -39,16 +39,16 @@ class Audience:
     """All who are told of one run. `begin`, `see`, `end` belong to the loop that sends, and take a fraction of a ms.
 
     Args:
-        scribe: makes the snapshots.
+        builder: makes the snapshots.
         write: takes the text for stderr, and does not wait.
         readings: figures from elsewhere; None if none were asked for.
     """
 
     def __init__(
-        self, scribe: "SnapshotBuilder", write: Callable[[str], object], readings: "ProbeLog | None" = None
+        self, builder: "SnapshotBuilder", write: Callable[[str], object], readings: "ProbeLog | None" = None
     ) -> None:
         self.write = write
-        self._scribe, self._readings = scribe, readings
+        self._builder, self._readings = builder, readings
         self._listeners: list[Callable[[Snapshot], object]] = []
         self._line: LiveLine | None = None
         self._on_stop: Callable[[], object] | None = None
@@ -69,13 +69,13 @@ class Audience:
 
     def begin(self, stage: "Stage") -> None:
         """Say what runs from now on."""
-        self._scribe.begin(stage)
+        self._builder.begin(stage)
 
     def see(self, now: "Progress") -> None:
         """Tell how it goes."""
         if self._readings:
             self._readings.begin(time.monotonic() - now.elapsed)
-        snapshot = self._scribe.see(now, time.time(), dict(self._readings.latest) if self._readings else None)
+        snapshot = self._builder.see(now, time.time(), dict(self._readings.latest) if self._readings else None)
         if self._line:
             self._line.show(snapshot)
         self._tell(snapshot)
@@ -84,13 +84,13 @@ class Audience:
         """Tell what became of a stage; see `logreplay.replay.monitor.snapshot_builder.SnapshotBuilder.end`."""
         if self._line:
             self._line.clear()
-        self._tell(self._scribe.end(outcome, time.time(), state=state, note=note))
+        self._tell(self._builder.end(outcome, time.time(), state=state, note=note))
 
     def close(self) -> None:
         """Tell that it is over."""
         if self._line:
             self._line.clear()
-        self._tell(self._scribe.close(time.time()))
+        self._tell(self._builder.close(time.time()))
 
     @contextmanager
     def may_set(self, stop: asyncio.Event) -> Iterator[None]:

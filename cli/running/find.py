@@ -147,9 +147,9 @@ def _report(search: "Search", options: FindOptions, folder: Path, url: str, foun
     if plots:
         from logreplay.analysis.output.plots.hockey_stick import figure, save
         from logreplay.analysis.output.plots.search import trace
-        from logreplay.parsers.files import whole
+        from logreplay.parsers.files import atomic_path
 
-        with whole(folder / "search.png") as fresh:
+        with atomic_path(folder / "search.png") as fresh:
             save(figure(lambda ax: trace(ax, facts)), fresh)
     options.say(f"results: {folder}")
     answer = answer_of(search)
@@ -162,7 +162,7 @@ def _search(
     search: "Search", options: FindOptions, folder: Path, requests: "RequestStream", target: str, rule: "StopRule"
 ) -> "tuple[bool, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found besides."""
-    from logreplay.replay.checks.cpu_contention import neighbours
+    from logreplay.replay.checks.cpu_contention import cpu_contention
     from logreplay.replay.results.recent import RecentRequests
     from logreplay.replay.results.result_log import ResultLog
 
@@ -186,7 +186,7 @@ def _search(
                     requests,
                     timeout_s=sending.timeout,
                     schedule_of=options.schedule_of,
-                    neighbours=neighbours if here else None,
+                    contention=cpu_contention if here else None,
                     on_begin=teller.begin,
                     on_progress=watched(rule, engine, audience.see),
                     on_end=teller.end,

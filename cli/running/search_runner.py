@@ -34,7 +34,7 @@ async def drive(
     *,
     timeout_s: float,
     schedule_of: "Callable[[Trial], Schedule]",
-    neighbours: "Callable[[], Awaitable[str]] | None" = None,
+    contention: "Callable[[], Awaitable[str]] | None" = None,
     threaded: bool = True,
     on_begin: "Callable[[Trial], None]",
     on_progress: "Callable[[Progress], None]",
@@ -49,7 +49,7 @@ async def drive(
         requests: what to send in each trial.
         timeout_s: what a failed request counts as in a mean.
         schedule_of: when the requests of a trial are due; see `by_chance`, `evenly` and `users`.
-        neighbours: says after a trial that failed who else kept this machine busy, if that may be why; None: the
+        contention: says after a trial that failed who else kept this machine busy, if that may be why; None: the
             target is elsewhere.
         threaded: look at what was seen in another thread; False for runs in virtual time.
         on_begin, on_progress, on_end: told before each trial; about once a second; after it, with nothing in flight.
@@ -78,9 +78,9 @@ async def drive(
             return False
         until = watch.cut_at or trial.seconds
         evidence = await off_loop(look.evidence, until, ran.scheduled)
-        void = _void(ran) or await off_loop(look.ours, until, ran.scheduled, limited=ran.evidence.limited > 0)
-        if neighbours and not void and (watch.cut or not search.keeps(evidence)):
-            void = await neighbours()
+        void = _void(ran) or await off_loop(look.sent_late, until, ran.scheduled, limited=ran.evidence.limited > 0)
+        if contention and not void and (watch.cut or not search.keeps(evidence)):
+            void = await contention()
         responses.forget()
         first = ran.next_seq
         search.tell(TrialOutcome(evidence, clock() - began, void, watch.cut, _doubt(ran)))
@@ -172,10 +172,10 @@ class _Look:
         known_by = until - _ROWS_AFTER_S
         return self._search.hopeless(self.evidence(known_by, taken_up, known_by=known_by))
 
-    def ours(self, until: float, taken_up: int, *, limited: bool) -> str:
+    def sent_late(self, until: float, taken_up: int, *, limited: bool) -> str:
         """Whether a bound was missed only because we sent late, in words; empty if not.
 
-        Lag is ours, except where requests had to wait for the in-flight limit: there the target held them up.
+        Lag is sent_late, except where requests had to wait for the in-flight limit: there the target held them up.
         """
         if limited or self._search.keeps(self.evidence(until, taken_up)):
             return ""

@@ -223,9 +223,9 @@ def _judge_users(folder: Path, options: SweepOptions) -> dict[str, Any]:
     """Write ``users.csv``, and say what it says."""
     from logreplay.analysis.input import arrays
     from logreplay.analysis.tables.users import judge_users, users_table
-    from logreplay.parsers.files import write_whole
+    from logreplay.parsers.files import write_atomically
 
     users = {step.index: int(step.rate) for step in options.course.steps()}
     table = users_table(arrays.read(folder / "results.csv"), users, options.duration)
-    write_whole(folder / "users.csv", table.write_csv())
+    write_atomically(folder / "users.csv", table.write_csv())
     return {**judge_users(table, mean_of(options.think)).as_dict(), "steps": table.to_dicts()}

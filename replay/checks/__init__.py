@@ -1,1 +1,1 @@
-"""What is checked before the first request."""
+"""Checks machine and target before the first request, and measures what the machine can send."""

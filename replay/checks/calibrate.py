@@ -1,4 +1,4 @@
-"""What this machine can send, and how exactly: measured against a bare responder of our own.
+"""Measures the rate that this machine can send, and how exactly, against a minimal server on the same machine.
 
 Three figures: how late a timer is that sends nothing; what the least possible exchange takes; and the highest rate at
 which requests still start on time, with every row of the result log written.

@@ -1,6 +1,6 @@
-"""Who else uses this machine's processors? A target that runs here as well is slower for it, and not by its own fault.
+"""Measures how much processor time other processes use: a target on this machine is slower for it.
 
-Looked at while nothing is sent: what is busy then is neither the target nor what works for it.
+Measured while nothing is sent: what is busy then is neither the target nor what works for it.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ def share_of_others(before: Processors, after: Processors, own: float) -> float:
     return max(0.0, after.busy - before.busy - own) / max(after.total - before.total, 1e-9)
 
 
-async def neighbours(seconds: float = 1.0) -> str:
+async def cpu_contention(seconds: float = 1.0) -> str:
     """Look for so long, while nothing is sent; say who was too busy. Empty if nobody was, or it cannot be known."""
     try:
         ticks = os.sysconf("SC_CLK_TCK")

@@ -1,7 +1,6 @@
-"""Before the first request: is everything there that the run will need?
+"""Checks before the first request that this machine and the target are ready for the run.
 
-What can be put right is (the limit of file descriptors is raised); what makes a run senseless ends it with a word;
-the rest is said.
+The limit of file descriptors is raised; what makes a run senseless is an error; all else becomes a finding.
 """
 
 import asyncio

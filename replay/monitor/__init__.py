@@ -1,1 +1,1 @@
-"""How a run stands while it goes on: live page, Prometheus metrics, figures of the target."""
+"""Reports a run while it goes on: snapshots, live page, Prometheus metrics, probes of other systems."""

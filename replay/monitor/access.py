@@ -1,4 +1,4 @@
-"""Where a run listens while it goes on, and whom it answers. Pure decisions."""
+"""Decides where a run listens while it goes on, and which HTTP requests it answers. Pure decisions."""
 
 import hmac
 import ipaddress
@@ -30,7 +30,7 @@ def parse_address(text: str) -> Address:
     return Address((match["host"] or LOOPBACK).strip("[]"), int(match["port"]))
 
 
-def ours(host: str | None, names: frozenset[str]) -> bool:
+def is_this_machine(host: str | None, names: frozenset[str]) -> bool:
     """Whether a Host header names this machine: by an address, or by a name of its own.
 
     Args:

@@ -1,8 +1,8 @@
-"""The live page and the metrics of a run, over HTTP; one page, server-sent events, one button.
+"""Serves the live page and the metrics of a run over HTTP: one page, server-sent events, one button.
 
 Who may do what. Whoever reaches the port may look; only who has the token, which is printed with the address, may
-stop the run. A browser of ours may be on a hostile page at the same time: a request must name us by an address or a
-name of this machine (so no foreign name that was rebound to our address is served), a POST must come from our own
+stop the run. The user's browser may be on a hostile page at the same time: a request must name this machine by an
+address or a name of it (so no foreign name that was rebound to its address is served), a POST must come from the live
 page, and needs the token in a header, which no form can send. All figures and texts go to the page as JSON, and into
 it as text; its content security policy admits no script but its own.
 """
@@ -21,7 +21,7 @@ from typing import Final
 
 from aiohttp import web
 
-from logreplay.replay.monitor.access import Address, may_stop, ours
+from logreplay.replay.monitor.access import Address, is_this_machine, may_stop
 from logreplay.replay.monitor.snapshot import Snapshot
 
 _TRACED: Final = 600
@@ -165,7 +165,7 @@ def _guarded() -> web.Application:
 
     @web.middleware
     async def guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
-        if not ours(request.headers.get("Host"), names):
+        if not is_this_machine(request.headers.get("Host"), names):
             raise web.HTTPForbidden(text="this server answers to an address or a name of this machine only")
         response = await handler(request)
         if not response.prepared:

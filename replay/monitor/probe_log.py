@@ -1,4 +1,4 @@
-"""Readings of the probes as a file beside the result log: ``second,name,value``, a line for each successful reading.
+"""Writes the readings of the probes beside the result log: ``second,name,value``, a line for each successful reading.
 
 Seconds are those of the run, as in its per-second table; which table and picture show. The file begins with the first
 reading of the run: what is there before it would be taken for that of another run.

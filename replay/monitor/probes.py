@@ -1,4 +1,4 @@
-"""Figures from elsewhere, read once a second while a run goes on: what the servers did meanwhile.
+"""Reads figures of other systems once a second while a run goes on.
 
 A source is a url that answers with a number or with the JSON of a Prometheus query, or a command that prints a
 number. Reading never stops a run: what fails leaves a gap, and its reason. Runs beside the replay, in another

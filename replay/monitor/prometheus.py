@@ -1,4 +1,4 @@
-"""Snapshots in Prometheus' text format.
+"""Renders snapshots in Prometheus' text format.
 
 Counters are of the whole run; ``logreplay_response_seconds`` is a histogram, so that a query can form any quantile
 over any time. Source: https://prometheus.io/docs/instrumenting/exposition_formats/ (text format 0.0.4).

@@ -1,4 +1,4 @@
-"""A process beside the replay that serves the live page and the metrics, and reads the probes.
+"""Runs a process beside the replay that serves the live page and the metrics, and reads the probes.
 
 Theory of operation. The process that sends does none of this: a page, a scrape or a slow probe must not hold up a
 request. Two pipes connect the processes. Down go the configuration and, once a second, snapshots, written by a thread

@@ -1,4 +1,4 @@
-"""The program of the process beside the replay (`logreplay.replay.monitor.sidecar`)."""
+"""The main program of the process beside the replay (`logreplay.replay.monitor.sidecar`)."""
 
 import asyncio
 import os

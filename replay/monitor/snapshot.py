@@ -1,4 +1,4 @@
-"""How a run stands, once a second, as one value: for the terminal, the live page, the metrics and the JSON lines.
+"""The state of a run once a second, as one value: for the terminal, the live page, the metrics and the JSON lines.
 
 Values only; `logreplay.replay.monitor.snapshot_builder` makes them. No heavy library: another process serves them.
 """

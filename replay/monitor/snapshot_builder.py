@@ -1,4 +1,4 @@
-"""From the progress of an engine to snapshots. Pure: no clock, no socket."""
+"""Builds snapshots from the progress of an engine. Pure: no clock, no socket."""
 
 from dataclasses import replace
 from typing import Final

@@ -1,1 +1,1 @@
-"""Which requests are sent: read from a log, filtered, reordered and changed."""
+"""Chooses the requests to send: reads them from a log, filters, reorders and changes them."""

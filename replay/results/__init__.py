@@ -1,1 +1,1 @@
-"""What was measured, and whether it can be trusted."""
+"""The results of a run: its rows, its counts, and the verdict whether it is a measurement."""

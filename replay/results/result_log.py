@@ -17,7 +17,7 @@ from typing import Final, Protocol, Self
 import polars as pl
 import zstandard
 
-from logreplay.parsers.files import ADVICE, TakenError, check_absent, in_use, lock, unwritable, whole, why
+from logreplay.parsers.files import ADVICE, TakenError, atomic_path, check_absent, in_use, lock, unwritable, why
 from logreplay.parsers.record import RESULT_COLUMNS, LogreplayError, check_name, scan, to_csv
 
 FORMS: Final = (".csv", ".csv.gz", ".csv.zst", ".parquet")
@@ -217,7 +217,7 @@ class ResultLog:
     def _take_name(self) -> None:
         try:
             if self.path.suffix == ".parquet":
-                with whole(self.path, force=self._force) as fresh:
+                with atomic_path(self.path, force=self._force) as fresh:
                     scan(self.growing).sink_parquet(fresh)
                     self._replace()
                 self.growing.unlink()

@@ -128,7 +128,7 @@ def judge(evidence: RunEvidence) -> Health:
     """Say whether a run measured the target, and what speaks against it."""
     generator = _generator(evidence)
     target = _target(evidence)
-    missed = _missed(evidence, ours=any(finding.severity is Severity.VOID for finding in generator))
+    missed = _missed(evidence, by_generator=any(finding.severity is Severity.VOID for finding in generator))
     verdict = RunVerdict.VALID
     for kind, findings in (
         (RunVerdict.GENERATOR_BOUND, generator),
@@ -147,8 +147,8 @@ def _generator(seen: RunEvidence) -> list[Finding]:
     p50 = seen.counters.response.quantile(0.5) or 0.0
     p95, p99 = (seen.counters.lag.quantile(share) or 0.0 for share in (0.95, 0.99))
     late = p95 > max(0.05, 0.2 * p50)
-    ours = not seen.limited and not seen.queued
-    if ours and (late or p99 > max(0.005, 0.1 * p50)):
+    unhindered = not seen.limited and not seen.queued
+    if unhindered and (late or p99 > max(0.005, 0.1 * p50)):
         severity = Severity.VOID if late else Severity.WARNING
         text = f"requests were started late: lag p95 {_ms(p95)}, p99 {_ms(p99)}; {_why_late(seen)}"
         findings.append(Finding("lag", severity, text))
@@ -237,7 +237,7 @@ def _target(seen: RunEvidence) -> list[Finding]:
     return [Finding("target_failing", severity, text)]
 
 
-def _missed(seen: RunEvidence, *, ours: bool) -> list[Finding]:
+def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
     """What became of the rate."""
     findings = []
     if seen.limited:
@@ -258,7 +258,7 @@ def _missed(seen: RunEvidence, *, ours: bool) -> list[Finding]:
     if seen.counters.dropped:
         text = f"{seen.counters.dropped} of {seen.scheduled} requests were too late to be sent, and dropped (--late)"
         findings.append(Finding("dropped", Severity.WARNING, text))
-    if seen.achieved < SENT_ENOUGH and not ours:
+    if seen.achieved < SENT_ENOUGH and not by_generator:
         text = f"{seen.achieved:.1%} of the schedule was sent in its time: the rate was not {seen.offered:g}/s"
         findings.append(Finding("rate_missed", Severity.VOID, text))
     return findings

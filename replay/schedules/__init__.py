@@ -1,1 +1,1 @@
-"""When each request is due. Pure values, without a clock."""
+"""Computes when each request is due. Pure values, without a clock."""

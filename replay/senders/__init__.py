@@ -1,1 +1,1 @@
-"""How a request goes to the target and its answer comes back, over HTTP/1.1."""
+"""Sends requests to the target over HTTP/1.1, and reads the responses."""

@@ -1,1 +1,1 @@
-"""Runs at several rates, one after the other, into one result log."""
+"""Runs plans at several rates into one result log, and resumes interrupted sweeps."""

@@ -1,6 +1,6 @@
-"""What a sweep is and how far it has come, on disk after every step: so that one that was killed can go on.
+"""Stores on disk what a sweep is and which steps are done, so that a killed sweep can be resumed.
 
-Goes on only what is the same sweep: the same log, target and options.
+Only the same sweep is resumed: the same log, target and options.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
-from logreplay.parsers.files import unwritable, whole
+from logreplay.parsers.files import atomic_path, unwritable
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.requests.remote import Stored
 from logreplay.replay.requests.siege_list import UrlList
@@ -65,7 +65,7 @@ class Manifest:
         }
         path = self.folder / NAME
         try:
-            with whole(path) as fresh, fresh.open("w", encoding="utf-8") as file:
+            with atomic_path(path) as fresh, fresh.open("w", encoding="utf-8") as file:
                 file.write(json.dumps(value, indent=2) + "\n")
                 file.flush()
                 os.fsync(file.fileno())

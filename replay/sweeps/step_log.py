@@ -1,4 +1,4 @@
-"""The result log of a sweep: what is judged in one file, what only warmed up the target in another.
+"""Writes the result log of a sweep: judged rows into one file, those of the warm-up into another.
 
 It can be taken up again where it ended: rows of a step that was not finished are cut off, and numbers and instants go
 on from the last one that was.

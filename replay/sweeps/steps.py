@@ -1,4 +1,4 @@
-"""A sweep: one step after the other into one result log, with a pause between them in which all answers come in.
+"""Runs the steps of a sweep into one result log, with a pause between them in which all responses arrive.
 
 Every step sends the log from its beginning, so that steps differ in their rate and in nothing else.
 """

@@ -157,8 +157,8 @@ def combined_health(healths: Mapping[str, Health]) -> Health:
     return Health(verdict, tuple(findings))
 
 
-def adopt_reading(ours: RequestStream, theirs: RequestStream) -> None:
+def adopt_reading(stream: RequestStream, read: RequestStream) -> None:
     """Copy what a worker learned by reading the log (left-out rows, length), which the coordinator did not read."""
-    if is_dataclass(ours) and type(ours) is type(theirs):
-        for item in fields(ours):
-            setattr(ours, item.name, getattr(theirs, item.name))
+    if is_dataclass(stream) and type(stream) is type(read):
+        for item in fields(stream):
+            setattr(stream, item.name, getattr(read, item.name))

@@ -80,11 +80,11 @@ class LocalProcess:
     lead_s = 0.5
 
     def __init__(self) -> None:
-        ours, self._theirs = get_context("spawn").Pipe()
+        own, self._peer = get_context("spawn").Pipe()
         self.name = "a process of this machine"
-        self.channel: Channel = PipeChannel(ours)
+        self.channel: Channel = PipeChannel(own)
         self._pool = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), initializer=_prepare_process, initargs=(self._theirs,)
+            1, mp_context=get_context("spawn"), initializer=_prepare_process, initargs=(self._peer,)
         )
         self.executor: Executor = self._pool
 
@@ -93,7 +93,7 @@ class LocalProcess:
         return _inherited_channel
 
     def started(self) -> None:
-        self._theirs.close()  # or we would not notice when the process has closed its own
+        self._peer.close()  # or we would not notice when the process has closed its own
 
     def gone(self) -> str:
         return ""  # its executor says so at once

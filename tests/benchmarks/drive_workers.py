@@ -35,7 +35,7 @@ async def main(count: int, log: str, url: str, rate: float, seconds: float, outp
     async with workers or Engine(sender(), results, limits=limits) as engine:
         before = used()
         outcome = await engine.run(plan)
-        ours = used() - before
+        used_by_coordinator = used() - before
     p50, p99 = ((outcome.counters.lag.quantile(share) or 0.0) * 1e3 for share in (0.5, 0.99))
     vitals, sent = outcome.evidence.vitals, max(outcome.counters.sent, 1)
     return {
@@ -45,7 +45,7 @@ async def main(count: int, log: str, url: str, rate: float, seconds: float, outp
         "lag_p50_ms": p50,
         "lag_p99_ms": p99,
         "worker_us": vitals.process / (sent / max(count, 1)) * 1e6,
-        "director_us": ours / sent * 1e6 if count else 0.0,
+        "coordinator_us": used_by_coordinator / sent * 1e6 if count else 0.0,
     }
 
 

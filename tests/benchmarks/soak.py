@@ -144,7 +144,7 @@ def differences(summary: Mapping[str, Mapping[str, int]], did: Mapping[str, int]
         ("timeout", errors.get("timeout", 0), did.get("stall", 0)),
         ("short_body", errors.get("short_body", 0), did.get("short", 0)),
     ]
-    return [f"{name}: {ours}, not {theirs}" for name, ours, theirs in pairs if ours != theirs]
+    return [f"{name}: {own}, not {expected}" for name, own, expected in pairs if own != expected]
 
 
 def _said(summary: Mapping[str, object], did: Mapping[str, int]) -> list[str]:

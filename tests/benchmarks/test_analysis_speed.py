@@ -21,7 +21,7 @@ pytestmark = pytest.mark.benchmark
 MOST_MEGABYTES = 1500
 """For 20 million rows."""
 
-OURS = """
+LOGREPLAY = """
 import sys, time
 began = time.perf_counter()
 from logreplay.analysis.output.folder import write_folder
@@ -96,13 +96,19 @@ def run(code: str, results: Path, output: Path) -> tuple[float, float]:
 def test_rows_a_second_and_memory_beside_plain_pandas(rows: int, tmp_path: Path) -> None:
     results = tmp_path / "results.csv"
     rows = write_results(results, rows)
-    ours, theirs = list[tuple[float, float]](), list[tuple[float, float]]()
+    by_logreplay, by_pandas = list[tuple[float, float]](), list[tuple[float, float]]()
     for _ in range(3):
-        ours += [run(OURS, results, tmp_path / "ours"), run(OURS, results, tmp_path / "ours")]
-        theirs.append(run(PANDAS, results, tmp_path / "theirs"))
+        by_logreplay += [
+            run(LOGREPLAY, results, tmp_path / "logreplay"),
+            run(LOGREPLAY, results, tmp_path / "logreplay"),
+        ]
+        by_pandas.append(run(PANDAS, results, tmp_path / "pandas"))
     print(f"\n{rows / 1e6:.1f} million rows, {results.stat().st_size / 1e6:.0f} MB, medians")
     spent, memory = (
-        {name: median(run[figure] for run in runs) for name, runs in (("logreplay", ours), ("plain pandas", theirs))}
+        {
+            name: median(run[figure] for run in runs)
+            for name, runs in (("logreplay", by_logreplay), ("plain pandas", by_pandas))
+        }
         for figure in (0, 1)
     )
     for name, seconds in spent.items():

@@ -156,22 +156,22 @@ def say(name: str, lines: int, took: float) -> None:
 
 
 def test_combined_with_request_time_beside_a_script_and_others(combined: Path, tmp_path: Path) -> None:
-    ours = seconds(run_convert(combined))
+    by_logreplay = seconds(run_convert(combined))
     script = seconds(run_script(combined), 2)
-    say("logreplay convert", LINES, ours)
+    say("logreplay convert", LINES, by_logreplay)
     say("re + csv.writer", LINES, script)
-    print(f"   {script / ours:.1f} times", end="")
+    print(f"   {script / by_logreplay:.1f} times", end="")
     if shutil.which("goaccess"):
         goaccess = seconds(run_goaccess(combined), 1)
         say("GoAccess", LINES, goaccess)
-        print(f"   {goaccess / ours:.1f} times", end="")
+        print(f"   {goaccess / by_logreplay:.1f} times", end="")
     if importlib.util.find_spec("apachelogs"):
         with open(combined, "rb") as lines:
             (tmp_path / "slice.log").write_bytes(b"".join(islice(lines, SLICE)))
         peer = seconds(run_apachelogs(tmp_path / "slice.log"), 1)
         say(f"apachelogs, {SLICE:,} lines", SLICE, peer)
-        print(f"   {peer / SLICE / (ours / LINES):.1f} times", end="")
-    assert script > 1.5 * ours
+        print(f"   {peer / SLICE / (by_logreplay / LINES):.1f} times", end="")
+    assert script > 1.5 * by_logreplay
 
 
 def test_json_lines(tmp_path: Path) -> None:

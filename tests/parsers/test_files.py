@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.parsers.files import NewFile, TakenError, check_distinct, scratch_folder, whole, write_whole
+from logreplay.parsers.files import NewFile, TakenError, atomic_path, check_distinct, scratch_folder, write_atomically
 from logreplay.parsers.record import LogreplayError
 
 
 def test_what_was_there_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "seconds.csv"
-    write_whole(path, "before")
-    with pytest.raises(UnicodeEncodeError), whole(path) as fresh, fresh.open("w", encoding="ascii") as file:
+    write_atomically(path, "before")
+    with pytest.raises(UnicodeEncodeError), atomic_path(path) as fresh, fresh.open("w", encoding="ascii") as file:
         file.writelines(["half\n", "näher"])
     assert path.read_text() == "before"
-    write_whole(path, "näher".encode())
+    write_atomically(path, "näher".encode())
     assert path.read_text(encoding="utf-8") == "näher"
     assert [found.name for found in tmp_path.iterdir()] == ["seconds.csv"]
 
@@ -27,7 +27,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        write_whole(path, b"rows")
+        write_atomically(path, b"rows")
         assert os.read(reader, 100) == b"rows"
     finally:
         os.close(reader)
@@ -35,7 +35,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 
 
 def test_a_temporary_file_has_the_ending_of_its_own(tmp_path: Path) -> None:
-    with whole(tmp_path / "curve.png") as fresh:
+    with atomic_path(tmp_path / "curve.png") as fresh:
         assert fresh.suffix == ".png"
         fresh.touch()
 
@@ -44,19 +44,19 @@ def test_a_file_that_is_being_written_is_not_removed_and_one_left_behind_is(tmp_
     with write_in_another_process(tmp_path / "killed.csv") as process:
         (spill,) = [part.with_name(f"{part.name}.sorted") for part in tmp_path.iterdir()]
         spill.touch()
-        write_whole(tmp_path / "first.csv", "mine")
+        write_atomically(tmp_path / "first.csv", "mine")
         assert spill.exists()
         process.kill()
     assert len(list(tmp_path.iterdir())) == 3
-    write_whole(tmp_path / "second.csv", "mine")
+    write_atomically(tmp_path / "second.csv", "mine")
     assert sorted(found.name for found in tmp_path.iterdir()) == ["first.csv", "second.csv"]
 
 
 def write_in_another_process(path: Path) -> "subprocess.Popen[str]":
     """Start a process that writes a file and says so, and goes on until it is killed."""
     code = (
-        "import sys; from pathlib import Path; from logreplay.parsers.files import whole\n"
-        "with whole(Path(sys.argv[1])) as fresh:\n"
+        "import sys; from pathlib import Path; from logreplay.parsers.files import atomic_path\n"
+        "with atomic_path(Path(sys.argv[1])) as fresh:\n"
         "    fresh.write_text('half'); print('writing', flush=True); sys.stdin.read()\n"
     )
     pipe = subprocess.PIPE
@@ -70,10 +70,10 @@ def test_a_name_has_one_writer_until_that_one_ends_or_is_killed(tmp_path: Path) 
     path = tmp_path / "seconds.csv"
     with write_in_another_process(path) as process:
         with pytest.raises(TakenError, match="another logreplay is writing it"):
-            write_whole(path, "mine")
+            write_atomically(path, "mine")
         process.kill()
     assert not path.exists()
-    write_whole(path, "mine")
+    write_atomically(path, "mine")
     assert path.read_text() == "mine"
     assert [found.name for found in tmp_path.iterdir()] == ["seconds.csv"]
 
@@ -105,7 +105,7 @@ def test_a_link_that_leads_nowhere_is_no_free_name(tmp_path: Path) -> None:
     path = tmp_path / "seconds.csv"
     path.symlink_to(tmp_path / "nowhere")
     with pytest.raises(TakenError, match="exists already"):
-        write_whole(path, "mine", force=False)
+        write_atomically(path, "mine", force=False)
 
 
 @pytest.mark.parametrize("how", ["same", "dotted", "symbolic", "hard", "missing"])
@@ -145,14 +145,14 @@ def test_a_folder_of_a_killed_process_is_removed_and_no_other(tmp_path: Path, mo
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
         assert process.stdout
-        theirs = Path(process.stdout.readline().strip())
+        foreign = Path(process.stdout.readline().strip())
         with scratch_folder() as mine:
-            assert theirs.exists()
+            assert foreign.exists()
         assert not mine.exists()
         process.kill()
-    assert theirs.exists()
+    assert foreign.exists()
     with scratch_folder():
-        assert not theirs.exists()
+        assert not foreign.exists()
     assert [path.name for path in tmp_path.iterdir()] == ["logreplay-of-somebody"]
 
 

@@ -15,7 +15,7 @@ HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,agent\n"
 CORE = "2026-01-01,00:00:00.5,0.25,0,0,7"
 
 
-def whole(path: Path, *columns: str, rows: int = 4) -> pl.DataFrame:
+def read_all(path: Path, *columns: str, rows: int = 4) -> pl.DataFrame:
     return pl.concat(read_batches(path, columns, rows=rows))
 
 
@@ -24,7 +24,7 @@ def test_rows_with_quotes_and_newlines_are_never_cut(tmp_path: Path) -> None:
     agents = [f'a "{n}"\n,{n}' for n in range(3000)]
     quoted = ('"' + agent.replace('"', '""') + '"' for agent in agents)
     path.write_text(HEADER + "".join(f"{CORE},/{n},200,GET,{agent}\n" for n, agent in enumerate(quoted)))
-    frame = whole(path, "url", "agent", "bytes", "host")
+    frame = read_all(path, "url", "agent", "bytes", "host")
     assert frame["url"].to_list() == [f"/{n}" for n in range(3000)]
     assert frame["agent"].to_list() == agents
     assert frame["bytes"].unique().to_list() == [7]
@@ -41,7 +41,7 @@ def test_blocks_hold_what_the_whole_file_holds(agents: list[str], tmp_path_facto
         pl.lit("/").alias("url"), pl.lit(200).alias("rc"), pl.lit("GET").alias("op"),
     )  # fmt: skip
     frame.select(*fields, "url", "rc", "op", "agent").write_csv(path)
-    assert whole(path, "agent", rows=1)["agent"].to_list() == scan(path).collect()["agent"].to_list()
+    assert read_all(path, "agent", rows=1)["agent"].to_list() == scan(path).collect()["agent"].to_list()
 
 
 @pytest.mark.parametrize("kind", ["gz", "zst"])
@@ -49,16 +49,16 @@ def test_compressed_files_are_told_by_content(tmp_path: Path, kind: str) -> None
     path = tmp_path / f"log.csv.{kind}"
     data = (HEADER + f"{CORE},/,200,GET,x\n" * 5000).encode()
     path.write_bytes(gzip.compress(data) if kind == "gz" else zstandard.compress(data))
-    assert whole(path, "url", "latency").height == 5000
+    assert read_all(path, "url", "latency").height == 5000
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(LogreplayError, match="cannot be read"):
-        whole(path, "url")
+        read_all(path, "url")
 
 
 def test_quotes_that_do_not_add_up_cost_no_other_row(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text(HEADER + f'{CORE},"/a,200,GET,x\n' + f"{CORE},/b,200,GET,x\n" * 3)
-    assert whole(path, "url", rows=1000)["url"].to_list() == ['"/a', "/b", "/b", "/b"]
+    assert read_all(path, "url", rows=1000)["url"].to_list() == ['"/a', "/b", "/b", "/b"]
 
 
 def test_a_file_without_rows_yields_none(tmp_path: Path) -> None:

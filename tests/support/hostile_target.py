@@ -9,7 +9,7 @@ import gzip
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from support.raw_server import Answer, Exchange, ok, reset, sends, stall, whole
+from support.raw_server import Answer, Exchange, ok, reset, response, sends, stall
 
 
 class Seen(NamedTuple):
@@ -215,7 +215,7 @@ HEADS: Final = (
         aiohttp=UNREAD,
         why=NO_STATUS,
     ),
-    Case("head-by-bytes", by_bytes(whole(), 0.001), HELLO, spread=0.02),
+    Case("head-by-bytes", by_bytes(response(), 0.001), HELLO, spread=0.02),
     Case("head-too-slow", by_bytes(head("X-Y: " + "y" * 1000), 0.01), Seen("timeout", 200, 0), spread=0.2,
          aiohttp=Seen("timeout", 0, 0), why=NO_STATUS),
     Case("head-stalls", then(sends(b"HTTP/1.1 200 OK\r\nX-"), stall), Seen("timeout", 200, 0), spread=0.2,
@@ -291,32 +291,38 @@ CHUNKS: Final = (
 )  # fmt: skip
 
 INTERIM: Final = (
-    Case("interim", sends(HINTS, b"HTTP/1.1 100 Continue\r\n\r\n" + whole(), keep=True), HELLO),
-    Case("interim-late", then(sends(HINTS), after(0.05), sends(whole(), keep=True)), HELLO, late=0.045),
-    Case("interim-with-length", sends(head("Content-Length: 5", status="HTTP/1.1 102 x") + whole(), keep=True), HELLO),
+    Case("interim", sends(HINTS, b"HTTP/1.1 100 Continue\r\n\r\n" + response(), keep=True), HELLO),
+    Case("interim-late", then(sends(HINTS), after(0.05), sends(response(), keep=True)), HELLO, late=0.045),
+    Case(
+        "interim-with-length",
+        sends(head("Content-Length: 5", status="HTTP/1.1 102 x") + response(), keep=True),
+        HELLO,
+    ),
     Case("interim-only", sends(HINTS), Seen("closed", 0, 0)),
     Case("interim-and-half", sends(HINTS + b"HTTP/1.1 200 OK\r\nX-A"), Seen("closed", 200, 0),
          aiohttp=Seen("closed", 0, 0), why=NO_STATUS),
     Case("interim-until-close", sends(HINTS + UNTIL_CLOSE + b"hel", b"lo"), HELLO),
-    Case("interim-flood", sends(HINTS * 10_000 + whole(), keep=True), HELLO),
+    Case("interim-flood", sends(HINTS * 10_000 + response(), keep=True), HELLO),
     Case("interim-endless", repeats(b"", HINTS * 500), Seen("timeout", 0, 0)),
     Case("interim-slow", repeats(b"", HINTS, pause=0.01), Seen("timeout", 0, 0)),
     Case("interim-header-endless", repeats(b"HTTP/1.1 103 x\r\nX: ", b"x" * 65536), UNREAD),
     Case("upgrade", sends(head("Upgrade: x", "Connection: upgrade", status="HTTP/1.1 101 Switching")),
          Seen("protocol", 101, 0)),
-    Case("upgrade-then-answer", sends(head("Upgrade: x", "Connection: upgrade", status="HTTP/1.1 101 Go") + whole()),
+    Case("upgrade-then-answer", sends(head("Upgrade: x", "Connection: upgrade", status="HTTP/1.1 101 Go") + response()),
          Seen("protocol", 101, 0)),
     Case("upgrade-without-protocol", sends(head(status="HTTP/1.1 101 Switching")), Seen("protocol", 101, 0)),
     Case("upgrade-in-200", sends(sized("Upgrade: h2c"), keep=True), HELLO),
 )  # fmt: skip
 
 ORDER: Final = (
-    Case("answer-before-request", sends(whole()), HELLO, greets=True),
-    Case("408-before-request", sends(whole(b"", "408 Timeout", "Connection: close")), Seen("", 408, 0), greets=True),
-    Case("two-answers", sends(whole(b"one") + whole(b"stray answer"), keep=True), Seen("", 200, 3)),
-    Case("two-answers-apart", sends(whole(b"one"), whole(b"stray answer"), keep=True), Seen("", 200, 3), rest=0.02),
-    Case("answer-and-rubbish", sends(whole() + b"\x00" * 1000, keep=True), HELLO, aiohttp=UNREAD, why=ONE_PACKET),
-    Case("answer-and-flood", repeats(whole(), b"x" * 65536, count=100), HELLO),
+    Case("answer-before-request", sends(response()), HELLO, greets=True),
+    Case("408-before-request", sends(response(b"", "408 Timeout", "Connection: close")), Seen("", 408, 0), greets=True),
+    Case("two-answers", sends(response(b"one") + response(b"stray answer"), keep=True), Seen("", 200, 3)),
+    Case(
+        "two-answers-apart", sends(response(b"one"), response(b"stray answer"), keep=True), Seen("", 200, 3), rest=0.02
+    ),
+    Case("answer-and-rubbish", sends(response() + b"\x00" * 1000, keep=True), HELLO, aiohttp=UNREAD, why=ONE_PACKET),
+    Case("answer-and-flood", repeats(response(), b"x" * 65536, count=100), HELLO),
 )
 
 ENDS: Final = (
@@ -330,10 +336,10 @@ ENDS: Final = (
     Case("half-closed", then(half_closes, after(0.2)), Seen("closed", 0, 0)),
     Case("half-closed-in-body", then(sends(head("Content-Length: 9") + b"hello"), half_closes, after(0.2)),
          Seen("short_body", 200, 5)),
-    Case("half-closed-after-answer", then(sends(whole()), half_closes), HELLO),
+    Case("half-closed-after-answer", then(sends(response()), half_closes), HELLO),
     Case("half-closed-ends-body", then(sends(UNTIL_CLOSE + b"hello"), half_closes), HELLO),
-    Case("closed-though-kept", sends(whole(b"hello", "200 OK", "Connection: keep-alive")), HELLO),
-    Case("says-close-and-stays", then(sends(whole(b"hello", "200 OK", "Connection: close")), after(0.2)), HELLO),
+    Case("closed-though-kept", sends(response(b"hello", "200 OK", "Connection: keep-alive")), HELLO),
+    Case("says-close-and-stays", then(sends(response(b"hello", "200 OK", "Connection: close")), after(0.2)), HELLO),
     Case("http10", sends(b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", keep=True), HELLO),
 )  # fmt: skip
 
@@ -349,11 +355,11 @@ BODIES: Final = (
     Case("gzip-unasked", sends(sized("Content-Encoding: gzip"), keep=True), HELLO),
     Case("gzip-in-transfer", sends(head("Transfer-Encoding: gzip, chunked") + b"5\r\nhello\r\n0\r\n\r\n", keep=True),
          HELLO),
-    Case("redirect", sends(whole(b"", "302 Found", "Location: http://127.0.0.1:1/elsewhere"), keep=True),
+    Case("redirect", sends(response(b"", "302 Found", "Location: http://127.0.0.1:1/elsewhere"), keep=True),
          Seen("", 302, 0)),
     Case("cookie", sends(sized("Set-Cookie: a=b"), keep=True), HELLO),
-    Case("404", sends(whole(b"no", "404 Not Found"), keep=True), Seen("", 404, 2)),
-    Case("500", sends(whole(b"", "500 Internal Server Error"), keep=True), Seen("", 500, 0)),
+    Case("404", sends(response(b"no", "404 Not Found"), keep=True), Seen("", 404, 2)),
+    Case("500", sends(response(b"", "500 Internal Server Error"), keep=True), Seen("", 500, 0)),
 )  # fmt: skip
 
 CASES: Final = (*STATUS_LINES, *HEADS, *LENGTHS, *CHUNKS, *INTERIM, *ORDER, *ENDS, *BODIES)

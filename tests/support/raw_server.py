@@ -40,7 +40,7 @@ def reset_transport(writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-def whole(body: bytes = b"hello", status: str = "200 OK", *headers: str) -> bytes:
+def response(body: bytes = b"hello", status: str = "200 OK", *headers: str) -> bytes:
     """An answer as it should be."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
@@ -49,7 +49,7 @@ def whole(body: bytes = b"hello", status: str = "200 OK", *headers: str) -> byte
 async def ok(exchange: Exchange) -> bool:
     """As it should be."""
     body = b"" if exchange.head.startswith(b"HEAD ") else b"hello"
-    await exchange.send(whole(b"hello")[:-5] + body)
+    await exchange.send(response(b"hello")[:-5] + body)
     return True
 
 
@@ -98,11 +98,11 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 ANSWERS: dict[str, Answer] = {
     "/ok": ok,
-    "/404": sends(whole(b"no", "404 Not Found"), keep=True),
+    "/404": sends(response(b"no", "404 Not Found"), keep=True),
     "/chunked": sends(CHUNKED + b"3\r\nabc\r\n", b"4;x=y\r\ndefg\r\n", b"0\r\n\r\n", keep=True),
     "/until-close": sends(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nabc", b"def"),
-    "/cookie": sends(whole(b"hello", "200 OK", "Set-Cookie: a=b"), keep=True),
-    "/escape": sends(whole(b"hello", "200 OK", "X-Evil: \x9b31mred"), keep=True),
+    "/cookie": sends(response(b"hello", "200 OK", "Set-Cookie: a=b"), keep=True),
+    "/escape": sends(response(b"hello", "200 OK", "X-Evil: \x9b31mred"), keep=True),
     "/reused": _closed_when_reused,
     "/reset": reset,
     "/stall": stall,

@@ -42,7 +42,7 @@ def old_form(requests: pl.DataFrame, *, rate: bool, date: str = "%Y-%m-%d", sepa
 
 
 @pytest.mark.parametrize(("date", "separator"), [("%Y-%m-%d", " "), ("%d-%b-%Y", " "), ("%d/%b/%Y", "\t")])
-def test_a_result_log_says_the_same_as_ours(requests: pl.DataFrame, tmp_path: Path, date: str, separator: str) -> None:
+def test_a_result_log_of_pias_says_the_same(requests: pl.DataFrame, tmp_path: Path, date: str, separator: str) -> None:
     path = tmp_path / "raw.csv"
     path.write_text(old_form(requests, rate=True, date=date, separator=separator))
     read = arrays.read(path)

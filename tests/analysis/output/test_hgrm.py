@@ -47,13 +47,13 @@ def test_it_has_the_form_of_the_text_that_the_package_writes(run: arrays.Request
         histogram.record_value(max(micros, 1))
     written = io.BytesIO()
     histogram.output_percentile_distribution(written, 1000.0)
-    theirs = written.getvalue().decode().splitlines()
+    by_library = written.getvalue().decode().splitlines()
     write_hgrm(tmp_path / "run.hgrm", run)
-    ours = (tmp_path / "run.hgrm").read_text().splitlines()
-    assert ours[:2] == theirs[:2]
-    assert [len(line) for line in ours[2:5]] == [len(line) for line in theirs[2:5]]
+    written_here = (tmp_path / "run.hgrm").read_text().splitlines()
+    assert written_here[:2] == by_library[:2]
+    assert [len(line) for line in written_here[2:5]] == [len(line) for line in by_library[2:5]]
     for name in ("#[Mean ", "#[Max "):
-        mine, other = (next(line for line in lines if line.startswith(name)) for lines in (ours, theirs))
+        mine, other = (next(line for line in lines if line.startswith(name)) for lines in (written_here, by_library))
         assert mine.split("=")[0] == other.split("=")[0]
         assert float(mine.split("=")[1].split(",")[0]) == pytest.approx(
             float(other.split("=")[1].split(",")[0]), rel=0.002

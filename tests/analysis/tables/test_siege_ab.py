@@ -73,10 +73,10 @@ def test_the_figures_of_siege(server: str, tmp_path: Path) -> None:
     lines = re.findall(r"HTTP/1.1 (\d+) +([\d.]+) secs: +(\d+) bytes", done.stdout)
     said = {name: float(value) for name, value in re.findall(r"^([A-Z][\w ]+):\s+([\d.]+)", done.stderr, re.M)}
     status, seconds, size = ([kind(line[part]) for line in lines] for part, kind in enumerate((int, float, int)))
-    ours = siege(rows(status, seconds, size, said["Elapsed time"]))
+    figures = siege(rows(status, seconds, size, said["Elapsed time"]))
     assert len(lines) >= 120
     for name in ("Transactions", "Successful transactions", "Failed transactions"):
-        assert ours[name.lower().replace(" ", "_")] == said[name], name
+        assert figures[name.lower().replace(" ", "_")] == said[name], name
     for name, digits in {
         "Availability": 0.006,
         "Elapsed time": 0.006,
@@ -88,7 +88,7 @@ def test_the_figures_of_siege(server: str, tmp_path: Path) -> None:
         "Longest transaction": 0.011,
         "Shortest transaction": 0.011,
     }.items():
-        assert ours[name.lower().replace(" ", "_")] == pytest.approx(said[name], abs=digits), name
+        assert figures[name.lower().replace(" ", "_")] == pytest.approx(said[name], abs=digits), name
 
 
 @pytest.mark.skipif(not shutil.which("ab"), reason="ab is not installed")
@@ -105,18 +105,18 @@ def test_the_figures_of_ab(server: str, tmp_path: Path, number: int) -> None:
         xfertime=pl.col("ttime") - pl.col("ctime") - pl.col("wait"),
         rc=pl.lit(200),
     )
-    ours = ab(arrays.read(requests))
+    figures = ab(arrays.read(requests))
     for name in ("Connect", "Processing", "Waiting", "Total"):
         least, mean, sd, median, most = (float(part) for part in re.search(rf"^{name}:(.*)", said, re.M)[1].split())  # type: ignore[index]
-        found = {key: 1000 * value for key, value in ours[name.lower()].items()}
+        found = {key: 1000 * value for key, value in figures[name.lower()].items()}
         assert found["mean"] == pytest.approx(mean, abs=1.01)  # its rows are whole milliseconds, its sums are not
         assert found["sd"] == pytest.approx(sd, abs=0.6)
         if name == "Total":  # the rows say total and connect; the others can be off by one for rounding
             assert (found["min"], found["max"]) == (pytest.approx(least), pytest.approx(most))
             assert found["median"] == pytest.approx(median, abs=1.01)
     ladder = {int(percent): float(value) for percent, value in re.findall(r"^ +(\d+)% +(\d+)", said, re.M)}
-    assert {percent: round(1000 * value) for percent, value in ours["served_within"].items()} == ladder
-    assert ours["complete_requests"] == number
+    assert {percent: round(1000 * value) for percent, value in figures["served_within"].items()} == ladder
+    assert figures["complete_requests"] == number
 
 
 def test_without_an_answer_there_are_counts_and_no_times() -> None:

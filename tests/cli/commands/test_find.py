@@ -31,7 +31,7 @@ def searched(
     log: Path,
     goal: Goal,
     schedule_of: Callable[[Trial], Schedule] = by_chance,
-    neighbours: Callable[[], Awaitable[str]] | None = None,
+    contention: Callable[[], Awaitable[str]] | None = None,
 ) -> Search:
     """Search one server of 200 requests/s in virtual time, the engine between it and the search."""
     loop, search = VirtualTimeLoop(), Search(goal)
@@ -47,7 +47,7 @@ def searched(
                 Requests(log),
                 timeout_s=30,
                 schedule_of=schedule_of,
-                neighbours=neighbours,
+                contention=contention,
                 threaded=False,
                 on_begin=lambda _: None,
                 on_progress=lambda _: None,
@@ -109,7 +109,7 @@ def test_a_trial_that_failed_while_others_kept_the_machine_busy_counts_for_nothi
         return "others used 90% of this machine's processors"
 
     goal = Goal((Bound("p99", 0.03),), start=100, trial_s=4, trials=4, highest=500)
-    search = searched(log, goal, neighbours=busy)
+    search = searched(log, goal, contention=busy)
     verdicts = {judged.trial.rate: judged.verdict for judged in search.judged}
     assert verdicts.pop(160.0) == "void"
     assert set(verdicts.values()) == {"pass"}

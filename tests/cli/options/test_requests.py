@@ -409,7 +409,7 @@ def test_each_option_has_a_line_in_the_documentation() -> None:
     from logreplay.cli.options import requests, schedule
 
     text = (Path(__file__).parents[3] / "docs" / "shaping.md").read_text("utf-8")
-    ours = {
+    expected = {
         *schedule.Pacing.__dataclass_fields__,
         *requests.Shaping.__dataclass_fields__,
         "by_client",
@@ -417,7 +417,7 @@ def test_each_option_has_a_line_in_the_documentation() -> None:
         "dry_run",
     }
     for param in command.params:
-        if param.name in ours:
+        if param.name in expected:
             assert f"`{param.opts[0]}" in text or f"{param.opts[0]} " in text, param.opts
 
 

@@ -159,7 +159,7 @@ def test_a_comma_in_the_name_of_a_column_comes_back(tmp_path: Path) -> None:
         *((name, "its name has a quote or a line break") for name in ('"a\nb"', 'a"b')),
     ],
 )
-def test_a_column_that_no_csv_of_ours_can_hold_is_an_error(tmp_path: Path, name: str, reason: str) -> None:
+def test_a_column_that_no_normalized_csv_can_hold_is_an_error(tmp_path: Path, name: str, reason: str) -> None:
     """The first ended as a bug of logreplay, the second became a header of two lines."""
     log = table(tmp_path / "log.csv", ROW.format(1) + ",x", header=f"{HEADER},{name}")
     with pytest.raises(LogreplayError, match=rf"log\.csv: column .*: {reason}; rename the column"):

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from logreplay.replay.checks.cpu_contention import Processors, neighbours, share_of_others
+from logreplay.replay.checks.cpu_contention import Processors, cpu_contention, share_of_others
 
 STAT = "cpu  1000 20 300 50000 60 7 8 90 4 0\ncpu0 500 10 150 25000 30 3 4 45 2 0\n"
 
@@ -31,5 +31,5 @@ def test_processes_that_never_rest_are_noticed() -> None:
         for _ in range(os.cpu_count() or 1):
             busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
             stack.callback(busy.kill)
-        said = asyncio.run(neighbours(0.5))
+        said = asyncio.run(cpu_contention(0.5))
     assert re.match(r"others used \d+% of this machine's processors while nothing was sent: ", said)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from logreplay.replay.monitor.access import Address, may_stop, ours, parse_address
+from logreplay.replay.monitor.access import Address, is_this_machine, may_stop, parse_address
 
 NAMES = frozenset({"localhost", "loadbox", "loadbox.example.org"})
 
@@ -29,12 +29,12 @@ def test_what_is_none_is_refused_with_an_example(text: str) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1:80", "192.0.2.7", "[::1]:80", "LOCALHOST:80", "loadbox.example.org"])
 def test_addresses_and_own_names_are_answered(host: str) -> None:
-    assert ours(host, NAMES)
+    assert is_this_machine(host, NAMES)
 
 
 @pytest.mark.parametrize("host", [None, "", "evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.x"])
 def test_a_foreign_name_is_not_answered_wherever_it_points(host: str | None) -> None:
-    assert not ours(host, NAMES)
+    assert not is_this_machine(host, NAMES)
 
 
 @pytest.mark.parametrize(

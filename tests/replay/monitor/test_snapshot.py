@@ -36,11 +36,11 @@ def progress(elapsed: float, counters: Counters, *, in_flight: int = 0) -> Progr
 
 
 def test_rates_and_times_are_those_of_the_last_second() -> None:
-    scribe = SnapshotBuilder("run", "http://127.0.0.1")
-    scribe.begin(Stage(rate=10, planned=60))
+    builder = SnapshotBuilder("run", "http://127.0.0.1")
+    builder.begin(Stage(rate=10, planned=60))
     first = counted(Counters(), [5.0] * 10)
-    scribe.see(progress(1.0, first), NOW)
-    seen = scribe.see(progress(2.0, counted(first, [50.0] * 8), in_flight=2), NOW + 1)
+    builder.see(progress(1.0, first), NOW)
+    seen = builder.see(progress(2.0, counted(first, [50.0] * 8), in_flight=2), NOW + 1)
     assert (seen.rate.offered, seen.rate.sent, seen.rate.completed) == (10, 10, 8)
     assert seen.response.p50 == pytest.approx(0.05, rel=0.02)
     assert seen.so_far.p50 == pytest.approx(0.005, rel=0.02)
@@ -49,17 +49,17 @@ def test_rates_and_times_are_those_of_the_last_second() -> None:
 
 
 def test_totals_go_on_over_stages_and_the_curve_grows() -> None:
-    scribe = SnapshotBuilder("sweep")
+    builder = SnapshotBuilder("sweep")
     for step, rate in enumerate((10.0, 20.0)):
-        scribe.begin(Stage(f"step {step + 1}", rate, level=rate))
-        seen = scribe.see(progress(1.0, counted(Counters(), [5.0] * int(rate))), NOW + step)
+        builder.begin(Stage(f"step {step + 1}", rate, level=rate))
+        seen = builder.see(progress(1.0, counted(Counters(), [5.0] * int(rate))), NOW + step)
     assert seen.totals.ok == 30
     assert seen.totals.buckets[-1] == 30
     assert [point.state for point in seen.curve] == ["runs"]  # of the first nobody said how it ended
     assert seen.second == 2.0
 
 
-def test_what_was_late_is_said_at_once_but_only_if_the_lag_is_ours() -> None:
+def test_what_was_late_is_said_at_once_but_only_if_the_lag_is_the_generators() -> None:
     late = progress(1.0, counted(Counters(), [5.0] * 50, lag_ms=400))
     assert SnapshotBuilder("run").see(late, NOW).verdict == "GENERATOR_BOUND"
     assert SnapshotBuilder("run", free=False).see(late, NOW).verdict == "VALID"
@@ -102,7 +102,7 @@ def test_a_snapshot_of_nothing_is_written_too() -> None:
 
 
 def test_a_point_keeps_its_state() -> None:
-    scribe = SnapshotBuilder("sweep")
-    scribe.begin(Stage("step 1", 10.0, level=10.0))
-    seen = scribe.see(progress(1.0, counted(Counters(), [5.0])), NOW)
+    builder = SnapshotBuilder("sweep")
+    builder.begin(Stage("step 1", 10.0, level=10.0))
+    seen = builder.see(progress(1.0, counted(Counters(), [5.0])), NOW)
     assert seen.curve == (replace(TimePoint(10.0, None, None, "runs"), p50=seen.so_far.p50, p99=seen.so_far.p99),)

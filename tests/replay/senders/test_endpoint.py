@@ -1,4 +1,4 @@
-"""Only what is ours, or was named, is loaded; and the addresses that were checked are the ones that are used."""
+"""Only what is loopback, or was named, is loaded; and the addresses that were checked are the ones that are used."""
 
 import asyncio
 import socket
@@ -22,7 +22,7 @@ LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00
 
 
 @pytest.mark.parametrize(
-    ("address", "ours"),
+    ("address", "loopback"),
     [
         ("127.0.0.1", True),
         ("127.255.255.254", True),
@@ -40,8 +40,8 @@ LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00
         ("fe80::1%lo", False),
     ],
 )
-def test_which_addresses_are_this_machine(address: str, ours: bool) -> None:
-    assert is_loopback(address) == ours
+def test_which_addresses_are_this_machine(address: str, loopback: bool) -> None:
+    assert is_loopback(address) == loopback
 
 
 @pytest.mark.parametrize(

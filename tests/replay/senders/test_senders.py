@@ -20,7 +20,7 @@ from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve, tls_context
 from logreplay.replay.senders.wire import WireSender
 from support.certificates import Authority
-from support.raw_server import CHUNKED, RawServer, raw_server, whole
+from support.raw_server import CHUNKED, RawServer, raw_server, response
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 TIMEOUT = 0.8
@@ -109,7 +109,7 @@ def test_progress_counts_the_whole_second(tmp_path: Path) -> None:
 
 @SENDERS
 def test_the_bytes_of_heads_and_bodies_are_counted(tmp_path: Path, sender: type[WireSender]) -> None:
-    head, chunked = len(whole()) - 5, len(CHUNKED) + len(b"3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\n\r\n")
+    head, chunked = len(response()) - 5, len(CHUNKED) + len(b"3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\n\r\n")
     outcome, *_ = send(sender, write_log(tmp_path, ["/ok", "/chunked"] * 10), rate=100)
     assert outcome.counters.bytes == 10 * 5 + 10 * 7
     assert outcome.received == 10 * (head + 5) + 10 * chunked

@@ -18,24 +18,24 @@ from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.per_client import ByClientSender
 from logreplay.replay.senders.trace import SHOWN_BODY, describe
 from logreplay.replay.senders.wire import WireSender
-from support.raw_server import Answer, raw_server, sends, whole
+from support.raw_server import Answer, raw_server, response, sends
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, ByClientSender, AiohttpSender])
 ERROR = "500 Internal Server Error"
 LONG = b"".join(b"line %05d\n" % n for n in range(2000))
 
 ANSWERS: Mapping[str, Answer] = {
-    "/text": sends(whole(b"no table \x1b[31m\xc3\xa4\n\tat db.c:7\r\n", ERROR), keep=True),
-    "/json": sends(whole(b'{"error": "denied", "token": "hunter2"}', ERROR), keep=True),
-    "/long": sends(whole(LONG, ERROR), keep=True),
-    "/cut": sends(whole(b"x" * (SHOWN_BODY - 20) + b' "password": "hunter2' + b"2" * KEPT_BODY, ERROR), keep=True),
+    "/text": sends(response(b"no table \x1b[31m\xc3\xa4\n\tat db.c:7\r\n", ERROR), keep=True),
+    "/json": sends(response(b'{"error": "denied", "token": "hunter2"}', ERROR), keep=True),
+    "/long": sends(response(LONG, ERROR), keep=True),
+    "/cut": sends(response(b"x" * (SHOWN_BODY - 20) + b' "password": "hunter2' + b"2" * KEPT_BODY, ERROR), keep=True),
     "/chunked": sends(
         f"HTTP/1.1 {ERROR}\r\nTransfer-Encoding: chunked\r\n\r\n".encode(), b"3\r\nabc\r\n", b"3\r\ndef\r\n0\r\n\r\n"
     ),
-    "/zipped": sends(whole(gzip.compress(LONG), ERROR, "Content-Encoding: gzip"), keep=True),
+    "/zipped": sends(response(gzip.compress(LONG), ERROR, "Content-Encoding: gzip"), keep=True),
     "/short": sends(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"),
-    "/empty": sends(whole(b"", ERROR), keep=True),
-    "/fine": sends(whole(b"as expected"), keep=True),
+    "/empty": sends(response(b"", ERROR), keep=True),
+    "/fine": sends(response(b"as expected"), keep=True),
 }
 
 

@@ -241,7 +241,7 @@ def test_crash_stops_all_workers_at_the_first_failure(
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_no_worker_outlives_its_director(
+def test_no_worker_outlives_its_coordinator(
     sample: Path, target: str, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     """In its own process group, as under a shell: Ctrl-C reaches all of them at once."""
