@@ -47,6 +47,7 @@ def request_stream(
     from logreplay.replay.requests.mix import Mixed
     from logreplay.replay.requests.ordering import Drawn, Shuffled
     from logreplay.replay.requests.plan import Requests
+    from logreplay.replay.requests.tail import Followed
 
     if in_time and (shaping.shuffle or shaping.random):
         raise click.UsageError("--shuffle and --random take the log's times away; give a rate with --tps")
@@ -66,10 +67,11 @@ def request_stream(
         stream = Shuffled(requests, shaping.seed)
     elif shaping.random:
         stream = Drawn(requests, shaping.seed)
-    _say_lacking(shaping, "", requests.source, methods, quiet=quiet)
+    if not isinstance(log, Followed):  # it is not there yet
+        say_lacking(shaping, requests.source, methods, quiet=quiet)
     for place, (path, share) in enumerate(shaping.inject):
         other = stack.enter_context(replayable(path, quiet=quiet))
-        _say_lacking(shaping, f"{path}: ", _source(other), methods, quiet=quiet)
+        say_lacking(shaping, _source(other), methods, where=f"{path}: ", quiet=quiet)
         among = Requests(_source(other), methods, shapes=shaping.changes(rewriting=False), keep=keep)
         later = sum(share for _, share in shaping.inject[place + 1 :])
         stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out
@@ -111,28 +113,32 @@ def _by_completion(log: "Path | RequestSource") -> bool:
         return False
 
 
-def _say_lacking(
-    shaping: Shaping, where: str, log: "Path | RequestSource", methods: frozenset[str], *, quiet: bool
+def say_lacking(
+    shaping: Shaping, log: "Path | RequestSource", methods: frozenset[str], *, where: str = "", quiet: bool = False
 ) -> None:
-    """Say which options take from a log what it does not have. A log that is followed is not there yet."""
+    """Say which options take from a log what it does not have; of a log that is followed, what it had not so far."""
     from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
     from logreplay.replay.requests.sources import LogFile, lacking
     from logreplay.replay.requests.tail import Followed
 
-    if isinstance(log, Followed):
-        return
     source = LogFile(log) if isinstance(log, Path) else log
+
+    def absent(column: str, rendered: str, methods: frozenset[str]) -> int:
+        if isinstance(source, Followed):
+            return source.lacking(column, methods)
+        return lacking(source, column, rendered, methods)
+
     for option, value, column, name in (
         ("--host", shaping.host, "host", "Host"),
         ("--agent", shaping.agent, "agent", "User-Agent"),
         ("--referer", shaping.referer, "referer", "Referer"),
     ):
-        if value == "log" and (count := lacking(source, column, name, methods)):
+        if value == "log" and (count := absent(column, name, methods)):
             instead = "no Referer is sent" if name == "Referer" else f"logreplay's own {name} is sent"
             text = f"none of the {count} requests has a value in column {column}; {instead}"
             say(f"warning: {option} log: {where}{text}", quiet=quiet)
     if shaping.body:
         (column,) = shaping.body.columns
-        if count := lacking(source, column, PAYLOAD, methods - {*BODILESS}):
+        if count := absent(column, PAYLOAD, methods - {*BODILESS}):
             text = f"none of the {count} requests that may have a body has a value in column {column}"
             say(f"warning: --body: {where}{text}; they are sent without a body", quiet=quiet)

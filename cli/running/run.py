@@ -17,13 +17,14 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.conflicts import reconciled
 from logreplay.cli.options.replay import ReplayOptions
+from logreplay.cli.options.requests import base
 from logreplay.cli.options.schedule import Pacing, log_report, log_sentence
 from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, new_name, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop, stopped_by
 from logreplay.cli.running.outputs import claim, inputs
-from logreplay.cli.running.requests import report_left_out, request_stream
+from logreplay.cli.running.requests import report_left_out, request_stream, say_lacking
 
 if TYPE_CHECKING:
     from logreplay.cli.running.log_and_target import Log
@@ -202,6 +203,8 @@ class _OneRun:
             if sentence:
                 options.say(sentence)
         report_left_out(self.plan.requests, quiet=options.quiet)
+        if options.pacing.follow:
+            say_lacking(options.shaping, base(self.plan.requests).source, options.sending.methods, quiet=options.quiet)
         for finding in findings:
             options.say(f"{finding.severity}: {finding.text}")
         if not outcome.health.valid:

@@ -5,8 +5,9 @@ The target that is loaded is not the server whose log is read: production is onl
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -128,15 +129,29 @@ class Followed:
     Attributes:
         tail: its lines.
         parse: makes rows of them.
+        values: how many requests of a method had a value in a column, by method and column, so far.
     """
 
     tail: Tail
     parse: Parser
+    values: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         for data in self.tail:
-            yield _chosen(self.parse(data), columns)
-        yield _chosen(self.parse.close(), columns)
+            yield self._counted(_chosen(self.parse(data), columns))
+        yield self._counted(_chosen(self.parse.close(), columns))
+
+    def lacking(self, column: str, methods: Collection[str]) -> int:
+        """Count the requests of these methods so far, if not one of them had a value in a column; else 0."""
+        if any(self.values[method, column] for method in methods):
+            return 0
+        return sum(self.values[method, "op"] for method in methods)
+
+    def _counted(self, rows: pl.DataFrame) -> pl.DataFrame:
+        for count in rows.drop_nulls("op").group_by("op").agg(pl.exclude("op").count(), rows=pl.len()).to_dicts():
+            op = count.pop("op")
+            self.values.update({(op, "op"): count.pop("rows")} | {(op, name): many for name, many in count.items()})
+        return rows
 
     def __str__(self) -> str:
         return "the log that is followed"

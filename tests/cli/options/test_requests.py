@@ -1,7 +1,10 @@
 """The options that shape a replay, by what a real server receives."""
 
 import json
+import re
+import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -129,6 +132,32 @@ def test_what_the_log_does_not_have_is_said(
     shown = capsys.readouterr().err
     assert f"warning: --agent log: {log}: none of the 12 requests" in shown
     assert "--agent log: none" not in shown
+
+
+def test_what_a_followed_log_does_not_have_is_said_at_its_end(
+    server: RecordingServer, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    followed, ended = log.with_name("access.log"), threading.Event()
+    followed.touch()
+
+    def grow() -> None:
+        """Write a line of the common format, which has no user agent, every 20 ms."""
+        while not ended.wait(0.02):
+            stamp = datetime.now(UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
+            with followed.open("a") as file:
+                file.write(f'192.0.2.1 - - [{stamp}] "GET /old/1 HTTP/1.1" 200 5\n')
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    words = ("--follow", "--delay", "2s", "--for", "3s", "--agent", "log", "--match", "old")
+    try:
+        code = logreplay("run", followed, server.url, *words, "-o", log.with_name("followed.csv"))
+    finally:
+        ended.set()
+        writer.join()
+    assert code in (0, 3)  # 3: a busy machine
+    text = r"warning: --agent log: none of the \d+ requests has a value in column agent; logreplay's own User-Agent is"
+    assert re.search(text, capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("sender", ["wire", "aiohttp"])
