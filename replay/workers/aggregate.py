@@ -12,6 +12,7 @@ from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import Finding, Health, RunEvidence, RunVerdict, Severity
 from logreplay.replay.results.write_lag import WriteLag
+from logreplay.replay.schedules.users import Users
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
 from logreplay.replay.workers.protocol import BEAT_S, PlanEnded
 
@@ -65,7 +66,8 @@ class SharedPlan:
         """How many numbers (seq) the plan took: more than its requests, where workers did not all come equally far."""
         if self.by_client and self.lost:
             return count * self.scheduled  # a lost one may have had any number of them
-        if not self.early and not self.lost and not self.by_client:
+        as_dealt = not self.early and not self.lost and not self.by_client
+        if as_dealt and not isinstance(self.plan.schedule, Users):
             return self.scheduled
         return max(self.scheduled, count * max((outcome.scheduled for outcome in self.outcomes), default=0))
 

@@ -165,6 +165,13 @@ def _ended_hard(case: Case, ran: Ran) -> bool:
     return case.choice["signal"] == "INT twice" and ran.signalled and ran.code == 130
 
 
+def _ended_unjudged(case: Case, ran: Ran) -> bool:
+    """Whether a sweep may have ended before a request that counts: it then keeps nothing, and says so."""
+    aside = case.choice.get("warmup", "-") != "-" or case.choice.get("settle") == "some"
+    quiet = case.choice["quiet"] != "-" or case.choice["terminal"] == "hangup"
+    return aside and ran.code in (4, 130) and (quiet or "nothing was sent that counts" in ran.out + ran.err)
+
+
 def _result(case: Case, world: World) -> Path | None:
     """The result of a command; None if there is none."""
     name = output_of(case)
@@ -195,7 +202,7 @@ def _replayed(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
         return
     result = (_growing(world) if _ended_hard(case, ran) else None) or _result(case, world)
     if result is None or (result.is_file() and result.read_bytes() == OLD):
-        if _ended_hard(case, ran) and ran.sent_s < _ON_DISK_S:
+        if (_ended_hard(case, ran) and ran.sent_s < _ON_DISK_S) or _ended_unjudged(case, ran):
             return
         if ran.got.requests:
             yield Finding("files", f"no result, and yet the target got {sum(ran.got.requests.values())} requests")

@@ -160,6 +160,19 @@ def test_users_of_a_closed_loop_are_shared_out(sample: Path, target: str) -> Non
     assert sorted(rows["seq"]) == list(range(300))
 
 
+def test_users_who_come_unequally_far_leave_numbers_to_the_next_plan(sample: Path, target: str) -> None:
+    plans = [Plan(Requests(sample), Users(3, 0.001, 0.3), step=step) for step in range(3)]
+
+    async def main() -> tuple[list[Outcome], pl.DataFrame]:
+        results = MemoryResults()
+        async with Coordinator(processes(2), sender_to(target), results, closed=True) as coordinator:
+            return [await coordinator.run(plan) for plan in plans], results.frame
+
+    outcomes, rows = asyncio.run(main())
+    assert rows.height == sum(outcome.scheduled for outcome in outcomes)
+    assert rows["seq"].n_unique() == rows.height
+
+
 def test_a_stop_ends_all_workers_at_once_and_keeps_what_was_measured(sample: Path, target: str) -> None:
     plan = Plan(Requests(sample), Constant(200, 60))
     outcome, rows, _ = asyncio.run(on_processes(2, plan, target, Coordinator.stop))
