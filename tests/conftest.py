@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from logreplay.replay.servers.minimal import responding
+
 # on a busy machine everything is slow, and says nothing of the code
 settings.register_profile(
     "unhurried", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -139,3 +141,19 @@ def apache(tmp_path: Path) -> Iterator[ServerFactory]:
             return stack.enter_context(running([APACHE, "-X", "-f", folder / "apache.conf"], folder, port))
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    """A server that answers at once, in a process of its own."""
+    with responding() as url:
+        yield url
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A normalized CSV of 60 requests, a second apart."""
+    path = tmp_path / "access.csv"
+    rows = [f"2026-01-01,00:00:{n:02}.000000,0,0,0,0,/{n},200,GET" for n in range(60)]
+    path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
+    return path

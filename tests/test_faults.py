@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,31 +21,13 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import scan
-from logreplay.replay.servers.minimal import responding
 from support.address_monitor import can_watch
+from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows, wait_until
 from support.delayed_responses import delayed_responses
 
 pytestmark = pytest.mark.slow
 
-COMMAND: Final = (sys.executable, "-m", "logreplay.cli.main")
-MEASURED: Final = (0, 3)
-"""Exit codes of a run that came to its end; a busy machine may make it no measurement: not the question here."""
-PATIENCE: Final = 60.0
 KILLS: Final = 50
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[str]:
-    with responding() as url:
-        yield url
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    path = tmp_path / "access.csv"
-    rows = [f"2026-01-01,00:00:{n:02}.000000,0,0,0,0,/{n},200,GET" for n in range(60)]
-    path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
-    return path
 
 
 @pytest.fixture
@@ -84,18 +66,6 @@ def end(process: "subprocess.Popen[str]") -> Ended:
 
 def logreplay(*words: object, **options: Any) -> Ended:
     return end(start(*words, **options))
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)  # a file tells nobody that it grows: ask again
-
-
-def grows(path: Path, size: int = 1000) -> None:
-    """Wait until a file holds some rows."""
-    wait_until(lambda: path.exists() and path.stat().st_size > size)
 
 
 def rows_of(path: Path) -> pl.DataFrame:
@@ -285,7 +255,7 @@ def test_a_folder_that_is_removed_ends_the_run_with_a_word(tmp_path: Path, log: 
     folder = tmp_path / "gone"
     folder.mkdir()
     process = start("run", log, target, "--tps", 100, "--for", "50s", "-o", folder / "r.csv")
-    grows(folder / "r.csv")
+    wait_for_rows(folder / "r.csv")
     shutil.rmtree(folder)
     done = end(process)
     assert done.code == 1
@@ -391,7 +361,7 @@ def test_a_request_for_which_there_is_no_buffer_just_now_is_written_again(
 def test_a_stopped_process_charges_its_pause_and_says_so(tmp_path: Path, log: Path, target: str) -> None:
     path = tmp_path / "r.csv"
     process = start("run", log, target, "--tps", 200, "--for", "4s", "-o", path, "--json")
-    grows(path)
+    wait_for_rows(path)
     process.send_signal(signal.SIGSTOP)
     time.sleep(1.2)  # the length of the pause
     process.send_signal(signal.SIGCONT)
@@ -433,7 +403,7 @@ main()
 def test_a_signal_ends_a_run_in_good_order(tmp_path: Path, log: Path, target: str, number: signal.Signals) -> None:
     path = tmp_path / "r.csv"
     process = start("run", log, target, "--tps", 100, "--for", "50s", "-o", path)
-    grows(path)
+    wait_for_rows(path)
     process.send_signal(number)
     done = end(process)
     assert done.code == 130
@@ -444,7 +414,7 @@ def test_a_signal_ends_a_run_in_good_order(tmp_path: Path, log: Path, target: st
 def test_ctrl_c_twice_is_as_good(tmp_path: Path, log: Path, target: str) -> None:
     path = tmp_path / "r.csv"
     process = start("run", log, target, "--tps", 100, "--for", "50s", "-o", path)
-    grows(path)
+    wait_for_rows(path)
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(0.05)  # two that come as one would be one
@@ -459,7 +429,7 @@ def test_ctrl_c_twice_is_as_good(tmp_path: Path, log: Path, target: str) -> None
 def test_a_closed_terminal_does_not_end_a_run_under_nohup(tmp_path: Path, log: Path, target: str) -> None:
     path = tmp_path / "r.csv"
     process = start("run", log, target, "--tps", 100, "--for", "2s", "-o", path, under="trap '' HUP")
-    grows(path)
+    wait_for_rows(path)
     process.send_signal(signal.SIGHUP)
     assert end(process).code in MEASURED
     assert rows_of(path).height == 200

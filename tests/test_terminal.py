@@ -14,7 +14,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,31 +22,13 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import scan
-from logreplay.replay.servers.minimal import responding
+from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows, wait_until
 from support.delayed_responses import delayed_responses
 
 pytestmark = pytest.mark.slow
 
-COMMAND: Final = (sys.executable, "-m", "logreplay.cli.main")
-MEASURED: Final = (0, 3)
-"""Exit codes of a run that came to its end; a busy machine may make it no measurement: not the question here."""
-PATIENCE: Final = 60.0
 LIMIT: Final = 5.0
 """Within a second, says the documentation; this machine may be busy."""
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[str]:
-    with responding() as url:
-        yield url
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    path = tmp_path / "access.csv"
-    rows = [f"2026-01-01,00:00:{n:02}.000000,0,0,0,0,/{n},200,GET" for n in range(60)]
-    path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
-    return path
 
 
 STARTED: list["subprocess.Popen[bytes]"] = []
@@ -114,17 +96,6 @@ def on(terminal: Terminal, *words: object, environment: dict[str, str] | None = 
     return process
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)  # a file tells nobody that it grows: ask again
-
-
-def grows(path: Path, size: int = 1000) -> None:
-    wait_until(lambda: path.exists() and path.stat().st_size > size)
-
-
 def all_rows(path: Path, count: int | None = None) -> pl.DataFrame:
     """The rows of a result log, as many as its summary counts."""
     rows = scan(path).collect()
@@ -139,7 +110,7 @@ def test_a_terminal_that_is_closed_does_not_end_a_run_that_does_not_hear_of_it(
 ) -> None:
     path, terminal = tmp_path / "r.csv", Terminal()
     process = on(terminal, "run", log, target, "--tps", 100, "--for", "4s", "-o", path)
-    grows(path)
+    wait_for_rows(path)
     terminal.hang_up()
     assert process.wait(PATIENCE) in MEASURED
     all_rows(path, 400)
@@ -150,7 +121,7 @@ def test_a_stop_rule_watches_on_when_the_terminal_is_closed(tmp_path: Path, log:
     with delayed_responses(0.05) as slow:
         words = ("run", log, slow, "--tps", 100, "--for", "60s", "--stop", "p50>10ms/4s", "-o", path)
         process = on(terminal, *words)
-        grows(path)
+        wait_for_rows(path)
         terminal.hang_up()
         assert process.wait(PATIENCE) == 4
     assert all_rows(path).height < 3000
@@ -166,7 +137,7 @@ def test_a_terminal_that_is_closed_does_not_end_a_sweep_or_a_search(
         "find": ("find", log, target, "--p99", "1s", "--start", 200, "--max-tps", 220, "--trial", "1s", "--trials", 1),
     }[command]
     process = on(terminal, *words, "--no-plots", "-o", folder)
-    grows(folder / "results.csv")
+    wait_for_rows(folder / "results.csv")
     terminal.hang_up()
     assert process.wait(PATIENCE) in MEASURED
     whole_rows = scan(folder / "results.csv").collect()
@@ -208,7 +179,7 @@ def test_exchanges_that_a_slow_reader_did_not_get_are_counted(tmp_path: Path, lo
     code = f"{small}; import logreplay.cli.commands.run; from logreplay.cli.main import main; main()"
     words = ("run", log, target, "--tps", 500, "--for", "3s", "-v", "-o", path)
     process = start(words, command=(sys.executable, "-c", code))
-    grows(path)
+    wait_for_rows(path)
     wait_until(lambda: path.with_name("r.summary.json").exists())
     out, err = process.communicate(timeout=PATIENCE)
     missing = re.search(rb"warning: (\d+) exchanges were not printed: the reader of standard output was too slow", err)
@@ -243,7 +214,7 @@ def test_ctrl_c_twice_ends_a_program_that_waits_for_a_halted_terminal(tmp_path: 
     path, terminal = tmp_path / "r.csv", Terminal()
     terminal.halt()
     process = on(terminal, "run", log, target, "--tps", 100, "--for", "60s", "-o", path)
-    grows(path)
+    wait_for_rows(path)
     process.send_signal(signal.SIGINT)
     time.sleep(0.4)  # a user needs longer
     process.send_signal(signal.SIGINT)

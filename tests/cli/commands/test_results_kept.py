@@ -2,9 +2,6 @@
 
 import os
 import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -12,20 +9,12 @@ import pytest
 
 from logreplay.cli.main import run
 from logreplay.parsers.record import scan
-from logreplay.replay.servers.minimal import responding
+from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows
 
-PATIENCE_S = 60.0
-MEASURED = (0, 3)  # a busy machine may make a run no measurement: not the question here
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(
     f"2026-01-01,00:00:{second:02}.000000,0.01,0,0,10,/{second},200,GET\n" for second in range(30)
 )
 BELONGING = ("r.summary.json", "r.hlog", "r.hgrm", "r.watch.csv")
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[str]:
-    with responding() as url:
-        yield url
 
 
 @pytest.fixture(autouse=True)
@@ -41,20 +30,11 @@ def logreplay(*words: object) -> int:
 
 
 def start(*words: object) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "logreplay.cli.main", *map(str, words)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen([*COMMAND, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def said_by(process: "subprocess.Popen[str]") -> str:
-    return process.communicate(timeout=PATIENCE_S)[1]
-
-
-def wait_for(path: Path) -> None:
-    """Wait until a file of another process holds some rows."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not path.exists() or path.stat().st_size < 400:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)  # a file tells nobody that it grows
+    return process.communicate(timeout=PATIENCE)[1]
 
 
 def kill(process: "subprocess.Popen[str]") -> None:
@@ -95,7 +75,7 @@ def test_a_result_that_grows_is_neither_shared_nor_replaced(
 ) -> None:
     first = start("run", "in.csv", target, "--tps", 20, "--for", "60s", "-o", "r.csv")
     try:
-        wait_for(Path("r.csv"))
+        wait_for_rows(Path("r.csv"))
         assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", name, *force) == 1
         assert "another logreplay is writing it" in capsys.readouterr().err
         first.terminate()
@@ -113,7 +93,7 @@ def test_a_folder_in_which_a_sweep_runs_takes_no_second_one(
     words = ("sweep", "20,30", "in.csv", target, "--for", "60s", "--no-plots")
     first = start(*words, "-o", "sw")
     try:
-        wait_for(Path("sw/results.csv"))
+        wait_for_rows(Path("sw/results.csv"))
         assert logreplay(*words, *again) == 1
         assert "sw: another logreplay is writing it" in capsys.readouterr().err
     finally:
@@ -184,7 +164,7 @@ def test_a_sweep_that_is_stopped_in_its_warm_up_keeps_the_earlier_result(target:
     words = ("20,30", "in.csv", target, "--warmup", "60s", "-o", "sw", "--force", "--no-plots")
     stopped = start("sweep", *words, *more)
     try:
-        wait_for(Path("sw/running/warmup.csv"))
+        wait_for_rows(Path("sw/running/warmup.csv"))
         stopped.terminate()
         said = said_by(stopped)
     finally:
@@ -234,7 +214,7 @@ def test_a_killed_run_leaves_the_old_result_and_its_own_rows(
     words = ("run", "in.csv", target, "--tps", 20, "--for", "60s", "--watch", "load=!echo 7", "-o", name)
     process = start(*words, "--force")
     try:
-        wait_for(Path(grows))
+        wait_for_rows(Path(grows))
     finally:
         kill(process)
     assert_precious(names)
@@ -253,7 +233,7 @@ def test_a_killed_run_leaves_the_old_result_and_its_own_rows(
 def test_a_killed_run_leaves_no_lock_and_no_temporary_file_after_the_next_start(target: str) -> None:
     process = start("run", "in.csv", target, "--tps", 20, "--for", "60s", "-o", "killed.csv")
     try:
-        wait_for(Path("killed.csv"))
+        wait_for_rows(Path("killed.csv"))
     finally:
         kill(process)
     Path(".other.csv.logreplay.part.csv").touch()
@@ -280,7 +260,7 @@ def test_a_killed_sweep_leaves_the_old_one_and_goes_on_beside_it(target: str) ->
     old = {path.name: path.read_bytes() for path in Path("sw").iterdir()}
     process = start(*words[:4], "--for", "60s", *words[6:], "-o", "sw", "--force")
     try:
-        wait_for(Path("sw/running/results.csv"))
+        wait_for_rows(Path("sw/running/results.csv"))
     finally:
         kill(process)
     assert {path.name: path.read_bytes() for path in Path("sw").iterdir() if path.is_file()} == old

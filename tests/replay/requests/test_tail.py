@@ -56,8 +56,12 @@ class Writer:
         assert self.seen.endswith(data)
 
 
-def test_only_what_is_appended_is_seen_and_only_whole_lines(tmp_path: Path) -> None:
-    log = Writer(tmp_path / "access.log")
+@pytest.fixture
+def log(tmp_path: Path) -> Writer:
+    return Writer(tmp_path / "access.log")
+
+
+def test_only_what_is_appended_is_seen_and_only_whole_lines(log: Writer) -> None:
     log.append(b"one\ntwo\nthr")
     log.wait_for(b"two\n")
     log.append(b"ee\n")
@@ -65,8 +69,7 @@ def test_only_what_is_appended_is_seen_and_only_whole_lines(tmp_path: Path) -> N
     assert log.seen == b"one\ntwo\nthree\n"
 
 
-def test_a_rotated_log_is_read_to_its_end_and_then_its_successor(tmp_path: Path) -> None:
-    log = Writer(tmp_path / "access.log")
+def test_a_rotated_log_is_read_to_its_end_and_then_its_successor(tmp_path: Path, log: Writer) -> None:
     log.append(b"one\n")
     log.wait_for(b"one\n")
     old = log.path.open("ab", buffering=0)
@@ -80,8 +83,7 @@ def test_a_rotated_log_is_read_to_its_end_and_then_its_successor(tmp_path: Path)
     old.close()
 
 
-def test_a_missing_log_is_waited_for(tmp_path: Path) -> None:
-    log = Writer(tmp_path / "access.log")
+def test_a_missing_log_is_waited_for(log: Writer) -> None:
     log.path.unlink()
     log.wait_for(b"", at_least=3)
     log.path.write_bytes(b"again\n")
@@ -89,18 +91,18 @@ def test_a_missing_log_is_waited_for(tmp_path: Path) -> None:
     assert log.seen == b"again\n"
 
 
-def test_a_truncated_log_is_read_from_its_beginning(tmp_path: Path) -> None:
-    log = Writer(tmp_path / "access.log")
-    log.append(b"one\ntwo\n")
-    log.wait_for(b"two\n")
+@pytest.mark.parametrize(("written", "read"), [(b"one\ntwo\n", b"one\ntwo\n"), (b"one\nhal", b"one\n")])
+def test_a_truncated_log_is_read_from_its_beginning(log: Writer, written: bytes, read: bytes) -> None:
+    """Half a line before the truncation is not glued to the first line after it."""
+    log.append(written)
+    log.wait_for(read)
     os.truncate(log.path, 0)
     log.append(b"new\n")
     log.wait_for(b"new\n")
-    assert log.seen == b"one\ntwo\nnew\n"
+    assert log.seen == written.removesuffix(b"\n") + b"\nnew\n"
 
 
-def test_a_truncated_log_that_grew_longer_at_once_is_read_from_its_beginning(tmp_path: Path) -> None:
-    log = Writer(tmp_path / "access.log")
+def test_a_truncated_log_that_grew_longer_at_once_is_read_from_its_beginning(log: Writer) -> None:
     log.append(b"one\n")
     log.wait_for(b"one\n")
     with log.path.open("r+b") as file:
@@ -154,16 +156,6 @@ def test_a_live_log_is_replayed_against_another_server(tmp_path: Path, nginx: Se
     numbers = [int(target.removeprefix("/live/")) for target in arrived]
     assert len(numbers) >= 9
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-
-
-def test_half_a_line_before_a_truncation_is_not_glued_to_the_first_line_after_it(tmp_path: Path) -> None:
-    log = Writer(tmp_path / "access.log")
-    log.append(b"one\nhal")
-    log.wait_for(b"one\n")
-    os.truncate(log.path, 0)
-    log.append(b"new\n")
-    log.wait_for(b"new\n")
-    assert log.seen == b"one\nhal\nnew\n"
 
 
 def test_a_line_that_is_being_written_at_the_beginning_is_read_whole(tmp_path: Path) -> None:

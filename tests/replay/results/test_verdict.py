@@ -1,13 +1,14 @@
 """Verdicts: on made-up evidence, and on runs that went wrong on purpose."""
 
-import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import ReadLate, RunEvidence, RunVerdict, Severity, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.servers.minimal import responding
+from support.command_line import COMMAND, wait_until
 from support.delayed_responses import delayed_responses
 
 LAGS = {"lag_p50": 0.00005, "lag_p95": 0.0001, "lag_p99": 0.0005}
@@ -110,7 +112,7 @@ def test_requests_that_were_read_late_are_charged_to_what_they_were_read_from() 
 
 
 def command(log: Path, url: str, output: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "logreplay.cli.main", "run", str(log), url, "-o", str(output), *options]
+    return [*COMMAND, "run", str(log), url, "-o", str(output), *options]
 
 
 def findings_of(output: Path) -> dict[str, str]:
@@ -118,27 +120,27 @@ def findings_of(output: Path) -> dict[str, str]:
     return {"verdict": summary["verdict"]} | {finding["code"]: finding["text"] for finding in summary["findings"]}
 
 
-def wait_for_rows(output: Path, process: "subprocess.Popen[str]") -> None:
-    while not output.exists() or output.stat().st_size < 2000:
-        assert process.poll() is None, process.communicate()[1]
-        asyncio.run(asyncio.sleep(0.01))
+@contextmanager
+def invalid_run(log: Path, output: Path, seconds: int) -> Iterator[int]:
+    """A run that has written rows; its process. It must end as no measurement."""
+    options = ("--tps", "200", "--for", str(seconds))
+    with (
+        responding() as url,
+        subprocess.Popen(command(log, url, output, *options), stderr=subprocess.PIPE) as process,
+    ):
+        wait_until(lambda: process.poll() is not None or (output.exists() and output.stat().st_size > 2000))
+        yield process.pid
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 3, err
 
 
 @pytest.mark.alone
 def test_a_replayer_that_was_stopped_is_no_measurement(log: Path, tmp_path: Path) -> None:
     output = tmp_path / "r.csv"
-    with (
-        responding() as url,
-        subprocess.Popen(
-            command(log, url, output, "--tps", "200", "--for", "6"), stderr=subprocess.PIPE, text=True
-        ) as process,
-    ):
-        wait_for_rows(output, process)
-        os.kill(process.pid, signal.SIGSTOP)
-        asyncio.run(asyncio.sleep(2))
-        os.kill(process.pid, signal.SIGCONT)
-        process.communicate(timeout=30)
-    assert process.returncode == 3
+    with invalid_run(log, output, seconds=6) as pid:
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(2)  # the length of the pause
+        os.kill(pid, signal.SIGCONT)
     seen = findings_of(output)
     assert seen["verdict"] == "GENERATOR_BOUND"
     assert "the replayer stood still for 2 s" in seen["stood_still"]
@@ -168,17 +170,9 @@ def test_a_replayer_without_a_processor_is_no_measurement(log: Path, tmp_path: P
 @pytest.mark.alone
 def test_a_target_that_goes_away_is_no_measurement(log: Path, tmp_path: Path) -> None:
     output = tmp_path / "r.csv"
-    with (
-        responding() as url,
-        subprocess.Popen(
-            command(log, url, output, "--tps", "200", "--for", "2"), stderr=subprocess.PIPE, text=True
-        ) as process,
-    ):
-        wait_for_rows(output, process)
+    with invalid_run(log, output, seconds=2):
         (responder,) = [pid for pid in _children(os.getpid()) if "logreplay.replay.servers.minimal" in _command_of(pid)]
         os.kill(responder, signal.SIGKILL)
-        process.communicate(timeout=30)
-    assert process.returncode == 3
     seen = findings_of(output)
     assert "refused" in seen["target_failing"]
     if "lag" in seen:

@@ -27,11 +27,11 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
-from logreplay.replay.servers.minimal import responding
 from logreplay.replay.workers import coordinator
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 from support.background_server import beside
+from support.command_line import wait_until
 from support.recording_server import RecordingServer, recording
 from support.slow_streams import Blocked, BreaksOnce, SlowHere
 
@@ -39,12 +39,6 @@ ENDS_WITHIN = 60.0
 pytestmark = pytest.mark.slow
 
 NAME = "worker {} of {} (a process of this machine)"
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[str]:
-    with responding() as url:
-        yield url
 
 
 def sender_to(url: str) -> Callable[[], WireSender]:
@@ -213,20 +207,13 @@ def test_an_error_in_one_worker_ends_the_run_and_loses_no_row_of_any(
     assert results.frame.height < 18_000, f"the other worker went on to the end, {time.monotonic() - began:.0f} s"
 
 
-def wait_for(come_true: Callable[[], bool]) -> None:
-    until = time.monotonic() + ENDS_WITHIN
-    while not come_true():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 def test_a_run_that_its_caller_cancels_loses_no_row(long_log: Path, recorder: RecordingServer) -> None:
     results = MemoryResults()
 
     async def main() -> None:
         async with Coordinator(processes(2), sender_to(recorder.url), results) as coordinator:
             run = asyncio.create_task(coordinator.run(Plan(Requests(long_log), Constant(1000, 15.0))))
-            await asyncio.to_thread(wait_for, lambda: len(recorder.received) > 1000)
+            await asyncio.to_thread(wait_until, lambda: len(recorder.received) > 1000)
             run.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await run

@@ -1,0 +1,24 @@
+"""The command line in a process of its own, and waiting for what it does."""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+COMMAND: Final = (sys.executable, "-m", "logreplay.cli.main")
+MEASURED: Final = (0, 3)
+"""Exit codes of a run that came to its end; a busy machine may make it no measurement: not the question here."""
+PATIENCE: Final = 60.0
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)  # a file tells nobody that it grows: ask again
+
+
+def wait_for_rows(path: Path, size: int = 1000) -> None:
+    """Wait until a file holds some rows."""
+    wait_until(lambda: path.exists() and path.stat().st_size > size)
