@@ -22,7 +22,7 @@ def _bound_options(command: Any) -> Any:
     cls=WithLive,
     short_help="The highest rate that keeps a bound.",
     yields_to={
-        "workers": {"hook"},
+        "workers": {"hook", "by_client"},
         "arrivals": {"vusers"},
         "max_in_flight": {"vusers"},
         "late": {"vusers"},

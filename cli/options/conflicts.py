@@ -13,10 +13,17 @@ if TYPE_CHECKING:
     from logreplay.cli.options.schedule import Pacing
 
 _NONE: Final[Mapping[str, int]] = {}
+_ALONE: Final = {"--cluster": "leave out --cluster", "--workers": "use --workers 1"}
+"""How to send from one process, by the option that asks for several."""
 
 
 def reconciled(
-    sending: Sending, shaping: Shaping, pacing: "Pacing | None" = None, *, users: Mapping[str, int] = _NONE
+    sending: Sending,
+    shaping: Shaping,
+    pacing: "Pacing | None" = None,
+    *,
+    users: Mapping[str, int] = _NONE,
+    numbered: str = "",
 ) -> Sending:
     """Refuse options that contradict each other; let one process send where several cannot.
 
@@ -25,6 +32,7 @@ def reconciled(
         shaping: what to send.
         pacing: when to send, for commands with `--follow`.
         users: the fewest users of a closed loop, by the option that says so; empty: requests are sent at a rate.
+        numbered: the command or option that tells requests of a plan by their numbers (seq); empty if none does.
 
     Returns:
         ``sending``, with one worker where the other options need that.
@@ -35,13 +43,14 @@ def reconciled(
     conflicts = (
         *_following(sending, shaping, pacing),
         *_hooked(sending, shaping),
+        *_numbered(sending, numbered),
         *_headers(shaping),
         *_sharing(sending, users),
         *_closed(sending, users),
     )
     for conflict in conflicts:
         raise click.UsageError(conflict)
-    alone = shaping.hook or (pacing and pacing.follow)
+    alone = shaping.hook or (pacing and pacing.follow) or (numbered and sending.by_client)
     return replace(sending, workers=1) if alone else sending
 
 
@@ -54,8 +63,16 @@ def _several(sending: Sending) -> str:
 
 def _hooked(sending: Sending, shaping: Shaping) -> Iterator[str]:
     if shaping.hook and (several := _several(sending)):
-        remedy = "leave out --cluster" if several == "--cluster" else "use --workers 1"
-        yield f"--hook and {several} exclude each other: one process must see every request once; {remedy}"
+        yield f"--hook and {several} exclude each other: one process must see every request once; {_ALONE[several]}"
+
+
+def _numbered(sending: Sending, numbered: str) -> Iterator[str]:
+    """Workers that share clients number requests in the order of the plan each for itself, and leave gaps."""
+    if numbered and sending.by_client and (several := _several(sending)):
+        yield (
+            f"{numbered} --by-client and {several} exclude each other: several workers with clients of their own do "
+            f"not number requests in the order of the plan; {_ALONE[several]}, or leave out --by-client"
+        )
 
 
 def _sharing(sending: Sending, users: Mapping[str, int]) -> Iterator[str]:

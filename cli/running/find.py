@@ -114,7 +114,7 @@ def find_rate(options: FindOptions) -> Exit:
 
     search, quiet = Search(options.goal), options.quiet
     fewest = {"--start": int(search.goal.start)} if options.vusers else {}
-    sending = reconciled(options.sending, options.shaping, users=fewest)
+    sending = reconciled(options.sending, options.shaping, users=fewest, numbered="find")
     options = replace(options, sending=sending)
     reads = inputs(options.log, options.shaping, sending)
     with ResultFolder.new(options.output or new_name("find"), reads, force=options.force) as place:

@@ -7,6 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from logreplay.analysis.search.search import Judged, Search, Trial
     from logreplay.analysis.search.slo import BoundEvidence
     from logreplay.replay.engine.engine import Replayer
@@ -147,22 +150,40 @@ class _Look:
 
         from logreplay.analysis.search.slo import observe
 
-        seen = self._responses.since(self._first, taken_up)
-        due = self._due[:taken_up]
+        seen = self._responses.ended
         if self._search.goal.users:  # when a request was due is known once it has ended; plans begin on whole seconds
-            due = seen.scheduled - np.floor(np.fmin.reduce(seen.scheduled, initial=np.inf))
-            due[np.isnan(due)] = np.inf
+            due = seen.scheduled - np.floor(seen.scheduled.min(initial=np.inf))
+        else:
+            due = self._due[seen.seq - self._first]
         ended = due + seen.response
         known = ended <= known_by
+        ended = np.where(known, ended - seen.lag if without_lag else ended, np.inf)
+        under_way = self._under_way(seen.seq, taken_up, int(known.sum()))
         return observe(
             self._search.goal.bounds,
-            due,
-            np.where(known, ended - seen.lag if without_lag else ended, np.inf),
-            seen.failed & known,
+            np.append(due, under_way),
+            np.append(ended, np.full(len(under_way), np.inf)),
+            np.append(seen.failed & known, np.zeros(len(under_way), np.bool_)),
             settle_s=self._trial.settle_s,
             until=min(until, self._trial.seconds),
             timeout_s=self._timeout_s,
         )
+
+    def _under_way(self, ended: "NDArray[np.int64]", taken_up: int, known: int) -> "NDArray[np.float64]":
+        """When each request was due that was taken up and has not ended; of users that is not known.
+
+        Args:
+            ended: (n,) numbers of requests that have ended. Several workers are not equally far: what one has sent
+                beyond the first ``taken_up`` requests, another one has not taken up.
+            taken_up: how many were taken up.
+            known: how many of these had surely ended by then.
+        """
+        import numpy as np
+
+        if self._search.goal.users:
+            return self._due
+        waiting = np.setdiff1d(np.arange(taken_up), ended - self._first)
+        return self._due[waiting[: max(0, taken_up - known)]]
 
     def hopeless(self, until: float, taken_up: int) -> str:
         """Why the trial can be ended as failed; empty if it must go on.

@@ -56,7 +56,8 @@ class SweepOptions(ReplayOptions):
         Raises:
             UsageError: two of them exclude each other; names both.
         """
-        sending = reconciled(self.sending, self.shaping, users={"--vusers": min(self.vusers)} if self.vusers else {})
+        users = {"--vusers": min(self.vusers)} if self.vusers else {}
+        sending = reconciled(self.sending, self.shaping, users=users, numbered="--settle" if self.settle else "")
         if self.think and not self.vusers:
             raise click.UsageError("--think is for users who wait: add --vusers 1,10,50")
         if self.vusers and self.arrivals != "even":

@@ -1,6 +1,7 @@
 """Response times while a run goes on: what a search looks at each second, beside the result log."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -45,31 +46,30 @@ class RecentRequests:
         """Begin anew: nothing has ended."""
         self._parts = []
 
-    def since(self, first: int, count: int) -> "EndedRequests":
-        """Return what is known of requests ``first .. first + count - 1``."""
-        known = EndedRequests(
-            np.full(count, np.nan), np.full(count, np.inf), np.zeros(count), np.zeros(count, np.bool_)
-        )
-        for seq, scheduled, response, lag, bad in list(self._parts):
-            inside = seq < first + count
-            at = seq[inside] - first
-            known.scheduled[at] = scheduled[inside]
-            known.response[at], known.lag[at], known.failed[at] = response[inside], lag[inside], bad[inside]
-        return known
+    @property
+    def ended(self) -> "EndedRequests":
+        """All requests that have ended, in any order."""
+        parts = list(self._parts)
+        return EndedRequests(*map(np.concatenate, zip(*parts, strict=True))) if parts else _NONE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EndedRequests:
-    """What is known of some requests.
+    """What is known of requests that have ended.
 
     Attributes:
-        scheduled: (n,) when it was due, seconds since the start of the run; NaN while a request is under way.
-        response: (n,) seconds from the scheduled instant to the end; inf while a request is under way.
-        lag: (n,) of these, our own; 0 while a request is under way.
+        seq: (n,) their numbers.
+        scheduled: (n,) when each was due, seconds since the start of the run.
+        response: (n,) seconds from the scheduled instant to the end.
+        lag: (n,) of these, our own.
         failed: (n,) no whole answer, or a failed one (`logreplay.replay.senders.answers`).
     """
 
+    seq: NDArray[np.int64]
     scheduled: Floats
     response: Floats
     lag: Floats
     failed: NDArray[np.bool_]
+
+
+_NONE: Final = EndedRequests(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.bool_))

@@ -263,6 +263,8 @@ def _rules(command: str) -> list[Rule]:
             rule("--vusers", "--cluster", pacing="users", workers="cluster"),
             rule("--refine", refine="yes", pacing="users"),
             rule("--settle", settle="some", pacing="users"),
+            rule("--by-client", "--workers", settle="some", by_client="yes", workers="2"),
+            rule("--by-client", "--cluster", settle="some", by_client="yes", workers="cluster/one of a cluster"),
             rule("--settle", settle="some", arrivals="poisson/log"),
             rule("--shuffle", shuffle="yes", arrivals="log"),
             rule("--random", random="yes", arrivals="log"),
@@ -274,6 +276,8 @@ def _rules(command: str) -> list[Rule]:
             rule("--max-in-flight", "--vusers", max_in_flight=..., vusers="yes"),
             rule("--late", "--vusers", late="drop", vusers="yes"),
             rule("--arrivals", "--vusers", arrivals="even", vusers="yes"),
+            rule("--by-client", "--workers", by_client="yes", workers="2"),
+            rule("--by-client", "--cluster", by_client="yes", workers="cluster/one of a cluster"),
         ]
     return [
         *both,

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -16,7 +17,7 @@ from logreplay.cli.running.search_runner import by_chance, drive, users
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.recent import RecentRequests
-from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.results.result_log import MemoryResults, Results
 from logreplay.replay.schedules.rates import Schedule
 from search_rehearsal import Server, responses
 from simulate import SimulatedQueue
@@ -32,6 +33,7 @@ def searched(
     goal: Goal,
     schedule_of: Callable[[Trial], Schedule] = by_chance,
     contention: Callable[[], Awaitable[str]] | None = None,
+    writes_to: Callable[[Results], Results] = lambda results: results,
 ) -> Search:
     """Search one server of 200 requests/s in virtual time, the engine between it and the search."""
     loop, search = VirtualTimeLoop(), Search(goal)
@@ -39,7 +41,7 @@ def searched(
 
     async def main() -> bool:
         sender = OneServerQueue(0.005, stall=(0.0, 0.0))
-        async with Engine(sender, results, clock=loop.now_ns, threaded=False, closed=goal.users) as engine:
+        async with Engine(sender, writes_to(results), clock=loop.now_ns, threaded=False, closed=goal.users) as engine:
             return await drive(
                 search,
                 engine,
@@ -93,6 +95,28 @@ def test_the_most_users_that_one_server_keeps_in_time_are_found_exactly(log: Pat
     assert isinstance(answer, Answer)
     assert (answer.why, answer.low, answer.high) == ("found", 20, 21)
     assert sentence(search).startswith("20 users keep p99 <= 102 ms: confirmed by 2 fresh trials")
+
+
+class NumbersOfTheFasterWorker(MemoryResults):
+    """Gives rows the numbers that they have where another worker has hardly sent anything."""
+
+    def __init__(self, results: Results) -> None:
+        super().__init__()
+        self._results = results
+
+    def write(self, rows: pl.DataFrame) -> None:
+        self._results.write(rows.with_columns(pl.col("seq") * 2))
+
+
+def test_all_requests_of_users_count_though_one_worker_has_sent_more_than_the_other(log: Path) -> None:
+    """Rows of the faster worker were ignored from the number on that all workers together had taken up."""
+    goal = Goal((Bound("p99", 0.028),), 1, trial_s=20.0, users=True)
+    equal, unequal = (
+        searched(log, goal, users(0.0)),
+        searched(log, goal, users(0.0), writes_to=NumbersOfTheFasterWorker),
+    )
+    counted = [[each.outcome.evidence.requests for each in search.judged] for search in (unequal, equal)]
+    assert counted[0] == counted[1]
 
 
 def test_a_hopeless_trial_is_cut_and_the_next_one_begins_after_its_answers_are_in(log: Path) -> None:

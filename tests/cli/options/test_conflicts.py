@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from logreplay.cli import main
+from logreplay.cli.options.conflicts import reconciled
+from logreplay.cli.options.requests import Shaping
+from logreplay.cli.options.sender import Sending
 
 LOG = '127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n'
 HOOK = "def same(request):\n    return request\n"
@@ -61,6 +64,30 @@ def test_a_hook_refuses_several_workers(
     assert "--hook" in said
     assert several.split()[0] in said
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("several", ["--workers 2", "--cluster local:2"])
+@pytest.mark.parametrize(
+    ("command", "ordered"), [("sweep 5 --settle 1s", "--settle --by-client"), ("find --p99 1s", "find --by-client")]
+)
+def test_what_tells_requests_by_their_numbers_refuses_clients_shared_by_several_workers(
+    command: str, ordered: str, several: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Requests of the settling time were judged, and those that another worker had were taken as never answered."""
+    words = [*command.split(), "access.log", "http://127.0.0.1:1", "--by-client", *several.split(), "-o", "out"]
+    assert main.run(words) == 2
+    assert f"{ordered} and {several.split()[0]} exclude each other" in capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("by_client", "numbered", "workers"), [(True, "find", 1), (True, "", None), (False, "find", None)]
+)
+def test_one_process_sends_where_numbers_must_follow_the_plan(
+    by_client: bool, numbered: str, workers: int | None
+) -> None:
+    sending = reconciled(Sending(by_client=by_client), Shaping(), numbered=numbered)
+    assert sending.workers == workers
 
 
 @pytest.mark.parametrize("several", ["--workers 2", "--cluster local:2"])
