@@ -1,8 +1,10 @@
 """One oracle for all crossings: what must hold whatever was chosen."""
 
+import fcntl
 import gzip
 import json
 import re
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ import zstandard
 
 from crossings.pairs import Case
 from crossings.running import Ran
-from crossings.world import LINES, OLD, World, output_of
+from crossings.world import LINES, OLD, World, output_of, summary_of
 from logreplay.parsers.record import scan
 
 _TRACES: Final = (
@@ -96,6 +98,8 @@ def _codes(case: Case, ran: Ran) -> set[int]:
     """The exit codes that may be."""
     choice = case.choice
     codes = {130} if ran.signalled or choice["terminal"] == "hangup" else set()
+    if _killed(case, ran):
+        return {-signal.SIGKILL}
     if choice["terminal"] in ("head", "hangup"):
         codes |= {1}  # what was printed could not be read
     if choice["force"] == "exists" and output_of(case) and choice.get("dry-run") != "yes":
@@ -130,17 +134,21 @@ def _files(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
     for path in sorted(world.folder.iterdir()):
         if path.name in world.inputs:
             follows = case.choice.get("pacing") == "follow" and path.name == "access.log"
-            replaced = case.choice["force"] == "old" and path.name == output_of(case)
+            replaced = case.choice["force"] == "old" and path.name in (output_of(case), summary_of(case))
             if not (follows or replaced) and path.read_bytes() != world.inputs[path.name]:
                 yield Finding("files", f"{path.name} was changed")
         elif path.name not in _TAKEN_AS_GIVEN and not re.fullmatch(allowed, path.name):
             yield Finding("files", f"{path.name} is there, and nobody named it")
     for name in world.inputs:
-        if not (world.folder / name).exists():
+        removed = _ended_hard(case, ran) and case.choice["force"] == "old" and name == summary_of(case)
+        if not removed and not (world.folder / name).exists():
             yield Finding("files", f"{name} is gone")
     temporary = (path for path in (world.folder / "tmp").rglob("*") if _DASK not in (path.name, path.parent.name))
-    if left := sorted(str(path.relative_to(world.folder)) for path in temporary):
+    if not _killed(case, ran) and (left := sorted(str(path.relative_to(world.folder)) for path in temporary)):
         yield Finding("files", f"temporary files are left: {left[:5]}")
+    for path in world.folder.glob(".*.lock"):
+        if _is_locked(path):
+            yield Finding("files", f"{path.name} is still locked")
     kept = world.folder / output_of(case) / "results.csv"
     if case.choice["force"] == "exists" and kept.exists() and kept.read_bytes() != OLD:
         yield Finding("files", "an existing result was overwritten without --force")
@@ -157,12 +165,28 @@ def _allowed(case: Case, ran: Ran) -> str:
         return re.escape(name) if name else rf"{case.command}-\d{{8}}-\d{{6}}(-\d+)?"
     stem = r"out" if name else r"run-\d{8}-\d{6}(-\d+)?"
     growing = r"|\.\w+(\.\w+)?\.running(\.csv|\.csv\.gz|\.csv\.zst)" if _ended_hard(case, ran) else ""
-    return rf"{stem}(\.csv|\.csv\.gz|\.csv\.zst|\.parquet|{_BESIDE_RUN}{growing})"
+    left = r"|\..*\.logreplay\.(lock|part).*" if _killed(case, ran) else ""
+    return rf"{stem}(\.csv|\.csv\.gz|\.csv\.zst|\.parquet|{_BESIDE_RUN}{growing}){left}"
 
 
 def _ended_hard(case: Case, ran: Ran) -> bool:
-    """Whether the second Ctrl-C may have ended the program at once: rows are on disk, whole, and no summary."""
-    return case.choice["signal"] == "INT twice" and ran.signalled and ran.code == 130
+    """Whether the program was ended at once, as by a second Ctrl-C: rows are on disk, whole, and no summary."""
+    twice = case.choice["signal"] == "INT twice" and ran.signalled and ran.code == 130
+    return twice or _killed(case, ran)
+
+
+def _killed(case: Case, ran: Ran) -> bool:
+    """Whether the program was killed, and could tidy up nothing."""
+    return case.choice["signal"] == "KILL" and ran.signalled and ran.code == -signal.SIGKILL
+
+
+def _is_locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _ended_unjudged(case: Case, ran: Ran) -> bool:
@@ -261,6 +285,9 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame) -> Itera
         if ran.code in (0, 3, 4, 130) and not unfinished and not _ended_hard(case, ran):
             yield Finding("identities", f"exit code {ran.code}, rows, and no summary")
         return
+    if path.read_bytes() == OLD:
+        yield Finding("identities", "the summary of an older run is beside new rows")
+        return
     summary: dict[str, Any] = json.loads(path.read_text())
     counts = summary["requests"]
     sent = judged.filter(pl.col("error").fill_null("") != "dropped").height
@@ -316,9 +343,12 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
     if (more := came - of_rows) and not _ended_hard(case, ran):
         yield Finding("received", f"the target got more than the rows say: {_few(more)}; {rows.height} rows")
     odd = _keys(rows.filter(error.is_in(_NEVER_CAME)))
-    if odd and case.choice["target"] in ("loopback", "ipv6", "unix") and case.choice["timeout"] != "short":
+    answers = case.choice["target"] in ("loopback", "ipv6", "unix")
+    if answers and rows.is_empty() and got.requests and ran.sent_s > _ON_DISK_S:
+        yield Finding("received", f"the first request came {ran.sent_s:.1f} s before the end, and no row is on disk")
+    if odd and answers and case.choice["timeout"] != "short":
         yield Finding("received", f"errors of a target that answers all: {_few(odd)}")
-    plain = case.choice["target"] in ("loopback", "ipv6", "unix") and not ran.signalled
+    plain = answers and not ran.signalled
     if plain and case.choice["max-in-flight"] == "one" and case.choice["workers"] in ("-", "1") and got.most > 1:
         yield Finding("received", f"--max-in-flight 1, and {got.most} requests at once")
     yield from _headers(case, ran)

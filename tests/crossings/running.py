@@ -29,7 +29,13 @@ PATIENCE_S: Final = 90.0
 _UNREAD_S: Final = 4.0
 """How long nobody reads what a program with blocked pipes prints."""
 _PIPE_BYTES: Final = 4096
-_SIGNALS: Final = {"INT": signal.SIGINT, "TERM": signal.SIGTERM, "HUP": signal.SIGHUP, "INT twice": signal.SIGINT}
+_SIGNALS: Final = {
+    "INT": signal.SIGINT,
+    "TERM": signal.SIGTERM,
+    "HUP": signal.SIGHUP,
+    "INT twice": signal.SIGINT,
+    "KILL": signal.SIGKILL,
+}
 
 
 @dataclass
@@ -99,6 +105,8 @@ def _run(case: Case, world: World, ran: Ran, stack: ExitStack) -> None:
     if case.choice["input"] == "stdin":
         stdin = stack.enter_context((world.folder / "access.log").open("rb")).fileno()
     command = [sys.executable, "-m", "logreplay.cli.main", *ran.words]
+    if case.choice["stdin"] == "closed":
+        command = ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command]
     process = subprocess.Popen(
         command, cwd=world.folder, env=env, stdin=stdin, stdout=terminal.out, stderr=terminal.err,
         start_new_session=True,

@@ -32,11 +32,13 @@ _OUTSIDE: Final[Factors] = {
     )
     | {"builtin": ""},
     "terminal": {"-": "", "pty": "", "hangup": "", "blocked": "", "head": ""},
+    "stdin": {"-": "", "closed": ""},
     "signal": {"-": "", "INT": "", "TERM": "", "HUP": "", "INT twice": ""},
     "settings": {"-": "", "file": "", "variables": ""},
 }
 """What a user chooses beside the options. ``terminal``: where standard output and error lead (``hangup``: a terminal
-that goes away; ``blocked``: pipes that nobody reads for a while; ``head``: standard output is closed by its reader)."""
+that goes away; ``blocked``: pipes that nobody reads for a while; ``head``: standard output is closed by its reader).
+``stdin``: with ``closed`` the program is started without standard input (``<&-``)."""
 
 _SENDING: Final[Factors] = {
     "timeout": {"-": "--timeout 2s", "short": "--timeout 300ms"},
@@ -183,12 +185,13 @@ _CONVERT: Final[Factors] = {
     "json": _flag("json"),
     "quiet": _FOLDER["quiet"],
     "terminal": _OUTSIDE["terminal"],
+    "stdin": _OUTSIDE["stdin"],
     "signal": _OUTSIDE["signal"],
     "settings": _OUTSIDE["settings"],
 }
 
 COMMANDS: Final[Mapping[str, Factors]] = {
-    "run": {**_RUN, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE},
+    "run": {**_RUN, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE, "signal": {**_OUTSIDE["signal"], "KILL": ""}},
     "sweep": {**_SWEEP, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE},
     "find": {**_FIND, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE},
     "convert": _CONVERT,
@@ -235,6 +238,7 @@ def _rules(command: str) -> list[Rule]:
     if command == "convert":
         return [
             rule("--json", "-o", json="yes", output="stdout"),
+            rule(why="standard input is the log", input="stdin", stdin="closed"),
             rule(why="a default name needs a file to be named after", input="stdin/pipe", output="named"),
             rule("--to", "-o", to="parquet", output="-/gz/zst"),
             rule("--to", "-o", to="csv", output="parquet"),
@@ -247,6 +251,7 @@ def _rules(command: str) -> list[Rule]:
         rule("--hook", "--cluster", hook=..., workers="cluster/one of a cluster"),
         rule("--by-client", "--sender", by_client="yes", sender="aiohttp"),
         rule("--shuffle", "--random", shuffle="yes", random="yes"),
+        rule(why="standard input is the log", input="stdin", stdin="closed"),
         rule(why="there must be a way to trust", target="tls", trust="-"),
         rule("--max-in-flight", "--workers", max_in_flight="one", workers="2"),
         rule("--max-in-flight", "--cluster", max_in_flight="one", workers="cluster"),

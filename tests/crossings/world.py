@@ -102,6 +102,11 @@ def output_of(case: Case) -> str:
     return words[-1] if words and words[-1] != "-" else ""
 
 
+def summary_of(case: Case) -> str:
+    """The name of the summary beside the result of a run; empty where there is none."""
+    return f"{output_of(case).partition('.')[0]}.summary.json" if case.command == "run" and output_of(case) else ""
+
+
 def _old_result(case: Case, folder: Path) -> None:
     name = output_of(case)
     if case.choice["force"] not in ("old", "exists") or not name:
@@ -111,3 +116,5 @@ def _old_result(case: Case, folder: Path) -> None:
         (folder / name / "results.csv").write_bytes(OLD)
     else:
         (folder / name).write_bytes(OLD)
+    if summary := summary_of(case):
+        (folder / summary).write_bytes(OLD)
