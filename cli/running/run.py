@@ -178,8 +178,13 @@ class _OneRun:
             return outcome, findings + audience.findings
 
         grows = grows_at(path, belonging)
-        with options.telling.audience("run", self.url, grows, free=sending.free, quiet=options.quiet) as audience:
-            return run_in_loop(main)
+        try:
+            with options.telling.audience("run", self.url, grows, free=sending.free, quiet=options.quiet) as audience:
+                return run_in_loop(main)
+        finally:
+            if not grows.exists():  # no row came, so what was watched belongs to nothing
+                for beside in belonging(grows):
+                    beside.unlink(missing_ok=True)
 
     def report(self, outcome: "Outcome", findings: "list[Finding]", exchanges: Outlet | None) -> Exit:
         """Write the summary beside the result log, and print what was found."""

@@ -164,7 +164,7 @@ def _allowed(case: Case, ran: Ran) -> str:
     if case.command in ("sweep", "find"):
         return re.escape(name) if name else rf"{case.command}-\d{{8}}-\d{{6}}(-\d+)?"
     stem = r"out" if name else r"run-\d{8}-\d{6}(-\d+)?"
-    growing = r"|\.\w+(\.\w+)?\.running(\.csv|\.csv\.gz|\.csv\.zst)" if _ended_hard(case, ran) else ""
+    growing = r"|\.\w+(\.\w+)?\.running(\.csv|\.csv\.gz|\.csv\.zst|\.watch\.csv)" if _ended_hard(case, ran) else ""
     left = r"|\..*\.logreplay\.(lock|part).*" if _killed(case, ran) else ""
     return rf"{stem}(\.csv|\.csv\.gz|\.csv\.zst|\.parquet|{_BESIDE_RUN}{growing}){left}"
 

@@ -182,6 +182,15 @@ def test_what_fails_before_it_sends_leaves_nothing_behind() -> None:
     assert left_in(Path()) == []
 
 
+@pytest.mark.parametrize("old", [True, False])
+def test_a_run_of_which_no_row_came_leaves_nothing_that_it_watched(old: bool, here: Path, target: str) -> None:
+    names = old_result() if old else []
+    words = ("run", "in.csv", target, "--tps", 5, "--workers", 2, "--exclude", "/", "-o", "r.csv", "--force")
+    assert logreplay(*words, "--watch", "load=!echo 1") == 1
+    assert_precious(names)
+    assert left_in(here) == sorted(names)
+
+
 @pytest.mark.parametrize("belonging", BELONGING)
 def test_the_summary_of_another_result_is_not_replaced(
     target: str, capsys: pytest.CaptureFixture[str], belonging: str
