@@ -10,18 +10,13 @@ import pytest
 from matplotlib.figure import Figure
 
 import logreplay.analysis as analysis
-import simulate
-from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError, to_csv
-from simulate import SimulatedQueue
+from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError
+from support.simulated_results import write_results
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    rng = np.random.default_rng(1)
-    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 5, rng), SimulatedQueue(4, 0.016), rng)
-    path = tmp_path_factory.mktemp("run") / "results.csv"
-    path.write_bytes(to_csv(rows, header=True))
-    return path
+    return write_results(tmp_path_factory.mktemp("run"), range(50, 401, 50), 5)
 
 
 @pytest.fixture(scope="module")

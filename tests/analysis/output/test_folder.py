@@ -3,24 +3,17 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
-import simulate
 from logreplay.analysis.output.folder import write_folder
 from logreplay.analysis.summary import About
-from logreplay.parsers.record import to_csv
-from simulate import SimulatedQueue
+from support.simulated_results import write_results
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    rng = np.random.default_rng(1)
-    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 5, rng), SimulatedQueue(4, 0.016), rng)
-    path = tmp_path_factory.mktemp("run") / "results.csv"
-    path.write_bytes(to_csv(rows, header=True))
-    return path
+    return write_results(tmp_path_factory.mktemp("run"), range(50, 401, 50), 5)
 
 
 def test_the_folder_holds_tables_summary_and_picture(results: Path, tmp_path: Path) -> None:

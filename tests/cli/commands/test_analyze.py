@@ -3,23 +3,17 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import simulate
 from logreplay.cli.main import cli
-from logreplay.parsers.record import LogreplayError, to_csv
-from simulate import SimulatedQueue
+from logreplay.parsers.record import LogreplayError
+from support.simulated_results import write_results
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    rng = np.random.default_rng(1)
-    rows = simulate.serve(simulate.sweep(range(50, 401, 50), 4, rng), SimulatedQueue(4, 0.016), rng)
-    path = tmp_path_factory.mktemp("run") / "results.csv"
-    path.write_bytes(to_csv(rows, header=True))
-    return path
+    return write_results(tmp_path_factory.mktemp("run"), range(50, 401, 50), 4)
 
 
 def test_analyze_prints_the_steps_and_names_the_folder_last(results: Path, tmp_path: Path) -> None:
@@ -33,9 +27,7 @@ def test_analyze_prints_the_steps_and_names_the_folder_last(results: Path, tmp_p
 
 
 def test_of_many_steps_a_hundred_are_printed_and_the_rest_counted(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    rows = simulate.serve(simulate.sweep(range(20, 141), 1, rng), SimulatedQueue(4, 0.016), rng)
-    (tmp_path / "results.csv").write_bytes(to_csv(rows, header=True))
+    write_results(tmp_path, range(20, 141), 1)
     done = CliRunner().invoke(cli, ["analyze", str(tmp_path), "--no-plots"])
     assert done.exit_code == 0
     assert "\n21 more steps are in steps.csv\n" in done.stdout
@@ -75,9 +67,7 @@ def test_the_steps_that_are_printed_have_the_figures_that_were_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    rng = np.random.default_rng(1)
-    rows = simulate.serve(simulate.sweep(range(20, 61, 20), 2, rng), SimulatedQueue(4, 0.016), rng)
-    (tmp_path / "results.csv").write_bytes(to_csv(rows, header=True))
+    write_results(tmp_path, range(20, 61, 20), 2)
     readings = "".join(f"{second},cpu,12.5\n" for second in range(3))
     (tmp_path / "results.watch.csv").write_text(f"second,name,value\n{readings}")
     lines = CliRunner().invoke(cli, ["analyze", str(tmp_path), "--no-plots"]).stdout.splitlines()
