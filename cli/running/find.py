@@ -126,7 +126,7 @@ def find_rate(options: FindOptions) -> Exit:
             ended, findings = _search(search, options, place.path, requests, url, rule)
         if not ended:
             why = f"stopped: {rule.hit};" if rule.hit else "interrupted"
-            kept = f"\nresults: {place.keep()}" if place.measured else "; nothing was measured"
+            kept = f"\nresults: {place.path}" if place.measured else "; nothing was measured"
             options.say(f"{why} after {len(search.judged)} trials{kept}")
             return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
         folder = place.keep()

@@ -144,7 +144,10 @@ def sweep_rates(options: SweepOptions) -> Exit:
             stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
             options.say(f"nothing was sent that counts: {stopped or 'the log holds nothing to replay'}")
             return (Exit.CONDITION if rule.hit else Exit.INTERRUPTED) if stopped else Exit.FAILED
-        return _report(options, folder.keep(), url, stream, outcomes, findings, by_rule=bool(rule.hit))
+        half = not rule.hit and any(outcome.stopped or outcome.lost for outcome in outcomes)
+        return _report(
+            options, folder.path if half else folder.keep(), url, stream, outcomes, findings, by_rule=bool(rule.hit)
+        )
 
 
 def _folder(options: SweepOptions) -> ResultFolder:

@@ -208,7 +208,7 @@ def _result(case: Case, world: World) -> Path | None:
 
 
 def _growing(world: World) -> Path | None:
-    """Where the rows of a command are that was ended while it replaced a result; None if there are none."""
+    """Where the rows of a command are that did not come to its end and was to replace a result; None: nowhere."""
     found = [*world.folder.glob("*.running.*"), *world.folder.glob("*/running")]
     return found[0] if found else None
 
@@ -224,7 +224,8 @@ def _replayed(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
         if ran.got.connections:
             yield Finding("received", "--dry-run, and yet the target got a connection")
         return
-    result = (_growing(world) if _ended_hard(case, ran) else None) or _result(case, world)
+    half = _ended_hard(case, ran) or (case.command != "run" and ran.code != 0)
+    result = (_growing(world) if half else None) or _result(case, world)
     if result is None or (result.is_file() and result.read_bytes() == OLD):
         if (_ended_hard(case, ran) and ran.sent_s < _ON_DISK_S) or _ended_unjudged(case, ran):
             return

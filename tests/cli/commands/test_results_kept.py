@@ -175,6 +175,28 @@ def test_a_sweep_that_is_stopped_in_its_warm_up_keeps_the_earlier_result(target:
     assert left_in(Path("sw")) == ["results.csv"]
 
 
+@pytest.mark.parametrize(
+    "command", ["find in.csv {} --p99 1s --start 20 --trial 3s", "sweep 20,30 in.csv {} --for 60s --no-plots"]
+)
+def test_a_search_or_sweep_that_is_interrupted_keeps_the_earlier_result_and_its_own_rows(
+    target: str, command: str
+) -> None:
+    """The half result had replaced the whole one."""
+    Path("out").mkdir()
+    Path("out/results.csv").write_text("precious")
+    stopped = start(*command.format(target).split(), "-o", "out", "--force")
+    try:
+        wait_for_rows(Path("out/running/results.csv"))
+        stopped.terminate()
+        said = said_by(stopped)
+    finally:
+        kill(stopped)
+    assert stopped.returncode == 130, said
+    assert_precious(["out/results.csv"])
+    assert scan(Path("out/running/results.csv")).select(pl.len()).collect().item() > 0
+    assert "out/running" in said
+
+
 def test_what_fails_before_it_sends_leaves_nothing_behind() -> None:
     nowhere = "http://127.0.0.1:9"
     assert logreplay("run", "in.csv", nowhere, "--tps", 5, "-o", "r.csv", "--watch", "load=!echo 1") == 1
