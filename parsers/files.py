@@ -12,8 +12,9 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from glob import escape
 from pathlib import Path
 from shutil import rmtree
@@ -110,14 +111,19 @@ class Lock:
         self.release()
 
 
-def lock(descriptor: int) -> bool:
-    """Lock an open file until it is closed; False if another process holds the lock."""
+def lock(descriptor: int, *, unsupported: bool = True) -> bool:
+    """Lock an open file until it is closed; False if another process holds the lock.
+
+    Args:
+        descriptor: of the file.
+        unsupported: what to answer on a file system without locks, where nobody knows.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        pass  # a file system without locks
+        return unsupported
     return True
 
 
@@ -144,13 +150,7 @@ def remove_left_behind(folder: Path) -> None:
     """Remove the temporary files and locks of processes that were killed while they wrote into a folder."""
     parts = [part for part in folder.glob(f".*{_PART}*") if part.name == _part_of(part.name[1:].rpartition(_PART)[0])]
     for left in (*parts, *folder.glob(f".*{_LOCK_NAME}")):
-        with suppress(OSError):
-            descriptor = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
-            try:
-                if _abandoned(descriptor):
-                    _remove_with_parts(left)
-            finally:
-                os.close(descriptor)
+        _if_abandoned(left, partial(_remove_with_parts, left))
 
 
 def _part_of(name: str) -> str:
@@ -330,20 +330,16 @@ def scratch_folder() -> Iterator[Path]:
 def _clear_scratch() -> None:
     for mark in Path(gettempdir()).glob(f"{_SCRATCH}*/{_LOCK_NAME}"):
         with suppress(OSError):
-            if mark.parent.is_symlink() or mark.parent.stat().st_uid != os.getuid():
-                continue
-            descriptor = os.open(mark, os.O_RDWR | os.O_NOFOLLOW)
-            try:
-                if _abandoned(descriptor):
-                    rmtree(mark.parent, ignore_errors=True)
-            finally:
-                os.close(descriptor)
+            if not mark.parent.is_symlink() and mark.parent.stat().st_uid == os.getuid():
+                _if_abandoned(mark, partial(rmtree, mark.parent, ignore_errors=True))
 
 
-def _abandoned(descriptor: int) -> bool:
-    """Whether the process that locked a file is gone; without locks nobody knows."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def _if_abandoned(path: Path, remove: Callable[[], object]) -> None:
+    """Call this if the process that locked a file is gone."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            if lock(descriptor, unsupported=False):
+                remove()
+        finally:
+            os.close(descriptor)

@@ -155,12 +155,8 @@ def _pictures(analysis: Analysis) -> list[tuple[str, str, str, Markup]]:
         watched = sum(name.startswith("watch_") for name in analysis.seconds.columns)
         height = 4.6 + watched if kind == "timeline" else 3.9
         size = (5.2, 4.8) if kind in ("achieved", "throughput") else (5.6, height)
-        found.append((kind, name, what, svg(partial(_draw, analysis=analysis, kind=kind), size, name)))
+        found.append((kind, name, what, svg(partial(pictures.draw, analysis=analysis, kind=kind), size, name)))
     return found
-
-
-def _draw(ax: "Axes", analysis: Analysis, kind: str) -> "Axes":
-    return pictures.draw(ax, analysis, kind)
 
 
 def svg(draw: "Callable[[Axes], object]", size: tuple[float, float], title: str) -> Markup:

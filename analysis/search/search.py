@@ -19,7 +19,7 @@ the target: it is neither passed nor failed.
 """
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -43,6 +43,7 @@ LEAST_EARLY_S: Final = 10
 """Judged seconds before the interval may end a trial: one pause of the target must not look like its habit."""
 GROWTH: Final = 0.05
 BACKLOG_S: Final = 0.5
+_FULL: Final = ("bisect", "confirm")
 
 
 class _UsedUp(Exception):
@@ -192,8 +193,10 @@ class Search:
     def _findings_at(self, rate: float, *phases: Phase) -> tuple[BoundFinding, ...]:
         """How the bounds stand by all full trials at a rate, or by those of some phases."""
         trials = [each for each in self._full_trials(rate) if not phases or each.trial.phase in phases]
-        pool = sum((each.outcome.evidence for each in trials), BoundEvidence.none(len(self.goal.bounds)))
-        return findings(self.goal.bounds, pool)
+        return findings(self.goal.bounds, self._pooled(trials))
+
+    def _pooled(self, trials: Iterable[Judged]) -> BoundEvidence:
+        return sum((each.outcome.evidence for each in trials), BoundEvidence.none(len(self.goal.bounds)))
 
     def _try(self, phase: Phase, rate: float) -> Generator[Trial, TrialOutcome, Verdict]:
         """Make a trial; once more if it was void."""
@@ -242,18 +245,12 @@ class Search:
 
     def _pool(self, trial: Trial) -> BoundEvidence:
         """What was seen in earlier full trials at the same rate."""
-        pool = BoundEvidence.none(len(self.goal.bounds))
-        if trial.phase in ("bisect", "confirm"):
-            for judged in self._full_trials(trial.rate):
-                pool += judged.outcome.evidence
-        return pool
+        return self._pooled(self._full_trials(trial.rate) if trial.phase in _FULL else ())
 
-    def _full_trials(self, rate: float) -> list[Judged]:
-        return [
-            judged
-            for judged in self.judged
-            if judged.trial.rate == rate and judged.verdict != "void" and judged.trial.phase in ("bisect", "confirm")
-        ]
+    def _full_trials(self, rate: float | None = None) -> list[Judged]:
+        """Those that were not void, at a rate or at all."""
+        full = [each for each in self.judged if each.verdict != "void" and each.trial.phase in _FULL]
+        return [each for each in full if rate is None or each.trial.rate == rate]
 
     def _surely_failed(self) -> bool:
         last = self.judged[-1]
@@ -279,15 +276,14 @@ class Search:
 
     def _answer(self) -> Answer:
         low = self.low if self._confirmed else self._highest_passed()
-        pool = sum(
-            (each.outcome.evidence for each in self._full_trials(low or 0)), BoundEvidence.none(len(self.goal.bounds))
-        )
+        full = self._full_trials(low or 0)
+        pool = self._pooled(full)
         return Answer(
             why=self._why(low, pool.requests),
             low=low,
             high=self.high,
             high_void=self._high_void,
-            confirmations=sum(each.trial.phase == "confirm" for each in self._full_trials(low or 0)),
+            confirmations=sum(each.trial.phase == "confirm" for each in full),
             requests=pool.requests,
             findings=findings(self.goal.bounds, pool),
         )
@@ -314,7 +310,7 @@ class Search:
 
     def contradiction(self) -> tuple[Judged, Judged] | None:
         """Two full trials that cannot both be true of one target: one surely passed, one no faster surely failed."""
-        full = [each for each in self.judged if each.trial.phase in ("bisect", "confirm") and each.verdict != "void"]
+        full = self._full_trials()
         passed = [each for each in full if all(finding.surely_kept for finding in each.findings)]
         failed = [each for each in full if any(finding.surely_missed for finding in each.findings)]
         return next(

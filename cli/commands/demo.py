@@ -8,7 +8,7 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.sender import Sending
 from logreplay.cli.options.stop import stop_rule
-from logreplay.cli.running.log_and_target import BUNDLED, bundled_log, describe, new_name
+from logreplay.cli.running.log_and_target import BUNDLED, bundled_log, new_name
 from logreplay.cli.running.outputs import ResultFolder
 from logreplay.cli.running.reporting import report_sweep
 from logreplay.cli.running.sweep_runner import sweep_into
@@ -42,7 +42,7 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
         converted = convert([log], csv, ConvertOptions(force=force))
     say(f"1. converted {BUNDLED}, the log of a real nginx: {converted.sentence()}", quiet=quiet)
     with spawned(csv, capacity) as url:
-        say(f"2. started a target at {url}: {describe(capacity)}", quiet=quiet)
+        say(f"2. started a target at {url}: {capacity}", quiet=quiet)
         rates = " ".join(f"{rate:g}" for rate in RATES)
         say(f"3. replaying the log at {rates} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
         course = Course(RATES, STEP_SECONDS)

@@ -7,7 +7,7 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.types import DURATION
-from logreplay.cli.running.log_and_target import describe, normalized
+from logreplay.cli.running.log_and_target import normalized
 from logreplay.cli.running.loop import run_until_stopped
 from logreplay.cli.settings.configurable import Configurable
 
@@ -36,7 +36,7 @@ def serve(log: Path | None, port: int, workers: int, service_time: float, expone
 
     async def serve_until_interrupted(path: Path) -> None:
         async with serving(LoggedAnswers.of_log(path), capacity, port=port) as url:
-            say(f"{url} carries {describe(capacity)}; Ctrl-C ends it", quiet=quiet)
+            say(f"{url} carries {capacity}; Ctrl-C ends it", quiet=quiet)
             await asyncio.Event().wait()
 
     with normalized(log, quiet=quiet) as path:

@@ -18,7 +18,7 @@ from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.options.think import Pauses, said, thinking
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import new_name, replayable, target_or_builtin
-from logreplay.cli.running.loop import run_in_loop, stopped_by
+from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import ResultFolder, inputs
 from logreplay.cli.running.reporting import report
 from logreplay.cli.running.requests import report_left_out, request_stream
@@ -163,6 +163,7 @@ def _search(
 ) -> "tuple[bool, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found besides."""
     from logreplay.replay.checks.cpu_contention import cpu_contention
+    from logreplay.replay.engine.engine import stopped_by
     from logreplay.replay.results.recent import RecentRequests
     from logreplay.replay.results.result_log import ResultLog
 

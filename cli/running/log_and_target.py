@@ -196,17 +196,8 @@ def target_or_builtin(target: str | None, log: "Path | Stored | UrlList", *, qui
 
     capacity = ServerCapacity()
     with spawned(log, capacity) as url:
-        say(f"no TARGET given: started the built-in one at {url}, {describe(capacity)}", quiet=quiet)
+        say(f"no TARGET given: started the built-in one at {url}, {capacity}", quiet=quiet)
         yield url
-
-
-def describe(capacity: object) -> str:
-    """The capacity of a built-in target in words."""
-    from logreplay.replay.servers.known_capacity import ServerCapacity
-
-    assert isinstance(capacity, ServerCapacity)
-    kind = "exponential, mean " if capacity.exponential else ""
-    return f"{capacity.workers} workers x {kind}{capacity.service_s * 1000:g} ms = {capacity.rate:g} requests/s"
 
 
 def followed(log: Path, seconds: float | None) -> "Followed":

@@ -1,15 +1,11 @@
 """Runs an engine on the fast event loop; a signal ends the run in good order."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.running.signals import SIGNALS, Interrupted
-
-if TYPE_CHECKING:
-    from logreplay.replay.engine.engine import Replayer
 
 T = TypeVar("T")
 _FEWEST_FILES = 48
@@ -66,18 +62,3 @@ def _check_descriptors() -> None:
 
         text = f"only {hard} file descriptors are allowed (ulimit -Hn), and a run needs {_FEWEST_FILES} before it sends"
         raise LogreplayError(f"{text}; raise the limit")
-
-
-@asynccontextmanager
-async def stopped_by(stop: asyncio.Event, engine: "Replayer") -> AsyncIterator[None]:
-    """Within the block, end the run of an engine in good order when ``stop`` is set."""
-
-    async def wait() -> None:
-        await stop.wait()
-        engine.stop("interrupted")
-
-    stopper = asyncio.create_task(wait())
-    try:
-        yield
-    finally:
-        stopper.cancel()

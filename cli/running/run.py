@@ -22,7 +22,7 @@ from logreplay.cli.options.schedule import Pacing, log_report, log_sentence
 from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, new_name, replayable, target_or_builtin
-from logreplay.cli.running.loop import run_in_loop, stopped_by
+from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import claim, inputs
 from logreplay.cli.running.requests import report_left_out, request_stream, say_lacking
 
@@ -148,7 +148,7 @@ class _OneRun:
     def replay(self) -> "tuple[Outcome, list[Finding]]":
         """Run the plan, and tell how it goes; what became of it, and what was found besides."""
         from logreplay.analysis.output.folder import belonging
-        from logreplay.replay.engine.engine import Engine
+        from logreplay.replay.engine.engine import Engine, stopped_by
         from logreplay.replay.monitor.snapshot import Stage
         from logreplay.replay.results.outcome import describe_course
         from logreplay.replay.results.result_log import ResultLog, grows_at

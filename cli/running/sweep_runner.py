@@ -10,7 +10,7 @@ from logreplay.cli.options.progress import Audience, Telling
 from logreplay.cli.options.sender import Sending
 from logreplay.cli.options.stop import watched
 from logreplay.cli.running.engines import replayer
-from logreplay.cli.running.loop import run_in_loop, stopped_by
+from logreplay.cli.running.loop import run_in_loop
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream
@@ -76,6 +76,7 @@ class _Sweep:
 
     def make(self, steps: "Sequence[Step]") -> "tuple[Sequence[Outcome], list[Finding]]":
         """Make some of its steps."""
+        from logreplay.replay.engine.engine import stopped_by
         from logreplay.replay.sweeps.step_log import JUDGED, StepLog
         from logreplay.replay.sweeps.steps import sweep
 

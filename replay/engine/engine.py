@@ -16,8 +16,8 @@ lives in such a callback: to go on without it would load the target unwatched.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
@@ -447,16 +447,22 @@ async def replay(
     Raises:
         LogreplayError: the log cannot be read, the target is unusable, or the results cannot be written.
     """
-    async with Engine(sender, results, limits=limits, trace=trace) as engine:
-        stopper = asyncio.create_task(_stop_when(stop, engine)) if stop else None
-        try:
-            return await engine.run(plan, on_progress)
-        finally:
-            if stopper:
-                stopper.cancel()
-                await asyncio.gather(stopper, return_exceptions=True)
+    async with Engine(sender, results, limits=limits, trace=trace) as engine, stopped_by(stop, engine):
+        return await engine.run(plan, on_progress)
 
 
-async def _stop_when(stop: asyncio.Event, engine: Engine) -> None:
-    await stop.wait()
-    engine.stop("interrupted")
+@asynccontextmanager
+async def stopped_by(stop: asyncio.Event | None, engine: Replayer) -> AsyncIterator[None]:
+    """Within the block, end the run of an engine in good order when ``stop`` is set."""
+
+    async def wait() -> None:
+        if stop:
+            await stop.wait()
+            engine.stop("interrupted")
+
+    stopper = asyncio.create_task(wait())
+    try:
+        yield
+    finally:
+        stopper.cancel()
+        await asyncio.gather(stopper, return_exceptions=True)

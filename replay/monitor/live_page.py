@@ -15,13 +15,12 @@ import re
 import socket
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.resources import files
 from typing import Final
 
 from aiohttp import web
 
-from logreplay.replay.monitor.access import Address, is_this_machine, may_stop
+from logreplay.replay.monitor.access import is_this_machine, may_stop
 from logreplay.replay.monitor.snapshot import Snapshot
 
 _TRACED: Final = 600
@@ -173,19 +172,3 @@ def _guarded() -> web.Application:
         return response
 
     return web.Application(middlewares=[guard], client_max_size=1024)
-
-
-@asynccontextmanager
-async def serving(app: web.Application, at: Address) -> AsyncIterator[str]:
-    """Serve in the running loop; the value is the base url.
-
-    Raises:
-        OSError: the port is taken, or the address is not this machine's.
-    """
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-    async with AsyncExitStack() as stack:
-        await runner.setup()
-        stack.push_async_callback(runner.cleanup)
-        await web.TCPSite(runner, at.host, at.port).start()
-        host = f"[{at.host}]" if ":" in at.host else at.host
-        yield f"http://{host}:{runner.addresses[0][1]}"

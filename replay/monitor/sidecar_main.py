@@ -7,11 +7,14 @@ import threading
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 
+from aiohttp import web
+
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.monitor.live_page import PageState, metrics_app, page_app, serving
+from logreplay.replay.monitor.live_page import PageState, metrics_app, page_app
 from logreplay.replay.monitor.probes import keep_reading
 from logreplay.replay.monitor.sidecar import Opened, SidecarConfig, StopAsked, put, take
 from logreplay.replay.monitor.snapshot import Snapshot
+from logreplay.replay.servers.server_process import listening
 
 _LESS_URGENT = 10
 
@@ -31,10 +34,13 @@ async def _serve(config: SidecarConfig) -> None:
         page = partial(page_app, state, config.token, lambda who: tell(StopAsked(who)))
         metrics = partial(metrics_app, state)
         for option, at, app in (("--live", config.live, page), ("--metrics", config.metrics, metrics)):
+            if not at:
+                urls.append("")
+                continue
+            runner = web.AppRunner(app(), access_log=None, shutdown_timeout=1.0)
             try:
-                urls.append(await stack.enter_async_context(serving(app(), at)) if at else "")
+                urls.append(await stack.enter_async_context(listening(runner, at.host, at.port)))
             except OSError as error:
-                assert at
                 why = os.strerror(error.errno) if error.errno else str(error)
                 tell(LogreplayError(f"{option}: cannot serve at {at.host}:{at.port}: {why}; choose another port"))
                 return

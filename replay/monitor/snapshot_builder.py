@@ -11,6 +11,7 @@ from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import RunEvidence, RunVerdict, Severity, judge
 
 _NOTES: Final = 30
+_COPIED: Final = ("sent", "dropped", "ok", "http_error", "net_error", "new_errors", "bytes", "samples")
 
 
 class SnapshotBuilder:
@@ -20,13 +21,13 @@ class SnapshotBuilder:
         command: that runs.
         target: where to.
         free: requests start when they are due, and wait neither for a limit in flight nor for their own client;
-            only then is a lag ours.
+            only then is a lag the generator's.
     """
 
     def __init__(self, command: str, target: str = "", *, free: bool = True) -> None:
         self.last = Snapshot(command, target)
         self._free = free
-        self._past, self._past_scheduled, self._past_sent = Counters(), 0, 0
+        self._past = Counters()
         self._began: float | None = None
         self._seen: Progress | None = None
         self._curve: tuple[TimePoint, ...] = ()
@@ -34,7 +35,7 @@ class SnapshotBuilder:
     def begin(self, stage: Stage) -> None:
         """Another stage begins."""
         if self._seen:  # nobody said how the one before has ended: a warm-up
-            self._fold(self._seen.counters, self._seen.scheduled, self._seen.sent)
+            self._fold(self._seen.started)
         self.last = replace(self.last, stage=stage, elapsed=0.0)
 
     def see(self, now: Progress, at: float, watch: dict[str, float | None] | None = None) -> Snapshot:
@@ -45,13 +46,12 @@ class SnapshotBuilder:
             at: seconds since 1970.
             watch: figures from elsewhere.
         """
-        before = self._seen if self._seen and self._seen.elapsed < now.elapsed else None
-        past = before.counters if before else Counters()
-        seconds = now.elapsed - (before.elapsed if before else 0.0) or 1.0
+        before = self._seen if self._seen and self._seen.elapsed < now.elapsed else Progress(0.0, 0, 0)
+        past, seconds = before.counters, now.elapsed - before.elapsed or 1.0
         stage, counters, self._seen = self.last.stage, now.counters, now
         if self._began is None:
             self._began = at - now.elapsed
-        taken_up = (now.scheduled - (before.scheduled if before else 0)) / seconds
+        taken_up = (now.scheduled - before.scheduled) / seconds
         verdict, findings = self._judge(now)
         so_far = _times(counters.response)
         self.last = replace(
@@ -61,14 +61,14 @@ class SnapshotBuilder:
             elapsed=round(now.elapsed, 3),
             rate=Rates(
                 round(taken_up if stage.rate is None else stage.rate, 3),
-                round((now.sent - (before.sent if before else 0)) / seconds, 3),
+                round((now.sent - before.sent) / seconds, 3),
                 round((counters.completed - past.completed) / seconds, 3),
             ),
             response=_times(counters.response - past.response),
             lag=_times(counters.lag - past.lag),
             so_far=so_far,
             in_flight=now.in_flight,
-            totals=self._totals(counters, now.scheduled, now.sent),
+            totals=self._totals(now.started),
             verdict=verdict,
             findings=findings,
             curve=(*self._curve, *self._point(so_far, "runs")),
@@ -95,13 +95,13 @@ class SnapshotBuilder:
             second=self.last.second if self._began is None else round(at - self._began, 3),
             so_far=so_far,
             in_flight=0,
-            totals=self._totals(outcome.counters, outcome.scheduled, outcome.counters.sent),
+            totals=self._totals(outcome.counters),
             verdict=str(outcome.health.verdict),
             findings=tuple(finding.text for finding in outcome.health.findings),
             curve=self._curve,
             notes=(*self.last.notes, *([note] if note else []))[-_NOTES:],
         )
-        self._fold(outcome.counters, outcome.scheduled, outcome.counters.sent)
+        self._fold(outcome.counters)
         return self.last
 
     def close(self, at: float) -> Snapshot:
@@ -109,29 +109,19 @@ class SnapshotBuilder:
         self.last = replace(self.last, at=at, over=True, rate=Rates(), in_flight=0)
         return self.last
 
-    def _fold(self, counters: Counters, scheduled: int, sent: int) -> None:
-        """What a stage has added to the totals."""
-        self._past = self._past + counters
-        self._past_scheduled += scheduled
-        self._past_sent += sent
-        self._seen = None
+    def _fold(self, counters: Counters) -> None:
+        """Add what a stage has counted to the totals."""
+        self._past, self._seen = self._past + counters, None
 
-    def _totals(self, counters: Counters, scheduled: int, sent: int) -> Totals:
-        whole = self._past + counters
+    def _totals(self, counters: Counters) -> Totals:
+        counted = self._past + counters
         return Totals(
-            scheduled=self._past_scheduled + scheduled,
-            sent=self._past_sent + sent,
-            dropped=whole.dropped,
-            ok=whole.ok,
-            http_error=whole.http_error,
-            net_error=whole.net_error,
-            new_errors=whole.new_errors,
-            bytes=whole.bytes,
-            errors=dict(whole.errors.most_common()),
-            status=dict(sorted(whole.status.items())),
-            samples=whole.samples,
-            buckets=tuple(whole.response.up_to(BOUNDS)),
-            seconds=round(whole.response.seconds, 3),
+            scheduled=counted.sent + counted.dropped,
+            **{name: getattr(counted, name) for name in _COPIED},
+            errors=dict(counted.errors.most_common()),
+            status=dict(sorted(counted.status.items())),
+            buckets=tuple(counted.response.up_to(BOUNDS)),
+            seconds=round(counted.response.seconds, 3),
         )
 
     def _point(self, so_far: Times, state: str) -> tuple[TimePoint, ...]:
@@ -140,7 +130,7 @@ class SnapshotBuilder:
 
     def _judge(self, now: Progress) -> tuple[str, tuple[str, ...]]:
         """The verdict on what has ended by now."""
-        counters = replace(now.counters, sent=now.sent)  # with what is in flight
+        counters = now.started
         evidence = RunEvidence(
             offered=self.last.stage.rate or 0.0,
             scheduled=now.scheduled,

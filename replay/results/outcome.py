@@ -1,6 +1,6 @@
 """How a run stands while it goes on, and what became of it: the same values from one engine or from many workers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from logreplay.replay.results.counters import Counters
@@ -27,6 +27,11 @@ class Progress:
     def sent(self) -> int:
         """Requests that were started; `Counters.sent` has those that ended."""
         return self.scheduled - self.counters.dropped
+
+    @property
+    def started(self) -> Counters:
+        """The counters, with `sent` of all that were started."""
+        return replace(self.counters, sent=self.sent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,11 +174,12 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._fd = -1
         self._new_parser()
-        self._reset(seq, request, start)
+        self._clear()
+        self.seq, self._request, self.start = seq, request, start
         self.connect, self.reused, self._retried, self._unsent = 0, False, False, False
 
-    def _reset(self, seq: int, request: bytes, start: int) -> None:
-        self.seq, self._request, self.start = seq, request, start
+    def _clear(self) -> None:
+        """Nothing of an answer has come."""
         self._first = self._body = self._begun = 0
         self._complete = self._in_body = self._lasting = False
         self._head = b""
@@ -267,7 +268,7 @@ class Connection(asyncio.Protocol):
                 return
             self._begun = 2  # the answer was whole, what follows is not ours
         if self._complete:
-            self._finish_parsed(now)
+            self._finish(now)
         elif not self._in_body:
             self._collect_head(data)
 
@@ -305,7 +306,7 @@ class Connection(asyncio.Protocol):
             sender.busy[seq]._retried = True
         elif exc is None and self._in_body and _ends_with_connection(self._head):
             self._lasting = False
-            self._finish_parsed(self._clock())
+            self._finish(self._clock())
         else:
             if exc and (local := local_fault(exc)):
                 sender.counts.local[local] += 1
@@ -329,7 +330,7 @@ class Connection(asyncio.Protocol):
 
     # the end of an exchange
 
-    def _finish_parsed(self, now: int) -> None:
+    def _finish(self, now: int) -> None:
         """The answer is whole, says the parser."""
         sender = self._sender
         if now - self.start > sender.timeout_ns:
@@ -340,30 +341,22 @@ class Connection(asyncio.Protocol):
             self.fail("protocol", f"an answer with the status {status}")
             return
         lasting = self._lasting and self._begun == 1 and sender.keep_alive
-        self._finish(now, self._first or now, status, self._body, lasting=lasting)
-        if lasting:
-            if self._request[0] == _H:
-                self._new_parser()
-            self._first = self._body = self._begun = 0
-            self._complete = self._in_body = False
-            self._head = b""
-
-    def _finish(self, now: int, first: int, status: int, size: int, *, lasting: bool) -> None:
-        """The answer is whole."""
         if self._unsent:
             lasting = lasting and self._sent_all()
-        sender, seq, start, connect = self._sender, self.seq, self.start, self.connect
+        seq, start, connect, first = self.seq, self.start, self.connect, self._first or now
         self.seq = -1
         del sender.busy[seq]
-        sender.done(seq, start, connect, first - start - connect, now - first, size, status, _OK)
+        sender.done(seq, start, connect, first - start - connect, now - first, self._body, status, _OK)
         if sender.trace:
             self._traced(seq, now, status, "", "")
-        if lasting:
-            self.reused = True
-            self.connect = 0
-            sender.idle[self] = now
-        else:
+        if not lasting:
             self.drop()
+            return
+        self.reused, self.connect = True, 0
+        sender.idle[self] = now
+        if self._request[0] == _H:
+            self._new_parser()
+        self._clear()
 
     def _sent_all(self) -> bool:
         """Whether the transport has written what it was given: else the next request would stand in this one's body."""

@@ -10,7 +10,7 @@ import heapq
 import random
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Final
 from aiohttp import web
 
 from logreplay.parsers.record import LogreplayError, read_batches
-from logreplay.replay.servers.server_process import serve_until_stdin_closes, server_process
+from logreplay.replay.servers.server_process import listening, serve_until_stdin_closes, server_process
 
 NO_BODY: Final = frozenset({204, 304})
 FILLER: Final = bytes(65536)
@@ -51,6 +51,10 @@ class ServerCapacity:
     def rate(self) -> float:
         """Requests per second it carries."""
         return self.workers / self.service_s
+
+    def __str__(self) -> str:
+        kind = "exponential, mean " if self.exponential else ""
+        return f"{self.workers} workers x {kind}{self.service_s * 1000:g} ms = {self.rate:g} requests/s"
 
 
 class WorkQueue:
@@ -150,17 +154,12 @@ async def serving(
         LogreplayError: the port is taken, or the address is not this machine's.
     """
     server = web.Server(_Handler(answers, capacity), access_log=None, max_line_size=1 << 20, max_field_size=1 << 20)
-    runner = web.ServerRunner(server, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
+    async with AsyncExitStack() as stack:
         try:
-            site = web.TCPSite(runner, host, port, backlog=4096)
-            await site.start()
+            url = await stack.enter_async_context(listening(web.ServerRunner(server, shutdown_timeout=0.1), host, port))
         except OSError as error:
             raise LogreplayError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from None
-        yield f"http://{host}:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+        yield url
 
 
 def spawned(log: Path, capacity: ServerCapacity) -> AbstractContextManager[str]:

@@ -1,12 +1,33 @@
-"""Runs a server in a process of its own, which ends when the process that started it ends."""
+"""Runs a server while a block runs: in the running loop, or in a process that ends with the one that started it."""
 
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
 
 from logreplay.parsers.record import LogreplayError
+
+if TYPE_CHECKING:
+    from aiohttp.web_runner import BaseRunner
+
+
+@asynccontextmanager
+async def listening(runner: "BaseRunner", host: str, port: int) -> AsyncIterator[str]:
+    """Serve in the running loop while the block runs; the value is the base URL. Port 0 is any that is free.
+
+    Raises:
+        OSError: the port is taken, or the address is not this machine's.
+    """
+    from aiohttp.web import TCPSite
+
+    await runner.setup()
+    try:
+        await TCPSite(runner, host, port, backlog=4096).start()
+        yield f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
 
 
 @contextmanager
