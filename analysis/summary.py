@@ -77,10 +77,7 @@ def summarise(requests: RequestArrays, verdict: SaturationVerdict, about: About 
     named = requests.kinds
     steps, served = len(requests.labels) > 1, siege_ab.served(requests)
     value: dict[str, Any] = {
-        "schema": SCHEMA,
-        "verdict": _word(verdict),
-        "answer": verdict.sentence,
-        "findings": [dict(finding) for finding in about.findings] + _findings(requests, verdict),
+        **_common(verdict, about, _findings(requests, verdict)),
         "requests": counts,
         "rate": {
             "offered": counts["scheduled"] / offered_s,
@@ -98,15 +95,10 @@ def summarise(requests: RequestArrays, verdict: SaturationVerdict, about: About 
         "bytes": int(requests.bytes.sum()),
         "started": requests.started.isoformat() if requests.started else None,
         "ended": requests.ended.isoformat() if requests.ended else None,
-        "log": about.log,
-        "target": about.target,
-        "options": dict(about.options),
         "slowest": [{**row, "url": masked(row["url"] or "")} for row in requests.slowest.to_dicts()],
     }
     if steps:
-        value["steps"] = verdict.steps.to_dicts()
-        value["onset"] = verdict.onset.as_dict()
-        value["saturation"] = verdict.saturation.as_dict()
+        value |= _of_steps(verdict)
         value["generator_limit"] = verdict.generator_limit
     return plain({**value, **about.more})  # type: ignore[no-any-return]
 
@@ -118,11 +110,6 @@ def _punctuality(requests: RequestArrays) -> dict[str, float] | None:
         return None
     found = punctuality(those(requests.scheduled, sent), those(requests.lag, sent))
     return found.as_dict() if found else None
-
-
-def _word(verdict: SaturationVerdict) -> str:
-    """Whether the target was measured, as far as a result log alone can say."""
-    return "VALID" if verdict.generator_limit is None else "GENERATOR_BOUND"
 
 
 def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: About | None = None) -> dict[str, Any]:
@@ -138,24 +125,34 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: 
         "are lost, and the backlog is inferred from how response times grow",
     }
     value = {
-        "schema": SCHEMA,
-        "verdict": _word(verdict),
-        "answer": verdict.sentence,
-        "findings": [*(dict(finding) for finding in about.findings), lost],
+        **_common(verdict, about, [lost]),
         "requests": {"scheduled": scheduled, "unexpected": errors},
         "rate": {"offered": scheduled / max(seconds.height, 1)},
         "elapsed_s": float(seconds.height),
         "response_s": {"mean": mean},
         "started": None,
         "ended": None,
+        **_of_steps(verdict),
+    }
+    return plain({**value, **about.more})  # type: ignore[no-any-return]
+
+
+def _common(verdict: SaturationVerdict, about: About, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The verdict, what was found, and what only the caller knows."""
+    return {
+        "schema": SCHEMA,
+        "verdict": "VALID" if verdict.generator_limit is None else "GENERATOR_BOUND",
+        "answer": verdict.sentence,
+        "findings": [dict(finding) for finding in (*about.findings, *found)],
         "log": about.log,
         "target": about.target,
         "options": dict(about.options),
-        "steps": verdict.steps.to_dicts(),
-        "onset": verdict.onset.as_dict(),
-        "saturation": verdict.saturation.as_dict(),
     }
-    return plain({**value, **about.more})  # type: ignore[no-any-return]
+
+
+def _of_steps(verdict: SaturationVerdict) -> dict[str, Any]:
+    bends = {"onset": verdict.onset.as_dict(), "saturation": verdict.saturation.as_dict()}
+    return {"steps": verdict.steps.to_dicts(), **bends}
 
 
 def remembering(summary: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:

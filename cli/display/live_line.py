@@ -16,12 +16,12 @@ class LiveLine:
     would measure its own display.
     """
 
-    def __init__(self, outlet: Outlet) -> None:
-        self._outlet, self._shown = outlet, False
+    def __init__(self, outlet: Outlet, *, enabled: bool = True) -> None:
+        self._outlet, self._enabled, self._shown = outlet, enabled, False
 
     def show(self, now: "Snapshot") -> None:
         """Write the line, unless the terminal still has to take the one before."""
-        if self._outlet.idle:
+        if self._enabled and self._outlet.idle:
             self._shown = True
             columns, _ = terminal_size()
             self._outlet.write(f"\r\x1b[K{text(now)[: columns - 1]}")

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from socket import gethostname
@@ -41,31 +41,27 @@ class Audience:
     Args:
         builder: makes the snapshots.
         write: takes the text for stderr, and does not wait.
-        readings: figures from elsewhere; None if none were asked for.
+        line: shows the state of the run on the terminal.
+        readings: figures from elsewhere.
     """
 
     def __init__(
-        self, builder: "SnapshotBuilder", write: Callable[[str], object], readings: "ProbeLog | None" = None
+        self, builder: "SnapshotBuilder", write: Callable[[str], object], line: LiveLine, readings: "ProbeLog"
     ) -> None:
         self.write = write
-        self._builder, self._readings = builder, readings
+        self._builder, self._line, self._readings = builder, line, readings
         self._listeners: list[Callable[[Snapshot], object]] = []
-        self._line: LiveLine | None = None
         self._on_stop: Callable[[], object] | None = None
         self._asked = False
 
     @property
     def findings(self) -> "list[Finding]":
         """What went wrong beside the run."""
-        return self._readings.findings() if self._readings else []
+        return self._readings.findings()
 
     def add(self, listener: "Callable[[Snapshot], object]") -> None:
         """Tell another one, who must not take long."""
         self._listeners.append(listener)
-
-    def show_line(self, line: LiveLine) -> None:
-        """Show a line on the terminal."""
-        self._line = line
 
     def begin(self, stage: "Stage") -> None:
         """Say what runs from now on."""
@@ -73,23 +69,19 @@ class Audience:
 
     def see(self, now: "Progress") -> None:
         """Tell how it goes."""
-        if self._readings:
-            self._readings.begin(time.monotonic() - now.elapsed)
-        snapshot = self._builder.see(now, time.time(), dict(self._readings.latest) if self._readings else None)
-        if self._line:
-            self._line.show(snapshot)
+        self._readings.begin(time.monotonic() - now.elapsed)
+        snapshot = self._builder.see(now, time.time(), dict(self._readings.latest))
+        self._line.show(snapshot)
         self._tell(snapshot)
 
     def end(self, outcome: "Outcome", *, state: str = "", note: str = "") -> None:
         """Tell what became of a stage; see `logreplay.replay.monitor.snapshot_builder.SnapshotBuilder.end`."""
-        if self._line:
-            self._line.clear()
+        self._line.clear()
         self._tell(self._builder.end(outcome, time.time(), state=state, note=note))
 
     def close(self) -> None:
         """Tell that it is over."""
-        if self._line:
-            self._line.clear()
+        self._line.clear()
         self._tell(self._builder.close(time.time()))
 
     @contextmanager
@@ -151,14 +143,14 @@ class Telling:
             LogreplayError: the page or the metrics cannot be served where they should.
         """
         from logreplay.analysis.input.external_metrics import watch_beside
+        from logreplay.replay.monitor.probe_log import ProbeLog
         from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
 
         with ExitStack() as stack:
-            readings = self._readings(watch_beside(results), first, stack)
+            readings = stack.enter_context(closing(ProbeLog(watch_beside(results), first)))
             outlet = stack.enter_context(_stderr())
-            audience = Audience(SnapshotBuilder(command, target, free=free), outlet.write, readings)
-            if self.progress == "auto" and can_redraw() and not quiet:
-                audience.show_line(LiveLine(outlet))
+            line = LiveLine(outlet, enabled=self.progress == "auto" and can_redraw() and not quiet)
+            audience = Audience(SnapshotBuilder(command, target, free=free), outlet.write, line, readings)
             if self.progress == "json":
                 audience.add(lambda snapshot: outlet.write(json.dumps(snapshot.as_dict()) + "\n"))
             if sidecar := self._sidecar(audience, readings, quiet=quiet):
@@ -167,16 +159,7 @@ class Telling:
             stack.callback(audience.close)
             yield audience
 
-    def _readings(self, path: Path, first: int, stack: ExitStack) -> "ProbeLog | None":
-        from logreplay.replay.monitor.probe_log import ProbeLog
-
-        if not self.watch:
-            return None
-        readings = ProbeLog(path, first)
-        stack.callback(readings.close)
-        return readings
-
-    def _sidecar(self, audience: Audience, readings: "ProbeLog | None", *, quiet: bool) -> "Sidecar | None":
+    def _sidecar(self, audience: Audience, readings: "ProbeLog", *, quiet: bool) -> "Sidecar | None":
         from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, StopAsked
 
         config = SidecarConfig(self.live, self.metrics, self.watch)
@@ -187,7 +170,7 @@ class Telling:
             if isinstance(message, StopAsked):
                 audience.write(f"stopped from the live page, by {message.who}\n")
                 audience.stop()
-            elif readings:
+            else:
                 readings.hear(message)
 
         sidecar = Sidecar(config, hear)

@@ -1,38 +1,19 @@
 """Formats, and the layouts that split their lines into raw fields, whole blocks at a time.
 
-A layout answers with one row for each line: columns named by `RAW_COLUMNS`, all text. A line that the strict rules
-do not fit is a row of nulls; `split_carefully` then tries wider rules on just those lines.
+A layout answers with one row for each line: raw fields, all text. A line that the strict rules do not fit is a row of
+nulls; `split_carefully` then tries wider rules on just those lines.
+
+Raw fields are ``time``, ``request`` (the whole request line) or ``op``, ``url``, ``protocol`` and ``query`` (with its
+``?``) or ``args`` (without), ``rc``, ``bytes``, ``total`` (duration of the whole exchange), ``first`` (up to the first
+byte of the response), ``client``, ``host``, ``user``, ``referer``, ``agent``, ``request_bytes`` and ``body``.
 """
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 import polars as pl
 
 from logreplay.parsers.fields.timestamps import Stamp
-
-RAW_COLUMNS: Final = (
-    "time",
-    "request",
-    "op",
-    "url",
-    "query",
-    "args",
-    "protocol",
-    "rc",
-    "bytes",
-    "total",
-    "first",
-    "client",
-    "host",
-    "user",
-    "referer",
-    "agent",
-    "request_bytes",
-    "body",
-)
-"""Raw fields. ``request`` is the whole request line; without it ``op``, ``url`` and ``query`` (with its ``?``) or
-``args`` (without). ``total``: duration of the whole exchange; ``first``: up to the first byte of the response."""
 
 
 class Layout(Protocol):
