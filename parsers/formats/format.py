@@ -98,7 +98,6 @@ class Format:
         skipped: patterns of lines that belong to the format but hold no request of their own, each with the reason.
         note: what the user should know about it.
         source: address of its specification.
-        samples: lines that it must fit.
     """
 
     name: str
@@ -113,4 +112,3 @@ class Format:
     skipped: tuple[tuple[str, str], ...] = ()
     note: str = ""
     source: str = ""
-    samples: tuple[str, ...] = ()

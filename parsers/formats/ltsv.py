@@ -87,7 +87,7 @@ def from_sample(lines: Sequence[str]) -> Format | None:
     fast = "\t".join(_item(label, slot_of.get(label, "")) for label in order)
     layout = LtsvLayout(tuple(slots.items()), f"^{fast}$")
     durations = [record.get(slots.get("total", ""), "") for record in records]
-    return Format(name="ltsv", layout=layout, source="http://ltsv.org/", samples=(), **meaning(slots, durations))
+    return Format(name="ltsv", layout=layout, source="http://ltsv.org/", **meaning(slots, durations))
 
 
 def _item(label: str, slot: str) -> str:

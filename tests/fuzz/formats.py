@@ -9,6 +9,7 @@ from logreplay.parsers.conversion.parse import BUG, TEXTS, ParsedBlock, parse
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
+from support.format_samples import SAMPLES
 
 JSON: Final = (
     r'{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"bytes":17,"request_time":0.001}'
@@ -23,9 +24,9 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 def seeds() -> list[bytes]:
     """The formats' own samples, each behind the number of its format."""
-    samples = {"json": (JSON,), "ltsv": (LTSV,)}
+    samples = SAMPLES | {"json": (JSON,), "ltsv": (LTSV,)}
     return [
-        bytes([number]) + "\n".join(format.samples or samples[format.name]).encode("latin-1", "replace")
+        bytes([number]) + "\n".join(samples[format.name]).encode("latin-1", "replace")
         for number, format in enumerate(ALL)
     ]
 

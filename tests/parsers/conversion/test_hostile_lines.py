@@ -19,6 +19,7 @@ from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.record import LogreplayError, scan
+from support.format_samples import SAMPLES
 
 JSON = r'{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"bytes":17,"request_time":0.001}'
 LTSV = "time:2026-11-20T18:58:56+01:00\treq:GET /a HTTP/1.1\tstatus:200\tsize:17\treqtime:0.001\tua:x"
@@ -33,7 +34,7 @@ def formats() -> list[Format]:
 
 
 def samples(format: Format) -> tuple[str, ...]:
-    return format.samples or {"json": (JSON,), "ltsv": (LTSV,)}[format.name]
+    return (SAMPLES | {"json": (JSON,), "ltsv": (LTSV,)})[format.name]
 
 
 @st.composite

@@ -22,6 +22,7 @@ from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.record import LogreplayError, read_batches, scan, start_time
+from support.format_samples import SAMPLES
 
 COMBINED = '10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a?b=c HTTP/1.1" 200 17 "-" "curl/8.5.0"'
 TIMED = COMBINED + " 0.061"
@@ -37,7 +38,7 @@ HAPROXY = (
 
 
 def samples(format: Format) -> tuple[str, ...]:
-    return format.samples or {"json": (ANY_JSON,), "ltsv": (ANY_LTSV,)}[format.name]
+    return (SAMPLES | {"json": (ANY_JSON,), "ltsv": (ANY_LTSV,)})[format.name]
 
 
 def converted(folder: Path, *lines: str | bytes, format: str = "auto") -> tuple[ConvertReport, pl.DataFrame]:
@@ -122,7 +123,7 @@ def test_a_log_that_is_not_in_the_named_format_is_an_error(tmp_path: Path, forma
         converted(tmp_path, *[COMBINED] * 5, format=format)
 
 
-CADDY = next(format for format in ALL if format.name == "caddy").samples[0]
+CADDY = SAMPLES["caddy"][0]
 MESSAGES = (
     '{"level":"info","ts":1693840780.1,"msg":"using config from file","file":"/etc/caddy/Caddyfile"}',
     '{"level":"info","ts":1693840780.2,"logger":"admin.api","msg":"received request","method":"POST","uri":"/load"}',

@@ -1,4 +1,4 @@
-"""Each built-in format carries its specification and lines that it must fit, and is found by these lines."""
+"""Each built-in format carries its specification, fits its sample lines, and is found by them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from logreplay.parsers.conversion.detect import detect
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format, TextLayout
+from support.format_samples import SAMPLES
 
 NEVER = r"^(?P<url>[^\x00-\x{10FFFF}])$"
 
@@ -20,15 +21,15 @@ by_name = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.n
 @by_name
 def test_a_format_names_its_specification_and_has_samples(format: Format) -> None:
     assert format.source.startswith("https://")
-    assert format.samples
+    assert SAMPLES[format.name]
     assert format.server != "unknown"
 
 
 @by_name
 def test_samples_fit_their_format(format: Format) -> None:
-    parsed = parse(pl.Series(format.samples), [format])
+    parsed = parse(pl.Series(SAMPLES[format.name]), [format])
     assert [refusal for refusal in parsed.refusals if refusal.kind == "rejected"] == []
-    assert parsed.rows.height + len(parsed.refusals) == len(format.samples)
+    assert parsed.rows.height + len(parsed.refusals) == len(SAMPLES[format.name])
     assert parsed.rows.height > 0
 
 
@@ -36,7 +37,7 @@ def test_samples_fit_their_format(format: Format) -> None:
     "format", [format for format in FORMATS if isinstance(format.layout, TextLayout)], ids=lambda format: format.name
 )
 def test_the_fast_and_the_careful_path_read_the_same(format: Format) -> None:
-    lines = pl.Series(format.samples)
+    lines = pl.Series(SAMPLES[format.name])
     clean = lines.filter(format.layout.split(lines).select(pl.any_horizontal(pl.all().is_not_null())).to_series())
     assert len(clean) or format.name in ("nginx-timed-kv", "nginx-ingress", "nginx-main", "bitbucket", "squid")
     fast = parse(clean, [format], tiers=0).rows
@@ -49,10 +50,10 @@ def test_the_fast_and_the_careful_path_read_the_same(format: Format) -> None:
 
 @by_name
 def test_samples_are_recognized(format: Format) -> None:
-    samples = "\n".join(format.samples).encode()
+    samples = "\n".join(SAMPLES[format.name]).encode()
     reading = detect([samples], "log")
-    expected = parse(pl.Series(format.samples), [format]).rows
-    found = reading.parse(pl.Series(format.samples), reading.formats, "").rows
+    expected = parse(pl.Series(SAMPLES[format.name]), [format]).rows
+    found = reading.parse(pl.Series(SAMPLES[format.name]), reading.formats, "").rows
     for name in ("us", "back", "url", "op", "rc", "latency", "bytes"):
         assert found[name].to_list() == expected[name].to_list(), name
 
