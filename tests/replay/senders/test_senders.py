@@ -178,7 +178,8 @@ def test_a_second_attempt_gets_a_new_connection(tmp_path: Path, sender: type[Wir
 def test_what_a_new_connection_did_not_answer_is_not_sent_again(
     tmp_path: Path, sender: type[WireSender], path: str
 ) -> None:
-    for options in ({}, {"socket_path": str(tmp_path / "socket")}):
+    choices: list[dict[str, Any]] = [{}, {"socket_path": str(tmp_path / "socket")}]
+    for options in choices:
         _, rows, server, made = send(sender, write_log(tmp_path, [path]), **options)
         assert rows["error"].is_in(["closed", "reset"]).all()
         assert server.counts[path] == 1
