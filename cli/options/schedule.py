@@ -118,6 +118,11 @@ class Pacing:
         return asked and self.speed is None and not self.follow
 
     @property
+    def answers_decide(self) -> bool:
+        """Whether the target's answers decide how many requests are sent: users, for some time."""
+        return self.vusers is not None and self.duration is not None and self.requests is None
+
+    @property
     def endless(self) -> bool:
         """Whether nothing but the log's end ends it."""
         return self.duration is None and self.requests is None and self.steps is None

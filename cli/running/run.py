@@ -98,7 +98,7 @@ def replay_once(options: RunOptions) -> Exit:
             source,
             stack,
             methods=sending.methods,
-            loop=pacing.loops,
+            loop=pacing.loops and not (options.dry_run and pacing.answers_decide),
             keep=pacing.keep,
             skip_idle=pacing.skip_idle,
             in_time=pacing.in_time,
@@ -260,7 +260,8 @@ def _preview(plan: "Plan", options: RunOptions) -> Exit:
         return Exit.OK
     for due, op, url in requests:
         click.echo(f"{due:12.6f} s  {op} {printable(url.encode())}")
-    click.echo(f"{seen.requests} requests" + ("" if pacing.vusers else f" in {seen.last:.3f} s"))
+    once = ", the log once; the answers decide how many are sent" if pacing.answers_decide else ""
+    click.echo(f"{seen.requests} requests" + (once if pacing.vusers else f" in {seen.last:.3f} s"))
     if not pacing.vusers:
         rates = seen.rates()
         most = max((rate for _, _, rate in rates), default=1.0)

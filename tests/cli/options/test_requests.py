@@ -308,6 +308,13 @@ def test_a_dry_run_sends_nothing(
     assert set(tmp_path.iterdir()) == before
 
 
+def test_a_dry_run_of_users_who_ask_for_some_time_goes_through_the_log_once(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert logreplay("run", log, "--vusers", 3, "--for", "2s", "--dry-run") == 0
+    assert "requests, the log once; the answers decide how many are sent" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
