@@ -1,4 +1,4 @@
-"""From what was measured to the table and the plot of the documentation."""
+"""Writes the table and the plot of docs/peers.md from the measured figures."""
 
 import os
 import platform
@@ -26,30 +26,30 @@ _HEAD: Final = """# Beside other load generators
 
 {missing}
 
-**Conditions.** {conditions} nginx answers 24 bytes and has one core, the client the other. Figures are {turns}. No
-tool's own report is used: the rate is nginx's counter of requests at two instants within the run; processor time (user
-and system, all threads) and peak memory (ours with the summary that follows the run) are the kernel's; arrivals are in
-nginx's log, to the millisecond. An open loop holds a rate if 98 % of it is sent, with no more than 64 requests under
-way (k6: 1,000 users). The peers ask for one URL again and again; logreplay goes through a converted log of 200,000
-distinct ones, and writes its result log meanwhile.
+**Conditions.** {conditions} nginx answers 24 bytes and has one core, the client the other. {turns} No figure comes
+from a tool's own report. The rate is nginx's counter of requests at two times within the run. Processor time (user
+and system, all threads) and peak memory (for logreplay with the summary after the run) come from the kernel. Arrivals
+come from nginx's log, to the millisecond. A tool holds a rate in an open loop if it sends 98 % of it with at most 64
+requests in flight (k6: 1,000 users). The other tools request one URL; logreplay replays a converted log of 200,000
+distinct URLs and writes its result log at the same time.
 
-**To be read with care.** Closed and open loops are different questions: in a closed loop the target decides how much
-it is asked, so a closed loop's rate says what client and target can do together, never what arrives at a rate. Tools
-in C and Rust need less of a processor than any Python program can. "Off an even schedule" is the distance of a request
-from its place in an even schedule of 1,000/s: a tool that draws its start times by chance, or by users who each keep a
-pace of their own, is off it on purpose; one that sends too little drifts off it. hey and Locust have no open loop:
-their 64 workers keep a pace, and wait for their answers. A pause of the machine shows in everybody's p99 and gap: look
-at the other tools of the turn.
+**How to read the table.** Closed and open loops answer different questions. In a closed loop the target decides how
+many requests it receives, so the rate shows what client and target do together, not how the target responds to a
+given rate. Tools in C and Rust need less processor time than any Python program can. "Off an even schedule" is the
+distance of a request from its place in an even schedule of 1,000/s. Tools with random start times, or with users who
+each keep their own pace, are off it by design; a tool that sends too little drifts off it. hey and Locust have no
+open loop: their 64 workers keep a pace and wait for their responses. A pause of the machine appears in the p99 and
+the longest gap of every tool: compare with the other tools of the same turn.
 
 `tox -e peers` installs the tools from the registries, measures, and writes this page.
 """
 _COLUMNS: Final = (
-    ("64 connections, closed: requests/s", "closed", "rate", "{:,.0f}"),
-    ("CPU, µs", "closed", "cpu_us", "{:.1f}"),
-    ("open loop holds, requests/s", "held", "rate", "{:,.0f}"),
-    ("CPU, µs", "held", "cpu_us", "{:.1f}"),
-    ("memory, MB", "", "memory_mb", "{:.0f}"),
-    ("of 1,000/s it sends", "even", "achieved", "{:.1%}"),
+    ("closed loop, 64 connections: requests/s", "closed", "rate", "{:,.0f}"),
+    ("CPU per request, µs", "closed", "cpu_us", "{:.1f}"),
+    ("open loop: highest rate held, requests/s", "held", "rate", "{:,.0f}"),
+    ("CPU per request, µs", "held", "cpu_us", "{:.1f}"),
+    ("peak memory, MB", "", "memory_mb", "{:.0f}"),
+    ("sent of 1,000/s", "even", "achieved", "{:.1%}"),
     ("off an even schedule p50, ms", "even", "off_p50", "{:.1f}"),
     ("p99, ms", "even", "off_p99", "{:.1f}"),
     ("longest gap, ms", "even", "gap", "{:.0f}"),
@@ -69,7 +69,7 @@ def write(docs: Path, measured: Measured, missing: Mapping[str, str]) -> None:
         table=table(measured),
         missing=_missing(measured, missing),
         conditions=_conditions(),
-        turns="of one turn" if turns == 1 else f"medians of {turns} turns, in each of which every tool had its own",
+        turns="Figures are of one turn." if turns == 1 else f"Figures are medians of {turns} turns, one of each tool.",
     )
     (docs / "peers.md").write_text(page)
     figure = Figure(figsize=(11, 4.6), layout="constrained")
@@ -89,7 +89,7 @@ def figure_of(measured: Measured, tool: str, kind: str, name: str) -> float | No
 
 def table(measured: Measured) -> str:
     """Markdown, a row for each tool."""
-    heads = ["", *(head for head, *_ in _COLUMNS), "counts an answer's time from", "keeps of each request"]
+    heads = ["", *(head for head, *_ in _COLUMNS), "response time counts from", "kept of each request"]
     lines = [heads, ["---", *("---:" for _ in _COLUMNS), "---", "---"]]
     for tool in TOOLS:
         cells = [_cell(measured, tool, *column[1:]) for column in _COLUMNS]

@@ -162,20 +162,20 @@ _WIRE, _AIOHTTP = _logreplay("wire"), _logreplay("aiohttp")
 _ROW: Final = "a row of 21 columns in the result log, on disk within a second"
 
 TOOLS: Final = (
-    Tool("logreplay", ("", ""), sys.executable, _WIRE, _WIRE, "the schedule; the send beside it", _ROW, "200,000"),
+    Tool("logreplay", ("", ""), sys.executable, _WIRE, _WIRE, "both the schedule and the send", _ROW, "200,000"),
     Tool(
         "logreplay, aiohttp",
         ("", ""),
         sys.executable,
         _AIOHTTP,
         _AIOHTTP,
-        "the schedule; the send beside it",
+        "both the schedule and the send",
         _ROW,
         "200,000",
     ),
-    Tool("wrk", ("Debian", "wrk"), "wrk", _wrk, None, "the send", "nothing; a histogram"),
+    Tool("wrk", ("Debian", "wrk"), "wrk", _wrk, None, "the send", "nothing (a histogram)"),
     Tool("ab", ("Debian", "apache2-utils"), "ab", _ab, None, "the send", "times in memory (-g writes them)"),
-    Tool("siege", ("Debian", "siege"), "siege", _siege, None, "the send", "nothing; an average"),
+    Tool("siege", ("Debian", "siege"), "siege", _siege, None, "the send", "nothing (an average)"),
     Tool("oha", ("Rust", "oha@1.16.0"), "oha", _oha, _oha, "the schedule, with --latency-correction", "in memory"),
     Tool(
         "vegeta",
@@ -197,10 +197,10 @@ TOOLS: Final = (
         _locust,
         _locust,
         "the send",
-        "nothing; times rounded to two digits",
+        "nothing (times rounded to two digits)",
     ),
-    Tool("wrk2", ("", "none of the registries has it"), "wrk2", None, None, "the schedule", "nothing; a histogram"),
-    Tool("hlg", ("", "none of the registries has it"), "hlg", None, None, "the schedule", "a row, one rate at a time"),
+    Tool("wrk2", ("", "not in the registries"), "wrk2", None, None, "the schedule", "nothing (a histogram)"),
+    Tool("hlg", ("", "not in the registries"), "hlg", None, None, "the schedule", "a row, one rate at a time"),
 )
 
 BY_NAME: Final[Mapping[str, Tool]] = {tool.name: tool for tool in TOOLS}
