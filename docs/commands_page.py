@@ -1,4 +1,4 @@
-"""Writes the reference of commands from the commands themselves, whenever the site is built."""
+"""Writes the reference of commands from their help when the site is built."""
 
 import inspect
 import re
@@ -12,12 +12,12 @@ HERE = "<!-- commands -->"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the reference in its place; called by MkDocs for each page."""
+    """Insert the reference into its page; MkDocs calls this for each page."""
     return markdown.replace(HERE, reference()) if HERE in markdown else markdown
 
 
 def reference() -> str:
-    """All commands in the order in which they are used, as Markdown."""
+    """Return all commands as Markdown, in the order of `logreplay --help`."""
     context = click.Context(cli, info_name="logreplay", **cli.context_settings)
     return "\n".join(_section(name, command, context) for name, command in cli.commands.items())
 

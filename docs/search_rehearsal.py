@@ -1,7 +1,7 @@
-"""Rules of search compared on simulated servers whose sustainable rate is known.
+"""Compares search rules on simulated servers whose sustainable rate is known.
 
-Only arrivals and service times are drawn; waiting follows from them. An hour of trials takes a fraction of a second,
-so rules can be compared on hundreds of searches. The table in docs/search.md comes from here.
+Arrivals and service times are random, and waiting times follow from them. An hour of trials takes a fraction of a
+second, so hundreds of searches can be compared. The table in docs/search.md comes from this module.
 """
 
 import math
@@ -21,16 +21,16 @@ TIMEOUT_S: Final = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server to be searched.
+    """A simulated server for searches.
 
     Attributes:
-        name: of the row or column in a table.
+        name: name in the table.
         queue: its workers.
-        bound: what is asked of it.
+        bound: bound on the response time.
         truth: highest rate that keeps the bound in the long run, requests/s.
-        pauses: it stands still for .1 to .3 s, each about 20 s.
-        stragglers: share of requests that take 1 to 5 s longer, elsewhere.
-        variation: of its speed from trial to trial (standard deviation of its logarithm).
+        pauses: stalls for 0.1 to 0.3 s about every 20 s.
+        stragglers: share of requests that take 1 to 5 s longer without occupying a worker.
+        variation: standard deviation of the logarithm of its speed, from trial to trial.
     """
 
     name: str
@@ -58,10 +58,10 @@ SERVERS: Final = (MM4, NOISY, WALL)
 
 
 def responses(server: Server, rate: float, seconds: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Offer a rate to the server, empty at first: as many requests as it says, at instants by chance, as `find` does.
+    """Offer a rate to the empty server: exactly rate x seconds requests at random times, as `find` does.
 
     Returns:
-        (n,) when the requests arrived, seconds, increasing; (n,) their response times, seconds, without a time-out.
+        (n,) arrival times, seconds, increasing; (n,) response times, seconds, without a time-out.
     """
     arrived = np.sort(rng.uniform(0.0, seconds, round(rate * seconds)))
     service = service_times(server.queue, len(arrived), rng) * math.exp(rng.normal(0.0, server.variation))
@@ -78,7 +78,7 @@ def responses(server: Server, rate: float, seconds: float, rng: np.random.Genera
 
 
 def _pauses(seconds: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Outer time against the server's own, which all but stands still in each pause (a nanosecond: invertible)."""
+    """Map wall time to the server's own time, which advances by 1 ns in each pause so that the map is invertible."""
     starts = np.cumsum(rng.exponential(20.0, int(seconds / 10) + 20))
     lengths = rng.uniform(0.1, 0.3, len(starts))
     begin = starts + np.concatenate(([0.0], np.cumsum(lengths)[:-1]))
@@ -88,7 +88,7 @@ def _pauses(seconds: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 
 def find(server: Server, goal: Goal, rng: np.random.Generator) -> Search:
-    """Search a server; return the search, ended."""
+    """Run a search on a server to its end."""
     search = Search(goal)
     while isinstance(search.next, Trial):
         search.tell(make(server, search, rng))
@@ -96,7 +96,7 @@ def find(server: Server, goal: Goal, rng: np.random.Generator) -> Search:
 
 
 def make(server: Server, search: Search, rng: np.random.Generator) -> TrialOutcome:
-    """Make the next trial of a search, ended early where it asks for that."""
+    """Run the next trial of a search; end it early if the search says so."""
     trial = search.next
     assert isinstance(trial, Trial)
     arrived, response = responses(server, trial.rate, trial.seconds, rng)
@@ -121,10 +121,10 @@ def make(server: Server, search: Search, rng: np.random.Generator) -> TrialOutco
 
 
 def climb(server: Server, start: float, rng: np.random.Generator, trials: int = 45) -> "Climb":
-    """Search by the rule of hlg: half as much more after a pass, that much less and a smaller step after a fail.
+    """Search by the rule of hlg: raise the rate by half after a pass, lower it and shrink the step after a fail.
 
-    The rule has no end and no answer. Its bound on p99.99 is replaced by that of the server, with failures counted as
-    late: by its own, hardly any trial would pass.
+    The rule has no end and no answer. The bound of the server replaces its own bound on p99.99, which hardly any trial
+    would pass. Failed requests count as late.
 
     Source: hlg, main.go.
     """
@@ -144,7 +144,7 @@ def climb(server: Server, start: float, rng: np.random.Generator, trials: int = 
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """Where a climb stands: rate of the last trial that passed, and of the best ever; what it took."""
+    """Result of a climb: rates of the last and of the best passed trial, number of trials, seconds."""
 
     last: float
     best: float
@@ -154,13 +154,13 @@ class Climb:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a rule is worth on one server, from many searches.
+    """Errors and cost of a rule on one server, from many searches.
 
     Attributes:
         rule, server: names.
         errors: (n,) answer / truth - 1, sorted.
-        trials: (n,) they took.
-        seconds: (n,) likewise.
+        trials: (n,) number of trials.
+        seconds: (n,) length of the search.
     """
 
     rule: str
@@ -171,7 +171,7 @@ class Worth:
 
     @property
     def median(self) -> float:
-        """Typical error."""
+        """Median error."""
         return float(np.median(self.errors))
 
     @property
@@ -181,7 +181,7 @@ class Worth:
 
 
 def worth(server: Server, seeds: Sequence[int], goal: Goal | None = None) -> Worth:
-    """Search a server once for each seed by our rule; the lowest rate is a random one between 37 and 63/s."""
+    """Search a server once for each seed with the rule of logreplay; the lowest rate is random between 37 and 63/s."""
     goal = goal or Goal((server.bound,))
     found = []
     for seed in seeds:
@@ -194,7 +194,7 @@ def worth(server: Server, seeds: Sequence[int], goal: Goal | None = None) -> Wor
 
 
 def worth_of_climbing(server: Server, seeds: Sequence[int]) -> tuple[Worth, Worth]:
-    """Climb on a server once for each seed; judge the last rate that passed, and the best one."""
+    """Climb on a server once for each seed; return the errors of the last and of the best passed rate."""
     climbs = []
     for seed in seeds:
         rng = np.random.default_rng(seed)

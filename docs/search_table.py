@@ -11,7 +11,7 @@ from search_rehearsal import SERVERS, Server, Worth
 
 
 def rules(server: Server, seeds: range) -> Iterator[Worth]:
-    """What each rule is worth on a server."""
+    """Errors and cost of each rule on a server."""
     yield from rehearsal.worth_of_climbing(server, seeds)
     for trial_s in (8.0, 20.0):
         yield rehearsal.worth(server, seeds, Goal((server.bound,), trial_s=trial_s))

@@ -1,8 +1,8 @@
-"""Simulates queues whose capacity is known by construction, and writes their result logs.
+"""Simulates queues of known capacity and writes their result logs.
 
-For the notebooks beside it, the tests and docs/search_rehearsal.py: what an analysis says of these servers can be
-checked against the truth. No clock, no socket: arrival times and service times are drawn, waiting follows from them. A
-FIFO queue with K workers of mean service time D carries K/D requests a second.
+The notebooks, the tests and docs/search_rehearsal.py compare the results of the analysis with the known capacity. There
+is no clock and no socket: arrival times and service times are random, and waiting times follow from them. A FIFO queue
+with K workers of mean service time D carries K/D requests/s.
 """
 
 import math
@@ -26,7 +26,7 @@ _TYPED: Final = ("url", "error", "expected_rc", "expected_bytes", "expected_late
 
 @dataclass(frozen=True, slots=True)
 class SimulatedQueue:
-    """A server: K workers, one FIFO queue in front of them.
+    """A server with K workers and one FIFO queue.
 
     Attributes:
         workers: requests served at the same time.
@@ -48,12 +48,12 @@ class SimulatedQueue:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """When requests are scheduled.
+    """Scheduled send times.
 
     Attributes:
         scheduled: (n,) seconds since the start of the run, increasing.
         step: (n,) index of the step.
-        offered: (n,) requests/s asked of that step.
+        offered: (n,) offered rate of that step, requests/s.
     """
 
     scheduled: Floats
@@ -69,8 +69,8 @@ def sweep(
     Args:
         rates: requests/s of each step.
         seconds: length of each step.
-        rng: source of chance.
-        poisson: random arrivals; otherwise evenly spaced.
+        rng: random generator.
+        poisson: random arrivals; False: evenly spaced.
         pause_s: idle time after each step.
     """
     times, counts = [], []
@@ -107,7 +107,7 @@ def waits(arrived: Floats, service: Floats, workers: int) -> Floats:
     Source: Kiefer and Wolfowitz, On the theory of queues with many servers, 1955: the next request takes the
     worker that is free first.
     """
-    if workers == 1:  # Lindley's recursion, solved: work done so far less the least of it
+    if workers == 1:  # Lindley's recursion, solved: accumulated work minus its minimum
         slack = arrived - (np.cumsum(service) - service)
         return np.asarray(np.maximum.accumulate(slack) - slack, dtype=np.float64)
     free = [0.0] * workers
@@ -122,17 +122,17 @@ def waits(arrived: Floats, service: Floats, workers: int) -> Floats:
 def closed_loop(
     users: Sequence[int], queue: SimulatedQueue, seconds: float, rng: np.random.Generator, *, think_s: float = 1.0
 ) -> pl.DataFrame:
-    """Let users ask, wait for the answer, think, and ask again: one step per number of users.
+    """Simulate users who send a request, wait for the response and think: one step per number of users.
 
     Args:
-        users: how many there are in each step; each step begins with an empty queue.
+        users: number of users in each step; each step begins with an empty queue.
         queue: the server.
         seconds: length of each step.
-        rng: source of chance.
-        think_s: mean pause of a user between an answer and the next question.
+        rng: random generator.
+        think_s: mean pause of a user between a response and the next request, seconds.
 
     Returns:
-        A result log; ``offered`` is the rate at which they asked in that step, since nobody asked for one.
+        A result log; ``offered`` is the rate at which the users of that step sent requests.
     """
     parts = []
     for index, number in enumerate(users):
@@ -155,15 +155,15 @@ def closed_loop(
 def with_cache(
     arrivals: Arrivals, queue: SimulatedQueue, rng: np.random.Generator, *, urls: int, miss_s: float, warm: bool
 ) -> pl.DataFrame:
-    """Serve from a cache that takes each URL in when it is first asked for.
+    """Serve from a cache that stores each URL at its first request.
 
     Args:
-        arrivals: when the requests come.
-        queue: the server, for what the cache holds.
-        rng: source of chance.
-        urls: how many there are; the first are asked for most.
-        miss_s: mean extra time of what the cache does not hold.
-        warm: whether it holds all of them from the start.
+        arrivals: send times of the requests.
+        queue: the server, for cache hits.
+        rng: random generator.
+        urls: number of URLs; the first ones are requested most.
+        miss_s: mean extra time of a cache miss, seconds.
+        warm: start with all URLs in the cache.
 
     Returns:
         A result log.
@@ -180,7 +180,7 @@ def with_cache(
 def serve(
     arrivals: Arrivals, queue: SimulatedQueue, rng: np.random.Generator, *, timeout_s: float = 30.0
 ) -> pl.DataFrame:
-    """Send the arrivals to a queue and record what the client saw.
+    """Send the arrivals to a queue and record the response times.
 
     Returns:
         A result log: the columns `logreplay.parsers.record.RESULT_COLUMNS`, rows in order of completion.
@@ -200,15 +200,15 @@ def results(
     urls: Sequence[str] = ("/", "/products/1", "/search?q=a", "/cart"),
     timeout_s: float = 30.0,
 ) -> pl.DataFrame:
-    """Write down as a result log what happened to each arrival.
+    """Return a result log of the arrivals.
 
     Args:
-        arrivals: when the n requests were scheduled.
-        latency: (n,) seconds from the request to the first byte of its answer; over ``timeout_s`` it is a time-out.
-        rc: (n,) status of the answer; 200 throughout if not given.
-        lag: (n,) seconds between the scheduled and the actual start; 0 if not given.
-        urls: what was asked for, in turn.
-        timeout_s: patience of the client, seconds.
+        arrivals: scheduled send times of the n requests.
+        latency: (n,) seconds from the request to the first byte of its response; above ``timeout_s``: a time-out.
+        rc: (n,) status of the response; default: 200.
+        lag: (n,) seconds between the scheduled and the actual start; default: 0.
+        urls: requested URLs, in turn.
+        timeout_s: time-out of the client, seconds.
 
     Returns:
         The columns `logreplay.parsers.record.RESULT_COLUMNS`, rows in order of completion.
