@@ -157,3 +157,9 @@ def log(tmp_path: Path) -> Path:
     rows = [f"2026-01-01,00:00:{n:02}.000000,0,0,0,0,/{n},200,GET" for n in range(60)]
     path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
     return path
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that have a longer time limit, so that no process is left with one of them at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("timeout") is None)

@@ -10,7 +10,7 @@ from logreplay.replay.clock import Clock
 from logreplay.replay.engine.exchanges import Exchanges
 from logreplay.replay.engine.prefetch import EndOfPlan, Opening, Prefetcher
 from logreplay.replay.engine.recorder import DROPPED, Registered
-from logreplay.replay.engine.timeline import Timeline
+from logreplay.replay.engine.run_clock import RunClock
 from logreplay.replay.engine.timer import ticker
 from logreplay.replay.schedules.rates import Instants
 
@@ -32,7 +32,7 @@ class Dispatcher:
     Args:
         reader: the requests.
         exchanges: starts them, and is told of those that are given up.
-        timeline: says when the plan begins, once its first requests are ready.
+        run_clock: says when the plan begins, once its first requests are ready.
         clock: nanoseconds.
         begin: the instant at which the plan begins instead, as agreed with other processes.
         step, offered: for the result log.
@@ -44,7 +44,7 @@ class Dispatcher:
         self,
         reader: Prefetcher,
         exchanges: Exchanges,
-        timeline: Timeline,
+        run_clock: RunClock,
         clock: Clock,
         *,
         begin: int | None,
@@ -59,7 +59,7 @@ class Dispatcher:
         self.stopped = False
         self.read_late, self.read_late_ns = 0, 0
         self._starved = False
-        self._reader, self._exchanges, self._timeline, self._clock = reader, exchanges, timeline, clock
+        self._reader, self._exchanges, self._run_clock, self._clock = reader, exchanges, run_clock, clock
         self._begin, self._step, self._offered = begin, step, offered
         self._cap = inf if max_in_flight is None else max_in_flight
         self._patience = inf if drop_after is None else drop_after * 1e9
@@ -161,7 +161,7 @@ class Dispatcher:
             return False
         if self.base is None:
             ready = self._clock() + (item.lead if isinstance(item, Opening) else 0)
-            self.base = self._timeline.begin_plan(ready) if self._begin is None else self._begin
+            self.base = self._run_clock.begin_plan(ready) if self._begin is None else self._begin
             self._reader.begin(self.base)
         if isinstance(item, Opening):
             return self._take()

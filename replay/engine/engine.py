@@ -32,7 +32,7 @@ from logreplay.replay.engine.exchanges import Exchanges
 from logreplay.replay.engine.prefetch import Prefetcher
 from logreplay.replay.engine.priorities import quick_switching
 from logreplay.replay.engine.recorder import MOST_WAITING, Recorder
-from logreplay.replay.engine.timeline import Start, Timeline
+from logreplay.replay.engine.run_clock import RunClock, Start
 from logreplay.replay.requests.hook import signer
 from logreplay.replay.requests.plan import Plan, ScheduledRequests
 from logreplay.replay.results.counters import Counters
@@ -125,13 +125,13 @@ class Engine:
         self._clock, self._threaded = clock, threaded
         self._stopped = ""
         self._first = 0
-        self._timeline = Timeline(clock)
+        self._run_clock = RunClock(clock)
         self._dispatcher: Dispatcher | None = None
         self._running = False
         self._fault: BaseException | None = None
 
     async def __aenter__(self) -> Self:
-        self._recorder = Recorder(self._results, self._timeline, threaded=self._threaded)
+        self._recorder = Recorder(self._results, self._run_clock, threaded=self._threaded)
         self._exchanges = Exchanges(self._sender, self._recorder, self._trace, self._fail)
         try:
             await self._exchanges.open(self._clock, tell=self._tell)
@@ -215,7 +215,7 @@ class Engine:
         dispatcher = self._dispatcher = (partial(ClosedDispatcher, users) if users else Dispatcher)(
             reader,
             self._exchanges,
-            self._timeline,
+            self._run_clock,
             self._clock,
             begin=await self._agreed(reader, agree) if agree else None,
             step=plan.step,
@@ -277,7 +277,7 @@ class Engine:
         except BaseException:
             reader.close()
             raise
-        self._timeline.begin_run(start)
+        self._run_clock.begin_run(start)
         return start.at
 
     @property
@@ -394,9 +394,9 @@ class Engine:
             step=plan.step,
             first_seq=first,
             next_seq=next_seq,
-            started=self._timeline.utc(base),
-            ended=self._timeline.utc(now),
-            began=self._timeline.seconds(base),
+            started=self._run_clock.utc(base),
+            ended=self._run_clock.utc(now),
+            began=self._run_clock.seconds(base),
             seconds=max(evidence.seconds, 0 if dispatcher.stopped else plan.schedule.duration or 0),
             health=judge(evidence),
             evidence=evidence,

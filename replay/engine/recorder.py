@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from logreplay.parsers.record import ERRORS, RESULT_COLUMNS, LogreplayError, to_csv
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.priorities import step_back
-from logreplay.replay.engine.timeline import Start, Timeline
+from logreplay.replay.engine.run_clock import RunClock, Start
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.result_log import MemoryResults, Results
@@ -89,17 +89,17 @@ class Recorder:
 
     Args:
         results: where the rows go.
-        timeline: of the run; it has begun before anything is recorded.
+        run_clock: of the run; it has begun before anything is recorded.
         threaded: work in a second thread; else within `flush`, for runs in virtual time.
     """
 
-    def __init__(self, results: Results, timeline: Timeline, *, threaded: bool = True) -> None:
+    def __init__(self, results: Results, run_clock: RunClock, *, threaded: bool = True) -> None:
         self.counters = Counters()
         self.failure: BaseException | None = None
         self.recorded = 0
         self.delay = WriteLag()
         self._written = 0
-        self._results, self._timeline = results, timeline
+        self._results, self._run_clock = results, run_clock
         self._buffer, self._at = bytearray(_BUFFER_RECORDS * 64), 0
         self._chunks: list[Registered] = []
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
@@ -201,7 +201,7 @@ class Recorder:
         rows, due = self._join(records)
         self.counters.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
         self.counters.sample(records, rows)
-        start = self._timeline.start
+        start = self._run_clock.start
         assert start, "a request ended before the run began"
         if self.failure is None:
             began = time.monotonic()
@@ -236,9 +236,9 @@ class Recorder:
 def _rehearse() -> None:
     """Work up a record before there are any: the first time takes milliseconds, in which requests would be late."""
     planned = {"row": 0, "url": "/", "op": "GET", "expected_rc": 200, "expected_bytes": 0, "expected_latency": 0.0}
-    results, timeline = MemoryResults(), Timeline(monotonic)
-    timeline.begin_run(Start(0, 0))
-    recorder = Recorder(results, timeline, threaded=False)
+    results, run_clock = MemoryResults(), RunClock(monotonic)
+    run_clock.begin_run(Start(0, 0))
+    recorder = Recorder(results, run_clock, threaded=False)
     recorder.register(Registered(0, pl.DataFrame([{**planned, "client": ""}]), np.zeros(1, np.int64), 0, 1.0))
     recorder.record(0, 0, 0, 0, 0, 0, 200, 0)
     recorder.flush()

@@ -24,7 +24,7 @@ class Start:
     wall: int
 
 
-class Timeline:
+class RunClock:
     """Says when the plans of a run begin. The run begins with the first of them.
 
     Attributes:

@@ -25,7 +25,7 @@ import polars as pl
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Engine
-from logreplay.replay.engine.timeline import Start
+from logreplay.replay.engine.run_clock import Start
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.senders.contract import Exchange
 from logreplay.replay.senders.trace import Watch

@@ -18,7 +18,7 @@ from logreplay.replay.clock import monotonic
 from logreplay.replay.engine import engine as engine_module
 from logreplay.replay.engine.engine import Engine, replay
 from logreplay.replay.engine.recorder import Recorder
-from logreplay.replay.engine.timeline import Timeline
+from logreplay.replay.engine.run_clock import RunClock
 from logreplay.replay.requests.hook import Hooked, Planned, load
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome, Progress
@@ -222,7 +222,7 @@ def test_rows_that_are_written_late_are_counted(log: Path) -> None:
 
 def test_records_that_wait_need_no_more_memory_than_they_are_long() -> None:
     hold = threading.Event()
-    recorder = Recorder(MemoryResults(), Timeline(monotonic))
+    recorder = Recorder(MemoryResults(), RunClock(monotonic))
     recorder.sync(hold.wait)
     tracemalloc.start()
     try:
