@@ -194,10 +194,8 @@ def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
 
 def _one_percent_errors(usable: pl.DataFrame, first: int) -> float:
     """The rate at which 1 % fail, on the line between the last good step and the first failing one."""
-    rates = usable["rate"].to_numpy()
-    share = (usable["errors"] / usable["scheduled"]).to_numpy()
-    part = (stability.ERROR_SHARE - share[first - 1]) / (share[first] - share[first - 1])
-    return float(rates[first - 1] + np.clip(part, 0.0, 1.0) * (rates[first] - rates[first - 1]))
+    ends = usable[first - 1 : first + 1]
+    return float(np.interp(stability.ERROR_SHARE, ends["errors"] / ends["scheduled"], ends["rate"]))
 
 
 def widened(rates: Floats, first_bad: int) -> tuple[float, float]:

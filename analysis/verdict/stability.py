@@ -133,7 +133,8 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     growth = slope / (1 + np.maximum(slope, 0.0))
     drift = _drift(series)
     error_low = _error_low(table["errors"].to_numpy(), table["scheduled"].to_numpy())
-    waiting = np.nan_to_num(table["mean"].to_numpy()) > BACKLOG_S + np.nanmin(table["mean"].to_numpy())
+    mean = table["mean"].to_numpy()
+    waiting = mean > BACKLOG_S + np.fmin.reduce(mean)  # NaN where there is no time at all
     over = ((growth > GROWTH) & (z > TREND_Z) & (drift > DRIFT)) | waiting
     failing = error_low > ERROR_SHARE
     unknown = ("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "lag_p95")

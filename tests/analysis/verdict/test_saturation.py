@@ -1,0 +1,192 @@
+"""Onset and saturation are found in a step table, or the table says why they are not."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from logreplay.analysis.verdict.saturation import Bend, by_rate, find_onset, judge, persistent, widened
+
+FLOATS = ("mean", "p50", "p90", "p95", "p99", "sent", "completed", "goodput", "slope", "lag_p95", "rate")
+FLAGS = ("over", "failing", "generator")
+RATES = tuple(float(rate) for rate in range(50, 401, 50))
+
+
+def step(rate: float, **seen: Any) -> dict[str, Any]:
+    """A step of ten seconds that its target carried, but for what was seen."""
+    good = {"scheduled": int(10 * rate), "errors": 0, "net_errors": 0, "failure": None, "slope": 0.0, "lag_p95": 0.001}
+    rates = dict.fromkeys(("rate", "sent", "completed", "goodput"), rate)
+    times = dict.fromkeys(("mean", "p50", "p90", "p95", "p99"), 0.02)
+    return {**good, **rates, **times, **dict.fromkeys(FLAGS, False), **seen}
+
+
+def table(*steps: dict[str, Any]) -> pl.DataFrame:
+    kinds = dict.fromkeys(FLOATS, pl.Float64) | dict.fromkeys(FLAGS, pl.Boolean) | {"failure": pl.String}
+    counts = dict.fromkeys(("scheduled", "errors", "net_errors"), pl.Int64)
+    return pl.DataFrame(steps, schema={**kinds, **counts})
+
+
+def carried_up_to(capacity: float) -> list[dict[str, Any]]:
+    """Steps at `RATES` of a target that falls behind above its capacity."""
+    good = [step(rate, p90=0.02 / (1 - rate / capacity)) for rate in RATES if rate < capacity]
+    bad = [
+        step(rate, over=True, slope=rate / capacity - 1, completed=capacity, goodput=capacity, p90=5.0)
+        for rate in RATES
+        if rate > capacity
+    ]
+    return good + bad
+
+
+@pytest.mark.parametrize("capacity", [220, 260, 330])
+def test_saturation_is_the_rate_that_overloaded_steps_carried(capacity: float) -> None:
+    found = judge(table(*carried_up_to(capacity))).saturation
+    assert found.found
+    assert found.rate == pytest.approx(capacity)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < capacity < found.high
+    assert found.why.startswith("the backlog grows from ")
+
+
+def test_the_order_of_the_steps_does_not_matter() -> None:
+    steps = carried_up_to(260)
+    assert judge(table(*steps[::-1])).sentence == judge(table(*steps)).sentence
+
+
+def test_a_limiter_saturates_where_one_percent_fail() -> None:
+    flat = [step(rate) for rate in RATES[:5]]
+    refused = [step(rate, failing=True, errors=int(rate), failure="503: 100 %") for rate in RATES[5:]]  # 10 %
+    said = judge(table(*flat, *refused))
+    assert said.saturation.rate == pytest.approx(255)  # a tenth of the way from 0 % at 250/s to 10 % at 300/s
+    assert said.saturation.why == "errors from 250–300/s (503: 100 %), latency flat: limiter or shedding"
+
+
+def test_a_step_that_fails_no_more_often_than_the_last_good_one_begins_saturation() -> None:
+    """Of 100 requests two errors may be chance; of 10,000 the same share is not."""
+    good = [step(rate, scheduled=100, errors=2) for rate in RATES[:4]]
+    failing = [step(rate, scheduled=10_000, errors=200, failing=True, failure="500: 100 %") for rate in RATES[4:]]
+    found = judge(table(*good, *failing)).saturation
+    assert found.rate is not None
+    assert 200 <= found.rate <= 250
+
+
+def test_flat_latency_has_neither_onset_nor_saturation() -> None:
+    said = judge(table(*(step(rate) for rate in RATES)))
+    assert said.sentence == "no knee up to 400/s (p99 rose 1.0x)"
+    assert not said.onset.found
+    assert not said.saturation.found
+
+
+def test_rising_latency_without_a_backlog_is_no_saturation() -> None:
+    said = judge(table(*(step(rate, p99=rate / 1000, p90=rate / 2000) for rate in RATES)))
+    assert said.sentence.startswith("no saturation up to 400/s; latency rising")
+    assert not said.saturation.found
+
+
+def test_a_limited_replay_machine_hides_what_the_target_does_beyond() -> None:
+    late = [step(rate, generator=True, sent=210.0, lag_p95=0.5, over=True) for rate in RATES[4:]]
+    said = judge(table(*(step(rate) for rate in RATES[:4]), *late))
+    assert said.generator_limit == 210
+    assert said.sentence == "replay machine limited at 210/s (send lag p95 500 ms): server not tested beyond"
+    assert not said.saturation.found
+
+
+@pytest.mark.parametrize(
+    ("steps", "answer"),
+    [
+        ([], "not enough data: 0 rates with 100 requests or more, 5 needed"),
+        ([step(rate) for rate in RATES[:4]], "not enough data: 4 rates with 100 requests or more, 5 needed"),
+        ([step(rate, scheduled=99) for rate in RATES], "not enough data: 0 rates"),
+        ([step(50.0) | {"rate": float("nan")}] * 9, "not enough data: 0 rates"),
+        ([step(rate, over=True) for rate in RATES[:1]], "not enough data: 1 rates"),
+        ([step(rate, over=True) for rate in RATES[:2]], "saturated already at the lowest rate, 50/s: sweep lower"),
+        ([step(rate, failing=True) for rate in RATES], "saturated already at the lowest rate, 50/s: sweep lower"),
+    ],
+)
+def test_too_few_steps_or_none_that_was_carried_are_said(steps: list[dict[str, Any]], answer: str) -> None:
+    said = judge(table(*steps))
+    assert said.sentence.startswith(answer)
+    assert said.saturation.as_dict() == {"found": False, "why": said.sentence}
+
+
+def test_goodput_that_falls_by_a_fifth_under_overload_is_a_congestion_collapse() -> None:
+    steps = carried_up_to(260)
+    fell = [{**each, "goodput": 150.0} if each["rate"] > 350 else each for each in steps]
+    assert judge(table(*fell)).sentence == judge(table(*steps)).sentence + "; congestion collapse"
+
+
+def test_goodput_of_steps_that_mostly_timed_out_is_no_collapse() -> None:
+    steps = carried_up_to(260)
+    cut = [{**each, "goodput": 0.0, "net_errors": each["scheduled"]} if each["rate"] > 350 else each for each in steps]
+    assert "collapse" not in judge(table(*cut)).sentence
+
+
+def test_trials_of_one_rate_count_as_what_at_least_half_of_them_are() -> None:
+    trials = [step(50.0), step(50.0, over=True), step(100.0), step(100.0), step(100.0, over=True)]
+    merged = by_rate(table(*trials))
+    assert merged.select("rate", "scheduled", "over").rows() == [(50, 1000, True), (100, 3000, False)]
+
+
+def test_trials_that_are_bad_in_different_ways_are_bad_together() -> None:
+    merged = by_rate(table(step(50.0), step(50.0), step(50.0, over=True), step(50.0, failing=True, failure="503")))
+    assert merged.select(pl.col("over") | pl.col("failing")).item()
+
+
+@pytest.mark.parametrize(
+    ("bad", "first"),
+    [("", None), ("....", None), ("..x", 2), ("..x....", None), ("..xxx.x", 2), ("..xx..x", 6), ("xxxx", 0)],
+)
+def test_a_bad_step_counts_if_the_next_ones_are_bad_too(bad: str, first: int | None) -> None:
+    assert persistent(np.array([sign == "x" for sign in bad], dtype=np.bool_)) == first
+
+
+@given(st.lists(st.booleans(), max_size=12))
+def test_steps_that_end_badly_stay_bad_and_good_ones_after_the_last_bad_one_forgive_it(bad: list[bool]) -> None:
+    first = persistent(np.array(bad, dtype=np.bool_))
+    assert first is None or bad[first]
+    assert (first is not None) or not (bad and bad[-1])
+    assert persistent(np.array([*bad, *[False] * 4], dtype=np.bool_)) in (None, first)
+
+
+@given(
+    st.lists(st.floats(1, 1e5), min_size=2, max_size=12, unique=True).map(sorted),
+    st.integers(1, 11),
+)
+def test_the_range_of_saturation_is_wider_than_its_bracket(rates: list[float], first_bad: int) -> None:
+    assume(first_bad < len(rates))
+    low, high = widened(np.array(rates), first_bad)
+    assert 0 <= low < rates[first_bad - 1] < rates[first_bad] < high
+
+
+def test_onset_is_where_latency_leaves_its_floor() -> None:
+    rates = np.arange(50.0, 801.0, 50.0)
+    times = 0.01 * np.exp(np.maximum(rates - 400, 0) / 100)
+    bend = find_onset(table(*(step(rate, p90=time) for rate, time in zip(rates.tolist(), times.tolist(), strict=True))))
+    assert bend.found
+    assert bend.rate is not None
+    assert bend.rate == pytest.approx(400, rel=0.02)
+    assert bend.low is not None
+    assert bend.high is not None
+    assert bend.low <= bend.rate <= bend.high
+
+
+def test_a_straight_rise_has_no_onset() -> None:
+    bend = find_onset(table(*(step(rate, p90=0.01 * float(np.exp(rate / 100))) for rate in RATES)))
+    assert bend == Bend(False, "latency rises without a bend (p90 rose 33.1x)")
+
+
+def test_the_mean_serves_where_no_quantile_is_known() -> None:
+    unknown = dict.fromkeys(("p50", "p90", "p95", "p99"))
+    said = judge(table(*(step(rate, **unknown) for rate in RATES)))
+    assert said.sentence == "no knee up to 400/s (mean rose 1.0x)"
+    assert said.onset.why == "latency stays at its floor (mean rose 1.0x)"
+
+
+def test_steps_without_any_time_are_judged_all_the_same() -> None:
+    unknown = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "completed", "goodput"))
+    good, bad = [step(rate, **unknown) for rate in RATES[:5]], [step(rate, over=True, **unknown) for rate in RATES[5:]]
+    assert judge(table(*good)).sentence == "no knee up to 250/s (mean rose 1.0x)"
+    assert judge(table(*good, *bad)).saturation.found

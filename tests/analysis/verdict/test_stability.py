@@ -1,0 +1,143 @@
+"""A step is judged by what happens within it: trend, drift, backlog, errors and the lag of the generator."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
+
+import simulate
+from logreplay.analysis.input import arrays
+from logreplay.analysis.verdict.stability import judged_seconds, judged_steps, mann_kendall, theil_sen
+from simulate import SimulatedQueue
+
+VALUES = st.integers(-1000, 1000).map(float)
+SERIES = arrays_of.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 12)), elements=VALUES)
+
+
+def test_ten_rising_values_are_a_clear_trend() -> None:
+    """45 of 45 pairs rise: (45 - 1) over the square root of 10 * 9 * 25 / 18."""
+    rising = np.arange(10.0)
+    assert mann_kendall(np.array([rising, rising[::-1]])) == pytest.approx([3.935, -3.935], abs=0.001)
+
+
+@settings(max_examples=40)
+@given(SERIES)
+def test_the_trend_changes_its_sign_with_the_direction_and_nothing_with_the_scale(series: Any) -> None:
+    np.testing.assert_allclose(mann_kendall(series[:, ::-1]), -mann_kendall(series))
+    np.testing.assert_allclose(mann_kendall(3 * series - 7), mann_kendall(series))
+
+
+@pytest.mark.parametrize("row", [[1.0] * 10, [np.nan] * 10, [np.nan, 5.0, np.nan], [1.0]])
+def test_equal_missing_or_single_values_have_no_trend(row: list[float]) -> None:
+    assert mann_kendall(np.array([row])).tolist() == [0.0]
+
+
+@settings(max_examples=40)
+@given(SERIES, st.integers(1, 50), VALUES)
+def test_the_slope_follows_the_scale_and_ignores_the_level(series: Any, factor: int, level: float) -> None:
+    apart = np.full(len(series), 2.0)
+    np.testing.assert_allclose(theil_sen(factor * series + level, apart), factor * theil_sen(series, apart))
+
+
+def test_the_slope_is_that_of_most_values_whatever_one_of_them_is() -> None:
+    line = 0.5 * np.arange(10.0)
+    line[4] = 1e9
+    assert theil_sen(line[None, :], np.array([5.0])) == pytest.approx([0.1])
+
+
+def test_a_row_with_fewer_than_two_values_has_no_slope() -> None:
+    rows = np.array([[np.nan, np.nan, np.nan], [np.nan, 1.0, np.nan], [1.0, np.nan, 3.0]])
+    np.testing.assert_array_equal(theil_sen(rows, np.ones(3)), [np.nan, np.nan, 1.0])
+
+
+def one_step(rate: float, server: SimulatedQueue, **changes: Any) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    arrivals = simulate.sweep([rate], 20, rng)
+    service = simulate.service_times(server, len(arrivals.scheduled), rng)
+    latency = simulate.waits(arrivals.scheduled, service, server.workers) + service
+    return judged_steps(arrays.read(simulate.results(arrivals, latency, **changes))).row(0, named=True)
+
+
+QUEUE = SimulatedQueue(4, 0.016)  # carries 250/s
+
+
+def test_a_step_that_the_target_carries_is_stable() -> None:
+    found = one_step(150, QUEUE)
+    assert found["verdict"] == "stable"
+    assert not any(found[name] for name in ("over", "failing", "generator"))
+    assert found["failure"] is None
+
+
+def test_a_slow_target_that_keeps_up_is_stable() -> None:
+    assert one_step(50, SimulatedQueue(1000, 3.0, "fixed"))["verdict"] == "stable"
+
+
+def test_a_step_above_the_capacity_is_overloaded_and_says_how_fast_it_falls_behind() -> None:
+    found = one_step(350, QUEUE)
+    assert found["verdict"] == "overloaded"
+    assert found["slope"] == pytest.approx(350 / 250 - 1, rel=0.2)  # seconds of waiting gained per second
+    assert found["growth"] == pytest.approx(1 - 250 / 350, rel=0.25)
+
+
+def test_a_step_of_which_more_than_one_percent_fail_names_the_failure() -> None:
+    rng = np.random.default_rng(1)
+    arrivals = simulate.sweep([150], 20, rng)
+    count = len(arrivals.scheduled)
+    rc = np.where(np.arange(count) % 20 == 0, 503, 200)
+    rows = simulate.results(arrivals, np.full(count, 0.01), rc=rc)
+    found = judged_steps(arrays.read(rows)).row(0, named=True)
+    assert (found["verdict"], found["failure"]) == ("errors", "503: 100 %")
+    assert 0.01 < found["error_low"] < 0.05
+
+
+def test_a_late_generator_is_blamed_before_the_target() -> None:
+    rng = np.random.default_rng(1)
+    arrivals = simulate.sweep([150], 20, rng)
+    count = len(arrivals.scheduled)
+    rows = simulate.results(arrivals, np.full(count, 0.01), rc=np.full(count, 503), lag=np.full(count, 0.2))
+    assert judged_steps(arrays.read(rows))["verdict"].to_list() == ["generator-limited"]
+
+
+def test_of_three_trials_each_stable_one_shows_the_spread_and_the_others_show_none() -> None:
+    rng = np.random.default_rng(1)
+    arrivals = simulate.sweep([100, 100, 100], 20, rng)
+    count = len(arrivals.scheduled)
+    rc = np.where((arrivals.step == 1) & (np.arange(count) % 10 == 0), 500, 200)
+    table = judged_steps(arrays.read(simulate.results(arrivals, rng.exponential(0.01, count), rc=rc)))
+    assert table["verdict"].to_list() == ["stable", "errors", "stable"]
+    assert table["p99_low"].to_list() == [table["p99"].min(), None, table["p99"].min()]
+    assert table["p99_high"].to_list() == [table["p99"].max(), None, table["p99"].max()]
+
+
+def seconds(mean: list[float | None], *, offered: int = 100, errors: int = 0) -> pl.DataFrame:
+    columns = {"second": range(len(mean)), "offered": offered, "errors": errors}
+    return pl.DataFrame({**columns, "mean": pl.Series(mean, dtype=pl.Float64)})
+
+
+def test_a_table_of_seconds_shows_an_overload_by_times_that_climb() -> None:
+    table = judged_seconds(seconds([*[0.01] * 10, *(0.01 + 0.3 * second for second in range(10))]))
+    assert table["verdict"].to_list() == ["stable", "overloaded"]
+    assert table["slope"].to_list() == pytest.approx([0, 0.3])
+    assert table["growth"].to_list() == pytest.approx([0, 0.3 / 1.3])
+    assert table["rate"].to_list() == [100, 100]
+
+
+def test_a_table_of_seconds_counts_errors_of_which_the_kind_is_unknown() -> None:
+    table = judged_seconds(seconds([0.01] * 20, errors=5))
+    assert table.select("verdict", "failure").unique().rows() == [("errors", "kind unknown")]
+
+
+def test_seconds_of_steps_that_the_table_names_are_kept_together() -> None:
+    steps = pl.Series([None, 7, 7, 7, 7, 9, 9, 9, 9], dtype=pl.Int64)
+    table = judged_seconds(seconds([0.01] * 9).with_columns(step=steps))
+    assert table.select("step", "start", "duration", "scheduled").rows() == [(7, 1, 4, 400), (9, 5, 4, 400)]
+
+
+def test_a_table_of_seconds_in_which_nothing_was_answered_has_no_times_and_no_overload() -> None:
+    table = judged_seconds(seconds([None] * 20, errors=100))
+    assert table["mean"].to_list() == [None, None]
+    assert table["verdict"].to_list() == ["errors", "errors"]
