@@ -18,6 +18,7 @@ from logreplay.cli.registry import Commands
 from logreplay.cli.running.signals import SIGNALS
 from logreplay.cli.settings.configurable import find_settings, where_from
 from logreplay.cli.settings.file import WITHOUT_SETTINGS
+from logreplay.parsers.installation import DISTRIBUTION
 
 _HELP: Final = "logreplay.help"
 _OBJECTS: Final = 100_000
@@ -41,7 +42,7 @@ class InOrder(click.Group):
 @click.group(
     cls=InOrder, commands=Commands(), context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.version_option(package_name="logreplay", prog_name="logreplay")
+@click.version_option(package_name=DISTRIBUTION, prog_name="logreplay")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Replay production access logs at rates you choose, and learn what rate your system will carry.

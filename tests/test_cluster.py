@@ -26,7 +26,7 @@ from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.workers.dask_workers import cluster_client, workers
 from support.background_server import beside
 
-pytest.importorskip("distributed", reason="needs the extra logreplay[cluster]")
+pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
 pytestmark = pytest.mark.alone
 

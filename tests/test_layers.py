@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from logreplay.parsers.installation import DISTRIBUTION
+
 ROOT = Path(__file__).parent.parent
 HEAVY = {
     "polars", "pandas", "numpy", "matplotlib", "aiohttp", "uvloop", "httptools", "jinja2", "prometheus_client",
     "pyarrow", "rich",
 }  # fmt: skip
 ORDER = {
-    "parsers": ("record", "masking", "files", "fields", "formats", "conversion", "__init__"),
+    "parsers": ("record", "masking", "files", "installation", "fields", "formats", "conversion", "__init__"),
     "replay": (
         "clock", "schedules", "requests", "senders", "results", "engine", "servers", "monitor", "checks", "sweeps",
         "workers", "__init__",
@@ -31,7 +33,7 @@ ORDER = {
     ),
 }  # fmt: skip
 """The rooms and modules of each package: each imports from itself and from those to its left."""
-SHARED = {"logreplay.parsers.record", "logreplay.parsers.masking", "logreplay.parsers.files"}
+SHARED = {f"logreplay.parsers.{name}" for name in ("record", "masking", "files", "installation")}
 """What replay and analysis use of the parsers."""
 MOST_MODULES = 16
 
@@ -128,7 +130,7 @@ def test_a_class_name_stands_for_one_thing() -> None:
 
 def test_the_installed_package_holds_what_the_tree_holds() -> None:
     installed = {
-        str(path) for path in importlib.metadata.files("logreplay") or () if str(path).startswith("logreplay/")
+        str(path) for path in importlib.metadata.files(DISTRIBUTION) or () if str(path).startswith("logreplay/")
     }
     if not installed:
         pytest.skip("an editable installation: tox compares the wheel")

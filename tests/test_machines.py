@@ -19,7 +19,7 @@ import pytest
 from conftest import NGINX, NGINX_COMBINED, NGINX_CONF
 from logreplay.parsers.record import scan
 
-pytest.importorskip("distributed", reason="needs the extra logreplay[cluster]")
+pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
 pytestmark = [
     pytest.mark.slow,

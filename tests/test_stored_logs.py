@@ -20,7 +20,7 @@ from logreplay.replay.requests.remote import Stored
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.sweeps.manifest import fingerprint
 
-s3fs = pytest.importorskip("s3fs", reason="needs the extra logreplay[s3]")
+s3fs = pytest.importorskip("s3fs", reason="needs the extra `s3`")
 pytest.importorskip("moto", reason="needs a server that speaks S3")
 
 pytestmark = pytest.mark.slow

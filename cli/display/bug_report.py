@@ -4,7 +4,6 @@ import platform
 import sys
 import threading
 import traceback
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ _FRAMES = 4
 
 def sentence(error: BaseException) -> str:
     """Say that logreplay has a bug: which version, the error, where it came up, innermost first, where to report it."""
+    from logreplay.parsers.installation import version
     from logreplay.parsers.masking import masked, terminal_safe
 
     text = " ".join(terminal_safe(str(error)).split())
@@ -23,7 +23,7 @@ def sentence(error: BaseException) -> str:
         f"{'/'.join(Path(frame.filename).parts[-3:])}, line {frame.lineno}" for frame in frames
     )
     return (
-        f"this is a bug of logreplay {version('logreplay')}: {type(error).__name__} in {places or 'no file'}: "
+        f"this is a bug of logreplay {version()}: {type(error).__name__} in {places or 'no file'}: "
         f"{masked(text)}\nPython {platform.python_version()}, {sys.platform}. Rows written so far are kept. "
         "Please report it on the issue page of the project, with these lines and the command"
     )

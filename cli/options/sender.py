@@ -1,7 +1,6 @@
 """Options that set target permission, HTTP client, workers and limits of everything that sends."""
 
 import math
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,10 +83,11 @@ class Sending:
         """
         if self.workers is not None or self.cluster:
             return self.workers or 1
+        from logreplay.parsers.conversion.ingest import usable_cores
         from logreplay.replay.checks.calibrate import remembered_ceiling
 
         can = remembered_ceiling()
-        most = min(len(os.sched_getaffinity(0)) - 1, self.max_in_flight or math.inf)
+        most = min(usable_cores() - 1, self.max_in_flight or math.inf)
         return int(max(1, min(most, math.ceil(rate / can)))) if can else 1
 
     async def ready(

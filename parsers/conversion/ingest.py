@@ -195,9 +195,13 @@ _TOO_LONG: Final = f"longer than {LONGEST >> 20} MB"
 _AHEAD: Final = 64
 """Blocks given to an executor before the first one is back."""
 
-_CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-_THREADS: Final = min(_CORES, 3)
+def usable_cores() -> int:
+    """The cores that this process may use; where the system does not say (macOS), all of the machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_THREADS: Final = min(usable_cores(), 3)
 """That parse blocks. More would be faster than rows can be sorted and written, and each takes some 40 MB."""
 
 

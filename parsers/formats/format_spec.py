@@ -22,6 +22,7 @@ from logreplay.parsers.formats.log_format import (
     nginx_tokens,
     times_of,
 )
+from logreplay.parsers.installation import needs_extra
 from logreplay.parsers.record import LogreplayError
 
 NAMES: Final = {format.name: format for format in FORMATS}
@@ -130,8 +131,7 @@ def _nginx_formats(path: Path) -> dict[str, Callable[[], Format]]:
         import crossplane
     except ImportError:
         raise LogreplayError(
-            f"{path}: reading nginx configurations needs crossplane: pip install 'logreplay[nginx]'; "
-            "or give the log_format as text with -f"
+            f"{path}: reading an nginx configuration {needs_extra('nginx')}; or give the log_format as text with -f"
         ) from None
     parsed = crossplane.parse(str(path), combine=True)
     if parsed["errors"]:

@@ -6,6 +6,7 @@ The limit of file descriptors is raised; what makes a run senseless is an error;
 import asyncio
 import resource
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -87,8 +88,10 @@ def _descriptors(demand: Demand) -> Finding | None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = demand.connections + _SPARE_FILES
     if soft != resource.RLIM_INFINITY and soft < needed:
-        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        with suppress(OSError, ValueError):  # macOS has a lower limit of its own
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return None
     return Finding(

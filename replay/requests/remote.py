@@ -17,6 +17,7 @@ import polars as pl
 import zstandard
 
 from logreplay.parsers import record
+from logreplay.parsers.installation import needs_extra
 
 SCHEMES: Final = ("s3", "s3a", "gs", "gcs", "az", "abfs", "hdfs", "sftp", "smb")
 """What can be the scheme of such an address. http is not among them: that is where requests go."""
@@ -82,9 +83,8 @@ class Stored:
             raise record.LogreplayError(f"{self.address}: no such object in the store") from None
         except ImportError as error:
             scheme = self.address.partition("://")[0]
-            raise record.LogreplayError(
-                f"{self.address}: {scheme}:// needs another package: {error}; for S3: pip install 'logreplay[s3]'"
-            ) from None
+            missing = needs_extra("s3") if scheme == "s3" else f"needs another package: {error}"
+            raise record.LogreplayError(f"{self.address}: reading {scheme}:// {missing}") from None
         except record.LogreplayError as error:
             raise record.LogreplayError(f"{self.address}: {error}") from None
         except (OSError, EOFError, ValueError, zlib.error, zstandard.ZstdError, pl.exceptions.PolarsError) as error:

@@ -1,4 +1,4 @@
-"""Processes of a Dask cluster for workers. Needs the extra ``logreplay[cluster]``.
+"""Processes of a Dask cluster for workers. Needs the extra ``cluster``.
 
 Theory of operation. Each worker is one task, bound to one process of the cluster by an executor of its own. Its channel
 is a pair of Dask queues: messages pass the scheduler, the one machine that all can reach; so the scheduler's clock is
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import uuid4
 
+from logreplay.parsers.installation import needs_extra
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
 from logreplay.replay.workers.processes import WorkerProcess
@@ -164,7 +165,7 @@ def cluster_client(address: str) -> "Iterator[Client]":
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise LogreplayError("a cluster needs Dask: pip install 'logreplay[cluster]'") from None
+        raise LogreplayError(f"a Dask cluster {needs_extra('cluster')}") from None
     with ExitStack() as stack:
         scheduler: Any = address
         if address.startswith("local:"):

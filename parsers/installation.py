@@ -1,0 +1,50 @@
+"""The installed distribution: its name, its version and the command that adds an extra to it."""
+
+import json
+import shlex
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+DISTRIBUTION: Final = "logreplay-toolkit"
+"""The name on the package index; `logreplay` there is another program."""
+
+
+def version() -> str:
+    """The installed version; "of an unknown version" for code that was copied, not installed."""
+    try:
+        return distribution(DISTRIBUTION).version
+    except PackageNotFoundError:
+        return "of an unknown version"
+
+
+def needs_extra(extra: str) -> str:
+    """Say that something needs an extra, and the command that installs it: the end of a sentence of an error."""
+    try:
+        origin = distribution(DISTRIBUTION).read_text("direct_url.json")
+    except PackageNotFoundError:
+        origin = None
+    return f"needs the extra `{extra}`: pip install {_requirement(extra, origin)}"
+
+
+def _requirement(extra: str, origin: str | None) -> str:
+    """What to give pip, quoted for a shell.
+
+    Args:
+        extra: the name of the extra.
+        origin: the content of ``direct_url.json`` (PEP 610); None for an installation from a package index.
+    """
+    if origin is None:
+        return f"'{DISTRIBUTION}[{extra}]'"
+    told = json.loads(origin)
+    url = urlsplit(told["url"])
+    if "vcs_info" in told:
+        return shlex.quote(f"{DISTRIBUTION}[{extra}] @ {told['vcs_info']['vcs']}+{told['url']}")
+    if url.scheme != "file":
+        return shlex.quote(f"{DISTRIBUTION}[{extra}] @ {told['url']}")
+    path = unquote(url.path)
+    if not Path(path).exists():
+        return f"'PATH_OF_THE_CLONE[{extra}]'"
+    editable = "-e " if told.get("dir_info", {}).get("editable") else ""
+    return editable + shlex.quote(f"{path}[{extra}]")
