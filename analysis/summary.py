@@ -26,6 +26,8 @@ from logreplay.parsers.masking import masked
 SCHEMA: Final = "logreplay/1"
 LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
+OF_ONE_RATE: Final = ("rate", "siege", "ab", "response_s", "ok_response_s", "service_s", "lag_s")
+"""Figures that mean something for one rate only."""
 
 NARROW: Final = 0.7
 """Share of saturation above which an interval from within one step is too narrow."""
@@ -57,8 +59,44 @@ def summarise(requests: RequestArrays, verdict: SaturationVerdict, about: About 
     are seconds. In ``response_s`` a request not answered as expected counts as later than any other; a
     percentile that falls on one is null, and ``failed`` says how many there are; mean and max are of the answered
     ones. ``ok_response_s`` is of those answered as expected only.
+
+    Several rates have no common percentile: times, rates and the figures of siege and ab of a sweep
+    stand in ``by_step``, once for each step, and not at the top.
     """
     about = about or About()
+    figures = _figures(requests)
+    mixed = requests.several_rates
+    value: dict[str, Any] = {
+        **_common(verdict, about, _findings(requests, verdict)),
+        **{name: figure for name, figure in figures.items() if not (mixed and name in OF_ONE_RATE)},
+        "punctuality": _punctuality(requests),
+        "started": requests.started.isoformat() if requests.started else None,
+        "ended": requests.ended.isoformat() if requests.ended else None,
+        "slowest": [{**row, "url": masked(row["url"] or "")} for row in requests.slowest.to_dicts()],
+    }
+    if mixed:
+        value["by_step"] = [
+            {**_named_step(row), **_figures(requests.of_step(index))}
+            for index, row in enumerate(verdict.steps.iter_rows(named=True))
+        ]
+    if len(requests.labels) > 1:
+        value |= _of_steps(verdict)
+        value["generator_limit"] = verdict.generator_limit
+    return plain({**value, **about.more})  # type: ignore[no-any-return]
+
+
+def last_stable(steps: pl.DataFrame) -> int | None:
+    """Return the label of the stable step of the highest rate, the last of several; None if no step was stable."""
+    stable = steps.filter(pl.col("verdict") == "stable").sort("rate", maintain_order=True)
+    return int(stable["step"][-1]) if stable.height else None
+
+
+def _named_step(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"step": row["step"], "offered": row["rate"], "verdict": row["verdict"]}
+
+
+def _figures(requests: RequestArrays) -> dict[str, Any]:
+    """Counts, rates, times and the figures of siege and ab of some requests."""
     counts = {
         "scheduled": len(requests),
         "sent": int(requests.sent.sum()),
@@ -74,10 +112,8 @@ def summarise(requests: RequestArrays, verdict: SaturationVerdict, about: About 
     first, last, _ = requests.sending
     elapsed = max(requests.last_end - first, 1) / SECOND
     offered_s = _span(int(requests.scheduled.min()), int(requests.scheduled.max()), counts["scheduled"])
-    named = requests.kinds
-    steps, served = len(requests.labels) > 1, siege_ab.served(requests)
-    value: dict[str, Any] = {
-        **_common(verdict, about, _findings(requests, verdict)),
+    named, served = requests.kinds, siege_ab.served(requests)
+    return {
         "requests": counts,
         "rate": {
             "offered": counts["scheduled"] / offered_s,
@@ -89,18 +125,10 @@ def summarise(requests: RequestArrays, verdict: SaturationVerdict, about: About 
         "siege": siege_ab.siege(requests, served),
         "ab": siege_ab.ab(requests, served),
         **_all_times(requests, counts["unexpected"], served),
-        "punctuality": _punctuality(requests),
         "errors": {name: count for name, count in named.items() if not name.isdigit()},
         "status": {name: count for name, count in named.items() if name.isdigit()},
         "bytes": int(requests.bytes.sum()),
-        "started": requests.started.isoformat() if requests.started else None,
-        "ended": requests.ended.isoformat() if requests.ended else None,
-        "slowest": [{**row, "url": masked(row["url"] or "")} for row in requests.slowest.to_dicts()],
     }
-    if steps:
-        value |= _of_steps(verdict)
-        value["generator_limit"] = verdict.generator_limit
-    return plain({**value, **about.more})  # type: ignore[no-any-return]
 
 
 def _punctuality(requests: RequestArrays) -> dict[str, float] | None:
@@ -121,8 +149,8 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: 
     lost = {
         "code": "only_seconds",
         "severity": "warning",
-        "text": "a per-second table has only means: percentiles, requests in flight, kinds of errors and our own lag "
-        "are lost, and the backlog is inferred from how response times grow",
+        "text": "a per-second table has only means: percentiles, requests in flight, kinds of errors and generator lag "
+        "are lost, and the backlog is inferred from the growth of response times",
     }
     value = {
         **_common(verdict, about, [lost]),
@@ -201,14 +229,14 @@ def siege_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return [
         (name.replace("_", " "), f"{_number(figures[name])}{unit}", meaning)
         for name, unit, meaning in (
-            ("transactions", "", "answers but 408, 500–509"),
-            ("availability", " %", "transactions of all sent"),
-            ("elapsed_time", " s", "first sent to last over"),
-            ("data_transferred", " MB", "2^20 bytes, bodies"),
-            ("response_time", " s", "mean service time, without our lag"),
+            ("transactions", "", "responses but 408, 500–509"),
+            ("availability", " %", "share of the requests sent"),
+            ("elapsed_time", " s", "first request sent to last one ended"),
+            ("data_transferred", " MB", "of 2^20 bytes, bodies"),
+            ("response_time", " s", "mean service time"),
             ("transaction_rate", " /s", ""),
             ("throughput", " MB/s", ""),
-            ("concurrency", "", "mean number under way"),
+            ("concurrency", "", "mean requests in flight"),
             ("successful_transactions", "", "status below 400, 401, 407"),
             ("failed_transactions", "", "408, 500–509, no answer"),
             ("longest_transaction", " s", "service time"),
@@ -218,7 +246,7 @@ def siege_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def ab_rows(summary: Mapping[str, Any]) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
-    """Return ab's table of connection times and its ladder, as text: service times, without our own lag."""
+    """Return ab's table of connection times and its ladder, as text: service times."""
     tables = summary["ab"]
     spread = [
         (name, *(show(tables[name][figure]) for figure in ("min", "mean", "sd", "median", "max")))

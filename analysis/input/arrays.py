@@ -112,6 +112,20 @@ class RequestArrays:
         return replace(self, **{name: getattr(self, name)[rows] for name in _KEPT})
 
     @property
+    def several_rates(self) -> bool:
+        """Whether steps were sent at rates of their own, so that their times must not be pooled.
+
+        Stretches of one run that stand for steps (``window_s``) belong to the same load: the run has common times.
+        """
+        return len(self.labels) > 1 and self.window_s is None
+
+    def of_step(self, index: int) -> "RequestArrays":
+        """The requests of one step, given by its index in ``labels``."""
+        part = self.take(np.flatnonzero(self.step == index))
+        label, rate = self.labels[index : index + 1], self.rates[index : index + 1]
+        return replace(part, step=np.zeros(len(part), np.int32), labels=label, rates=rate)
+
+    @property
     def service(self) -> npt.NDArray[np.uint32]:
         """(n,) microseconds: connect + latency + xfertime."""
         return self.response - self.lag

@@ -113,7 +113,7 @@ def _write(path: Path, write: Callable[[Path, RequestArrays], None], requests: R
 
 
 def _write_routes(path: Path, requests: RequestArrays) -> None:
-    write_atomically(path, to_csv(windows.by_route(requests), header=True))
+    write_atomically(path, to_csv(windows.by_step_and_route(requests), header=True))
 
 
 def summary_beside(results: Path) -> Path:

@@ -5,7 +5,7 @@ All that comes from logs and answers is escaped; the pictures are drawn into the
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +19,7 @@ from matplotlib import rc_context
 
 from logreplay.analysis import summary
 from logreplay.analysis.analyze import Analysis
+from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.output import pictures
 from logreplay.analysis.output.plots import hockey_stick
 from logreplay.analysis.tables import windows
@@ -90,20 +91,59 @@ def html(analysis: Analysis) -> str:
     environment.filters["count"] = lambda number: "–" if number is None else f"{number:,.0f}"
     environment.filters["shown"] = shown
     environment.filters["rate"] = lambda number: "–" if number is None else f"{number:.4g}"
-    requests = analysis.requests
     return environment.from_string(template).render(
         run=analysis.summary,
         tiles=_tiles(analysis),
         steps=analysis.steps.to_dicts() if analysis.steps.height > 1 else [],
-        ladder=summary.latency_rows(analysis.summary),
-        siege=summary.siege_rows(analysis.summary) if requests else [],
-        ab=summary.ab_rows(analysis.summary) if requests else None,
-        ab_counts=summary.ab_counts(analysis.summary) if requests else [],
-        kinds=_kinds(analysis),
-        routes=windows.by_route(requests).head(_ROUTES).to_dicts() if requests else [],
-        slowest=requests.slowest.to_dicts() if requests else [],
+        whole=None if "by_step" in analysis.summary else _tables(analysis.summary, analysis.requests),
+        parts=_parts(analysis),
+        slowest=_slowest(analysis),
         pictures=_pictures(analysis),
     )
+
+
+def _tables(figures: Mapping[str, Any], requests: RequestArrays | None) -> dict[str, Any]:
+    """The tables of requests that were sent at one rate: times, kinds, routes, the figures of siege and ab."""
+    tables: dict[str, Any] = {"ladder": summary.latency_rows(figures), "kinds": [], "routes": [], "ab": None}
+    if requests is None:
+        return tables
+    kinds = requests.kinds
+    return tables | {
+        "kinds": [(name, count, count / kinds.total()) for name, count in kinds.most_common()],
+        "routes": windows.by_route(requests).head(_ROUTES).to_dicts(),
+        "siege": summary.siege_rows(figures),
+        "ab": summary.ab_rows(figures),
+        "ab_counts": summary.ab_counts(figures),
+    }
+
+
+def _parts(analysis: Analysis) -> list[dict[str, Any]]:
+    """The tables of each step of a sweep, by rate; the last stable one, or else the first, is to be opened."""
+    requests, by_step = analysis.requests, analysis.summary.get("by_step", [])
+    if requests is None or not by_step:
+        return []
+    stable = summary.last_stable(analysis.steps)
+    steps = {row["step"]: row for row in analysis.steps.iter_rows(named=True)}
+    parts = [
+        {
+            **steps[figures["step"]],
+            "last_stable": figures["step"] == stable,
+            **_tables(figures, requests.of_step(requests.labels.index(figures["step"]))),
+        }
+        for figures in by_step
+    ]
+    parts.sort(key=lambda part: part["rate"])
+    opened = next((part for part in parts if part["last_stable"]), parts[0])
+    return [{**part, "open": part is opened} for part in parts]
+
+
+def _slowest(analysis: Analysis) -> list[dict[str, Any]]:
+    """The slowest requests of all steps, each with the rate of its step where there are several."""
+    if analysis.requests is None:
+        return []
+    rates = analysis.steps.sort("start").select("start", step_rate="rate")
+    slowest = analysis.requests.slowest.with_row_index("place").sort("scheduled")
+    return slowest.join_asof(rates, left_on="scheduled", right_on="start").sort("place").to_dicts()
 
 
 def shown(url: str) -> str:
@@ -122,29 +162,22 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
     tiles.append(("requests", f"{counts['scheduled']:,}", f"{counts['unexpected']:,} not answered as expected"))
     best = _last_stable(analysis)
     where = f"at {best['rate']:.4g}/s, the last stable step" if best else "from the scheduled instant"
-    times = best or run["response_s"]
+    times = best or run.get("response_s", {})
     for name in ("p50", "p99"):
-        if times.get(name) is not None or not best:
+        if times.get(name) is not None or (not best and times):
             value = times.get(name)
-            failed = value == np.inf or (not best and run["response_s"].get("failed", 0) > 0)
+            failed = value == np.inf or (not best and times.get("failed", 0) > 0)
             tiles.append((f"response time {name}", show(value, failed=failed), where))
-    if "lag_s" in run and run["lag_s"]["p99"] is not None:
-        tiles.append(("our own lag p99", show(run["lag_s"]["p99"]), "how late this machine sent"))
+    lag = best.get("lag_p99") if best else run.get("lag_s", {}).get("p99")
+    if lag is not None:
+        tiles.append(("generator lag p99", show(lag), "how late this machine sent"))
     return tiles
 
 
 def _last_stable(analysis: Analysis) -> dict[str, Any] | None:
-    """The step of the highest rate that was carried, of several."""
-    stable = analysis.steps.filter(pl.col("verdict") == "stable").sort("rate", maintain_order=True)
-    return stable.row(-1, named=True) if stable.height and analysis.steps.height > 1 else None
-
-
-def _kinds(analysis: Analysis) -> list[tuple[str, int, float]]:
-    """(status or error, how many, share) of all requests, most frequent first."""
-    if analysis.requests is None:
-        return []
-    kinds = analysis.requests.kinds
-    return [(name, count, count / kinds.total()) for name, count in kinds.most_common()]
+    """The row of the last stable step, of several."""
+    label = summary.last_stable(analysis.steps) if analysis.steps.height > 1 else None
+    return None if label is None else analysis.steps.row(by_predicate=pl.col("step") == label, named=True)
 
 
 def _pictures(analysis: Analysis) -> list[tuple[str, str, str, Markup]]:

@@ -203,6 +203,21 @@ def by_route(requests: RequestArrays) -> pl.DataFrame:
     return table.filter(pl.col("requests") > 0).sort("requests", descending=True, maintain_order=True)
 
 
+def by_step_and_route(requests: RequestArrays) -> pl.DataFrame:
+    """Count and summarise the requests by route; where steps have rates of their own, by step and route.
+
+    Returns:
+        The columns of `by_route`; with several rates, ``step`` and ``rate`` (requests/s asked) before them.
+    """
+    if not requests.several_rates:
+        return by_route(requests)
+    tables = (
+        by_route(requests.of_step(index)).select(step=pl.lit(label), rate=pl.lit(rate), routes=pl.struct(pl.all()))
+        for index, (label, rate) in enumerate(zip(requests.labels, requests.rates, strict=True))
+    )
+    return pl.concat(tables).unnest("routes")
+
+
 @dataclass(frozen=True)
 class Windows:
     """When each step was offered: (steps,) microseconds since the start of the run.

@@ -84,16 +84,19 @@ def print_times(summary: Mapping[str, Any]) -> None:
     """Print the times of a run, by percentile."""
     from logreplay.analysis.summary import latency_rows
 
-    table = OpenTable("", "response time", "service time", "our lag")
+    table = OpenTable("", "response time", "service time", "generator lag")
     for cells in latency_rows(summary):
         table.add(*cells)
     table.print()
 
 
 def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
-    """Print the tables of one run on stdout: steps if there are several, times, the figures of siege and ab."""
+    """Print the tables of one run on stdout: steps if there are several, times, the figures of siege and ab.
+
+    Of several rates only the times of the last stable step are printed.
+    """
     from logreplay.analysis.input.external_metrics import PREFIX
-    from logreplay.analysis.summary import step_rows
+    from logreplay.analysis.summary import last_stable, step_rows
 
     if steps.height > 1:
         heads = ("rate/s", "sent/s", "good/s", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")
@@ -108,6 +111,12 @@ def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
         table.print()
         if steps.height > _MOST_ROWS:
             click.echo(f"{steps.height - _MOST_ROWS:,} more steps are in steps.csv")
+    if "by_step" in summary:
+        label = last_stable(steps)
+        if label is None:
+            return
+        summary = next(step for step in summary["by_step"] if step["step"] == label)
+        click.echo(f"times at {summary['offered']:.4g}/s, the last stable step")
     print_times(summary)
     if "siege" in summary:
         print_classic(summary)

@@ -27,6 +27,26 @@ def test_the_folder_holds_tables_summary_and_picture(results: Path, tmp_path: Pa
     assert (tmp_path / "out" / "hockeystick.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_summary_of_a_sweep_pools_counts_but_no_times(results: Path, tmp_path: Path) -> None:
+    summary, steps = write_folder(results, tmp_path, plots=False)
+    assert not {"response_s", "ok_response_s", "service_s", "lag_s", "rate", "siege", "ab"} & summary.keys()
+    by_step = summary["by_step"]
+    assert [part["verdict"] for part in by_step] == steps["verdict"].to_list()
+    assert [part["offered"] for part in by_step] == steps["rate"].to_list()
+    assert [part["response_s"]["p50"] for part in by_step] == pytest.approx(steps["p50"].to_list(), abs=1e-6)
+    for name, total in summary["requests"].items():
+        assert sum(part["requests"][name] for part in by_step) == total
+    assert sum(part["siege"]["transactions"] for part in by_step) == summary["requests"]["ok"]
+
+
+def test_the_routes_of_a_sweep_have_a_row_for_each_step(results: Path, tmp_path: Path) -> None:
+    summary, steps = write_folder(results, tmp_path, plots=False)
+    routes = pl.read_csv(tmp_path / "routes.csv")
+    assert routes.columns[:3] == ["step", "rate", "route"]
+    assert routes["step"].unique().sort().to_list() == steps["step"].to_list()
+    assert routes["requests"].sum() == summary["requests"]["scheduled"]
+
+
 def test_without_pictures_there_is_none(results: Path, tmp_path: Path) -> None:
     write_folder(results, tmp_path, plots=False)
     assert not (tmp_path / "hockeystick.png").exists()

@@ -58,8 +58,33 @@ def test_the_verdict_is_the_heading(text: str) -> None:
     assert re.search(r"<h1>Saturation ~2\d\d/s", text)
 
 
-def test_steps_and_routes_have_their_mean(text: str) -> None:
-    assert text.count("<th>mean</th><th>p50</th>") == 2
+def test_the_step_table_and_the_routes_of_each_step_have_their_mean(text: str) -> None:
+    assert text.count("<th>mean</th><th>p50</th>") == 1 + 8
+
+
+def test_each_step_has_its_own_tables_and_the_last_stable_one_is_open(text: str, sweep: pl.DataFrame) -> None:
+    steps = analyse(sweep).steps
+    last_stable = steps.filter(pl.col("verdict") == "stable")["rate"].max()
+    titles = re.findall(r'<details class="step"( open)?>\s*<summary><strong>(\S+)/s</strong>', text)
+    assert [float(rate) for _, rate in titles] == steps["rate"].sort().to_list()
+    assert [float(rate) for opened, rate in titles if opened] == [last_stable]
+
+
+def test_no_percentile_is_of_several_rates(text: str) -> None:
+    outside = re.sub(r"<details class=.step.*?</details>", "", text, flags=re.DOTALL)
+    assert "<h2>Times</h2>" not in outside
+    assert "As siege counts" not in outside
+
+
+def test_where_no_step_is_stable_the_first_one_is_open(sweep: pl.DataFrame) -> None:
+    text = page(sweep.filter(pl.col("step") > 5))
+    assert re.findall(r'<details class="step" open>\s*<summary><strong>([\d.]+)/s', text) == ["350"]
+    assert "last stable step" not in text
+
+
+def test_each_slowest_request_names_the_rate_of_its_step(text: str) -> None:
+    slowest = text[text.index("Slowest requests of all steps") : text.index("How the run was made")]
+    assert slowest.count("/s</td>") == 20
 
 
 def test_nothing_of_the_log_becomes_an_element(text: str) -> None:
@@ -81,7 +106,7 @@ def test_nothing_is_fetched(text: str) -> None:
 
 
 def test_all_that_was_asked_for_is_in_it(text: str) -> None:
-    for part in ("Steps", "Times", "Answers and errors by kind", "Routes", "Slowest requests", "How it was made"):
+    for part in ("Steps", "Times, status codes and routes of each step", "Slowest requests of all steps", "Terms"):
         assert f"<h2>{part}</h2>" in text
     assert text.count("<svg") == 6
 
