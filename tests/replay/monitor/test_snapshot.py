@@ -12,7 +12,6 @@ from logreplay.replay.monitor.prometheus import exposition
 from logreplay.replay.monitor.snapshot import BOUNDS, Snapshot, Stage, TimePoint, Totals
 from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
 from logreplay.replay.results.counters import Counters
-from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.outcome import Progress
 
 NOW = 1_800_000_000.0
@@ -70,14 +69,6 @@ def test_a_failing_target_is_said_with_a_request_of_each_kind() -> None:
     assert seen.verdict == "TARGET_FAILING"
     assert seen.totals.samples == {"status 503": "GET /0"}
     assert seen.totals.status == {503: 50}
-
-
-def test_a_histogram_counts_up_to_bounds() -> None:
-    histogram = Histogram()
-    histogram.add(np.array([1e6, 3e6, 40e6], np.int64))
-    assert histogram.up_to([0.0005, 0.002, 0.03, 1.0]) == [0, 1, 2, 3]
-    assert histogram.total == 3
-    assert histogram.seconds == pytest.approx(0.044, rel=0.02)
 
 
 def test_prometheus_reads_what_is_written_for_it() -> None:

@@ -1,0 +1,159 @@
+"""Several workers have one outcome: their counts added up, and the verdict of the worst of them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.replay.requests.plan import Plan, Requests
+from logreplay.replay.results.counters import Counters
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.self_monitor import ProcessLoad
+from logreplay.replay.results.verdict import Finding, Health, RunEvidence, RunVerdict, Severity
+from logreplay.replay.results.write_lag import WriteLag
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.schedules.users import Users
+from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt_reading, combined_health
+from logreplay.replay.workers.clock_offset import SAME, ClockOffset
+from logreplay.replay.workers.protocol import PlanEnded
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LOG = Requests(Path("unread.csv"))
+EVEN = Constant(10, 1)
+FINE = Health(RunVerdict.VALID, ())
+LOST = LostWorker("worker 3", "host-b", "no word for 20 s")
+
+
+def counted(ok: int, dropped: int = 0) -> Counters:
+    return Counters(sent=ok, ok=ok, dropped=dropped)
+
+
+def worker(ok: int, seconds: float = 1.0, health: Health = FINE, offset: ClockOffset = SAME, **more: Any) -> PlanEnded:
+    """The last message of a worker that sent so many requests."""
+    evidence = RunEvidence(
+        offered=10, scheduled=ok, counters=counted(ok), duration=1, seconds=seconds, limited=1, local={"EMFILE": 1},
+        vitals=ProcessLoad(seconds=10, loop=seconds), queued=2, delay=WriteLag(1, seconds, 1.0, 0.5),
+    )  # fmt: skip
+    ended = NOW + timedelta(seconds=seconds)
+    return PlanEnded(Outcome(0, 0, ok, NOW, ended, 0.0, seconds, health, evidence, **more), LOG, offset)
+
+
+def shared(
+    *ended: PlanEnded, schedule: Constant | Users = EVEN, filled: Counters | None = None, **more: Any
+) -> SharedPlan:
+    workers = {f"worker {number}": each for number, each in enumerate(ended, 1)}
+    counters = sum((each.outcome.counters for each in ended), filled or Counters())
+    offsets = more.pop("offsets", dict.fromkeys(workers, SAME))
+    more = {"lost": (), "early": False, **more}
+    return SharedPlan(Plan(LOG, schedule), workers, offsets, counters=counters, filled=filled or Counters(), **more)
+
+
+def outcome_of(plan: SharedPlan) -> Outcome:
+    return plan.outcome(first=100, next_=200, began=2.0, started=NOW, stopped="")
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9)), min_size=1, max_size=5))
+def test_counts_add_up_and_times_are_those_of_the_slowest(each: list[tuple[int, int]]) -> None:
+    whole = outcome_of(shared(*(worker(ok, float(seconds), backlog=1, received=100) for ok, seconds in each)))
+    count, slowest = len(each), max(seconds for _, seconds in each)
+    assert whole.scheduled == whole.counters.ok == sum(ok for ok, _ in each)
+    assert (whole.seconds, whole.ended) == (slowest, NOW + timedelta(seconds=slowest))
+    assert (whole.backlog, whole.received) == (count, 100 * count)
+    evidence = whole.evidence
+    assert (evidence.limited, evidence.queued, evidence.local) == (count, 2 * count, {"EMFILE": count})
+    assert (evidence.vitals.loop, evidence.delay.longest) == (slowest, slowest)
+    assert (whole.first_seq, whole.next_seq, whole.began) == (100, 200, 2.0)
+
+
+def test_counts_that_differ_from_those_of_the_workers_are_no_outcome() -> None:
+    with pytest.raises(AssertionError, match="what one counted, another did not"):
+        outcome_of(replace(shared(worker(5)), counters=counted(4)))
+
+
+def test_a_lost_worker_voids_the_run_and_is_named_with_what_became_of_its_requests() -> None:
+    filled = Counters(sent=3, net_error=3, dropped=4)
+    whole = outcome_of(shared(worker(5), lost=[LOST, LostWorker("worker 4", "", "killed")], filled=filled))
+    assert whole.health.verdict is RunVerdict.GENERATOR_BOUND
+    assert (whole.scheduled, whole.lost) == (12, ("worker 3", "worker 4"))
+    finding = whole.health.findings[0]
+    assert finding.severity is Severity.VOID
+    assert "worker 3, host-b: no word for 20 s; worker 4, not started: killed" in finding.text
+    assert "4 of its requests were not sent (dropped), 3 were in flight" in finding.text
+
+
+def test_a_run_whose_workers_were_all_lost_has_an_outcome() -> None:
+    whole = outcome_of(shared(lost=[LOST], filled=Counters(dropped=10), early=True))
+    assert (whole.scheduled, whole.seconds, whole.ended) == (10, 0.0, NOW)
+    assert not whole.health.valid
+
+
+def test_a_plan_that_was_cut_is_not_judged_by_its_duration() -> None:
+    assert shared(worker(5)).evidence.duration == 1
+    assert shared(worker(5), early=True).evidence.duration is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "numbers"),
+    [
+        (shared(worker(5), worker(5)), 10),
+        (shared(worker(3), worker(5), early=True), 10),  # 8 requests; the last number is 9
+        (shared(worker(3), worker(5), schedule=Users(2)), 10),
+        (shared(worker(8), worker(1), by_client=True), 16),
+        (shared(worker(5), lost=[LOST], filled=counted(0, 5)), 10),
+        (shared(worker(5), lost=[LOST], filled=counted(0, 20), by_client=True), 50),
+        (shared(lost=[LOST, LOST]), 0),
+    ],
+)
+def test_a_plan_takes_as_many_numbers_as_any_of_its_requests_may_have(plan: SharedPlan, numbers: int) -> None:
+    assert plan.numbers(2) == numbers
+
+
+def finding(code: str, severity: Severity) -> Finding:
+    return Finding(code, severity, f"{severity} {code}")
+
+
+def test_the_worst_verdict_counts_and_each_finding_names_its_workers_and_the_worst_of_them() -> None:
+    healths: Mapping[str, Health] = {
+        "a": Health(RunVerdict.RATE_MISSED, (finding("lag", Severity.WARNING), finding("late", Severity.INFO))),
+        "b": FINE,
+        "c": Health(RunVerdict.GENERATOR_BOUND, (finding("lag", Severity.VOID),)),
+    }
+    combined = combined_health(healths)
+    assert (
+        combined == combined_health(dict(reversed(healths.items()))) or combined.verdict is RunVerdict.GENERATOR_BOUND
+    )
+    assert [(each.severity, each.text) for each in combined.findings] == [
+        (Severity.VOID, "a, c: void lag"),
+        (Severity.INFO, "a: info late"),
+    ]
+
+
+@given(st.lists(st.sampled_from(list(RunVerdict)), max_size=5))
+def test_workers_are_valid_together_if_each_of_them_is(verdicts: list[RunVerdict]) -> None:
+    combined = combined_health({str(number): Health(verdict, ()) for number, verdict in enumerate(verdicts)})
+    assert combined.valid == all(verdict is RunVerdict.VALID for verdict in verdicts)
+    assert combined.verdict in (*verdicts, RunVerdict.VALID)
+
+
+@pytest.mark.parametrize(
+    ("uncertainty_ms", "moved_ms", "severity"),
+    [(0.1, 0.2, Severity.INFO), (2, 0, Severity.WARNING), (0, 3, Severity.WARNING)],
+)
+def test_clocks_that_are_apart_are_worth_a_word(uncertainty_ms: float, moved_ms: float, severity: Severity) -> None:
+    before = ClockOffset(10**9, int(uncertainty_ms * 1e6))
+    after = ClockOffset(10**9 + int(moved_ms * 1e6), 0)
+    plan = shared(worker(5, offset=after), offsets={"worker 1": before})
+    assert [(each.code, each.severity) for each in plan.health.findings] == [("clocks", severity)]
+    assert shared(worker(5)).health.findings == ()
+
+
+def test_what_a_worker_learned_by_reading_is_known_to_the_coordinator() -> None:
+    mine, read = Requests(Path("a.csv")), Requests(Path("a.csv"))
+    read.left_out["method POST"] = 3
+    adopt_reading(mine, read)
+    assert mine.left_out == {"method POST": 3}
