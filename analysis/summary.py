@@ -29,6 +29,8 @@ LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, 
 OF_ONE_RATE: Final = ("rate", "siege", "ab", "response_s", "ok_response_s", "service_s", "lag_s")
 """Figures that mean something for one rate only."""
 
+_GAPS: Final = 10
+"""Mean gaps that random arrivals may lack at both edges of a schedule together: more in one run of 2,000."""
 NARROW: Final = 0.7
 """Share of saturation above which an interval from within one step is too narrow."""
 
@@ -111,7 +113,7 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
     answered = counts["ok"] + counts["http_error"]
     first, last, _ = requests.sending
     elapsed = max(requests.last_end - first, 1) / SECOND
-    offered_s = _span(int(requests.scheduled.min()), int(requests.scheduled.max()), counts["scheduled"])
+    offered_s = _offered_s(requests)
     named, served = requests.kinds, siege_ab.served(requests)
     return {
         "requests": counts,
@@ -328,6 +330,20 @@ def _times(ordered: Micros, answered: Micros) -> dict[str, Any]:
         },
         "max": None if most is None else int(most) / SECOND,
     }
+
+
+def _offered_s(requests: RequestArrays) -> float:
+    """Seconds over which the requests of a run were scheduled.
+
+    Random arrivals begin and end some gaps away from the edges of their schedule, so the instants alone give a rate
+    that is a little wrong. The rate that the file names is taken where the instants agree with it within `_GAPS`.
+    """
+    count, first, last = len(requests), int(requests.scheduled.min()), int(requests.scheduled.max())
+    step = int(requests.step.min())
+    rate = requests.rates[step] if step == int(requests.step.max()) else 0.0
+    if rate > 0 and 0 <= count / rate - (last - first) / SECOND <= _GAPS / rate:
+        return count / rate
+    return _span(first, last, count)
 
 
 def _span(first: int, last: int, count: int) -> float:

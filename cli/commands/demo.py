@@ -6,6 +6,7 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.requests import INDEPENDENT, Shaping, arriving
 from logreplay.cli.options.sender import Sending
 from logreplay.cli.options.stop import stop_rule
 from logreplay.cli.running.log_and_target import BUNDLED, bundled_log, new_name
@@ -47,9 +48,11 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
         say(f"3. replaying the log at {rates} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
         course = Course(RATES, STEP_SECONDS)
         manifest, requests = Manifest(place.path, {}), Requests(csv)
-        outcomes, _ = sweep_into(manifest, requests, url, course, Sending(), stop_rule(()), quiet=quiet)
+        at = arriving(INDEPENDENT, requests, Shaping())
+        outcomes, _ = sweep_into(manifest, requests, url, course, Sending(), stop_rule(()), at=at, quiet=quiet)
     folder = place.keep()
-    valid = report_sweep(folder, About(BUNDLED, url, {"rates": list(RATES), "for": STEP_SECONDS}), quiet=quiet)
+    said = {"rates": list(RATES), "arrivals": INDEPENDENT, "for": STEP_SECONDS}
+    valid = report_sweep(folder, About(BUNDLED, url, said), quiet=quiet)
     say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):
         return Exit.INTERRUPTED

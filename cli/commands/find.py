@@ -6,6 +6,7 @@ import click
 
 from logreplay.cli.options.progress import WithLive
 from logreplay.cli.options.replay import folder_options, replay_options
+from logreplay.cli.options.requests import arrivals_option
 from logreplay.cli.options.think import parse_pauses
 from logreplay.cli.options.types import DURATION, RATE, ParsedType, percent
 from logreplay.cli.running.find import BOUNDS, FindOptions, find_rate
@@ -46,13 +47,7 @@ def _bound_options(command: Any) -> Any:
 )
 @click.option("--trials", type=click.IntRange(1), default=25, show_default=True, help="No more trials than these.")
 @click.option("--budget", type=DURATION, default="15m", show_default=True, help="Time for all trials.")
-@click.option(
-    "--arrivals",
-    type=click.Choice(["poisson", "even"]),
-    default="poisson",
-    show_default=True,
-    help="Requests come by chance, as visitors do, or evenly spaced, which flatters the target.",
-)
+@arrivals_option("poisson", "even")
 @click.option(
     "--vusers", is_flag=True, help="Search for users who wait for their answers; all rates are numbers of them."
 )

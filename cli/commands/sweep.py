@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from logreplay.cli.options.progress import WithLive
 from logreplay.cli.options.replay import folder_options, replay_options
-from logreplay.cli.options.requests import ARRIVALS
+from logreplay.cli.options.requests import arrivals_option
 from logreplay.cli.options.think import parse_pauses
 from logreplay.cli.options.types import DURATION, PAUSE, ParsedType, parse_rates
 from logreplay.cli.running.sweep import SweepOptions, sweep_rates
@@ -42,7 +42,7 @@ def _users(text: str) -> Sequence[int]:
         "shuffle": {"random", "arrivals=log"},
         "random": {"shuffle", "arrivals=log"},
         "refine": {"vusers"},
-        "settle": {"vusers", "arrivals=poisson", "arrivals=log"},
+        "settle": {"vusers", "arrivals=log"},
         "output": {"resume"},
     },
     needs={"think": {"vusers"}},
@@ -51,7 +51,7 @@ def _users(text: str) -> Sequence[int]:
 @click.argument("log", required=False)
 @click.argument("target", required=False)
 @click.option("--for", "duration", type=DURATION, default="10s", show_default=True, help="How long each step is.")
-@ARRIVALS
+@arrivals_option("poisson", "even", "log")
 @click.option(
     "--vusers", type=ParsedType(_users), metavar="N,N,…", help="Instead of RATES: so many users who wait, step by step."
 )

@@ -120,5 +120,5 @@ def _following(sending: Sending, shaping: Shaping, pacing: "Pacing | None") -> I
         yield "--follow and --from exclude each other: --follow begins with the next line of the log"
     if pacing.skip_idle is not None:
         yield "--follow and --skip-idle exclude each other: requests are sent as the log grows, gaps included"
-    if pacing.arrivals != "even":
+    if pacing.arrivals:
         yield f"--follow and --arrivals {pacing.arrivals} exclude each other: --follow takes the log's own times"

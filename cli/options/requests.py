@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from logreplay.cli.options.groups import bundle
+from logreplay.cli.options.groups import Option, bundle
 from logreplay.cli.options.types import ParsedType, percentage_of
 
 if TYPE_CHECKING:
@@ -171,31 +171,37 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-ARRIVALS = click.option(
-    "--arrivals",
-    type=click.Choice(["even", "poisson", "log"]),
-    default="even",
-    show_default=True,
-    help="How requests fall on a rate: evenly, by chance, or in the log's own bursts.",
-)
+INDEPENDENT: Final = "poisson"
+"""The arrivals of a rate if the user names none: independent visitors come so."""
 
 
-def arriving(arrivals: str, stream: "RequestStream", shaping: Shaping) -> "Callable[[float, float | None], Schedule]":
-    """What makes a schedule of a rate and a length: ``even``, ``poisson``, or as the ``log`` has it.
+def arrivals_option(*kinds: str) -> Option:
+    """``--arrivals``; the command receives None where it is not given: modes without a rate refuse it."""
+    means = {"poisson": "at random, as independent visitors do", "even": "evenly spaced", "log": "in the log's bursts"}
+    known = "; ".join(f"{kind}: {means[kind]}" for kind in kinds)
+    return click.option(
+        "--arrivals", type=click.Choice(kinds), help=f"How requests arrive at a rate. {known}.  [default: {kinds[0]}]"
+    )
+
+
+def arriving(
+    arrivals: str, stream: "RequestStream", shaping: Shaping
+) -> "Callable[[float, float | None, int], Schedule]":
+    """What makes a schedule of a rate, a length, and the index of a step: random arrivals differ from step to step.
 
     Raises:
         LogreplayError: the arrivals are to be those of the log, and it has no times.
     """
-    from logreplay.replay.schedules.arrivals import LogTimes, Poisson
+    from logreplay.replay.schedules.arrivals import LogTimes, independent
     from logreplay.replay.schedules.rates import Constant, Limited
 
     if arrivals == "poisson":
-        return lambda rate, seconds: Poisson(Constant(rate, seconds), shaping.seed)
+        return lambda rate, seconds, index: independent(Constant(rate, seconds), shaping.seed + index + 1)
     if arrivals == "log":
         log = base(stream).survey()
         own = 1 - sum(share for _, share in shaping.inject)  # what is mixed in comes on top of the log's times
-        return lambda rate, seconds: Limited(LogTimes.at_rate(rate * own, log.mean, offered=rate), seconds=seconds)
-    return Constant
+        return lambda rate, seconds, _: Limited(LogTimes.at_rate(rate * own, log.mean, offered=rate), seconds=seconds)
+    return lambda rate, seconds, _: Constant(rate, seconds)
 
 
 def base(stream: "RequestStream") -> "Requests":

@@ -1,13 +1,13 @@
 """Options of ``run`` that set due times: a rate, the log's own times, a shape over time, or users who wait."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
 
 from logreplay.cli.options.groups import bundle
-from logreplay.cli.options.requests import ARRIVALS, Shaping, arriving, base
+from logreplay.cli.options.requests import INDEPENDENT, Shaping, arrivals_option, arriving, base
 from logreplay.cli.options.think import Pauses, parse_pauses, said, thinking
 from logreplay.cli.options.types import DURATION, RATE, ParsedType, positive_rate, seconds_of
 from logreplay.cli.settings.precedence import exclusive
@@ -62,7 +62,7 @@ class Pacing:
     """When to send, as the user asked for it. Times in seconds."""
 
     tps: float | None = None
-    arrivals: str = "even"
+    arrivals: str | None = None
     speed: float | None = None
     ramp: tuple[float, float] | None = None
     steps: tuple[tuple[float, float], ...] | None = None
@@ -75,12 +75,16 @@ class Pacing:
     loop: bool | None = None
     skip_idle: float | None = None
 
-    def check(self) -> None:
-        """Refuse what does not go together.
+    def checked(self) -> Self:
+        """Return the same, with the arrivals named if a rate is given.
 
         Raises:
-            UsageError: in words.
+            UsageError: two options exclude each other; names both.
         """
+        self._check()
+        return replace(self, arrivals=self.arrivals or INDEPENDENT) if self.peak else self
+
+    def _check(self) -> None:
         modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers, self.follow or None]
         if (said := sum(mode is not None for mode in modes)) != 1:
             raise click.UsageError(
@@ -97,8 +101,8 @@ class Pacing:
             return
         if self.arrivals == "log" and self.tps is None:
             raise click.UsageError("--arrivals log needs a mean rate: add --tps R, or use --speed X for the log's own")
-        if self.arrivals == "poisson" and (self.speed or self.vusers):
-            raise click.UsageError("--arrivals poisson needs a rate: --tps R, --ramp A..B or --steps")
+        if self.arrivals and not self.peak:
+            raise click.UsageError(f"--arrivals {self.arrivals} needs a rate: --tps R, --ramp A..B or --steps")
         if self.think != 0.0 and self.vusers is None:
             raise click.UsageError("--think is for users who wait: add --vusers N")
         if self.skip_idle is not None and not self.in_time:
@@ -158,7 +162,7 @@ class Pacing:
         Raises:
             LogreplayError: the log's times are asked for, and it has none.
         """
-        from logreplay.replay.schedules.arrivals import LogTimes, Poisson
+        from logreplay.replay.schedules.arrivals import LogTimes, independent
         from logreplay.replay.schedules.live import Live
         from logreplay.replay.schedules.rates import Limited, Ramp, Steps
         from logreplay.replay.schedules.users import Users
@@ -172,10 +176,10 @@ class Pacing:
         elif self.speed is not None:
             schedule = Limited(LogTimes(self.speed), seconds=self.duration)
         elif self.tps is not None:
-            schedule = arriving(self.arrivals, stream, shaping)(self.tps, self.duration)
+            schedule = arriving(self.arrivals or INDEPENDENT, stream, shaping)(self.tps, self.duration, 0)
         else:
             profile = Ramp(*self.ramp, self.duration or 0) if self.ramp else Steps(self.steps or ())
-            schedule = Poisson(profile, shaping.seed) if self.arrivals == "poisson" else profile
+            schedule = profile if self.arrivals == "even" else independent(profile, shaping.seed + 1)
         return schedule if self.requests is None else Limited(schedule, requests=self.requests)
 
 
@@ -222,7 +226,7 @@ def log_sentence(report: dict[str, Any]) -> str:
 _option = click.option
 _OPTIONS = (
     _option("--tps", type=RATE, help="Requests per second."),
-    ARRIVALS,
+    arrivals_option("poisson", "even", "log"),
     _option("--speed", type=ParsedType(_speed), metavar="X", help="The log's own times, X times as fast."),
     _option(
         "--ramp", type=ParsedType(_ramp), metavar="A..B", help="A rate that changes evenly from A to B; with --for."
@@ -273,6 +277,7 @@ NEEDS = {
     "delay": {"follow"},
     "arrivals=log": {"tps"},
     "arrivals=poisson": {"tps", "ramp", "steps"},
+    "arrivals=even": {"tps", "ramp", "steps"},
     "skip_idle": {"speed", "arrivals=log"},
 }
 pacing_options = bundle("pacing", Pacing, _OPTIONS)

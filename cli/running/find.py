@@ -14,13 +14,14 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.conflicts import reconciled
 from logreplay.cli.options.progress import Audience
 from logreplay.cli.options.replay import ReplayOptions
+from logreplay.cli.options.requests import INDEPENDENT
 from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.options.think import Pauses, said, thinking
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import new_name, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import ResultFolder, inputs
-from logreplay.cli.running.reporting import report
+from logreplay.cli.running.reporting import print_arrivals, report
 from logreplay.cli.running.requests import report_left_out, request_stream
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 
@@ -52,7 +53,7 @@ class FindOptions(ReplayOptions):
     trial_s: float | None
     trials: int
     budget: float
-    arrivals: str
+    arrivals: str | None
     vusers: bool
     think: Pauses | None
     tps: float | None
@@ -70,9 +71,10 @@ class FindOptions(ReplayOptions):
 
         if self.think and not self.vusers:
             raise click.UsageError("--think is for users who wait: add --vusers")
-        if self.vusers and self.arrivals == "even":
+        if self.vusers and self.arrivals:
             raise click.UsageError(
-                "--arrivals even and --vusers exclude each other: users ask when they are free; leave out one of them"
+                f"--arrivals {self.arrivals} and --vusers exclude each other: a user sends when the response before "
+                "has come; leave out one of them"
             )
         bounds = [Bound(name, limit) for name in BOUNDS if (limit := self.limits[name]) is not None]
         if not bounds:
@@ -91,14 +93,19 @@ class FindOptions(ReplayOptions):
         """What makes the schedule of a trial."""
         if self.vusers:
             return users(thinking(self.think or 0.0, self.shaping.seed))
-        return by_chance if self.arrivals == "poisson" else evenly
+        return evenly if self.arrivals == "even" else by_chance
+
+    @property
+    def arrives(self) -> str | None:
+        """How requests arrive; None: users send them."""
+        return None if self.vusers else self.arrivals or INDEPENDENT
 
     def said(self, goal: "Goal") -> dict[str, Any]:
         """What the user said, for the summary."""
         return {
             **{str(bound.statistic): bound.limit for bound in goal.bounds},
             "start": goal.start, "max_tps": self.max_tps, "precision": self.precision, "trial": self.trial_s,
-            "trials": self.trials, "budget": self.budget, "arrivals": self.arrivals, "vusers": self.vusers,
+            "trials": self.trials, "budget": self.budget, "arrivals": self.arrives, "vusers": self.vusers,
             "think": said(self.think, self.shaping.seed), **self.sending.said(), **self.shaping.said(),
         }  # fmt: skip
 
@@ -143,7 +150,13 @@ def _report(search: "Search", options: FindOptions, folder: Path, url: str, foun
     log, more = str(options.log) if options.log else None, {"answer": text, "slo": facts}
     about = About(log, url, options.said(search.goal), found + weaknesses(search), more=more)
     plots = not options.no_plots
-    report(folder, about, lambda *_: click.echo(text), plots=plots, as_json=options.as_json, quiet=options.quiet)
+
+    def show(*_: object) -> None:
+        click.echo(text)
+        if not options.quiet:
+            print_arrivals(about.options)
+
+    report(folder, about, show, plots=plots, as_json=options.as_json, quiet=options.quiet)
     if plots:
         from logreplay.analysis.output.plots.hockey_stick import figure, save
         from logreplay.analysis.output.plots.search import trace

@@ -1,8 +1,8 @@
 """Reports a sweep or a search: the files of its folder, its tables, its findings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,6 +12,20 @@ if TYPE_CHECKING:
     import polars as pl
 
     from logreplay.analysis.summary import About
+
+
+ARRIVALS: Final = {
+    "poisson": "at random (poisson), as of independent visitors; --arrivals even spaces them evenly",
+    "even": "evenly spaced (even); independent visitors arrive at random: --arrivals poisson",
+    "log": "in the bursts of the log (log)",
+}
+"""How requests arrived at their rate, in words."""
+
+
+def print_arrivals(options: Mapping[str, Any]) -> None:
+    """Print on stdout how requests arrived; nothing if no rate was given."""
+    if kind := options.get("arrivals"):
+        click.echo(f"arrivals: {ARRIVALS[kind]}")
 
 
 def report(
@@ -62,6 +76,7 @@ def report_sweep(
 
     def show(summary: dict[str, Any], table: "pl.DataFrame") -> None:
         if not quiet:
+            print_arrivals(about.options)
             print_summary(summary, table)
 
     summary = report(folder, about, show, plots=plots, as_json=as_json, quiet=quiet)

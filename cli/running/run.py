@@ -24,6 +24,7 @@ from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, new_name, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import claim, inputs
+from logreplay.cli.running.reporting import print_arrivals
 from logreplay.cli.running.requests import report_left_out, request_stream, say_lacking
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class RunOptions(ReplayOptions):
         Raises:
             UsageError: two of them exclude each other; names both.
         """
-        self.pacing.check()
+        pacing = self.pacing.checked()
         if self.verbose and self.as_json:
             raise click.UsageError("--verbose and --json both want standard output; choose one")
         if self.classic and self.as_json:
@@ -73,7 +74,7 @@ class RunOptions(ReplayOptions):
                 "--dry-run and --loop exclude each other without an end: add --for 1m or --requests 1000"
             )
         fewest = {"--vusers": self.pacing.vusers} if self.pacing.vusers else {}
-        return replace(self, sending=reconciled(self.sending, self.shaping, self.pacing, users=fewest))
+        return replace(self, pacing=pacing, sending=reconciled(self.sending, self.shaping, pacing, users=fewest))
 
 
 def replay_once(options: RunOptions) -> Exit:
@@ -200,6 +201,7 @@ class _OneRun:
         if options.as_json:
             click.echo(json.dumps(summary, indent=2))
         elif not options.quiet:
+            print_arrivals(summary["options"])
             _print_summary(summary)
             if options.classic:
                 click.echo()

@@ -92,11 +92,11 @@ async def drive(
 
 
 def by_chance(trial: "Trial") -> "Schedule":
-    """Requests come as visitors do, differently in each trial, but as many as its rate says."""
-    from logreplay.replay.schedules.arrivals import Scattered
+    """Requests of independent visitors, differently in each trial, but as many as its rate says."""
+    from logreplay.replay.schedules.arrivals import independent
     from logreplay.replay.schedules.rates import Constant
 
-    return Scattered(Constant(trial.rate, trial.seconds), seed=trial.number)
+    return independent(Constant(trial.rate, trial.seconds), seed=trial.number)
 
 
 def evenly(trial: "Trial") -> "Schedule":

@@ -11,7 +11,7 @@ import click
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.conflicts import reconciled
 from logreplay.cli.options.replay import ReplayOptions
-from logreplay.cli.options.requests import arriving
+from logreplay.cli.options.requests import INDEPENDENT, arriving
 from logreplay.cli.options.stop import stop_rule
 from logreplay.cli.options.think import Pauses, mean_of, said, thinking
 from logreplay.cli.options.types import parse_rates
@@ -38,7 +38,7 @@ class SweepOptions(ReplayOptions):
     rates: str | None
     log: str | None
     duration: float
-    arrivals: str
+    arrivals: str | None
     vusers: Sequence[int] | None
     think: Pauses
     warmup: float | None
@@ -60,17 +60,19 @@ class SweepOptions(ReplayOptions):
         sending = reconciled(self.sending, self.shaping, users=users, numbered="--settle" if self.settle else "")
         if self.think and not self.vusers:
             raise click.UsageError("--think is for users who wait: add --vusers 1,10,50")
-        if self.vusers and self.arrivals != "even":
+        if self.vusers and self.arrivals:
             raise click.UsageError(
-                f"--arrivals {self.arrivals} and --vusers exclude each other: users ask when they are free; give RATES"
+                f"--arrivals {self.arrivals} and --vusers exclude each other: a user sends when the response before "
+                "has come; give RATES"
             )
         if self.resume and self.output:
             raise click.UsageError("--resume goes on in its own folder; leave -o out")
         if self.refine and self.vusers:
             raise click.UsageError("--refine needs RATES: of users, give more of them where it matters")
-        if self.settle and (self.vusers or self.arrivals != "even"):
-            raise click.UsageError("--settle needs rates that are sent evenly; a longer --for does without it")
-        return replace(self, sending=sending)
+        for option, given in (("--vusers", self.vusers), ("--arrivals log", self.arrivals == "log")):
+            if self.settle and given:
+                raise click.UsageError(f"--settle and {option} exclude each other; use a longer --for instead")
+        return replace(self, sending=sending, arrivals=None if self.vusers else self.arrivals or INDEPENDENT)
 
     @property
     def levels(self) -> Sequence[float]:
@@ -102,9 +104,9 @@ class SweepOptions(ReplayOptions):
         from logreplay.replay.schedules.users import Users
 
         if not self.vusers:
-            return arriving(self.arrivals, stream, self.shaping)
+            return arriving(self.arrivals or INDEPENDENT, stream, self.shaping)
         think = thinking(self.think, self.shaping.seed)
-        return lambda count, seconds: Users(int(count), think, seconds)
+        return lambda count, seconds, _: Users(int(count), think, seconds)
 
     def said(self) -> dict[str, Any]:
         """What the user said, for the summary and for whoever resumes the sweep."""

@@ -43,15 +43,15 @@ def sweep_into(
     Returns:
         What became of each step that was begun, and what was found besides.
     """
-    from logreplay.replay.schedules.rates import Constant
     from logreplay.replay.sweeps.step_log import JUDGED
+    from logreplay.replay.sweeps.steps import evenly
 
     made = {each.step.index for each in manifest.done}
     first, path, telling = manifest.mark.next_s, manifest.folder / JUDGED, telling or Telling()
     with telling.audience("sweep", target, path, first=first, free=sending.free, quiet=quiet) as audience:
         drawn, unit = telling.progress == "auto", "users" if closed else "req/s"
         curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit)
-        sweep = _Sweep(manifest, requests, target, course, sending, rule, at or Constant, closed, audience, curve)
+        sweep = _Sweep(manifest, requests, target, course, sending, rule, at or evenly, closed, audience, curve)
         outcomes, findings = sweep.make([step for step in course.steps() if step.index not in made])
         if refine and not any(outcome.stopped or outcome.lost for outcome in outcomes):
             more, _ = sweep.make([step for step in sweep.finer() if step.index not in made])

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.replay.schedules.rates import Constant, Instants, Pacer, Profile
+from logreplay.replay.schedules.rates import Instants, Pacer, Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,53 +56,67 @@ class Scattered:
     """Independent visitors, but exactly as many as an even schedule would send: the Poisson process, given its count.
 
     In a Poisson process of 60 s at 234/s the count alone varies by 0.8 %, which decides whether a target at its limit
-    seems to hold or not; here only the instants are by chance. They are those of ``n`` uniform draws in order, made as
-    partial sums of ``n + 1`` exponentials divided by the whole sum (Devroye, Non-Uniform Random Variate Generation,
-    1986, V.2.1), so that no more than a block of them is ever held.
+    seems to hold or not; here only the instants are random. They are those of ``n`` uniform draws in order, taken
+    through the profile. The draws are made block by block: the last of the next ``m`` of ``n`` that are left is a
+    Beta(m, n - m + 1) draw, those below it are partial sums of ``m`` exponentials divided by the whole sum (Devroye,
+    Non-Uniform Random Variate Generation, 1986, V.2), so that no more than a block is ever held.
 
     Attributes:
-        even: gives rate, duration and number of requests; with a duration.
+        profile: rate over time; with a duration.
         seed: the same seed gives the same instants.
 
     Raises:
-        ValueError: the schedule is without end.
+        ValueError: the profile is without end.
     """
 
-    even: Constant
+    profile: Profile
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.even.duration is None:
+        if self.profile.duration is None:
             raise ValueError("requests can be scattered over a duration only, and this schedule has none")
 
     @property
     def rate(self) -> float:
-        return self.even.rate
+        return self.profile.rate
 
     @property
     def duration(self) -> float | None:
-        return self.even.duration
+        return self.profile.duration
 
     def pacer(self) -> Pacer:
-        count, duration = self.even.requests or 0, self.even.duration or 0.0
-        sums = np.random.default_rng(self.seed)
-        blocks = [_BLOCK] * (count // _BLOCK) + [count % _BLOCK + 1]
-        unit_ns = duration * 1e9 / sum(float(sums.standard_exponential(block).sum()) for block in blocks)
+        left, duration = self.profile.requests or 0, self.profile.duration or 0.0
         random = np.random.default_rng(self.seed)
-        sent, reached = 0, 0.0
+        total = self.profile.rate * duration
+        reached, drawn = 0.0, np.zeros(0, np.int64)
+
+        def block() -> Instants:
+            nonlocal left, reached
+            count = min(left, _BLOCK)
+            last = reached + (1 - reached) * float(random.beta(count, left - count + 1))
+            sums = np.cumsum(random.standard_exponential(count))
+            shares = reached + (last - reached) * (sums / sums[-1])
+            left, reached = left - count, last
+            due = self.profile.when(np.minimum(shares * total, np.nextafter(total, 0)))
+            # by rounding, the last ones might come to lie on the end, which belongs to what follows
+            return np.minimum(np.asarray(np.rint(due * 1e9), np.int64), int(duration * 1e9) - 1)
 
         def pace(starts: Instants) -> Instants:
-            nonlocal sent, reached
-            now = min(len(starts), count - sent)
-            due = reached + np.cumsum(random.standard_exponential(now))
-            sent, reached = sent + now, due[-1] if now else reached
-            # by rounding, the last ones might come to lie on the end, which belongs to what follows
-            return np.minimum(np.asarray(np.rint(due * unit_ns), np.int64), int(duration * 1e9) - 1)
+            nonlocal drawn
+            while len(drawn) < len(starts) and left:
+                drawn = np.concatenate((drawn, block()))
+            due, drawn = drawn[: len(starts)], drawn[len(starts) :]
+            return due
 
         return pace
 
 
 _BLOCK: Final = 65_536
+
+
+def independent(profile: Profile, seed: int) -> Poisson | Scattered:
+    """Independent visitors: as many as the profile says, where it has an end."""
+    return Poisson(profile, seed) if profile.duration is None else Scattered(profile, seed)
 
 
 @dataclass(frozen=True, slots=True)

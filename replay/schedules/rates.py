@@ -48,7 +48,11 @@ class Schedule(Protocol):
 
 
 class Profile(Schedule, Protocol):
-    """A schedule that is given by its rate over time; `logreplay.replay.schedules.arrivals.Poisson` takes any."""
+    """A schedule that is given by its rate over time; `logreplay.replay.schedules.arrivals.independent` takes any."""
+
+    @property
+    def requests(self) -> int | None:
+        """How many requests the schedule holds if they are evenly spaced; None: without end."""
 
     def when(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Invert the cumulated rate.
@@ -147,6 +151,10 @@ class Ramp:
     def rate(self) -> float:
         return (self.first + self.last) / 2
 
+    @property
+    def requests(self) -> int:
+        return _even_count(self.rate * self.duration)
+
     def when(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         slope = (self.last - self.first) / self.duration
         under_root = self.first**2 + 2 * slope * counts
@@ -181,6 +189,10 @@ class Steps:
     @property
     def rate(self) -> float:
         return sum(rate * seconds for rate, seconds in self.levels) / self.duration
+
+    @property
+    def requests(self) -> int:
+        return _even_count(self.rate * self.duration)
 
     def when(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         rates, seconds = np.array(self.levels).T
@@ -239,6 +251,11 @@ class Limited:
             return due
 
         return pace
+
+
+def _even_count(total: float) -> int:
+    """How many requests `even` makes of so many asked for."""
+    return ceil(total - 0.5 - 1e-9)
 
 
 def even(profile: Profile) -> Pacer:

@@ -6,7 +6,9 @@ Every step sends the log from its beginning, so that steps differ in their rate 
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+import numpy as np
 
 from logreplay.replay.engine.engine import Replayer
 from logreplay.replay.requests.plan import Plan, RequestStream
@@ -14,10 +16,11 @@ from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.schedules.rates import Constant, Schedule
 from logreplay.replay.sweeps.step_log import StepLog
 
-At = Callable[[float, float], Schedule]
-"""Makes the schedule of a step from its rate and its length in seconds."""
+At = Callable[[float, float, int], Schedule]
+"""Makes the schedule of a step from its rate, its length in seconds, and its index."""
 
 Order = Literal["given", "up", "down", "shuffle"]
+_BLOCK: Final = 65_536
 WARM_UP: int = -1
 """Step of the requests that warm up the target; they are in no step."""
 
@@ -100,10 +103,26 @@ def pointless(rate: float, done: Sequence[FinishedStep]) -> bool:
 def overloaded(outcome: Outcome) -> bool:
     """Whether a step asked for more than the target carries.
 
-    Either more than a second's worth of requests waited at its end, or more than one in a hundred failed that the
-    log does not have as a failure.
+    Either more than a second's worth of requests waited at its end (at least two: a single one may have come just
+    before the end), or more than one in a hundred failed that the log does not have as a failure.
     """
-    return outcome.backlog > outcome.offered or outcome.counters.new_failures > 0.01 * outcome.counters.sent
+    return outcome.backlog > max(outcome.offered, 1) or outcome.counters.new_failures > 0.01 * outcome.counters.sent
+
+
+def evenly(rate: float, seconds: float, index: int) -> Schedule:
+    """Requests are evenly spaced."""
+    return Constant(rate, seconds)
+
+
+def due_before(schedule: Schedule, seconds: float) -> int:
+    """How many requests a schedule that does not look at the log has in its first seconds."""
+    pace, count, end = schedule.pacer(), 0, round(seconds * 1e9)
+    while seconds:
+        early = int(np.searchsorted(pace(np.zeros(_BLOCK, np.int64)), end))
+        count += early
+        if early < _BLOCK:
+            break
+    return count
 
 
 async def sweep(
@@ -112,7 +131,7 @@ async def sweep(
     requests: RequestStream,
     course: Course,
     *,
-    at: At = Constant,
+    at: At = evenly,
     steps: Sequence[Step] | None = None,
     done: Sequence[FinishedStep] = (),
     on_begin: Callable[[Step], None] | None = None,
@@ -126,7 +145,7 @@ async def sweep(
         results: takes the rows of all steps.
         requests: what to send in each step.
         course: how.
-        at: how requests fall on a rate; evenly by default. With a ``settle`` of the course only that.
+        at: how requests fall on a rate; evenly by default. With a ``settle`` of the course not the log's own times.
         steps: those to be made; None: all of the course.
         done: steps made before, when a sweep goes on.
         on_begin: told before each step.
@@ -142,7 +161,9 @@ async def sweep(
     made, outcomes = list(done), list[Outcome]()
     if course.warm_up:
         results.set_aside_all()
-        warm = await engine.run(Plan(requests, at(min(course.rates), course.warm_up), step=WARM_UP), on_progress)
+        warm = await engine.run(
+            Plan(requests, at(min(course.rates), course.warm_up, WARM_UP), step=WARM_UP), on_progress
+        )
         results.next_seq += warm.next_seq - warm.first_seq
         if warm.stopped:
             return (warm,)
@@ -151,9 +172,8 @@ async def sweep(
             continue
         if on_begin:
             on_begin(step)
-        settling = Constant(step.rate, course.settle).requests or 0 if course.settle else 0
-        results.set_aside(settling)
-        schedule = at(step.rate, course.settle + step.seconds)
+        schedule = at(step.rate, course.settle + step.seconds, step.index)
+        results.set_aside(due_before(schedule, course.settle))
         outcome = await engine.run(Plan(requests, schedule, step=step.index), on_progress)
         results.next_seq += outcome.next_seq - outcome.first_seq
         outcomes.append(outcome)

@@ -36,6 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "--skip-idle 1s",
         "--arrivals poisson",
         "--arrivals log",
+        "--arrivals even",
         "--dry-run",
         "--tps 5",
         "--vusers 5",
@@ -123,7 +124,15 @@ def test_users_refuse_what_only_a_rate_has(
     assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize("command", ["sweep --vusers 1,3 --arrivals poisson", "find --p99 1s --vusers --arrivals even"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sweep --vusers 1,3 --arrivals poisson",
+        "sweep --vusers 1,3 --arrivals even",
+        "find --p99 1s --vusers --arrivals even",
+        "find --p99 1s --vusers --arrivals poisson",
+    ],
+)
 def test_users_refuse_arrivals(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run([*command.split(), "access.log", "http://127.0.0.1:1", "-o", "out"]) == 2
     said = capsys.readouterr().err

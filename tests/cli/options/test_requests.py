@@ -297,7 +297,8 @@ def test_a_dry_run_sends_nothing(
     server: RecordingServer, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = set(tmp_path.iterdir())
-    assert logreplay("run", log, server.url, "--tps", 4, "--dry-run", "--rewrite", "s|old|new|") == 0
+    evenly = ("--tps", 4, "--arrivals", "even")
+    assert logreplay("run", log, server.url, *evenly, "--dry-run", "--rewrite", "s|old|new|") == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines()[0].split() == ["0.125000", "s", "GET", "/new/0?page=0"]
     assert "11 requests in 2.625 s" in shown.out
@@ -326,6 +327,7 @@ def test_a_dry_run_of_users_who_ask_for_some_time_goes_through_the_log_once(
         (("--speed", 0), "is no speed"),
         (("--speed", 1, "--arrivals", "log"), "--arrivals log needs a mean rate"),
         (("--vusers", 1, "--arrivals", "poisson"), "--arrivals poisson needs a rate"),
+        (("--speed", 1, "--arrivals", "even"), "--arrivals even needs a rate"),
         (("--tps", 1, "--think", "1s"), "--think is for users who wait"),
         (("--tps", 1, "--skip-idle", "1s"), "--skip-idle is for the log's own times"),
         (("--tps", 1, "--match", "("), "is no valid pattern"),

@@ -20,7 +20,7 @@ from logreplay.replay.engine.engine import replay
 from logreplay.replay.requests.plan import Plan, Requests, instants
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson, Scattered
-from logreplay.replay.schedules.rates import Constant, Limited, Ramp, Schedule
+from logreplay.replay.schedules.rates import Constant, Limited, Ramp, Schedule, Steps
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.wire import WireSender
 
@@ -211,20 +211,28 @@ def test_punctuality_sees_a_stall_and_a_drift() -> None:
     assert drifting.drift_s == pytest.approx(0.09, rel=0.01)
 
 
-@given(rate=st.floats(0.5, 5000), seconds=st.floats(0.1, 30), seed=st.integers(0, 99), block=st.integers(1, 5000))
+_rate, _length = st.floats(0.5, 5000), st.floats(0.1, 30)
+_profiles = st.one_of(
+    st.builds(Constant, _rate, _length),
+    st.builds(Ramp, _rate, _rate, _length),
+    st.builds(lambda a, b, length: Steps(((a, length), (b, 1.0))), _rate, _rate, _length),
+)
+
+
+@given(even=_profiles, seed=st.integers(0, 99), block=st.integers(1, 5000))
 def test_scattered_requests_are_as_many_as_even_ones_in_order_and_in_time(
-    rate: float, seconds: float, seed: int, block: int
+    even: Constant | Ramp | Steps, seed: int, block: int
 ) -> None:
-    even = Constant(rate, seconds)
+    assert even.duration
+    assert len(even.pacer()(np.zeros(200_000, np.int64))) == even.requests
     pace, parts = Scattered(even, seed).pacer(), list[NDArray[np.int64]]()
     while len(part := pace(np.zeros(block, np.int64))):
         parts.append(part)
     due = np.concatenate(parts) if parts else np.zeros(0, np.int64)
     assert len(due) == even.requests
     assert (np.diff(due) >= 0).all()
-    assert ((due >= 0) & (due < seconds * 1e9)).all()
-    whole = Scattered(even, seed).pacer()(np.zeros(len(due) + 1, np.int64))
-    assert np.abs(due - whole).max(initial=0) <= 1  # ns: sums are rounded as they are blocked
+    assert ((due >= 0) & (due < even.duration * 1e9)).all()
+    assert due.tolist() == Scattered(even, seed).pacer()(np.zeros(len(due) + 1, np.int64)).tolist()
 
 
 def test_scattered_requests_are_spread_as_uniform_draws_are() -> None:
@@ -233,3 +241,14 @@ def test_scattered_requests_are_spread_as_uniform_draws_are() -> None:
     assert np.abs(due / 100 - ranks).max() < 1.63 / math.sqrt(len(due))  # Kolmogorov and Smirnov, 1 %
     gaps = np.diff(due)
     assert np.std(gaps) == pytest.approx(np.mean(gaps), rel=0.02)
+
+
+def test_scattered_requests_follow_a_ramp() -> None:
+    due = Scattered(Ramp(0, 2000, 100), seed=7).pacer()(np.zeros(200_000, np.int64)) / 1e9
+    ranks = (np.arange(len(due)) + 0.5) / len(due)
+    assert np.abs((due / 100) ** 2 - ranks).max() < 1.63 / math.sqrt(len(due))
+
+
+def test_the_first_scattered_requests_of_a_year_are_there_at_once() -> None:
+    due = Scattered(Constant(1_000_000, 365 * 86_400), seed=7).pacer()(np.zeros(100_000, np.int64))
+    assert due[-1] / 1e9 == pytest.approx(0.1, rel=0.02)

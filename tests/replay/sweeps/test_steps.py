@@ -13,15 +13,28 @@ from logreplay.parsers.record import LogreplayError, scan
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.schedules.arrivals import Scattered
+from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import ASIDE, JUDGED, Mark, StepLog
-from logreplay.replay.sweeps.steps import WARM_UP, Course, FinishedStep, Step, overloaded, pointless, sweep
+from logreplay.replay.sweeps.steps import (
+    WARM_UP,
+    At,
+    Course,
+    FinishedStep,
+    Step,
+    due_before,
+    evenly,
+    overloaded,
+    pointless,
+    sweep,
+)
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
 NO_STALL = (0.0, 0.0)
 
 
-def swept(log: Path, *rates: float, **how: Any) -> tuple[tuple[Outcome, ...], pl.DataFrame]:
+def swept(log: Path, *rates: float, at: At = evenly, **how: Any) -> tuple[tuple[Outcome, ...], pl.DataFrame]:
     """Make a sweep with steps of 10 s in virtual time; return what became of each, and the judged rows."""
     loop = VirtualTimeLoop()
     course = Course(rates, 10.0, **how)
@@ -29,7 +42,7 @@ def swept(log: Path, *rates: float, **how: Any) -> tuple[tuple[Outcome, ...], pl
     async def main() -> tuple[Outcome, ...]:
         sender, results = OneServerQueue(0.005, stall=NO_STALL), StepLog(log.parent)
         async with Engine(sender, results, clock=loop.now_ns, threaded=False) as engine:
-            return await sweep(engine, results, Requests(log), course)
+            return await sweep(engine, results, Requests(log), course, at=at)
 
     return run(main(), loop), scan(log.parent / JUDGED).collect()
 
@@ -80,6 +93,26 @@ def test_what_warms_up_and_settles_is_kept_but_not_judged(log: Path) -> None:
     assert aside["step"].min() == WARM_UP
     assert sorted([*rows["seq"], *aside["seq"]]) == list(range(1950))
     assert rows.filter(pl.col("step") == 0)["scheduled"].min() == pytest.approx(5.01)
+
+
+def by_chance(rate: float, seconds: float, index: int) -> Scattered:
+    return Scattered(Constant(rate, seconds), index + 1)
+
+
+def test_what_settles_ends_in_time_where_arrivals_are_random(log: Path) -> None:
+    _, rows = swept(log, 50, 100, at=by_chance, settle=2)
+    aside = scan(log.parent / ASIDE).collect()
+    assert len(rows) + len(aside) == 12 * 50 + 12 * 100
+    settled = aside.filter(pl.col("step") == 0)["scheduled"].to_list()
+    judged = rows.filter(pl.col("step") == 0)["scheduled"].to_list()
+    assert len(settled) == due_before(by_chance(50, 12, 0), 2)
+    assert max(settled) < 2 <= min(judged)
+
+
+def test_equal_rates_get_other_random_arrivals_each_time(log: Path) -> None:
+    _, rows = swept(log, 50, at=by_chance, repeat=2)
+    first, second = (rows.filter(pl.col("step") == step)["scheduled"].sort().diff().round(6) for step in (0, 1))
+    assert first.to_list() != second.to_list()
 
 
 @pytest.mark.parametrize(
