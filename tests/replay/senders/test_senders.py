@@ -46,6 +46,7 @@ def send(
     name: str = "",
     methods: Sequence[str] = ("GET", "HEAD"),
     at_once: int | None = None,
+    timeout: float = TIMEOUT,
     **options: Any,
 ) -> tuple[Outcome, pl.DataFrame, RawServer, Any]:
     """Replay a log once against the raw server."""
@@ -54,7 +55,7 @@ def send(
     async def main() -> tuple[Outcome, RawServer, Any]:
         async with raw_server(host, tls=certificate, socket_path=socket_path) as server:
             endpoint = await resolve(parse_target(server.url.replace(host, name or host)))
-            made = sender(endpoint, timeout=TIMEOUT, **options)
+            made = sender(endpoint, timeout=timeout, **options)
             plan = Plan(Requests(log, methods=methods, loop=False), Constant(rate))
             outcome = await replay(plan, made, results, limits=Limits(max_in_flight=at_once))
             await asyncio.sleep(0.01)
@@ -118,7 +119,8 @@ def test_the_bytes_of_heads_and_bodies_are_counted(tmp_path: Path, sender: type[
 @SENDERS
 def test_everything_at_once_is_accounted_for(tmp_path: Path, sender: type[WireSender]) -> None:
     paths = ["/ok", "/404", "/chunked", "/reset", "/stall", "/garbage", "/close", "/short", "/endless", "/until-close"]
-    outcome, rows, server, made = send(sender, write_log(tmp_path, paths * 40), rate=400)
+    # a time-out long enough that even on a busy machine only the answers that never end reach it
+    outcome, rows, server, made = send(sender, write_log(tmp_path, paths * 40), rate=400, timeout=5)
     assert outcome.scheduled == outcome.counters.sent == 400
     assert outcome.counters.errors == {
         "reset": 40, "timeout": 80, "protocol": 40, "closed": 40, "short_body": 40,
