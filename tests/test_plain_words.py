@@ -1,0 +1,175 @@
+"""The texts of the project name things, in the words of the field; none of them installs another project's program."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+import pytest
+
+from logreplay.cli.main import cli
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("parsers", "replay", "analysis", "cli")
+MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+FORBIDDEN = {
+    r"(?<!there )\b(is|are|was|were) no\b(?! (longer|more))": "say 'is not a …', or what was expected",
+    r"\b(of )?all that is\b|\bof all that\b": "name the things",
+    r"(?<!thing )(?<!one )(?<!body )(?<!where )(?<!what )(?<!who )(?<!or )\belse(?=[.;,:)]|$)": "say 'otherwise'",
+    r"\bwhichever\b": "name the cases",
+    r"\bwhat (is|was|are|were|has|had|cannot)\b(?![^.]*\?)": "name the thing",
+    r"\bas (it is|they are)(?=[.;,:)]|$)": "say 'unchanged'",
+    r"\bflatter": "say 'optimistic estimate'",
+    r"\b(owes?|owed)\b": "say 'in flight'",
+    r"\bforsaken\b": "say 'lost contact with the coordinator'",
+    r"\blateness\b|\b(our|its) lag\b": "say 'generator lag'",
+    r"\b(we|our|ours|ourselves)\b": "say 'logreplay' or 'the generator'",
+    r"\b(under|of|to|from|for|by) us\b": "say 'logreplay' or 'the generator'",
+    r"\bvictims?\b": "say 'target'",
+    r"\b(companions?|shards?)\b": "say 'worker'",
+    r"\bdirector\b": "say 'coordinator'",
+    r"\bdisbelie|\bvoid\b|\bbelieve itself\b": "say 'invalid run'",
+    r"\bst(ood|ands?) still\b": "say 'was suspended'",
+    r"\b(be|is|are|was) waited for\b": "say who waits",
+    r"\bgood/s\b": "say 'goodput'",
+    r"\b(is|are|was|were) told by\b": "say 'inferred from'",
+    r"\bfor ever\b": "say what has no bound",
+    r"\bcome(s)? about\b": "say 'happens', or what does",
+    r"\bINTEGER RANGE\b|\bFLOAT RANGE\b": "name the unit",
+}  # fmt: skip
+"""Patterns in texts, in small letters, and what to do instead."""
+HEADS = re.compile(r"(What|Where|How|Whether|Who|When|Which|That|Whatever)\b")
+"""A module's docstring begins with the thing that the module holds or does."""
+ANOTHERS_PROGRAM = re.compile(r"(pip|pipx) install (-\S+ )*'?logreplay(?!-toolkit)\b|\blogreplay\[")
+"""The index has another program of the name logreplay; this distribution is logreplay-toolkit."""
+
+PENDING: Final = {
+    "CONTRIBUTING.md", "README.md", "analysis/analyze.py", "analysis/input/arrays.py", "analysis/input/compact.py",
+    "analysis/input/external_metrics.py", "analysis/input/pias.py", "analysis/input/sources.py",
+    "analysis/output/hgrm.py", "analysis/output/html.py", "analysis/output/plots/hockey_stick.py",
+    "analysis/output/plots/single_run.py", "analysis/search/report.py", "analysis/search/search.py",
+    "analysis/search/slo.py", "analysis/search/trials.py", "analysis/statistics/slices.py", "analysis/summary.py",
+    "analysis/tables/siege_ab.py", "analysis/tables/users.py", "analysis/tables/windows.py",
+    "analysis/verdict/comparison.py", "analysis/verdict/machines.py", "analysis/verdict/saturation.py",
+    "analysis/verdict/stability.py", "cli/commands/analyze.py", "cli/commands/find.py", "cli/commands/init.py",
+    "cli/commands/run.py", "cli/commands/seconds.py", "cli/commands/sweep.py", "cli/display/curve.py",
+    "cli/display/live_curve.py", "cli/display/outlet.py", "cli/display/terminal.py", "cli/options/conflicts.py",
+    "cli/options/progress.py", "cli/options/replay.py", "cli/options/requests.py", "cli/options/schedule.py",
+    "cli/options/sender.py", "cli/options/think.py", "cli/options/types.py", "cli/running/find.py",
+    "cli/running/log_and_target.py", "cli/running/reporting.py", "cli/running/requests.py", "cli/running/run.py",
+    "cli/running/search_runner.py", "cli/running/signals.py", "cli/running/sweep.py", "cli/running/sweep_runner.py",
+    "cli/settings/file.py", "cold_and_warm_cache", "docs/cluster.md", "docs/container.md", "docs/faults.md",
+    "docs/index.md", "docs/shaping.md", "docs/theory.md", "docs/troubleshooting.md", "docs/tutorial.md",
+    "docs/verdicts.md", "knee_point_analysis", "logreplay analyze", "logreplay find", "logreplay run",
+    "logreplay seconds", "logreplay sweep", "parsers/conversion/advice.py", "parsers/conversion/detect.py",
+    "parsers/conversion/external_sort.py", "parsers/conversion/follow.py", "parsers/conversion/normalized_input.py",
+    "parsers/conversion/parse.py", "parsers/conversion/source.py", "parsers/fields/timestamps.py",
+    "parsers/fields/values.py", "parsers/formats/format_spec.py", "parsers/formats/json_lines.py",
+    "parsers/formats/log_format.py", "parsers/formats/ltsv.py", "parsers/formats/prefixes.py",
+    "parsers/formats/w3c.py", "parsers/masking.py", "parsers/record.py", "replay/checks/calibrate.py",
+    "replay/checks/cpu_contention.py", "replay/engine/collector.py", "replay/engine/dispatcher.py",
+    "replay/engine/engine.py", "replay/engine/prefetch.py", "replay/engine/recorder.py", "replay/monitor/access.py",
+    "replay/monitor/live_page.py", "replay/monitor/probe_log.py", "replay/monitor/probes.py",
+    "replay/monitor/snapshot.py", "replay/monitor/snapshot_builder.py", "replay/requests/filters.py",
+    "replay/requests/header_columns.py", "replay/requests/headers.py", "replay/requests/hook.py",
+    "replay/requests/log_stats.py", "replay/requests/plan.py", "replay/requests/preview.py",
+    "replay/requests/remote.py", "replay/requests/siege_list.py", "replay/requests/sources.py",
+    "replay/requests/tail.py", "replay/requests/url_rows.py", "replay/requests/url_templates.py",
+    "replay/results/histogram.py", "replay/results/outcome.py", "replay/results/recent.py",
+    "replay/results/result_log.py", "replay/results/self_monitor.py", "replay/results/stop_rules.py",
+    "replay/results/verdict.py", "replay/results/write_lag.py", "replay/schedules/arrivals.py",
+    "replay/schedules/rates.py", "replay/senders/aiohttp_sender.py", "replay/senders/answers.py",
+    "replay/senders/contract.py", "replay/senders/endpoint.py", "replay/senders/errors.py",
+    "replay/senders/per_client.py", "replay/senders/trace.py", "replay/senders/wire.py",
+    "replay/servers/known_capacity.py", "replay/sweeps/manifest.py", "replay/sweeps/step_log.py",
+    "replay/sweeps/steps.py", "replay/workers/aggregate.py", "replay/workers/coordinator.py",
+    "replay/workers/dask_workers.py", "replay/workers/merge.py", "replay/workers/protocol.py",
+    "replay/workers/worker.py",
+}  # fmt: skip
+"""Texts that are not rewritten yet. Take them out as they are; nothing is added."""
+
+
+@pytest.fixture(autouse=True)
+def rewritten(request: pytest.FixtureRequest) -> None:
+    """Leave out the texts that are not rewritten yet."""
+    if request.node.callspec.id in PENDING:
+        pytest.skip("not rewritten yet")
+
+
+def commands(command: click.Command, path: str = "logreplay") -> Iterator[tuple[str, str]]:
+    """Each command and its help."""
+    context = click.Context(command, info_name=path)
+    yield path, command.get_help(context)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found
+            yield from commands(found, f"{path} {name}")
+
+
+def page(path: Path) -> str:
+    """The prose of a page, without code."""
+    text = re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`\n]*`", "`…`", text)
+
+
+def notebook(path: Path) -> str:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+
+
+def literals(path: Path) -> Iterator[str]:
+    """The texts of a module: docstrings and messages, without single words."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            text = node.value
+        else:
+            continue
+        if " " in text.strip():
+            yield re.sub(r"``[^`]*``|`[^`\n]*`", "`…`", text)
+
+
+def found_in(text: str) -> list[str]:
+    """The forbidden phrases of a text, each with its remedy."""
+    flat = " ".join(text.split()).lower()
+    return [
+        f"'…{flat[max(0, match.start() - 30) : match.end() + 20]}…': {remedy}"
+        for pattern, remedy in FORBIDDEN.items()
+        for match in re.finditer(pattern, flat)
+    ]
+
+
+@pytest.mark.parametrize(("name", "text"), [pytest.param(*shown, id=shown[0]) for shown in commands(cli)])
+def test_help_names_things(name: str, text: str) -> None:
+    assert not found_in(text)
+    assert not ANOTHERS_PROGRAM.search(text)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_name_things(path: Path) -> None:
+    assert not found_in(page(path))
+    assert not ANOTHERS_PROGRAM.search(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_name_things(path: Path) -> None:
+    assert not found_in(notebook(path))
+    assert not ANOTHERS_PROGRAM.search(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_docstrings_and_messages_name_things(path: Path) -> None:
+    assert not [found for text in literals(path) for found in found_in(text)]
+    assert not ANOTHERS_PROGRAM.search(path.read_text(encoding="utf-8"))
+    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    assert not HEADS.match(doc), doc
