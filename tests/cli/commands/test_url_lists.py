@@ -12,7 +12,6 @@ import pytest
 
 from logreplay.cli.main import run
 from logreplay.parsers.record import scan
-from logreplay.replay.requests.siege_list import is_url_list
 from support.background_server import beside
 from support.recording_server import Received, RecordingServer, recording
 
@@ -124,27 +123,6 @@ def test_variables_of_the_environment_are_not_sent(
     monkeypatch.setenv("SECRET", "hunter2")
     (folder / "urls.txt").write_text("/a?x=$SECRET\n")
     assert [one.target for one in received(server, "urls.txt", server.url)] == ["/a?x=$SECRET"]
-
-
-@pytest.mark.parametrize(
-    ("text", "is_one"),
-    [
-        ("/a\n", True),
-        ("http://www.example/\n", True),
-        ("www.example/a POST x=1\n", True),
-        ("localhost:80/a\n", True),
-        ("A=1\n$(A)/b\n", True),
-        ("level=info msg=x\n", False),
-        ("A=1\n", False),
-        ("access.log\n", False),
-        ('10.0.0.1 - - [21/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 5\n', False),
-        ("GET / HTTP/1.1\n\n", False),
-        ("", False),
-    ],
-)
-def test_a_list_of_urls_is_known_by_its_first_url(text: str, is_one: bool, folder: Path) -> None:
-    (folder / "text").write_text(text)
-    assert is_url_list(folder / "text") == is_one
 
 
 @pytest.mark.parametrize("command", [("run", "--tps", 1), ("sweep", "5"), ("find", "--p99", "1s")])

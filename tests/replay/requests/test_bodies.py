@@ -1,0 +1,102 @@
+"""The bodies that a server receives: from the log, of its sizes, from a table, or none."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.requests.bodies import BodyFrom, LoggedBody, SizedBody
+from logreplay.replay.requests.plan import Shape
+from support.shaped_replay import both_senders, server_saw, shaped
+
+
+@both_senders
+def test_bodies_come_from_the_log_for_methods_that_have_one(shop: Path, sender: str) -> None:
+    seen = server_saw(shaped(shop, LoggedBody(), methods=("GET", "POST", "PUT")), sender)
+    assert {one.line.split()[0]: one.body for one in seen} == {"GET": b"", "POST": b"a=1&b=2&c=3", "PUT": b"xyz"}
+    assert all(one.header("content-length") is None for one in seen if one.line.startswith("GET"))
+
+
+@both_senders
+def test_bodies_of_the_logged_size(shop: Path, sender: str) -> None:
+    seen = server_saw(shaped(shop, SizedBody(), methods=("POST", "PUT")), sender)
+    assert [len(one.body) for one in seen] == [11, 3]
+
+
+@both_senders
+def test_bodies_from_a_file_by_a_column(shop: Path, tmp_path: Path, sender: str) -> None:
+    (tmp_path / "bodies.csv").write_text('url,body\n/cart,"{""n"": 1}"\n/other,x\n')
+    seen = server_saw(shaped(shop, BodyFrom(tmp_path / "bodies.csv", "url"), methods=("POST", "PUT")), sender)
+    assert [one.body for one in seen] == [b'{"n": 1}', b""]
+
+
+@both_senders
+def test_without_being_asked_no_body_is_sent_and_its_absence_is_announced(shop: Path, sender: str) -> None:
+    seen = server_saw(shaped(shop, methods=("POST", "PUT")), sender)
+    assert [(one.body, one.header("content-length")) for one in seen] == [(b"", "0"), (b"", "0")]
+
+
+def test_a_table_of_bodies_without_its_columns_says_so(tmp_path: Path) -> None:
+    (tmp_path / "bodies.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(LogreplayError, match=r"bodies\.csv: no column body, url; it needs url,body"):
+        BodyFrom(tmp_path / "bodies.csv", "url")
+
+
+def test_bodies_cannot_be_found_by_the_bodies(tmp_path: Path) -> None:
+    (tmp_path / "bodies.csv").write_text("url,body\n/a,hello\n")
+    with pytest.raises(LogreplayError, match=r"bodies\.csv:body: .* such as .*bodies\.csv:url"):
+        BodyFrom(tmp_path / "bodies.csv", "body")
+
+
+OPS = ["GET", "POST", "HEAD", "PUT", "OPTIONS", "DELETE"]
+WITH_BODY = [False, True, False, True, False, True]
+
+
+def frame(**columns: Any) -> pl.DataFrame:
+    return pl.DataFrame({"op": OPS, "url": [f"/{op}" for op in OPS], **columns})
+
+
+def payloads(shape: Shape, rows: pl.DataFrame) -> list[bytes | None]:
+    return shape(rows)["payload"].to_list()
+
+
+def test_only_methods_that_have_a_body_get_one(tmp_path: Path) -> None:
+    table = tmp_path / "bodies.csv"
+    table.write_text("op,body\n" + "".join(f"{op},x\n" for op in OPS))
+    logged = frame(body=["x"] * 6, request_bytes=[1] * 6)
+    for shape in (LoggedBody(), SizedBody(), BodyFrom(table, "op")):
+        assert [body == b"x" for body in payloads(shape, logged)] == WITH_BODY
+
+
+def test_a_body_of_a_hostile_size_takes_no_more_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logreplay.replay.requests.bodies.LARGEST", 100)
+    sizes = payloads(SizedBody(), frame(request_bytes=[5, 2**62, 5, -7, 5, None]))
+    assert sizes == [None, b"x" * 100, None, b"", None, None]
+
+
+def test_a_logged_body_wins_over_the_one_of_a_list() -> None:
+    both = frame(body=["log"] * 2 + [None] * 4, payload=[b"list"] * 6)
+    assert payloads(LoggedBody(), both) == [None, b"log", None, b"list", None, b"list"]
+
+
+def test_of_a_key_that_comes_twice_the_first_body_counts_and_rows_keep_their_order(tmp_path: Path) -> None:
+    table = tmp_path / "bodies.csv"
+    table.write_text('url,body,more\n/PUT,"a,\n""b""",1\n/PUT,second,2\n/DELETE,ü,3\n')
+    assert payloads(BodyFrom(table, "url"), frame()) == [None, None, None, b'a,\n"b"', None, "ü".encode()]
+
+
+def test_a_key_is_found_by_its_text_also_if_it_is_a_number(tmp_path: Path) -> None:
+    table = tmp_path / "bodies.csv"
+    table.write_text("rc,body\n201,made\n")
+    assert payloads(BodyFrom(table, "rc"), frame(rc=[201] * 6))[1] == b"made"
+
+
+@pytest.mark.parametrize(("text", "said"), [(None, "no such file"), (b"", "cannot be read"), (b"\xff\0", "no column")])
+def test_a_table_that_cannot_be_read_is_named(tmp_path: Path, text: bytes | None, said: str) -> None:
+    table = tmp_path / "bodies.csv"
+    if text is not None:
+        table.write_bytes(text)
+    with pytest.raises(LogreplayError, match=rf"bodies\.csv: {said}"):
+        BodyFrom(table, "url")

@@ -1,0 +1,83 @@
+"""Other requests among those of a log."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logreplay.replay.requests.headers import FixedHeader
+from logreplay.replay.requests.mix import Mixed
+from logreplay.replay.requests.plan import Requests
+from logreplay.replay.requests.sources import RequestFile
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.schedules.rates import Limited
+from support.shaped_replay import FAST, both_senders, server_saw, shaped, targets, written
+
+
+def test_a_share_of_other_requests_is_spread_evenly(tmp_path: Path) -> None:
+    log = written(tmp_path / "log.csv", *(f"GET /log/{n} 200" for n in range(57)))
+    other = written(tmp_path / "other.csv", "GET /other/a 200", "POST /other/b 200", "GET /other/c 200")
+    results = MemoryResults()
+    stream = Mixed(Requests(log), Requests(other), 0.25)
+    seen = targets(server_saw(stream, schedule=Limited(FAST, requests=100), results=results))
+    places = [place for place, target in enumerate(seen) if target.startswith("/other")]
+    assert places == list(range(3, 100, 4))
+    assert seen[3] == "/other/a"
+    assert seen[7] == "/other/c"
+    assert [target for target in seen if target.startswith("/log")][:57] == [f"/log/{n}" for n in range(57)]
+    assert stream.left_out == {"injected: method POST": 1}
+    rows = results.frame.sort("seq")["row"].to_list()
+    assert rows[:9] == [0, 1, 2, -1, 3, 4, 5, -3, 6]
+
+
+@given(st.lists(st.integers(0, 50), max_size=20), st.floats(0.001, 0.95))
+@settings(max_examples=100)
+def test_the_share_is_exact_however_the_log_is_cut(sizes: list[int], share: float) -> None:
+    class Pieces:
+        left_out: object = {}
+
+        def __init__(self, op: str, sizes: Sequence[int]) -> None:
+            self.op, self.sizes = op, sizes
+
+        def frames(self, rows: int = 1) -> object:
+            for size in self.sizes:
+                schema: dict[str, Any] = {"row": pl.Int64, "op": pl.String, "start": pl.Datetime("us")}
+                yield pl.DataFrame({"row": range(size), "op": [self.op] * size, "start": [None] * size}, schema=schema)
+
+    endless = [1000] * 60
+    mixed = Mixed(Pieces("log", sizes), Pieces("other", endless), share)  # type: ignore[arg-type]
+    ops = [op for frame in mixed.frames() for op in frame["op"].to_list()]
+    assert ops.count("log") == sum(sizes)
+    for n in range(len(ops) + 1):
+        assert abs(ops[:n].count("other") - n * share) <= 1
+
+
+@both_senders
+def test_a_raw_request_mixed_in_has_one_host(shop: Path, tmp_path: Path, sender: str) -> None:
+    (tmp_path / "request.txt").write_text("GET /raw HTTP/1.1\nhost: raw.example\nuser-agent: raw\n\n")
+    other = Requests(RequestFile(tmp_path / "request.txt"))
+    seen = server_saw(Mixed(shaped(shop, FixedHeader("Host", "shop.example")), other, 0.5), sender)
+    assert {(one.target == "/raw", one.header("host")) for one in seen} == {
+        (True, "raw.example"),
+        (False, "shop.example"),
+    }
+    assert all(one.header("user-agent") for one in seen)
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.5, 2, float("nan")])
+def test_a_share_of_all_or_nothing_is_refused(share: float, tmp_path: Path) -> None:
+    stream = Requests(tmp_path / "unread.csv")
+    with pytest.raises(ValueError, match=r"^a share is above 0 % and below 100 %, got "):
+        Mixed(stream, stream, share)
+
+
+def test_the_rest_of_the_log_goes_without_when_the_others_end(tmp_path: Path) -> None:
+    log = Requests(written(tmp_path / "log.csv", *(f"GET /log/{n} 200" for n in range(9))), loop=False)
+    other = Requests(written(tmp_path / "other.csv", "GET /other 200"), loop=False)
+    urls = [url for frame in Mixed(log, other, 0.5).frames(2) for url in frame["url"]]
+    assert [url for url in urls if url != "/other"] == [f"/log/{n}" for n in range(9)]
+    assert urls.count("/other") <= 1

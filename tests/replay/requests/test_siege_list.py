@@ -1,0 +1,127 @@
+"""Lists of urls as siege takes them, read into requests with their bodies."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.requests import siege_list
+from logreplay.replay.requests.siege_list import UrlList, is_url_list
+from logreplay.replay.requests.url_rows import UrlRow
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def read(folder: Path, text: str | bytes) -> UrlList:
+    listed = folder / "urls.txt"
+    listed.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return UrlList.read(listed, "urls.txt", folder / "urls.csv")
+
+
+def rows(made: UrlList, *columns: str) -> list[tuple[object, ...]]:
+    return pl.concat(made.batches(["op", "url", "host", "body"])).select(*columns).rows()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("/a\n", True),
+        ("http://www.example/\n", True),
+        ("www.example/a POST x=1\n", True),
+        ("localhost:80/a\n", True),
+        ("A=1\n$(A)/b\n", True),
+        ("level=info msg=x\n", False),
+        ("A=1\n", False),
+        ("access.log\n", False),
+        ('10.0.0.1 - - [21/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 5\n', False),
+        ("GET / HTTP/1.1\n\n", False),
+        ("", False),
+    ],
+)
+def test_a_list_of_urls_is_known_by_its_first_url(text: str, is_one: bool, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text(text)
+    assert is_url_list(tmp_path / "text") == is_one
+
+
+def test_a_list_is_its_urls_in_order_with_the_origins_they_name(tmp_path: Path) -> None:
+    made = read(tmp_path, "# x\n\nH = http://a:81\n$(H)/1\n  ${H}/2?x=$NONE DELETE\nhttps://b/3#part\n/4 HEAD\n$H/5")
+    assert rows(made, "op", "url", "host", "body") == [
+        ("GET", "/1", "a:81", None),
+        ("DELETE", "/2?x=$NONE", "a:81", None),
+        ("GET", "/3", "b", None),
+        ("HEAD", "/4", None, None),
+        ("GET", "/5", "a:81", None),
+    ]
+    assert list(made.origins) == ["http://a:81", "https://b"]
+    assert (str(made), made.bodies, made.target) == ("urls.txt", (), "")
+
+
+def test_a_variable_is_what_the_lines_above_made_it(tmp_path: Path) -> None:
+    assert rows(read(tmp_path, "A=1\n/$A\nA=${A}2\n/$A\n"), "url") == [("/1",), ("/12",)]
+
+
+def test_equal_bodies_are_kept_once_and_go_with_their_requests(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b"{\0}")
+    made = read(tmp_path, f"/a POST x=1\n/b GET\n/c PUT x=1\n/d POST <{tmp_path}/x.json\n/e POST < {tmp_path}/x.json\n")
+    assert len(made.bodies) == 2
+    assert rows(made, "url", "payload", "header:Content-Type") == [
+        ("/a", b"x=1", FORM),
+        ("/b", None, None),
+        ("/c", b"x=1", FORM),
+        ("/d", b"{\0}", "application/json"),
+        ("/e", b"{\0}", "application/json"),
+    ]
+
+
+def test_bytes_that_are_no_utf_8_are_sent_as_they_are(tmp_path: Path) -> None:
+    made = read(tmp_path, b"/\xe4 POST \xff\xfe\n")
+    assert rows(made, "url", "payload") == [("/%E4", b"\xff\xfe")]
+
+
+def test_lists_with_other_requests_or_other_bodies_have_other_fingerprints(tmp_path: Path) -> None:
+    texts = ["/a POST x", "/a POST y", "/b POST x", "/a PUT x", "/a"]
+    prints = [read(tmp_path, text).fingerprint() for text in (*texts, "# the same\nB=/a\n$B")]
+    assert len(set(prints)) == len(texts)
+    assert prints[-1] == prints[-2]
+
+
+def test_the_file_of_a_body_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(siege_list, "LARGEST", 1 << 20)
+    (tmp_path / "body").write_bytes(b"x" * ((1 << 20) + 1))
+    with pytest.raises(LogreplayError, match=r"^urls.txt: line 2: POST <.*body: is larger than 1 MiB$"):
+        read(tmp_path, f"/a\n/b POST <{tmp_path}/body\n")
+
+
+def test_a_list_or_a_place_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(LogreplayError, match=r"^urls.txt: No such file"):
+        UrlList.read(tmp_path / "none", "urls.txt", tmp_path / "urls.csv")
+    (tmp_path / "urls.txt").write_text("/a\n")
+    with pytest.raises(LogreplayError, match=r"^urls.txt: No such file"):
+        UrlList.read(tmp_path / "urls.txt", "urls.txt", tmp_path / "none" / "urls.csv")
+    assert not is_url_list(tmp_path / "none")
+    assert not is_url_list(tmp_path)
+
+
+def test_one_url_names_its_target(tmp_path: Path) -> None:
+    made = UrlList.one(UrlRow.of("http://127.0.0.1:81/a?b"), tmp_path / "url.csv")
+    assert rows(made, "op", "url") == [("GET", "/a?b")]
+    assert (str(made), made.target) == ("http://127.0.0.1:81/a?b", "http://127.0.0.1:81")
+
+
+@given(text=st.binary(max_size=60))
+def test_any_bytes_are_a_list_or_an_error_that_names_a_line(
+    tmp_path_factory: pytest.TempPathFactory, text: bytes
+) -> None:
+    folder = tmp_path_factory.mktemp("lists")
+    said = None
+    try:
+        made = read(folder, text)
+    except LogreplayError as error:
+        said = str(error)
+    assert said is None or said.startswith("urls.txt: line ")
+    for url in () if said else (url for frame in made.batches(["url"]) for url in frame["url"]):
+        assert re.fullmatch(r"/[\x21-\x7e]*", url)
