@@ -64,7 +64,7 @@ PENDING: Final = {
     "cli/options/sender.py", "cli/options/think.py", "cli/options/types.py", "cli/running/find.py",
     "cli/running/log_and_target.py", "cli/running/reporting.py", "cli/running/requests.py", "cli/running/run.py",
     "cli/running/search_runner.py", "cli/running/signals.py", "cli/running/sweep.py", "cli/running/sweep_runner.py",
-    "cli/settings/file.py", "docs/container.md", 
+    "cli/settings/file.py", "docs/container.md",
     "docs/index.md", "docs/troubleshooting.md", "docs/tutorial.md",
     "docs/verdicts.md", "logreplay analyze", "logreplay find", "logreplay run",
     "logreplay seconds", "logreplay sweep", "parsers/conversion/advice.py", "parsers/conversion/detect.py",
