@@ -32,7 +32,7 @@ def from_sample(lines: Sequence[str]) -> Format | None:
     if not shapes:
         return None
     shape, count = shapes.most_common(1)[0]
-    if count < 2 or len(shape) > 200:
+    if count < 2:
         return None
     like = [core for core in cores if _shape(core) == shape]
     head = _tokens([core["head"] for core in like], leading=True)

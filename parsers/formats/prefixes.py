@@ -6,6 +6,8 @@ from typing import Final
 
 import polars as pl
 
+from logreplay.parsers.formats.json_lines import as_text
+
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
@@ -31,7 +33,8 @@ def _inner(line: str) -> str:
     except (ValueError, RecursionError):
         return line
     inner = record.get("log") if isinstance(record, dict) else None
-    return inner.rstrip("\r\n").replace("\n", " ") if isinstance(inner, str) else line
+    text = as_text(inner) if isinstance(inner, str) else None
+    return line if text is None else text.rstrip("\r\n").replace("\n", " ")
 
 
 _TAG: Final = r"[^\s:\[\]]+(?:\[[0-9]+\])?: ?"

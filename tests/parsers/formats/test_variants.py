@@ -1,7 +1,6 @@
-"""Prefixes, directives inside a file, layouts of a log's own, several files, and other forms of output."""
+"""The options of a conversion, several files, and other forms of output."""
 
 import bz2
-import json
 from pathlib import Path
 
 import polars as pl
@@ -29,65 +28,6 @@ def log(tmp_path: Path, *text: str, name: str = "access.log") -> Path:
 
 def urls(tmp_path: Path) -> list[str]:
     return scan(tmp_path / "out.csv").select("url").collect()["url"].to_list()
-
-
-@pytest.mark.parametrize(
-    ("prefix", "name"),
-    [
-        ("Nov 20 18:58:56 web1 nginx[123]: ", "syslog"),
-        ("<133>Nov  2 18:58:56 web1 nginx: ", "syslog"),
-        ("2026-11-20T18:58:56.123+01:00 web1 nginx[123]: ", "syslog-iso"),
-        ("<133>1 2026-11-20T18:58:56Z web1 nginx 123 - - ", "syslog-5424"),
-        ("2026-11-20T18:58:56.123456789Z stdout F ", "cri"),
-        ("web-1  | ", "docker-compose"),
-        ("[pod/web-5f/nginx] ", "kubectl"),
-    ],
-)
-def test_prefixes_of_shippers_are_taken_off(tmp_path: Path, prefix: str, name: str) -> None:
-    report = convert([log(tmp_path, *(prefix + line for line in lines()))], tmp_path / "out.csv")
-    assert (report.format, report.converted) == (f"combined after {name}", 5)
-    assert set(scan(tmp_path / "out.csv").collect()["client"]) == {"10.0.0.7"}
-
-
-def test_docker_keeps_lines_in_json(tmp_path: Path) -> None:
-    packed = [json.dumps({"log": line + "\n", "stream": "stdout", "time": "2026-11-20T18:58:56Z"}) for line in lines()]
-    report = convert([log(tmp_path, *packed, '{"log":"cut')], tmp_path / "out.csv")
-    assert (report.format, report.converted, report.rejected) == ("combined after docker-json", 5, 1)
-    assert (tmp_path / "out.rejects").read_text() == '6 rejected: layout\t{"log":"cut\n'
-
-
-def test_fields_may_change_inside_a_w3c_log(tmp_path: Path) -> None:
-    text = [
-        "#Software: Microsoft Internet Information Services 10.0",
-        "#Fields: date time cs-method cs-uri-stem cs-uri-query sc-status time-taken",
-        "2026-11-20 18:58:56 GET /a x=1 200 65",
-        "#Fields: time cs-uri-stem sc-status cs-method",
-        "#Date: 2026-11-21 00:00:00",
-        "00:00:01 /b 404 POST",
-    ]
-    report = convert([log(tmp_path, *text)], tmp_path / "out.csv")
-    assert (report.lines, report.converted, report.blank, report.format) == (6, 2, 4, "w3c")
-    rows = scan(tmp_path / "out.csv").select("date", "op", "url", "rc", "latency").collect().rows()
-    assert rows == [("2026-11-20", "GET", "/a?x=1", 200, 0.065), ("2026-11-21", "POST", "/b", 404, 0.0)]
-
-
-@pytest.mark.parametrize(
-    ("tail", "latency", "note"),
-    [
-        (' "-" upstream=a.example 0.250 "x"', 0.25, "three decimals is taken as the duration in seconds"),
-        (" x rt=0.250 y", 0.25, ""),
-        (" abc 250000", 0.25, "taken as microseconds, as most are above 5,000"),
-        (" abc 250", 0.0, "have no known unit and are not used: say it with --time-unit"),
-        (" abc 12 250000", 0.0, "none is used: give the format with -f"),
-    ],
-)
-def test_a_layout_of_its_own_is_learned_and_guesses_are_said(
-    tmp_path: Path, tail: str, latency: float, note: str
-) -> None:
-    report = convert([log(tmp_path, *lines(9, tail))], tmp_path / "out.csv")
-    assert report.converted == 9
-    assert set(scan(tmp_path / "out.csv").collect()["latency"]) == {latency}
-    assert any(note in text for text in report.notes)
 
 
 def test_the_user_has_the_last_word_on_units_and_stamps(tmp_path: Path) -> None:
@@ -118,17 +58,6 @@ def test_reject_files_of_several_logs_name_the_log(tmp_path: Path) -> None:
     one, two = log(tmp_path, *lines(), name="one.log"), log(tmp_path, *lines(), "garbage", name="two.log")
     convert([one, two], tmp_path / "out.csv")
     assert (tmp_path / "out.rejects").read_text() == f"{two}:6 rejected: layout\tgarbage\n"
-
-
-def test_an_hour_that_comes_twice_is_told_apart_by_file_order(tmp_path: Path) -> None:
-    form = '$remote_addr $time_iso8601 "$request" $status'
-    clocks = ["02:00:00", "02:30:00", "02:59:59", "02:00:01", "02:30:00", "02:59:58", "03:00:00"]
-    text = [f'::1 2026-10-25T{clock} "GET /{n} HTTP/1.1" 200' for n, clock in enumerate(clocks)]
-    options = ConvertOptions(format=form, timezone="Europe/Berlin")
-    convert([log(tmp_path, *text)], tmp_path / "out.csv", options)
-    assert urls(tmp_path) == [f"/{n}" for n in range(7)]
-    hours = [clock[:2] for clock in scan(tmp_path / "out.csv").collect()["time"]]
-    assert hours == ["00", "00", "00", "01", "01", "01", "02"]
 
 
 def test_stamps_without_zone_are_said_to_be_read_as_utc(tmp_path: Path) -> None:
@@ -214,12 +143,3 @@ def test_a_data_frame_says_what_the_csv_says(tmp_path: Path) -> None:
     csv = scan(tmp_path / "out.csv").select("url", "rc", start_time().dt.replace_time_zone("UTC")).collect()
     frame = pl.from_pandas(read_log(SAMPLES / "apache_combined.log")[["url", "rc", "start"]])
     assert frame.equals(csv)
-
-
-def test_the_time_in_milliseconds_behind_combined_is_no_duration(tmp_path: Path) -> None:
-    tails = [f" {1795263625 + n}.714 0.0{n + 10} -" for n in range(5)]
-    text = [line + tail for line, tail in zip(lines(), tails, strict=True)]
-    convert([log(tmp_path, *text)], tmp_path / "out.csv")
-    rows = scan(tmp_path / "out.csv").collect()
-    assert rows["latency"].to_list() == [0.010, 0.011, 0.012, 0.013, 0.014]
-    assert rows["time"].to_list()[0] == "12:20:25.704000"  # the end less the duration

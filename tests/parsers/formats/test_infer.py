@@ -1,0 +1,107 @@
+"""What stands around the core of common and combined is learned from a sample, and guesses are said."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logreplay.parsers.conversion.job import convert
+from logreplay.parsers.conversion.parse import parse
+from logreplay.parsers.formats.infer import from_sample
+from logreplay.parsers.record import scan
+
+CORE = '[20/Nov/2026:18:58:{second:02} +0100] "GET /{second} HTTP/1.1" 200 17'
+
+
+def lines(count: int = 5, tail: str = "") -> list[str]:
+    return [f'10.0.0.7 - - {CORE.format(second=n)} "-" "curl/8.5.0"{tail}' for n in range(count)]
+
+
+def log(tmp_path: Path, *text: str) -> Path:
+    path = tmp_path / "access.log"
+    path.write_text("\n".join(text) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("tail", "latency", "note"),
+    [
+        (' "-" upstream=a.example 0.250 "x"', 0.25, "three decimals is taken as the duration in seconds"),
+        (" x rt=0.250 y", 0.25, ""),
+        (" abc 250000", 0.25, "taken as microseconds, as most are above 5,000"),
+        (" abc 250", 0.0, "have no known unit and are not used: say it with --time-unit"),
+        (" abc 12 250000", 0.0, "none is used: give the format with -f"),
+    ],
+)
+def test_a_layout_of_its_own_is_learned_and_guesses_are_said(
+    tmp_path: Path, tail: str, latency: float, note: str
+) -> None:
+    report = convert([log(tmp_path, *lines(9, tail))], tmp_path / "out.csv")
+    assert report.converted == 9
+    assert set(scan(tmp_path / "out.csv").collect()["latency"]) == {latency}
+    assert any(note in text for text in report.notes)
+
+
+def test_the_time_in_milliseconds_behind_combined_is_no_duration(tmp_path: Path) -> None:
+    tails = [f" {1795263625 + n}.714 0.0{n + 10} -" for n in range(5)]
+    text = [line + tail for line, tail in zip(lines(), tails, strict=True)]
+    convert([log(tmp_path, *text)], tmp_path / "out.csv")
+    rows = scan(tmp_path / "out.csv").collect()
+    assert rows["latency"].to_list() == [0.010, 0.011, 0.012, 0.013, 0.014]
+    assert rows["time"].to_list()[0] == "12:20:25.704000"  # the end less the duration
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        [],
+        ["", "\n", "\0"],
+        ["/a", "/b"],
+        lines(1, ""),  # one line may be anything
+        [f"10.0.0.7 - - {CORE.format(second=n)}{' x' * n}" for n in range(9)],  # no two are alike
+    ],
+)
+def test_lines_without_a_core_or_without_a_shape_in_common_have_no_layout(sample: list[str]) -> None:
+    assert from_sample(sample) is None
+
+
+def test_the_shape_of_most_lines_is_taken() -> None:
+    format = from_sample([*lines(5, " x rt=0.250"), *lines(3, " y"), "garbage"])
+    assert format is not None
+    parsed = parse(pl.Series(lines(5, " z rt=0.125")), [format])
+    assert parsed.rows["latency"].to_list() == [0.125] * 5
+
+
+def test_durations_in_seconds_tell_nginx_which_stamps_the_end() -> None:
+    timed, plain = (from_sample(lines(5, tail)) for tail in (" x rt=0.250", " x"))
+    assert timed is not None
+    assert plain is not None
+    assert (timed.server, timed.stamp.at) == ("nginx", "end")
+    assert (plain.server, plain.stamp.at) == ("unknown", "start")
+
+
+WORDS = st.sampled_from(
+    [
+        "-", "x", "0.250", "17", "1795263625.714", '"-"', '"a b"', r'"a\"b"', "[x y]", "rt=0.1", 'uht="-"', "a=b", "é",
+        "(x)", ".*+?", "|$^", "{3}", "\\", "0.1, 0.2", "- : 0.1", ",", "\x01", "a:b", '"', "[", "]", "  ", "\t",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(st.lists(WORDS, max_size=6).map(" ".join), st.lists(WORDS, max_size=4).map(" ".join))
+def test_a_layout_fits_the_lines_that_it_was_learned_from(tail: str, head: str) -> None:
+    sample = [f"{head} {CORE.format(second=n)} {tail}" for n in range(4)]
+    format = from_sample(sample)
+    if format is not None:
+        parsed = parse(pl.Series(sample), [format])
+        assert [refusal.reason for refusal in parsed.refusals] == []
+        assert parsed.rows["url"].to_list() == ["/0", "/1", "/2", "/3"]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.text(st.characters(min_codepoint=1, max_codepoint=255), max_size=60), max_size=5))
+def test_no_line_makes_it_fail(sample: list[str]) -> None:
+    from_sample([*sample, *(line + tail for line, tail in zip(lines(), sample, strict=False))])

@@ -1,0 +1,131 @@
+"""Directives inside a W3C log say how the lines after them are laid out."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.parsers.conversion.job import convert
+from logreplay.parsers.conversion.parse import parse
+from logreplay.parsers.formats.w3c import CLOUDFRONT_FIELDS, FieldsDirective, stretches, w3c_format
+from logreplay.parsers.record import scan
+
+
+def directives(*lines: str) -> FieldsDirective:
+    header = FieldsDirective()
+    for line in lines:
+        header.read(line)
+    return header
+
+
+def row(fields: str, line: str, *more: str) -> dict[str, Any]:
+    format = directives(f"#Fields: {fields}", *more).format()
+    assert format is not None
+    parsed = parse(pl.Series([line]), [format])
+    assert parsed.refusals == []
+    return parsed.rows.row(0, named=True)
+
+
+def test_fields_may_change_inside_a_w3c_log(tmp_path: Path) -> None:
+    text = [
+        "#Software: Microsoft Internet Information Services 10.0",
+        "#Fields: date time cs-method cs-uri-stem cs-uri-query sc-status time-taken",
+        "2026-11-20 18:58:56 GET /a x=1 200 65",
+        "#Fields: time cs-uri-stem sc-status cs-method",
+        "#Date: 2026-11-21 00:00:00",
+        "00:00:01 /b 404 POST",
+    ]
+    (tmp_path / "access.log").write_text("\n".join(text) + "\n")
+    report = convert([tmp_path / "access.log"], tmp_path / "out.csv")
+    assert (report.lines, report.converted, report.blank, report.format) == (6, 2, 4, "w3c")
+    rows = scan(tmp_path / "out.csv").select("date", "op", "url", "rc", "latency").collect().rows()
+    assert rows == [("2026-11-20", "GET", "/a?x=1", 200, 0.065), ("2026-11-21", "POST", "/b", 404, 0.0)]
+
+
+@pytest.mark.parametrize("fields", ["", "date time", "sc-status time-taken c-ip"])
+def test_without_a_request_among_the_fields_there_is_no_format(fields: str) -> None:
+    assert directives(f"#Fields: {fields}").format() is None
+    assert FieldsDirective().format() is None
+
+
+@pytest.mark.parametrize("line", ["#Fields cs-uri-stem", "#", "#:", "#Remark: #Fields: cs-uri-stem", "#Version: 1.0"])
+def test_a_comment_says_nothing(line: str) -> None:
+    assert directives(line) == FieldsDirective()
+
+
+@pytest.mark.parametrize("line", ["#Fields: date", "#fields:date", "# FIELDS :  date  "])
+def test_the_name_of_a_directive_is_read_in_any_case_and_with_blanks(line: str) -> None:
+    assert directives(line).fields == ("date",)
+
+
+@pytest.mark.parametrize(
+    ("line", "day"),
+    [("#Date: 2026-11-20 18:58:56", "2026-11-20"), ("#Start-Date: 2026-11-20", "2026-11-20"), ("#Date:", "")],
+)
+def test_the_day_of_lines_that_carry_only_a_time_is_that_of_the_last_date(line: str, day: str) -> None:
+    format = directives(line, "#Fields: time cs-uri-stem").format()
+    assert format is not None
+    assert format.stamp.day == day
+
+
+def test_a_day_of_the_lines_own_outweighs_that_of_the_directive() -> None:
+    found = row("date time cs-uri-stem", "1970-01-01 00:00:01 /a", "#Date: 2026-11-20")
+    assert (found["url"], found["us"]) == ("/a", 1_000_000)
+
+
+def test_a_line_without_a_time_is_rejected_for_it() -> None:
+    format = directives("#Fields: date cs-method cs-uri-stem").format()
+    assert format is not None
+    parsed = parse(pl.Series(["2026-11-20 POST /a"]), [format])
+    assert [refusal.reason for refusal in parsed.refusals] == ["time stamp"]
+
+
+def test_iis_counts_milliseconds_and_writes_blanks_of_an_agent_as_plus() -> None:
+    fields = "date time cs-uri-stem cs(User-Agent) time-taken"
+    line = "2026-11-20 18:58:56 /a Mozilla/5.0+(X11) 65"
+    iis = row(fields, line, "#Software: Microsoft Internet Information Services 10.0")
+    assert (iis["latency"], iis["agent"]) == (0.065, "Mozilla/5.0 (X11)")
+    assert row(fields, line)["latency"] == 65
+
+
+def test_tabs_between_fields_stand_between_values_too() -> None:
+    assert row("date\ttime\tcs-uri-stem", "2026-11-20\t18:58:56\t/a")["url"] == "/a"
+
+
+def test_cloudfront_is_told_by_its_edge_and_has_tabs_between_values() -> None:
+    fields = CLOUDFRONT_FIELDS.split()
+    values = {"date": "2026-11-20", "time": "18:58:56", "cs-method": "GET", "cs-uri-stem": "/a", "sc-status": "200"}
+    values["cs(User-Agent)"] = "a%2520b"
+    found = row(CLOUDFRONT_FIELDS, "\t".join(values.get(field, "-") for field in fields))
+    assert (found["op"], found["url"], found["rc"], found["agent"]) == ("GET", "/a", 200, "a b")
+
+
+def test_stamps_are_of_the_end_in_utc() -> None:
+    format = w3c_format(["date", "time", "cs-uri-stem"], " ", "w3c")
+    assert (format.stamp.at, format.stamp.zone) == ("end", "UTC")
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                b"/a", b"", b"#", b"#Fields: cs-uri-stem", b"#Fields: time cs-uri", b"#Fields: x", b"#Date: 2026-11-20",
+                b"#Software: x", b"\xff\0", b"#\xe9", b" #Fields: cs-uri",
+            ]
+        )
+    ),
+    st.booleans(),
+)  # fmt: skip
+def test_stretches_together_are_the_block_and_each_has_the_format_said_last(lines: list[bytes], closed: bool) -> None:
+    data = b"\n".join(lines) + (b"\n" if closed else b"")
+    found = list(stretches(data, FieldsDirective()))
+    assert b"".join(data[begin:end] for begin, end, _ in found) == data
+    said = FieldsDirective()
+    for begin, end, format in found:
+        for line in data[begin:end].split(b"\n"):
+            if line.startswith(b"#"):
+                said.read(line.decode("latin-1"))
+        assert format == said.format()
