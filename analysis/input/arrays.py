@@ -207,7 +207,7 @@ def read(source: Source, executor: Executor | None = None) -> RequestArrays:
 
 @contextmanager
 def _helpers(executor: Executor | None) -> Iterator[Executor]:
-    """The given helpers, or threads of our own: Polars and NumPy let others run meanwhile."""
+    """The given helpers, or new threads: Polars and NumPy let others run meanwhile."""
     if executor:
         yield executor
         return

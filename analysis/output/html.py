@@ -37,21 +37,24 @@ _ROUTES: Final = 30
 _CAPTIONS: Final = {
     "hockeystick": (
         "Response time against offered rate",
-        "One dot is one second; bands are percentiles of the steps.",
+        "Each dot is one second. Curves are percentiles of the steps.",
     ),
     "achieved": (
         "Achieved against offered",
-        "Crosses off the diagonal: this machine was the limit. Dots under it: the target was.",
+        "Crosses below the diagonal: this machine was the limit. Dots below it: the target was.",
     ),
     "throughput": (
         "Response time against throughput",
-        "The same steps by what was achieved; the curve bends back where the target collapses.",
+        "The same steps by completed rate. The curve bends back where the target collapses.",
     ),
-    "percentiles": ("Distribution", "How many requests took no longer; each further nine takes the same room."),
-    "heatmap": ("Response times over time", "Brighter: more requests. Shows pauses, drift and several modes."),
+    "percentiles": ("Distribution", "Share of the requests that took no longer; each further nine is as wide."),
+    "heatmap": (
+        "Response times over time",
+        "Brighter: more requests. Shows pauses, drift and several modes.",
+    ),
     "timeline": (
-        "Rates, backlog, errors and lag over time",
-        "In flight is what the target still owed at the end of each second.",
+        "Rates, backlog, errors and generator lag over time",
+        "In flight: requests sent and not yet answered at the end of each second.",
     ),
 }
 _STYLE: Final[dict[Any, Any]] = {
@@ -185,11 +188,27 @@ def _pictures(analysis: Analysis) -> list[tuple[str, str, str, Markup]]:
     found = []
     for kind in pictures.kinds(analysis):
         name, what = _CAPTIONS[kind]
+        if kind == "hockeystick":
+            what = f"{what} {pictures.caption(analysis)}."
+        if kind == "percentiles":
+            what += _left_out(analysis)
         watched = sum(name.startswith("watch_") for name in analysis.seconds.columns)
         height = 4.6 + watched if kind == "timeline" else 3.9
         size = (5.2, 4.8) if kind in ("achieved", "throughput") else (5.6, height)
         found.append((kind, name, what, svg(partial(pictures.draw, analysis=analysis, kind=kind), size, name)))
     return found
+
+
+def _left_out(analysis: Analysis) -> str:
+    """Name the steps that the picture of the distribution leaves out, as a sentence; empty if it shows all."""
+    drawn = pictures.telling_steps(analysis)
+    if analysis.steps.height <= max(len(drawn), 1):
+        return ""
+    left = analysis.steps.filter(~pl.col("step").is_in(drawn))["rate"].sort().to_list()
+    rates = [f"{rate:.4g}" for rate in left]
+    if len(rates) > 20:
+        return f" Drawn: {len(drawn)} of {analysis.steps.height} steps."
+    return f" Left out: {', '.join(rates)}/s."
 
 
 def svg(draw: "Callable[[Axes], object]", size: tuple[float, float], title: str) -> Markup:

@@ -1,5 +1,6 @@
 """Draws the pictures of one analysis by name."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import polars as pl
 
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.output.plots import hockey_stick, single_run
+from logreplay.parsers.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +34,7 @@ def draw(
         kind: ``hockeystick``, ``achieved``, ``throughput``, ``percentiles``, ``heatmap`` or ``timeline``.
         slo: bound of the response time in seconds, drawn where times are.
         linear: linear time axis of the hockey stick.
-        title: write the verdict above the hockey stick.
+        title: write the verdict above the hockey stick, and what was measured below it.
 
     Raises:
         ValueError: the data do not allow this picture.
@@ -44,6 +46,7 @@ def draw(
             analysis.seconds,
             analysis.steps,
             verdict=verdict.sentence if title else "",
+            caption=textwrap.fill(caption(analysis), 115) if title else "",
             saturation=verdict.saturation.as_dict(),
             onset=verdict.onset.as_dict(),
             slo=slo,
@@ -60,8 +63,29 @@ def draw(
         curves = (
             single_run.spread_by_step(requests, telling_steps(analysis)) if several else single_run.spread(requests)
         )
-        return single_run.percentiles(ax, curves, slo=(0.99, slo) if slo else None)
+        single_run.percentiles(ax, curves, slo=(0.99, slo) if slo else None)
+        if len(curves) < analysis.steps.height and several:
+            ax.legend(loc="lower right", fontsize=8, title=f"{len(curves)} of {analysis.steps.height} steps")
+        return ax
     return single_run.heat_map(ax, requests) if kind == "heatmap" else single_run.timeline(ax, analysis.seconds)
+
+
+def caption(analysis: Analysis) -> str:
+    """Say in a line what was measured: target, log, steps and their length, number of requests."""
+    run, steps = analysis.summary, analysis.steps
+    names = (("target", run["target"]), ("log", run["log"]))
+    parts = [f"{name} {_short(str(value))}" for name, value in names if value]
+    shortest, longest = float(steps["duration"].min()), float(steps["duration"].max())  # type: ignore[arg-type]
+    ends = [f"{length:.0f}" if length >= 9.5 else f"{length:.2g}" for length in (shortest, longest)]
+    length = "–".join(dict.fromkeys(ends))
+    parts.append(f"{steps.height} step{'s' * (steps.height > 1)} of {length} s")
+    return " · ".join((*parts, f"{run['requests']['scheduled']:,} requests"))
+
+
+def _short(name: str) -> str:
+    """A name that can be drawn, its secrets masked, its beginning and end kept."""
+    drawn = terminal_safe(masked(name))
+    return drawn if len(drawn) <= 60 else f"{drawn[:29]}…{drawn[-30:]}"
 
 
 def telling_steps(analysis: Analysis) -> list[int]:

@@ -1,7 +1,7 @@
-"""Divides arrays of millions into slices: what is computed of a slice stays in the cache and needs no fresh memory.
+"""Divides arrays of millions of entries into slices, so that temporary arrays fit in the cache.
 
-A temporary array of all requests is handed out by the system page by page, each cleared first: that takes longer than
-the sum, or the comparison, for which it was made.
+The system clears each page of a large temporary array before it hands it out. That takes longer than the sum, or the
+comparison, for which the array was made.
 """
 
 from collections.abc import Iterator

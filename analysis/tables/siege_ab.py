@@ -1,7 +1,7 @@
 """Computes the figures that siege and ab print, by their own definitions, to compare with older runs.
 
-Neither tool knows when a request was due: all times here are service times, without our own lag. For what a client
-would have waited see the response times of `logreplay.analysis.summary`.
+Neither tool knows when a request was due: all times here are service times. The response times of
+`logreplay.analysis.summary` include the wait before sending.
 
 Sources: siege 4.0 (what counts as a transaction follows from its handling of status codes), ab of Apache 2.4.
 """

@@ -44,8 +44,8 @@ def seconds(requests: RequestArrays) -> pl.DataFrame:
         ``in_flight``: at its end. ``mean``, ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time of those
         scheduled in it, seconds; a percentile counts failures as never answered (inf) and is null where it cannot
         be known (p99 under 368 requests); mean and max are of those answered as expected. ``bytes``: of bodies, by
-        schedule. ``ok``: answered with a status below 400. ``service_p50``: without our own lag. ``lag_p50``,
-        ``lag_max``: how late we were. ``step``: of the first request scheduled in it. Times are null where
+        schedule. ``ok``: answered with a status below 400. ``service_p50``: without generator lag. ``lag_p50``,
+        ``lag_max``: generator lag. ``step``: of the first request scheduled in it. Times are null where
         nothing happened.
     """
     number = requests.last_end // SECOND + 1

@@ -1,8 +1,8 @@
 """Finds onset and saturation in the steps of a run, each with a range or the reason for its absence.
 
-"The knee" is no fact of a curve: it moves with the scale of the axes. Two things are facts. **Onset**: the rate from
-which latency leaves its floor. **Saturation**: the rate from which the backlog grows or errors start. Each comes with
-a range, or with the reason for its absence; no number is ever made up for a flat or gently rising curve.
+A "knee" moves with the scale of the axes, so none is reported. Two rates are. **Onset**: the rate from which response
+times rise. **Saturation**: the rate from which the backlog grows or errors start. A flat or gently rising curve has
+neither: the reason is given instead of a number.
 """
 
 import math
@@ -54,8 +54,8 @@ class SaturationVerdict:
 
     Attributes:
         sentence: the answer in words.
-        onset: from where latency leaves its floor.
-        saturation: from where the backlog grows or errors start.
+        onset: the rate from which response times rise.
+        saturation: the rate from which the backlog grows or errors start.
         generator_limit: highest rate this machine could send, where that ended the measurement; else None.
         steps: the step table with the evidence of each step.
     """
@@ -140,11 +140,11 @@ def find_onset(steps: pl.DataFrame) -> Bend:
     name = _known(steps, "p90", "mean")
     frame = steps.filter(pl.col(name).is_finite() & (pl.col(name) > 0))
     if frame.height < FEWEST_STEPS:
-        return Bend(False, "too few steps before saturation to see where latency leaves its floor")
+        return Bend(False, "too few steps before saturation to find the onset")
     x, y = frame["rate"].to_numpy(), np.log(frame[name].to_numpy())
     rise = math.exp(float(y.max() - y[0]))
     if rise < RISE:
-        return Bend(False, f"latency stays at its floor ({name} rose {rise:.1f}x)")
+        return Bend(False, f"response times stay at their floor ({name} rose {rise:.1f}x)")
     grid = np.linspace(x[1], x[-2], 200)
     errors = np.array([_bent_fit(x, y, at)[0] for at in grid])
     best = int(errors.argmin())
@@ -154,9 +154,10 @@ def find_onset(steps: pl.DataFrame) -> Bend:
     n = len(x)
     gain = n * math.log(max(straight, 1e-12) / max(bent, 1e-12)) - 2 * math.log(n)
     if gain <= 6 or first + change <= 3 * max(first, 0.0) or best in (0, len(grid) - 1):
-        return Bend(False, f"latency rises without a bend ({name} rose {rise:.1f}x)")
+        return Bend(False, f"response times rise without a bend ({name} rose {rise:.1f}x)")
     near = grid[errors <= bent * (1 + 3.84 / max(n - 4, 1))]
-    return Bend(True, f"{name} leaves its floor", at, float(near[0]), float(near[-1]))
+    low, high = widened(x, int(np.searchsorted(x, at)))  # no rate between two steps was tried
+    return Bend(True, f"{name} begins to rise", at, min(float(near[0]), low), max(float(near[-1]), high))
 
 
 def _bent_fit(x: Floats, y: Floats, at: float) -> tuple[float, tuple[float, float, float]]:
@@ -199,7 +200,7 @@ def _one_percent_errors(usable: pl.DataFrame, first: int) -> float:
 
 
 def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
-    """Return the bracket [last good, first bad], one step wider on each side: it holds the truth in about 95 %.
+    """Return the bracket [last good, first bad], one step wider on each side: it holds saturation in about 95 %.
 
     Where steps are small, it is wider by `NEAR` at least: close to saturation a step is good or bad by chance.
     """
@@ -214,15 +215,16 @@ def _why(usable: pl.DataFrame, first: int) -> str:
     good = usable.row(first - 1, named=True)["rate"]
     if row["over"]:
         return f"the backlog grows from {good:g}–{row['rate']:g}/s on"
-    return f"errors from {good:g}–{row['rate']:g}/s ({row['failure']}), latency flat: limiter or shedding"
+    errors = f"errors from {good:g}–{row['rate']:g}/s ({row['failure']})"
+    return f"{errors}, response times flat: rate limiter or load shedding"
 
 
 def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) -> SaturationVerdict:
     row = usable.row(first, named=True)
     limit = float(usable["sent"].to_numpy()[: first + 1].max())
     text = (
-        f"replay machine limited at {limit:.0f}/s (send lag p95 {1000 * row['lag_p95']:.0f} ms): "
-        "server not tested beyond"
+        f"replay machine limited at {limit:.0f}/s (generator lag p95 {1000 * row['lag_p95']:.0f} ms): "
+        "the target was not tested beyond"
     )
     return SaturationVerdict(text, Bend(False, text), Bend(False, text), limit, table)
 
@@ -233,10 +235,14 @@ def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame) -> SaturationV
     tail = usable[name].drop_nulls().to_numpy()
     rise = float(tail.max() / tail[0]) if len(tail) and tail[0] > 0 else 1.0
     if rise < RISE:
-        text = f"no knee up to {high:g}/s ({name} rose {rise:.1f}x)"
+        text = f"no saturation up to {high:.6g}/s: response times stay flat ({name} rose {rise:.1f}x)"
     else:
-        text = f"no saturation up to {high:g}/s; latency rising"
-        text += f" (onset ~{onset.rate:.0f}/s)" if onset.found else f" ({name} rose {rise:.1f}x)"
+        text = f"no saturation up to {high:.6g}/s; response times rise"
+        text += (
+            f" (onset ~{onset.rate:.0f}/s, range {onset.low:g}–{onset.high:g})"
+            if onset.found
+            else f" ({name} rose {rise:.1f}x)"
+        )
         found = queueing.fit(usable["rate"].to_numpy(), usable["mean"].to_numpy())
         if found and found.usable and onset.found:  # a straight rise looks like a queue, too
             text += (
@@ -253,7 +259,7 @@ def _known(steps: pl.DataFrame, *names: str) -> str:
 def _collapse(usable: pl.DataFrame) -> str:
     """Words for goodput that falls by more than a fifth under its peak while more is offered.
 
-    Steps in which most requests ran into the time-out are left out: there, goodput says how patient we were.
+    Steps in which most requests ran into the time-out are left out: there, goodput depends on the time-out.
     """
     goodput = usable.filter(pl.col("net_errors") < 0.5 * pl.col("scheduled"))["goodput"].drop_nulls().to_numpy()
     if not len(goodput):

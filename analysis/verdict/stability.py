@@ -66,7 +66,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
         of these less the first two, over the first. ``slope``: seconds of response time gained per second.
         ``error_low``: lower end of the 99 % Wilson interval of the share of errors. ``over``: the backlog grows,
         or more than a second of work is waiting. ``failing``: more than 1 % errors, ``failure`` the most frequent
-        of them and its share. ``generator``: we were late.
+        of them and its share. ``generator``: the generator lag was too large.
         ``verdict``: ``stable``, ``overloaded``, ``errors`` or ``generator-limited``.
     """
     medians = _block_medians(requests, windows)
@@ -105,7 +105,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
 def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     """Return a step table with evidence from nothing but a per-second table.
 
-    What is lost: percentiles of a step, requests in flight, kinds of errors, our own lag. The backlog is inferred: if
+    What is lost: percentiles of a step, requests in flight, kinds of errors, generator lag. The backlog is inferred: if
     response times grow by s seconds a second, s/(1+s) of what comes is not served.
 
     Args:

@@ -15,9 +15,11 @@ import polars as pl
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats
+from logreplay.analysis.verdict.saturation import persistent
+from logreplay.analysis.wording import show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +35,12 @@ BLUE: Final = "#0072b2"
 ORANGE: Final = "#e69f00"
 RED: Final = "#d55e00"
 GREEN: Final = "#009e73"
-GREY: Final = "#7f7f7f"
-"""Okabe and Ito's palette: distinct to all kinds of colour vision."""
+PURPLE: Final = "#8c3f73"
+GREY: Final = "#6f6f6f"
+"""Okabe and Ito's palette, purple darker: distinct to all kinds of colour vision."""
+
+_MOST_RATES: Final = 40
+"""Rates that are drawn one by one."""
 
 
 def figure(draw: Callable[["Axes"], object], *, size: tuple[float, float] = (9.0, 5.5)) -> Figure:
@@ -85,39 +91,48 @@ def hockey_stick(
     steps: "Table",
     *,
     verdict: str = "",
+    caption: str = "",
     saturation: Mapping[str, Any] | None = None,
     onset: Mapping[str, Any] | None = None,
     slo: float | None = None,
     linear: bool = False,
 ) -> "Axes":
-    """Draw response time against offered rate: one dot a second, percentile bands by step.
+    """Draw response time against offered rate: a dot for each second, a curve for each percentile of the steps.
+
+    Curves are solid among the rates that the target carried and among those that it did not. Between the two they are
+    dashed: no rate in between was measured. A hollow point marks a percentile of too few requests; where p99 is not
+    known for that reason, the point is the longest time of the step.
 
     Args:
         ax: where to draw.
-        seconds: per-second table.
-        steps: step table, with the column ``verdict`` if there is one.
+        seconds: per-second table, times in seconds.
+        steps: step table, likewise, with the column ``verdict`` if there is one.
         verdict: the sentence above the picture.
+        caption: what was measured; written below the picture.
         saturation: ``found``, ``rate``, ``low``, ``high`` as in summary.json.
         onset: the same.
         slo: bound of the response time, seconds.
-        linear: linear time axis, cut off where the wall would flatten the rest; otherwise logarithmic.
+        linear: linear time axis, cut off where overload would flatten the rest; otherwise logarithmic.
     """
+    steps = _grouped(steps)
     middle = "p50" if "p50" in seconds.columns and np.isfinite(column(steps, "p50")).any() else "mean"
-    rate, *known = by_rate(steps, middle, "p95", "p99")
-    curves = dict(zip((middle, "p95", "p99"), known, strict=True))
-    offered, median = column(seconds, "offered"), column(seconds, middle)
-    finite = np.concatenate([values[np.isfinite(values)] for values in (median, *curves.values())])
-    top = _top(finite, slo, linear)
-    bounded = {name: np.where(np.isinf(values), top, values) for name, values in curves.items()}
-
-    past = _past_stop(_mostly(steps, "overloaded", "errors"))
-    beyond = column(steps, "step")[np.isin(column(steps, "rate"), rate[past])]
-    _dots(ax, offered, median, np.isin(_step_of(seconds), beyond), middle)
-    ax.fill_between(rate, bounded[middle], bounded["p95"], color=BLUE, alpha=0.25, lw=0, label="p50–p95")
-    ax.fill_between(rate, bounded["p95"], bounded["p99"], color=BLUE, alpha=0.12, lw=0, label="p95–p99")
-    ax.plot(rate[~past], curves[middle][~past], color=BLUE, marker="o", ms=4, lw=1.6, zorder=4, label=middle)
-    ax.plot(rate[past], curves[middle][past], color=BLUE, marker="o", mfc="none", ms=4, lw=0.8, zorder=4)
-    ax.plot(rate, curves["p99"], color=BLUE, lw=0.8, ls="--", zorder=4, label="p99")
+    percentiles = _percentiles(steps, middle)
+    rate = by_rate(steps)[0]
+    offered, median = column(seconds, "offered"), 1000 * column(seconds, middle)
+    drawn = [median, *(times for _, times, _ in percentiles)]
+    finite = np.concatenate([values[np.isfinite(values)] for values in drawn])
+    bound = None if slo is None else 1000 * slo
+    top = _top(finite, bound, linear)
+    bad = _mostly(steps, "overloaded", "errors")
+    wall = first_bad if (first_bad := persistent(bad)) is not None else len(rate)
+    _dots(ax, offered, median, middle)
+    bounded = [np.where(np.isinf(times), top, times) for _, times, _ in percentiles]
+    for lower, upper, alpha in zip(bounded, bounded[1:], (0.22, 0.1), strict=False):
+        for part in (slice(0, wall), slice(wall, None)):
+            ax.fill_between(rate[part], lower[part], upper[part], color=BLUE, alpha=alpha, lw=0)
+    for (name, times, known), style, marker in zip(percentiles, ("-", "--", ":"), "o^s", strict=False):
+        _curve(ax, rate, times, known, wall, (name, style, marker))
+    _legend_of_marks(ax, wall < len(rate), not all(known.all() for _, _, known in percentiles))
     _marks(ax, saturation, onset, slo)
     _hatch_void(ax, rate, _mostly(steps, "generator-limited"))
     ax.set_xlim(0, max(rate.max(), offered.max()) * 1.03)
@@ -126,39 +141,83 @@ def hockey_stick(
     elif (finite > 0).any():
         ax.set_yscale("log")
         ax.set_ylim(finite[finite > 0].min() / 1.6, top)
-    plain_numbers(ax.yaxis)
-    finish(ax, "offered rate, requests/s", "response time from the scheduled instant, s", framealpha=0.9)
+    milliseconds(ax.yaxis)
+    finish(ax, "offered rate, requests/s", "response time from the scheduled send time, ms", framealpha=0.9)
     if verdict:
-        ax.set_title(verdict, fontsize=10.5, loc="left", wrap=True)
+        ax.set_title(verdict[:1].upper() + verdict[1:], fontsize=10.5, loc="left", wrap=True, parse_math=False)
+    if caption:
+        ax.annotate(caption, (0, 0), (0, -38), xycoords="axes fraction", textcoords="offset points", va="top",
+                    fontsize=8, color=GREY, parse_math=False)  # fmt: skip
     return ax
 
 
-def _dots(ax: "Axes", offered: Floats, median: Floats, beyond: Bools, name: str) -> None:
-    """Draw one dot a second: hollow beyond the rates at which a sweep stops, crosses where most requests failed."""
-    answered = np.isfinite(median)
-    hollow = answered & beyond
-    ax.scatter(offered[answered & ~hollow], median[answered & ~hollow], s=7, color=GREY, alpha=0.55, lw=0,
-               rasterized=True, zorder=2, label=f"one second ({name})")  # fmt: skip
-    if hollow.any():
-        ax.scatter(offered[hollow], median[hollow], s=7, facecolor="none", edgecolor=GREY, alpha=0.7, lw=0.5,
-                   rasterized=True, zorder=2, label="after two bad rates in a row")  # fmt: skip
-    failed = np.isinf(median)
+def _grouped(steps: "Table") -> "Table":
+    """Put many rates, as of windows of a recorded log, into few classes of equal width; leave few rates as they are."""
+    rate = column(steps, "rate")
+    if len(np.unique(rate)) <= _MOST_RATES:
+        return steps
+    width = (rate.max() - rate.min()) / (_MOST_RATES // 2)
+    classes = rate.min() + width * (np.floor((rate - rate.min()) / width) + 0.5)
+    names = [name for name in ("p50", "mean", "p95", "p99", "max", "scheduled") if name in steps.columns]
+    verdict = steps["verdict"].to_list() if "verdict" in steps.columns else [""] * len(rate)
+    return pl.DataFrame({"rate": classes, **{name: column(steps, name) for name in names}, "verdict": verdict})
+
+
+def _percentiles(steps: "Table", middle: str) -> list[tuple[str, Floats, Bools]]:
+    """Name, milliseconds by rate, and whether enough requests support it, of each percentile that is known."""
+    _, number, longest = by_rate(steps, "scheduled", "max")
+    found = []
+    for name, times in zip((middle, "p95", "p99"), by_rate(steps, middle, "p95", "p99")[1:], strict=True):
+        supported = number >= SMALLEST_SAMPLE.get(PERCENTILES.get(name, 0), 1)
+        if np.isfinite(times).any():
+            found.append((name, 1000 * np.where(np.isnan(times) & ~supported, longest, times), supported))
+    return found
+
+
+def _curve(ax: "Axes", rate: Floats, times: Floats, known: Bools, wall: int, look: tuple[str, str, str]) -> None:
+    """Draw a percentile: a line on each side of the wall, dashes across it, hollow points where it is not known."""
+    name, style, marker = look
+    ax.plot([], [], color=BLUE, ls=style, marker=marker, ms=4, label=name)
+    measured = np.where(np.isinf(times), np.nan, times)
+    width = 1.6 if style == "-" else 1.0
+    for part in (slice(0, wall), slice(wall, None)):
+        ax.plot(rate[part], measured[part], color=BLUE, ls=style, lw=width, zorder=4,
+                marker=marker, ms=4, markevery=np.flatnonzero(known[part]).tolist())  # fmt: skip
+    if 0 < wall < len(rate):
+        ax.plot(rate[wall - 1 : wall + 1], measured[wall - 1 : wall + 1], color=GREY, ls=(0, (2, 3)), lw=0.9, zorder=3)
+    if not known.all():
+        ax.plot(rate[~known], measured[~known], color=BLUE, marker=marker, mfc="white", ms=5, lw=0, zorder=5)
+
+
+def _legend_of_marks(ax: "Axes", wall: bool, hollow: bool) -> None:
+    """Name in the legend what the dashes and the hollow points mean, where there are any."""
+    if wall:
+        ax.plot([], [], color=GREY, ls=(0, (2, 3)), lw=0.9, label="last stable to first overloaded: not measured")
+    if hollow:
+        ax.plot([], [], color=BLUE, marker="s", mfc="white", ms=5, lw=0, label="too few requests (p99: longest)")
+
+
+def _dots(ax: "Axes", offered: Floats, median: Floats, name: str) -> None:
+    """Draw one dot a second, and crosses at the top where most requests failed."""
+    answered, failed = np.isfinite(median), np.isinf(median)
+    ax.scatter(offered[answered], median[answered], s=7, color=GREY, alpha=0.55, lw=0,
+               rasterized=True, zorder=2, label=f"{name} of one second")  # fmt: skip
     if failed.any():
         ax.scatter(offered[failed], np.full(failed.sum(), 0.985), s=14, marker="x", color=RED, lw=0.8, zorder=3,
-                   transform=ax.get_xaxis_transform(), label="one second (most failed)")  # fmt: skip
+                   transform=ax.get_xaxis_transform(), label="one second in which most failed")  # fmt: skip
 
 
 def _marks(
     ax: "Axes", saturation: Mapping[str, Any] | None, onset: Mapping[str, Any] | None, slo: float | None
 ) -> None:
-    """Draw saturation with its range, onset, and the bound."""
-    if saturation and saturation.get("found"):
-        ax.axvspan(saturation["low"], saturation["high"], color=ORANGE, alpha=0.18, lw=0)
-        ax.axvline(saturation["rate"], color=ORANGE, lw=1.8, label=f"saturation ~{saturation['rate']:.0f}/s")
-    if onset and onset.get("found"):
-        ax.axvline(onset["rate"], color=ORANGE, lw=1.2, ls=":", label=f"onset ~{onset['rate']:.0f}/s")
+    """Draw saturation and onset with their ranges, and the bound; told apart by line style too."""
+    for name, bend, colour, style in (("saturation", saturation, ORANGE, "-"), ("onset", onset, PURPLE, "-.")):
+        if bend and bend.get("found"):
+            ax.axvspan(bend["low"], bend["high"], color=colour, alpha=0.13, lw=0)
+            label = f"{name} ~{bend['rate']:.0f}/s ({bend['low']:.4g}–{bend['high']:.4g}/s)"
+            ax.axvline(bend["rate"], color=colour, lw=1.8, ls=style, label=label)
     if slo is not None:
-        ax.axhline(slo, color=GREEN, lw=1.2, ls="--", label=f"bound {slo:g} s")
+        ax.axhline(1000 * slo, color=GREEN, lw=1.2, ls="--", label=f"bound {show(slo)}")
 
 
 def finish(
@@ -192,6 +251,14 @@ def plain_numbers(axis: "Axis") -> None:
     axis.set_minor_formatter(FuncFormatter(between))
 
 
+def milliseconds(axis: "Axis") -> None:
+    """Label an axis of milliseconds in full; a logarithmic one at 1, 2 and 5 times each power of ten."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    if axis.get_scale() == "log":
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=100))
+        axis.set_minor_locator(NullLocator())
+
+
 def _top(finite: Floats, slo: float | None, linear: bool) -> float:
     """Upper end of the time axis."""
     if not len(finite):
@@ -203,17 +270,6 @@ def _top(finite: Floats, slo: float | None, linear: bool) -> float:
     return min(highest, 5 * slo if slo else 30 * floor) * 1.05
 
 
-def _step_of(seconds: "Table") -> Floats:
-    """The step of each second, NaN where it is not known."""
-    return column(seconds, "step") if "step" in seconds.columns else np.full(len(seconds), np.nan)
-
-
-def _past_stop(bad: Bools) -> Bools:
-    """The rates above the first two in a row that were not carried: there the backlog of one is felt in the next."""
-    pairs = np.flatnonzero(bad[:-1] & bad[1:])
-    return np.arange(len(bad)) >= (pairs[0] + 2 if len(pairs) else len(bad))
-
-
 def _hatch_void(ax: "Axes", rate: Floats, void: Bools) -> None:
     """Hatch the rates at which this machine, not the target, was measured."""
     if not void.any():
@@ -223,4 +279,6 @@ def _hatch_void(ax: "Axes", rate: Floats, void: Bools) -> None:
     high = np.concatenate((middles, [rate[-1]]))
     for left, right in zip(low[void], high[void], strict=True):
         ax.axvspan(left, right, facecolor="none", edgecolor=GREY, hatch="//", alpha=0.4, lw=0, zorder=1)
-    ax.fill_between([], [], facecolor="none", edgecolor=GREY, hatch="//", label="void: replay machine limited")
+    ax.fill_between(
+        [], [], facecolor="none", edgecolor=GREY, hatch="//", label="invalid: the replay machine was the limit"
+    )

@@ -17,9 +17,10 @@ from logreplay.analysis.output.plots.hockey_stick import (
     by_rate,
     finish,
     logarithmic,
-    plain_numbers,
+    milliseconds,
 )
 from logreplay.analysis.verdict.comparison import TOLERANCE, Change, Comparison
+from logreplay.analysis.wording import show
 from logreplay.parsers.masking import terminal_safe
 
 if TYPE_CHECKING:
@@ -47,16 +48,16 @@ def overlay(ax: "Axes", runs: Mapping[str, "Table"], *, slo: float | None = None
         if not np.isfinite(p50).any():
             _, p50 = by_rate(steps, "mean")
         highest = max(highest, float(rate.max()))
-        p50, p95 = (np.where(np.isinf(values), np.nan, values) for values in (p50, p95))
+        p50, p95 = (1000 * np.where(np.isinf(values), np.nan, values) for values in (p50, p95))
         ax.fill_between(rate, p50, p95, color=colour, alpha=0.13, lw=0)
         ax.plot(rate, p50, color=colour, ls=style, marker="o", ms=3.5, lw=1.6, label=name)
     if slo is not None:
-        ax.axhline(slo, color=GREEN, lw=1.2, ls="--", label=f"bound {slo:g} s")
+        ax.axhline(1000 * slo, color=GREEN, lw=1.2, ls="--", label=f"bound {show(slo)}")
     if not linear:
         logarithmic(ax)
     ax.set_xlim(0, highest * 1.03)
-    plain_numbers(ax.yaxis)
-    for text in finish(ax, "offered rate, requests/s", "response time, s: median, band up to p95").get_texts():
+    milliseconds(ax.yaxis)
+    for text in finish(ax, "offered rate, requests/s", "response time, ms: median, band up to p95").get_texts():
         text.set_parse_math(False)  # names of files may hold a $
     return ax
 

@@ -1,4 +1,4 @@
-"""Pictures of one run besides the hockey stick: what was achieved, how response times are spread, what happened when.
+"""Pictures of one run besides the hockey stick: achieved rates, distributions, course over time.
 
 As in `logreplay.analysis.output.plots.hockey_stick`: each takes an Axes and data, draws, and returns the Axes.
 """
@@ -24,9 +24,11 @@ from logreplay.analysis.output.plots.hockey_stick import (
     column,
     finish,
     logarithmic,
+    milliseconds,
     plain_numbers,
 )
 from logreplay.analysis.statistics.quantiles import FAILED, Micros, quantile
+from logreplay.analysis.wording import show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +50,7 @@ def achieved(ax: "Axes", steps: "Table") -> "Axes":
     rate, offered, sent, good, errors, scheduled = by_rate(steps, "offered", "sent", "goodput", "errors", "scheduled")
     failed = offered * errors / scheduled
     top = float(np.nanmax(np.concatenate((rate, offered, sent)))) * 1.05
-    ax.plot([0, top], [0, top], color=GREY, ls=":", lw=1, label="all that was offered")
+    ax.plot([0, top], [0, top], color=GREY, ls=":", lw=1, label="completed = offered")
     ax.fill_between(rate, 0, failed, color=RED, alpha=0.3, lw=0, label="failed")
     ax.plot(rate, good, color=BLUE, marker="o", ms=4, lw=1.6, label="answered as expected")
     ax.plot(rate, sent, color=ORANGE, marker="x", ms=6, lw=0, label="sent")
@@ -63,15 +65,17 @@ def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
     """Draw response time against what was achieved; the curve bends back where the target collapses."""
     rate, good, median, *tails = by_rate(steps, "goodput", "p50", "p95", "p99")
     for name, style, times in zip(("p50", "p95", "p99"), ("-", "--", ":"), (median, *tails), strict=True):
-        ax.plot(good, np.where(np.isinf(times), np.nan, times), BLUE, ls=style, marker="o", ms=3, lw=1.3, label=name)
+        ax.plot(
+            good, 1000 * np.where(np.isinf(times), np.nan, times), BLUE, ls=style, marker="o", ms=3, lw=1.3, label=name
+        )
     for index in np.unique(np.linspace(0, len(rate) - 1, min(len(rate), 8)).astype(int)):
         if np.isfinite(median[index]):
-            ax.annotate(f"{rate[index]:g}", (good[index], median[index]), fontsize=7, color=GREY,
+            ax.annotate(f"{rate[index]:g}", (good[index], 1000 * median[index]), fontsize=7, color=GREY,
                         xytext=(3, -9), textcoords="offset points")  # fmt: skip
     logarithmic(ax)
     ax.set_xlim(0, float(np.nanmax(good, initial=0.0)) * 1.1 or 1)
-    plain_numbers(ax.yaxis)
-    finish(ax, "answered as expected, requests/s (small numbers: offered)", "response time, s")
+    milliseconds(ax.yaxis)
+    finish(ax, "answered as expected, requests/s (small numbers: offered)", "response time, ms")
     return ax
 
 
@@ -90,12 +94,12 @@ def percentiles(ax: "Axes", curves: Mapping[str, Micros], *, slo: tuple[float, f
             continue
         deepest = max(deepest, 1 - 1 / len(ordered))
         shares = 1 - np.geomspace(1, 1 / len(ordered), _POINTS)
-        times = np.array([quantile(ordered, share) for share in shares])
-        lowest = min(lowest, quantile(ordered, 0.05))
+        times = 1000 * np.array([quantile(ordered, share) for share in shares])
+        lowest = min(lowest, 1000 * quantile(ordered, 0.05))
         ax.plot(shares, np.where(np.isinf(times), np.nan, times), color=colours[index % len(colours)], lw=1.5,
                 ls=("-", "--", "-.", ":")[index % 4], label=name)  # fmt: skip
     if slo is not None:
-        ax.plot([slo[0]], [slo[1]], marker="+", ms=14, mew=2, color=GREEN, lw=0, label=f"bound {slo[1]:g} s")
+        ax.plot([slo[0]], [1000 * slo[1]], marker="+", ms=14, mew=2, color=GREEN, lw=0, label=f"bound {show(slo[1])}")
     ax.set_xscale("function", functions=(_nines, lambda x: 1 - 10.0**-x))
     marks = [mark for mark in (0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999) if mark <= deepest]
     ax.xaxis.set_major_locator(FixedLocator(marks))
@@ -105,8 +109,8 @@ def percentiles(ax: "Axes", curves: Mapping[str, Micros], *, slo: tuple[float, f
     logarithmic(ax)
     if np.isfinite(lowest) and lowest > 0:
         ax.set_ylim(bottom=lowest / 1.5)
-    plain_numbers(ax.yaxis)
-    finish(ax, "share of the requests that took no longer", "time, s", "lower right")
+    milliseconds(ax.yaxis)
+    finish(ax, "share of the requests that took no longer", "time, ms", "lower right")
     return ax
 
 
@@ -115,13 +119,13 @@ def _nines(share: Any) -> Any:
 
 
 def spread(requests: RequestArrays) -> dict[str, Micros]:
-    """Return the curves of `percentiles` for one run: response time, service time and our own lag, if there is any."""
+    """Return the curves of `percentiles` for one run: response time, service time and any generator lag."""
     curves: dict[str, Micros] = {
         "response time": np.sort(requests.judged),
         "service time": np.sort(requests.service[requests.sent]),
     }
     if requests.lag.any():
-        curves["our own lag"] = np.sort(requests.lag)
+        curves["generator lag"] = np.sort(requests.lag)
     return curves
 
 
@@ -142,23 +146,23 @@ def heat_map(ax: "Axes", requests: RequestArrays) -> "Axes":
     Shows what percentiles hide: several modes, pauses, drift.
     """
     chosen = requests.judged < FAILED
-    at, took = requests.scheduled[chosen] / SECOND, np.maximum(requests.response[chosen], 1) / SECOND
+    at, took_ms = requests.scheduled[chosen] / SECOND, np.maximum(requests.response[chosen], 1) / 1000
     end = float(requests.scheduled.max()) / SECOND + _HEAT_S
     times = np.arange(0, end + _HEAT_S, max(_HEAT_S, end / 600))
-    if len(took):
-        lowest = max(float(np.quantile(took, 0.0005)) / 1.2, 1e-6)
-        rows = np.geomspace(lowest, took.max() * 1.05, _HEAT_ROWS)
-        counts = np.histogram2d(at, took, (times, rows))[0].T
+    if len(took_ms):
+        lowest = max(float(np.quantile(took_ms, 0.0005)) / 1.2, 1e-3)
+        rows = np.geomspace(lowest, took_ms.max() * 1.05, _HEAT_ROWS)
+        counts = np.histogram2d(at, took_ms, (times, rows))[0].T
         counts[counts == 0] = np.nan
         drawn = ax.pcolormesh(times, rows, counts, norm=LogNorm(), cmap=_HEAT, rasterized=True)
         beside = 0.03 if ax.figure.get_layout_engine() else 0.11  # without one, room for the labels of the other scale
         bar = ax.figure.colorbar(drawn, ax=ax, pad=beside, label="requests in a cell")
         plain_numbers(bar.ax.yaxis)
     ax.set_yscale("log")
-    plain_numbers(ax.yaxis)
+    milliseconds(ax.yaxis)
     ax.set_xlim(0, times[-1])
     ax.set_xlabel("seconds since the start of the run")
-    ax.set_ylabel("response time, s")
+    ax.set_ylabel("response time, ms")
     rate = ax.twinx()
     seconds = np.bincount(requests.scheduled // SECOND)
     rate.step(np.arange(len(seconds)), seconds, where="post", color=BLUE, lw=0.8, alpha=0.7)
@@ -168,7 +172,7 @@ def heat_map(ax: "Axes", requests: RequestArrays) -> "Axes":
 
 
 def timeline(ax: "Axes", seconds: "Table") -> "Axes":
-    """Draw over time: rates, requests in flight, errors, our own lag, and each figure that was watched elsewhere.
+    """Draw over time: rates, requests in flight, errors, generator lag, and each external metric.
 
     Args:
         ax: its place is taken by a row for each; the last of them is returned.

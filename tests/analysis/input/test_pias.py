@@ -120,7 +120,7 @@ def test_a_flat_per_second_table_has_no_knee(tmp_path: Path) -> None:
     path.write_text(old_seconds(flat))
     table = pias.seconds_table(path)
     assert table is not None
-    assert saturation.judge(stability.judged_seconds(table)).sentence.startswith("no knee up to 4")
+    assert saturation.judge(stability.judged_seconds(table)).sentence.startswith("no saturation up to 4")
 
 
 def test_a_second_missing_from_the_table_is_there_and_empty(tmp_path: Path) -> None:

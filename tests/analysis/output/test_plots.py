@@ -28,25 +28,76 @@ def axes() -> Axes:
     return Figure().add_subplot()
 
 
-def test_steps_after_two_that_were_not_carried_are_hollow(sweep: Analysis) -> None:
+def curves(ax: Axes, style: str) -> list[list[float]]:
+    """The rates of the lines of this style that hold points."""
+    lines = [line for line in ax.get_lines() if line.get_linestyle() == style and line.get_color() == hockey_stick.BLUE]
+    return [rates for line in lines if (rates := np.asarray(line.get_xdata(), np.float64).tolist())]
+
+
+@pytest.mark.parametrize("style", ["-", "--", ":"])
+def test_no_curve_is_drawn_from_the_last_stable_to_the_first_overloaded_rate(sweep: Analysis, style: str) -> None:
     ax = pictures.draw(axes(), sweep, "hockeystick")
     ordered = sweep.steps.sort("rate")
-    bad = ordered.filter(pl.col("verdict") != "stable")["rate"].to_list()
-    filled, hollow = (next(line for line in ax.get_lines() if (line.get_markerfacecolor() == "none") is open)
-                      for open in (False, True))  # fmt: skip
-    assert len(bad) >= 3
-    assert np.asarray(hollow.get_xdata()).tolist() == bad[2:]
-    assert np.asarray(filled.get_xdata()).tolist() == ordered["rate"].to_list()[: -len(bad[2:])]
+    stable = ordered.filter(pl.col("verdict") == "stable")["rate"].to_list()
+    others = ordered.filter(pl.col("verdict") != "stable")["rate"].to_list()
+    assert len(others) >= 3
+    assert curves(ax, style) == [stable, others]
+    across = [
+        line for line in ax.get_lines() if line.get_color() == hockey_stick.GREY and len(np.ravel(line.get_xdata()))
+    ]
+    assert [np.asarray(line.get_xdata()).tolist() for line in across] == [[stable[-1], others[0]]] * 3
+    assert all(line.is_dashed() for line in across)
 
 
-def test_a_run_that_stopped_in_time_has_no_hollow_point() -> None:
+def test_times_are_in_milliseconds_at_1_2_and_5_of_each_power_of_ten(sweep: Analysis) -> None:
+    ax = pictures.draw(axes(), sweep, "hockeystick")
+    low, high = ax.get_ylim()
+    median = sweep.steps["p50"].to_numpy() * 1000
+    assert low < median.min() < median.max() < high
+    shown = [ax.yaxis.get_major_formatter()(tick) for tick in ax.get_yticks() if low <= tick <= high]
+    assert len(shown) >= 6
+    assert all(text.replace(",", "").strip("0.") in ("1", "2", "5") for text in shown)
+    assert ax.get_ylabel().endswith("ms")
+
+
+def test_the_legend_has_saturation_and_onset_with_their_ranges_in_two_colours(sweep: Analysis) -> None:
+    ax = pictures.draw(axes(), sweep, "hockeystick")
+    marks = {str(line.get_label()).split()[0]: line for line in ax.get_lines() if "~" in str(line.get_label())}
+    for name, bend in (("saturation", sweep.verdict.saturation), ("onset", sweep.verdict.onset)):
+        assert f"({bend.low:.4g}–{bend.high:.4g}/s)" in str(marks[name].get_label())
+    assert marks["saturation"].get_color() != marks["onset"].get_color()
+    assert marks["saturation"].get_linestyle() != marks["onset"].get_linestyle()
+
+
+def test_a_percentile_of_too_few_requests_is_hollow() -> None:
     rng = np.random.default_rng(3)
-    run = analyse(
-        simulate.serve(simulate.sweep(range(50, 301, 50), 10, rng), SimulatedQueue(4, 0.016), rng, timeout_s=30)
-    )
-    ax = pictures.draw(axes(), run, "hockeystick")
-    hollow = [line for line in ax.get_lines() if line.get_markerfacecolor() == "none" and len(line.get_xdata())]  # type: ignore[arg-type]
-    assert not hollow
+    arrivals = simulate.sweep(range(20, 121, 20), 6, rng)
+    short = analyse(simulate.serve(arrivals, SimulatedQueue(4, 0.016), rng, timeout_s=30))
+    ax = pictures.draw(axes(), short, "hockeystick")
+    hollow = [
+        line for line in ax.get_lines() if line.get_markerfacecolor() == "white" and len(np.ravel(line.get_xdata()))
+    ]
+    few = short.steps.filter(pl.col("scheduled") < 368)
+    assert [np.asarray(line.get_xdata()).tolist() for line in hollow] == [few["rate"].to_list()]
+    assert np.asarray(hollow[0].get_ydata()).tolist() == pytest.approx((1000 * few["max"]).to_list())
+
+
+def test_the_caption_says_what_was_measured(sweep: Analysis) -> None:
+    about = {"target": "http://user:secret@shop.example:8080", "log": "$x$_" + "y" * 200 + ".log"}
+    named = replace(sweep, summary=sweep.summary | about)
+    ax = pictures.draw(axes(), named, "hockeystick", title=True)
+    below = " ".join(text.get_text() for text in ax.texts).replace("\n", " ")
+    assert "shop.example:8080" in below
+    assert "secret" not in below
+    assert "8 steps of 10 s" in below
+    assert f"{sweep.summary['requests']['scheduled']:,} requests" in below
+    assert len(below) < 300
+
+
+def test_many_rates_are_drawn_as_few_points(sweep: Analysis) -> None:
+    windows = pl.concat([sweep.steps.with_columns(pl.col("rate") + 0.1 * turn) for turn in range(40)])
+    ax = hockey_stick.hockey_stick(axes(), sweep.seconds, windows)
+    assert sum(map(len, curves(ax, "-"))) <= 21
 
 
 @pytest.mark.parametrize("kind", ["hockeystick", "achieved", "throughput"])

@@ -61,7 +61,9 @@ def test_a_limiter_saturates_where_one_percent_fail() -> None:
     refused = [step(rate, failing=True, errors=int(rate), failure="503: 100 %") for rate in RATES[5:]]  # 10 %
     said = judge(table(*flat, *refused))
     assert said.saturation.rate == pytest.approx(255)  # a tenth of the way from 0 % at 250/s to 10 % at 300/s
-    assert said.saturation.why == "errors from 250–300/s (503: 100 %), latency flat: limiter or shedding"
+    assert (
+        said.saturation.why == "errors from 250–300/s (503: 100 %), response times flat: rate limiter or load shedding"
+    )
 
 
 def test_a_step_that_fails_no_more_often_than_the_last_good_one_begins_saturation() -> None:
@@ -75,14 +77,14 @@ def test_a_step_that_fails_no_more_often_than_the_last_good_one_begins_saturatio
 
 def test_flat_latency_has_neither_onset_nor_saturation() -> None:
     said = judge(table(*(step(rate) for rate in RATES)))
-    assert said.sentence == "no knee up to 400/s (p99 rose 1.0x)"
+    assert said.sentence == "no saturation up to 400/s: response times stay flat (p99 rose 1.0x)"
     assert not said.onset.found
     assert not said.saturation.found
 
 
 def test_rising_latency_without_a_backlog_is_no_saturation() -> None:
     said = judge(table(*(step(rate, p99=rate / 1000, p90=rate / 2000) for rate in RATES)))
-    assert said.sentence.startswith("no saturation up to 400/s; latency rising")
+    assert said.sentence.startswith("no saturation up to 400/s; response times rise")
     assert not said.saturation.found
 
 
@@ -90,7 +92,9 @@ def test_a_limited_replay_machine_hides_what_the_target_does_beyond() -> None:
     late = [step(rate, generator=True, sent=210.0, lag_p95=0.5, over=True) for rate in RATES[4:]]
     said = judge(table(*(step(rate) for rate in RATES[:4]), *late))
     assert said.generator_limit == 210
-    assert said.sentence == "replay machine limited at 210/s (send lag p95 500 ms): server not tested beyond"
+    assert (
+        said.sentence == "replay machine limited at 210/s (generator lag p95 500 ms): the target was not tested beyond"
+    )
     assert not said.saturation.found
 
 
@@ -175,18 +179,18 @@ def test_onset_is_where_latency_leaves_its_floor() -> None:
 
 def test_a_straight_rise_has_no_onset() -> None:
     bend = find_onset(table(*(step(rate, p90=0.01 * float(np.exp(rate / 100))) for rate in RATES)))
-    assert bend == Bend(False, "latency rises without a bend (p90 rose 33.1x)")
+    assert bend == Bend(False, "response times rise without a bend (p90 rose 33.1x)")
 
 
 def test_the_mean_serves_where_no_quantile_is_known() -> None:
     unknown = dict.fromkeys(("p50", "p90", "p95", "p99"))
     said = judge(table(*(step(rate, **unknown) for rate in RATES)))
-    assert said.sentence == "no knee up to 400/s (mean rose 1.0x)"
-    assert said.onset.why == "latency stays at its floor (mean rose 1.0x)"
+    assert said.sentence == "no saturation up to 400/s: response times stay flat (mean rose 1.0x)"
+    assert said.onset.why == "response times stay at their floor (mean rose 1.0x)"
 
 
 def test_steps_without_any_time_are_judged_all_the_same() -> None:
     unknown = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "completed", "goodput"))
     good, bad = [step(rate, **unknown) for rate in RATES[:5]], [step(rate, over=True, **unknown) for rate in RATES[5:]]
-    assert judge(table(*good)).sentence == "no knee up to 250/s (mean rose 1.0x)"
+    assert judge(table(*good)).sentence == "no saturation up to 250/s: response times stay flat (mean rose 1.0x)"
     assert judge(table(*good, *bad)).saturation.found
