@@ -37,14 +37,15 @@ import re
 import sys
 from logreplay.cli.main import run
 
-SHORTER = {"--for": "300ms", "--warmup": "100ms", "--settle": "100ms", "--repeat": "1", "--cluster": "local:2"}
+SHORTER = {"--warmup": "100ms", "--settle": "100ms", "--repeat": "1", "--cluster": "local:2"}
 
 
 def shortened(command, *options):
-    options = [SHORTER.get(before, option) for before, option in zip(("", *options), options)]
+    moment = "1s" if command == "sweep" else "300ms"  # a p90 needs 36 requests
+    options = [({"--for": moment} | SHORTER).get(before, option) for before, option in zip(("", *options), options)]
     options = [re.sub(r"^\\d{5,}$", "1000", option) for option in options]
     if command in ("run", "sweep") and not {"--for", "--steps", "--requests", "--dry-run"} & set(options):
-        options += ["--for", "300ms"]
+        options += ["--for", moment]
     if command == "sweep":
         options = [re.sub(r"^(\\d+)\\.\\.(\\d+)(:\\d+)?$", r"\\1,\\2", option) for option in options]
     if command == "find":
