@@ -1,4 +1,4 @@
-"""What a second process brings: the table of docs/cluster.md.
+"""Measures the highest rate and the processor time with one process and with two.
 
 Each row is the highest rate of which 98 % is sent in its time; beside it the processor time of a request in its
 worker, and of a row where the logs are merged. With three cores or more the workers get all but the first, on which
