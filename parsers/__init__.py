@@ -1,7 +1,7 @@
-"""Reads access logs into normalized records: as data frames, or as files.
+"""Reads access logs into normalized records, as data frames or as files.
 
-These names are the public API. Each is imported when it is first used, so that the other packages, which need
-`logreplay.parsers.record` only, do not load the readers of logs.
+These names are the public API. Each is imported at its first use: the other packages need `logreplay.parsers.record`
+only, and do not load the log readers.
 """
 
 from importlib import import_module

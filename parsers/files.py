@@ -1,4 +1,4 @@
-"""Writes files whole or not at all, one writer for a name, and never over a file that is read.
+"""Atomic file writes: one writer for each name, and no write over a file that is being read.
 
 Theory of operation. A new file grows under a temporary name beside its own and takes its name when it is whole. The
 writer holds a kernel lock (flock) on the temporary file. The kernel releases it whatever ends the process, so a file
@@ -33,13 +33,13 @@ _PAUSE_S: Final = 0.01
 
 
 _UNFINISHED: Final[set[Path]] = set()
-"""Lock files, temporary files and scratch folders that this process has made and not yet removed."""
+"""Lock files, temporary files and scratch folders of this process that still exist."""
 
 
 def remove_unfinished() -> None:
-    """Remove temporary files and locks: at the end of the process, where an exception may have cut short their users.
+    """Remove temporary files and locks at the end of the process; an exception may have skipped the usual removal.
 
-    Whoever ends the process without its exit handlers calls it before.
+    Code that ends the process without its exit handlers calls this first.
     """
     for path in [*_UNFINISHED]:
         if path.is_dir():
@@ -59,7 +59,7 @@ os.register_at_fork(after_in_child=_UNFINISHED.clear)
 
 
 class TakenError(LogreplayError):
-    """A name that something has already, or that another process writes now."""
+    """A file of this name exists, or another process is writing it."""
 
 
 class Lock:
@@ -96,7 +96,7 @@ class Lock:
         return False
 
     def release(self) -> None:
-        """Let the next one write; a lock file is removed."""
+        """Let the next writer in; remove the lock file."""
         if not self._folder:
             with suppress(FileNotFoundError):  # the name may be free, or the next writer's
                 if os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
@@ -116,7 +116,7 @@ def lock(descriptor: int, *, unsupported: bool = True) -> bool:
 
     Args:
         descriptor: of the file.
-        unsupported: what to answer on a file system without locks, where nobody knows.
+        unsupported: the answer on a file system without locks.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -128,7 +128,7 @@ def lock(descriptor: int, *, unsupported: bool = True) -> bool:
 
 
 def in_use(path: Path) -> str:
-    """What to say of a name that another process writes."""
+    """The message for a name that another process is writing."""
     return f"{path}: another logreplay is writing it; wait for its end, or choose another with -o"
 
 
@@ -164,7 +164,7 @@ def is_part(path: str | Path) -> bool:
 
 
 class NewFile:
-    """A file that takes its name when it is whole. A device or a pipe is written to directly.
+    """A file that takes its name when it is complete. Devices and pipes are written directly.
 
     Args:
         path: its name.
@@ -243,7 +243,7 @@ def atomic_path(path: Path, *, force: bool = True, advice: str = ADVICE) -> Iter
 
 
 def write_atomically(path: Path, data: bytes | str, *, force: bool = True) -> None:
-    """Write a file that is there whole or not at all; text as UTF-8.
+    """Write a file atomically; text as UTF-8.
 
     Raises:
         LogreplayError: as `NewFile`.
@@ -269,7 +269,7 @@ def is_stream(path: Path) -> bool:
 
 
 def check_distinct(writes: Sequence[tuple[str, Path]], reads: Sequence[tuple[str, str | Path]] = ()) -> None:
-    """Check that no file to be written is a second one, nor one that is read: by links and other spellings, too.
+    """Check that each file to be written differs from all others written and read; follows links and other spellings.
 
     Args:
         writes: option or role, and path.
@@ -335,7 +335,7 @@ def _clear_scratch() -> None:
 
 
 def _if_abandoned(path: Path, remove: Callable[[], object]) -> None:
-    """Call this if the process that locked a file is gone."""
+    """Call this if the process that locked a file has ended."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
         try:

@@ -1,8 +1,8 @@
-"""Masks credentials in texts for people: names stay, values become ``***``; and makes texts safe for a terminal.
+"""Masks credentials in printed texts (names stay, values become ``***``) and makes texts safe for a terminal.
 
-For what is printed, drawn or reported. Result logs and converted CSVs are data and keep what they hold, since they are
-to be replayed (``convert --redact`` makes a log that can leave the house). A guess by names and by looks, on the side
-of hiding too much; a secret in a place that nobody would call one is not found.
+For messages, pictures and reports. Result logs and converted CSVs are data and keep their values, because they are
+replayed (``convert --redact`` makes a log that can be given away). Names and formats decide; when in doubt, a value is
+masked. A secret under a harmless name is not found.
 """
 
 import re
@@ -17,7 +17,7 @@ _NAME: Final = re.compile(
     r"token|passw|pwd|secret|sess|signature|credential|auth(?!or(?!i))|jwt|saml|assertion|nonce|csrf|xsrf|api_?-?key"
     r"|(?<![a-z])(?:key|sig|sid|pass|otp|pin|code|ticket|hmac|mac)(?![a-z])"
 )
-"""Found in the name of a field, in lower case and with camelCase cut into words: its value is a secret."""
+"""A field whose name matches (in lower case, camelCase cut into words) holds a secret."""
 
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -53,7 +53,7 @@ def is_secret(name: str) -> bool:
 
 
 def masked(text: str) -> str:
-    """Hide what is secret in any text: urls, query and form fields, JSON, header lines, error texts."""
+    """Mask credentials in any text: urls, query and form fields, JSON, header lines, error texts."""
     text = _HEADER_LINE.sub(lambda m: m[1] + m[2] + MASK if is_secret(m[1]) else m[0], text)
     text = _USERINFO.sub(MASK, text)
     text = _LOOKS.sub(MASK, text)

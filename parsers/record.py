@@ -1,9 +1,9 @@
 """The normalized record: one request of an access log, or of a replay of it.
 
-This is the contract between the parts: the names, order, types and units of the columns, and the one way
-in and out of the files that hold them. Readers go by column name; unknown columns are kept as text.
+This is the contract between the packages: names, order, types and units of the columns, and the functions that read
+and write them. Columns are found by name; unknown columns are kept as text.
 
-A result log is a normalized CSV with more columns, so it can be replayed in its turn.
+A result log is a normalized CSV with more columns, so it can be replayed, too.
 """
 
 import csv
@@ -20,7 +20,7 @@ import polars as pl
 import zstandard
 
 CORE_COLUMNS: Final = ("date", "time", "latency", "xfertime", "thinktime", "bytes", "url", "rc", "op")
-"""Always there, always first, always in this order.
+"""The core columns: present in each file, first, in this order.
 
 ``date`` ``YYYY-MM-DD`` and ``time`` ``HH:MM:SS.ffffff``: start of the request, UTC. ``latency`` (written to
 first byte), ``xfertime`` (first to last byte), ``thinktime``: seconds, 0 where unknown. ``bytes``: body of the
@@ -29,7 +29,7 @@ status, 0 where no status line came. ``op``: method.
 """
 
 LOGGED_COLUMNS: Final = ("client", "host", "referer", "agent", "protocol", "request_bytes", "body")
-"""Follow the core where the log has them."""
+"""Columns that follow the core where the log has them."""
 
 RESULT_COLUMNS: Final = (
     *CORE_COLUMNS,
@@ -49,9 +49,9 @@ RESULT_COLUMNS: Final = (
 """Columns of a result log.
 
 ``seq``: number of the request in the run, from 0. ``row``: its row in the input, from 0; repeats when the log is
-looped. ``step``: index of the step. ``offered``: requests/s asked of that step. ``scheduled``: seconds since the
+looped. ``step``: index of the step. ``offered``: its offered rate, requests/s. ``scheduled``: seconds since the
 start of the run. ``lag`` (actual start - scheduled) and ``connect``: seconds. ``error``: empty or one of
-`ERRORS`. A dropped request was never sent: its ``lag`` is how late it was when given up, its other times are 0,
+`ERRORS`. A dropped request was never sent: its ``lag`` is its delay when it was dropped, its other times are 0,
 its date and time the scheduled instant. A failed request's times end at the failure; a timed-out one's
 ``connect + latency + xfertime`` is the time-out.
 """
@@ -89,7 +89,7 @@ _OPEN_QUOTE: Final = re.compile(rb'[,\n]"\s*\Z')
 
 
 class LogreplayError(Exception):
-    """Something the user can act on: the text says where, what is wrong, the value, and what to do."""
+    """An error that the user can act on: the text names the place, the problem, the value and the remedy."""
 
 
 def check_name(path: Path) -> None:
@@ -162,7 +162,7 @@ def read_batches(path: str | Path, columns: Sequence[str], rows: int = 8192) -> 
 
 
 def read_texts(path: str | Path, rows: int = 8192) -> Iterator[pl.DataFrame]:
-    """`read_batches` of all columns, each value as the text that stands there; null where nothing does.
+    """`read_batches` of all columns, each value as the text in the file; null where it is empty.
 
     Raises:
         LogreplayError: as for `scan`.
@@ -191,7 +191,7 @@ def read_csv(file: BinaryIO, columns: Sequence[str], rows: int = 8192) -> Iterat
     """`read_batches` of an open file that holds a normalized CSV, plain or compressed.
 
     Raises:
-        LogreplayError: it holds none.
+        LogreplayError: it is not a normalized CSV.
         OSError, EOFError, zlib.error, zstandard.ZstdError, polars.exceptions.PolarsError: it breaks off, or cannot be
             read.
     """
@@ -204,11 +204,11 @@ def read_csv(file: BinaryIO, columns: Sequence[str], rows: int = 8192) -> Iterat
 
 
 def read_parquet(file: BinaryIO, columns: Sequence[str], rows: int = 8192) -> Iterator[pl.DataFrame]:
-    """`read_batches` of an open file that holds a Parquet of ours.
+    """`read_batches` of an open Parquet file that logreplay wrote.
 
     Raises:
         LogreplayError: it holds another table.
-        ValueError: it is no Parquet.
+        ValueError: it is not a Parquet file.
     """
     from pyarrow.parquet import ParquetFile
 
@@ -220,11 +220,11 @@ def read_parquet(file: BinaryIO, columns: Sequence[str], rows: int = 8192) -> It
 
 
 def column_names(file: BinaryIO, *, parquet: bool) -> list[str]:
-    """The columns of an open file of ours.
+    """The columns of an open normalized CSV or Parquet file.
 
     Raises:
-        LogreplayError: it is none of ours.
-        ValueError: it is no Parquet, though it should be.
+        LogreplayError: it is not a normalized file.
+        ValueError: its name says Parquet, its content does not.
     """
     if parquet:
         from pyarrow.parquet import ParquetFile
@@ -248,7 +248,7 @@ def _known(names: list[str]) -> list[str]:
 
 
 def _wanted(columns: Sequence[str], names: Collection[str]) -> list[pl.Expr]:
-    """The wanted columns, typed, of a table that has some of them."""
+    """The wanted columns, typed, of a table; missing ones are null."""
     return [
         (pl.col(name) if name in names else pl.lit(None)).cast(SCHEMA.get(name, pl.String), strict=False).alias(name)
         for name in columns
@@ -256,7 +256,7 @@ def _wanted(columns: Sequence[str], names: Collection[str]) -> list[pl.Expr]:
 
 
 def _parsed(block: bytes, columns: Sequence[str], how: Mapping[str, Any] = _TYPED) -> pl.DataFrame:
-    """Parse a text with a header line; where its quotes do not add up, as if they were letters."""
+    """Parse a text with a header line; unbalanced quotes are read as letters."""
     if not (block.count(b'"') % 2 and _OPEN_QUOTE.search(block)):  # on such an end Polars 2.1 panics
         with suppress(pl.exceptions.ComputeError, pl.exceptions.PanicException):
             return pl.read_csv(block, columns=list(columns), **how)
@@ -295,7 +295,7 @@ def _header(file: BinaryIO) -> bytes:
 
 
 def _decompressed(file: BinaryIO) -> BinaryIO:
-    """What an open file holds, decompressed: told by content, as Polars does."""
+    """The content of an open file, decompressed; the first bytes tell the compression, as in Polars."""
     magic = file.read(4)
     file.seek(0)
     if magic[:2] == b"\x1f\x8b":

@@ -16,7 +16,7 @@ SCRAMBLED = 0.01
 
 
 def notes(intake: Intake, sources: Sequence[BlockSource], time_unit: str, timezone: str) -> list[str]:
-    """What the user should know about the times, units and sizes of a log that was read."""
+    """Notes on the times, units and sizes of a log that was read."""
     found: list[str] = []
     formats = intake.reading.formats
     fields = {name for format in formats for name in format.layout.fields}
@@ -32,18 +32,20 @@ def notes(intake: Intake, sources: Sequence[BlockSource], time_unit: str, timezo
     elif "total" in fields and "first" not in fields:
         found.append("latency holds the whole response time: the log has no time to the first byte")
     if intake.naive and not timezone:
-        found.append(f"{intake.naive:,} stamps carry no zone and are read as UTC; say it with --timezone")
+        found.append(f"{intake.naive:,} time stamps have no zone and are read as UTC; give their zone with --timezone")
     if intake.backwards > SCRAMBLED * max(intake.report.converted, 1):
         found.append(
             f"of {intake.report.converted:,} requests {intake.backwards:,} are older than some line before them by "
-            "more than the longest request takes: scrambled times, or several logs in one file; good for what was "
-            "asked, not for when"
+            "more than the longest request takes: scrambled times, or several logs in one file; the requests are "
+            "usable, their timing is not"
         )
     for source in sources:
         if source.truncated:
             found.append(
-                f"{source.name}: the {source.compression} data end too soon or are damaged; what was before is kept"
+                f"{source.name}: the {source.compression} data end too soon or are damaged; the lines before are kept"
             )
         if grown := source.grown():
-            found.append(f"{source.name}: grew by {grown:,} bytes while it was read; what came late may be missing")
+            found.append(
+                f"{source.name}: grew by {grown:,} bytes while it was read; lines added meanwhile may be missing"
+            )
     return found

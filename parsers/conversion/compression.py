@@ -1,4 +1,4 @@
-"""Unpacks gzip, bzip2, xz and zstd, also of several members; the first bytes tell which."""
+"""Unpacks gzip, bzip2, xz and zstd, also files of several members; the first bytes tell the compression."""
 
 import bz2
 import gzip
@@ -12,7 +12,7 @@ _MAGIC: Final = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\x00", "xz
 
 
 def compression_of(head: bytes) -> str:
-    """``gzip``, ``bzip2``, ``xz``, ``zstd`` or, where the first bytes are of none, empty."""
+    """``gzip``, ``bzip2``, ``xz``, ``zstd`` or, for any other first bytes, empty."""
     return next((name for magic, name in _MAGIC if head.startswith(magic)), "")
 
 

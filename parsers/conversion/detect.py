@@ -1,4 +1,4 @@
-"""Detects the format of a log: by what fits a sample of its lines, not by its name or its first line."""
+"""Detects the format of a log: the one that fits most lines of a sample, whatever the file's name or first line."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,24 +22,24 @@ _FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)
 _SAYS: Final = re.compile(rb"^(?:#Fields:|[\0 \t]*[^#\s\0])", re.MULTILINE)
 
 ENOUGH: Final = 0.5
-"""Share of the sample's lines that must fit, or some that are requests beyond doubt, or the file is no access log."""
+"""Share of the sample's lines that must fit; below it, and without a single certain request, the file is rejected."""
 
 _MARKS: Final = {
     "nginx": r'\\x[0-9A-F]?[A-F]|\\x5C|\\x22|" (?:499|444|49[4-7]) [0-9]|"" 4[0-9]{2} [0-9]',
     "apache": r'\\x[0-9a-f]?[a-f]|\\["\\nrtbv]|"-" 408 |" [0-9]{3} -(?: |$)| "" \[',
 }
-"""What only one of the two writes."""
+"""Patterns that only one of the two servers writes."""
 
 GOOD: Final = 0.9
 """Share below which prefixes and layouts of the log's own are tried."""
 
 FEW: Final = 0.02
-"""Share of lines for which a further format is worth its time."""
+"""Smallest share of lines for which a further format is tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """How a log is to be read.
+    """The formats, prefix, units and time stamps by which a log is read.
 
     Attributes:
         formats: the main one first; the others for lines that it does not fit. Empty where directives in the log
@@ -73,7 +73,7 @@ class Detection:
         return parse(self.prefix.strip(lines) if self.prefix else lines, [self.adjusted(f) for f in formats], zone)
 
     def adjusted(self, format: Format) -> Format:
-        """A format with the user's own word on units and stamps."""
+        """A format with the user's own settings of units and time stamps."""
         if self.time_unit:
             format = replace(format, total_unit=UNITS[self.time_unit], first_unit=UNITS[self.time_unit])
         if self.stamped:
@@ -87,7 +87,7 @@ class Detection:
 
         Args:
             blocks: of the file.
-            header: what the directives before these blocks said; brought up to date on the way.
+            header: the directives before these blocks; updated while reading.
         """
         if self.formats:
             for block in blocks:
@@ -111,16 +111,16 @@ def says_format(data: bytes) -> bool:
 
 
 def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detection:
-    """Choose how to read a log by samples of it.
+    """Choose the formats of a log by samples of it.
 
     Args:
         samples: whole lines, some of each file.
         name: of the log, for errors.
-        wanted: what the user said of the format (``-f``).
+        wanted: the user's format (``-f``).
 
     Raises:
-        LogreplayError: fewer than half of the lines fit any format and none is a request beyond doubt, or ``wanted`` is
-            no format or none that the lines are in.
+        LogreplayError: fewer than half of the lines fit any format and none is certainly a request, or ``wanted`` is
+            unknown or fits no line.
     """
     given = defined(wanted)
     data = b"".join(sample if sample.endswith(b"\n") else sample + b"\n" for sample in samples if sample)
@@ -152,14 +152,14 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
         rest = shown.gather(_misfits(shown, reading.formats))
         raise LogreplayError(
             f"{name}: not an access log, or in an unknown format: {reading.share:.0%} of {len(lines)} sample lines fit"
-            + (f"; one that does not: {rest[0][:120]!r}" if len(rest) else "")
-            + "; say the format with -f"
+            + (f"; one that does not fit: {rest[0][:120]!r}" if len(rest) else "")
+            + "; give the format with -f"
         )
     return reading
 
 
 def _holds_requests(format: Format, lines: pl.Series) -> bool:
-    """Whether some lines are requests beyond doubt: a format with method, time and status fits them."""
+    """Whether some lines are certainly requests: a format with method, time and status fits them."""
     fields = format.layout.fields
     return {"time", "rc"} <= fields and bool({"request", "op"} & fields) and parse(lines, [format]).rows.height > 0
 
@@ -172,14 +172,14 @@ def _by_directives(data: bytes, name: str) -> Detection:
         count += parsed.rows.height + len(parsed.refusals)
     if count and rows < ENOUGH * count:
         raise LogreplayError(
-            f"{name}: has #Fields, but only {rows} of {count} sample lines fit; say the format with -f"
+            f"{name}: has #Fields, but only {rows} of {count} sample lines fit; give the format with -f"
         )
     server = "iis" if "Internet Information" in header.software else "w3c"
     return Detection((), share=rows / count if count else 1.0, sample=count, server=server)
 
 
 def _server(reading: Detection, lines: pl.Series) -> str:
-    """Who wrote the log; of the formats that nginx and Apache share, told by escapes, statuses and sizes."""
+    """The server that wrote the log; between nginx and Apache, inferred from escapes, status codes and sizes."""
     format = reading.formats[0]
     if format.name not in ("combined", "common"):
         return format.server
@@ -189,7 +189,7 @@ def _server(reading: Detection, lines: pl.Series) -> str:
 
 
 def _best(lines: pl.Series, given: Format | None, wanted: str) -> Detection:
-    """The format that fits most lines, then that which fits most of the rest, and so on."""
+    """The format that fits most lines, then the one that fits most of the rest, and so on."""
     if given is not None:
         return _choose(lines, [given])
     sample = lines.to_list()

@@ -3,7 +3,7 @@
 Theory of operation. Rows are kept in a buffer; when it is full, it is sorted and its older part goes to the main run,
 a CSV file, written by a thread of its own. A row older than the last one given to it comes too late for that run: it
 goes to a spill of further runs, each sorted in itself. A log is nearly in order, so mostly the main run is the result;
-else the runs are merged.
+otherwise the runs are merged.
 
 A run is plain CSV text. Every record is one line that begins with date and time at fixed width, so the first 26 bytes
 of a line are its sort key. Equal keys keep the order in which the rows were added.
@@ -104,7 +104,7 @@ class Sorter:
             self._main.write(self._encode(some))
 
     def _settle(self) -> None:
-        """Wait until what was given to the writer is written."""
+        """Wait until the writer has written all of its rows."""
         if self._writing is not None:
             self._writing.result()
 
@@ -161,7 +161,7 @@ class _Run:
 
     @property
     def last(self) -> bool:
-        """Nothing is left in the file."""
+        """Whether the end of the file is reached."""
         return self._position >= self._end
 
     def load(self) -> None:

@@ -79,7 +79,7 @@ def instant(text: str, zone: str, option: str) -> int:
     """An instant in ISO 8601 → microseconds since 1970, UTC.
 
     Raises:
-        LogreplayError: it is none.
+        LogreplayError: it is not an instant.
     """
     try:
         moment = datetime.fromisoformat(text)
@@ -97,7 +97,7 @@ def _pattern(text: str, option: str) -> str:
         pl.Series([""]).str.contains(text)
     except pl.exceptions.ComputeError as error:
         reason = next((line for line in str(error).splitlines() if line.startswith("error:")), "error: regex").strip()
-        raise LogreplayError(f"{option} {text!r}: no regular expression: {reason[7:]}") from None
+        raise LogreplayError(f"{option} {text!r}: not a regular expression: {reason[7:]}") from None
     return text
 
 

@@ -1,4 +1,4 @@
-"""Turns the lines of a growing access log into rows, as they come."""
+"""Turns the lines of a growing access log into rows as they are written."""
 
 import time
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class LineParser:
     """Parses lines of one log; rows come out as soon as their start is settled.
 
     Args:
-        log: what is there of it already tells its format.
+        log: its present lines tell its format.
     """
 
     def __init__(self, log: Path) -> None:
@@ -38,7 +38,7 @@ class LineParser:
         self._heard = time.monotonic()
 
     def __call__(self, data: bytes) -> pl.DataFrame:
-        """Take lines; return the rows that are settled, in order of start, and one for each line that is no request."""
+        """Take lines; return the settled rows, in order of start, and one entry for each line that became no row."""
         if data:
             self._heard = time.monotonic()
             return self._read(data)
@@ -70,7 +70,7 @@ class LineParser:
         return pl.concat([settled, refused], how="diagonal")
 
     def _found(self, data: bytes) -> Detection | None:
-        """The format that these lines tell; None as long as they do not."""
+        """The format of these lines; None as long as it cannot be known."""
         if not says_format(data):
             return None
         try:
@@ -81,13 +81,15 @@ class LineParser:
             raise
 
     def _known(self) -> Detection | None:
-        """The format of what is there already; None if that does not tell it."""
+        """The format of the lines present already; None if they do not tell it."""
         if not self._log.exists() or not self._log.stat().st_size:
             return None
         source = BlockSource(self._log)
         try:
             if source.compression:
-                raise LogreplayError(f"--follow {self._log}: is compressed; name the log file that a server writes")
+                raise LogreplayError(
+                    f"--follow {self._log}: is compressed; name the uncompressed log that the server writes"
+                )
             if not says_format(source.sample()):
                 return None
             reading = find_reading([source], ConvertOptions())

@@ -1,7 +1,7 @@
 """Reads logs into rows with start times, in about the order of time, and accounts for every line.
 
-Several files are read side by side where they overlap in time: always on from the one that is furthest behind. A file
-is opened for good only when its time has come, so any number of rotated files needs the memory of a few.
+Files that overlap in time are read side by side: the next block comes from the file that is furthest behind. A file is
+opened when its time is reached, so any number of rotated files needs the memory of a few.
 """
 
 import os
@@ -25,15 +25,15 @@ from logreplay.parsers.formats.format import Format
 from logreplay.parsers.record import LogreplayError
 
 Progress = Callable[[int, int, int], None]
-"""Told bytes read, bytes in all (0: not known) and lines read."""
+"""Called with bytes read, bytes in all (0: not known) and lines read."""
 
 
 Pack = Callable[[pl.DataFrame], pl.DataFrame]
 """Formats rows of `parse.ROW_SCHEMA` as lines of the CSV; the columns that tell their time stay columns."""
 
 Keep = Callable[[str, int, str, bytes, bool], None]
-"""Told file, line number, reason and the bytes of a line that became no row, and whether these are all. If not, it is
-told the others in turn, without a reason."""
+"""Called with file, line number, reason and the bytes of a line that became no row, and whether these are all bytes. If
+not, it is called again with the next ones, without a reason."""
 
 
 class TooManyRejects(LogreplayError):
@@ -89,7 +89,7 @@ class Intake:
 
     Attributes:
         sources: the logs.
-        reading: how.
+        reading: their formats and units.
         zone: of stamps that carry none.
         report: where lines are counted.
         keep: told about lines that became no row.
@@ -202,11 +202,11 @@ def usable_cores() -> int:
 
 
 _THREADS: Final = min(usable_cores(), 3)
-"""That parse blocks. More would be faster than rows can be sorted and written, and each takes some 40 MB."""
+"""Threads that parse blocks. More would outrun sorting and writing, and each takes some 40 MB."""
 
 
 def _parse(reading: Detection, block: Block, formats: Sequence[Format], zone: str, pack: Pack | None) -> ParsedBlock:
-    """Parse a block, wherever that is done."""
+    """Parse a block; runs in a thread, a process or on another machine."""
     if block.part:
         parsed = ParsedBlock(pl.DataFrame(schema=ROW_SCHEMA), [], 0, 0)
     else:
@@ -239,7 +239,7 @@ class _Stream:
         return -(1 << 62) if first is None else first
 
     def advance(self, ahead: int) -> pl.DataFrame | None:
-        """Read on, with so many blocks parsed ahead; None when the log is at its end."""
+        """Return the next block, with so many parsed ahead; None at the end of the log."""
         while True:
             while len(self._ahead) <= ahead and (piece := next(self._pieces, None)):
                 block, formats = piece

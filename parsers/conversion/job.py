@@ -32,7 +32,7 @@ from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayErro
 
 @dataclass(frozen=True, slots=True)
 class ConvertOptions:
-    """How to convert.
+    """Options of a conversion.
 
     Attributes:
         format: ``auto``, a name, a ``log_format`` or ``LogFormat`` string, or ``nginx.conf#name``.
@@ -60,7 +60,7 @@ class ConvertOptions:
 
 
 def output_for(log: str | Path, to: str = "") -> Path:
-    """Where a log goes without ``-o``: ``logs/access.log.1.gz`` → ``access.csv`` in the current folder."""
+    """The name of the result without ``-o``: ``logs/access.log.1.gz`` → ``access.csv`` in the current folder."""
     name = Path(log).name if str(log) != "-" else "stdin"
     return Path(f"{name.split('.')[0] or 'access'}.{to or 'csv'}")
 
@@ -74,15 +74,15 @@ def convert(
 ) -> ConvertReport:
     """Convert access logs, or normalized CSVs, to one normalized CSV in order of start.
 
-    Nothing half-written can be taken for a result: rows go to a file beside the output, which takes its name when all
-    is done. (A kill leaves such files, ``.part.NAME*``, behind; the next conversion to that name replaces them.)
+    Rows go to a file beside the output, which takes its name at the end, so a half-written file is never taken for a
+    result. (A kill leaves such files, ``.part.NAME*``, behind; the next conversion to that name replaces them.)
 
     Args:
         paths: plain or compressed (gzip, bzip2, xz, zstd: told by content); ``-`` is standard input. Or normalized CSVs
             (also Parquet files of them), which are merged with all their columns.
         output: the file to make; ``-`` is standard output.
-        options: how.
-        progress: told about once a block.
+        options: of the conversion.
+        progress: called about once a block.
         executor: parses the blocks, in other processes or machines; None: threads of this process.
 
     Returns:
@@ -125,7 +125,7 @@ def convert(
 
 
 def _check_fits(options: ConvertOptions, executor: Executor | None, table: Path) -> None:
-    """Check that no option says how to read a log where there is none.
+    """Check that no option for reading logs is given with normalized CSVs.
 
     Raises:
         LogreplayError: one does.
@@ -165,7 +165,7 @@ def _bad_zone(name: str) -> str:
 
 
 def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Detection:
-    """Find out how the logs are to be read.
+    """Detect the formats of the logs.
 
     Raises:
         LogreplayError: empty or not an access log.
@@ -178,7 +178,7 @@ def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Det
 
 
 class _Job:
-    """One conversion under way."""
+    """One conversion in progress."""
 
     def __init__(
         self,
@@ -231,13 +231,13 @@ class _Job:
             name, number, reason = report.first_bad[0]
             raise LogreplayError(
                 f"{name}: no line fits the format {report.format}; line {number}: {reason}; all lines are in "
-                f"{report.rejects}; leave out --format to have the format found, or give another"
+                f"{report.rejects}; leave out --format to detect the format, or give another"
             )
         report.resolution_s = intake.fine
         report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
 
     def _sort(self, batches: Iterator[pl.DataFrame], pack: "AsLines", *, packed: bool) -> None:
-        """Filter and redact rows, and bring them in order of start."""
+        """Filter and redact rows, and sort them by start."""
         options, report = self._options, self.report
         keep = options.filter.condition(options.timezone)
         redactor = Redactor() if options.redact else None
@@ -253,7 +253,7 @@ class _Job:
         self._sorter.close()
 
     def tidy_up(self) -> None:
-        """Leave no half-written file behind."""
+        """Remove half-written files."""
         if self._sorter is not None:
             self._sorter.discard()
         if self._rejects is not None:
@@ -328,14 +328,14 @@ def with_date_and_time(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 STAMP: Final = "0000-00-00,00:00:00.000000"
-"""Stands in a line of the CSV for date and time until the start is known."""
+"""Placeholder for date and time in a line of the CSV until the start is known."""
 
 _TIMES: Final = ("line", "us", "whole", "fold", "back", "start", "latency")
 
 
 @dataclass(frozen=True, slots=True)
 class AsLines:
-    """Rows → what tells their time, and as ``rest`` their lines in the CSV, with `STAMP` for date and time.
+    """Rows → the columns that tell their time, and as ``rest`` their lines in the CSV, with `STAMP` for date and time.
 
     Attributes:
         columns: of the CSV, behind date and time.

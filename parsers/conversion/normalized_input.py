@@ -69,10 +69,10 @@ class Tables:
 
     Attributes:
         paths: as `logreplay.parsers.record.scan` takes them.
-        report: where rows are counted. The header is no line.
-        keep: told about rows that are rejected.
+        report: where rows are counted. The header is not counted.
+        keep: called for each rejected row.
         limit: on rejected rows.
-        progress: told after each batch.
+        progress: called after each batch.
     """
 
     paths: Sequence[Path]
@@ -86,7 +86,7 @@ class Tables:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of all files: the core, then the others as they come.
+        """The columns of all files: the core, then the others in order of appearance.
 
         Raises:
             LogreplayError: a file is not readable, or has a column that cannot be written.

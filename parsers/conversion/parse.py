@@ -1,6 +1,6 @@
-"""Parses lines into typed rows: strict patterns over whole blocks, then a careful path for the lines they refuse.
+"""Parses lines into typed rows: strict patterns over whole blocks, then a careful path for the lines that do not match.
 
-Every line gets exactly one fate: a row, blank, unreplayable or rejected; the last two with a reason.
+Every line becomes exactly one of these: a row, blank, unreplayable or rejected; the last two with a reason.
 """
 
 import re
@@ -37,7 +37,7 @@ request, microseconds. The others are those of the normalized record."""
 
 
 _COUNTS: Final = {"bytes": values.MOST_BYTES, "rc": 1000, "request_bytes": values.MOST_BYTES}
-"""Raw fields that are whole numbers, and what these are below."""
+"""Raw fields that are whole numbers, and their upper bounds."""
 
 _DUMMY: Final = "(internal dummy connection)"
 _DUMMY_REASON: Final = "Apache's own dummy connection"
@@ -185,7 +185,7 @@ def _are_readable(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.Series:
 
 
 def _typed(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
-    """Clean raw fields → rows without times; what is not there is null."""
+    """Clean raw fields → rows without times; missing fields are null."""
     have = set(raw.columns)
     raw = raw.with_columns(numbers.get_columns())
 
@@ -283,7 +283,7 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
 
 
 def _decoded(agents: pl.Series, coding: str) -> pl.Series:
-    """User agents as the browsers sent them."""
+    """User agents, decoded."""
     if coding == "plus":
         return agents.str.replace_all("+", " ", literal=True)
     distinct = agents.unique().drop_nulls()

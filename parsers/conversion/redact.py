@@ -1,7 +1,7 @@
 """Replaces personal data in rows by pseudonyms; the log still replays with the same shape.
 
-Query values, users, addresses and bodies are replaced; the same value by the same substitute throughout one
-conversion, and of the same length and kind, so that distinct requests stay distinct and sizes stay. The key is made for
+Query values, users, addresses and bodies are replaced; equal values by equal substitutes throughout one
+conversion, of the same length and kind, so that distinct requests stay distinct and sizes stay. The key is made for
 each conversion and kept nowhere: substitutes cannot be computed back, nor compared with those of another conversion.
 Paths, names of query fields, hosts and user agents stay.
 """
@@ -21,10 +21,10 @@ _LETTERS: Final = string.ascii_lowercase + string.digits
 
 
 class Redactor:
-    """Replaces what could name a person; consistent within itself.
+    """Replaces personal data: equal values by equal substitutes.
 
     Args:
-        key: for tests; else made at random.
+        key: for tests; random by default.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -42,7 +42,7 @@ class Redactor:
         return rows.with_columns(_each(rows[name], change) for name, change in changes.items() if name in rows.columns)
 
     def target(self, url: str) -> str:
-        """Replace what stands in a query: the values, or all of it where it has no names."""
+        """Replace the values of a query, or all of it where it has no names."""
         path, mark, query = url.partition("?")
         if not mark:
             return url

@@ -1,16 +1,16 @@
-"""The account of a conversion: what became of every line, and what the user should know about the result."""
+"""The account of a conversion: the outcome of every line, and notes for the user on the result."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 FIRST_SHOWN: Final = 3
-"""Bad lines that a report names, of each reason."""
+"""Number of bad lines that a report names for each reason."""
 
 
 @dataclass(slots=True)
 class ConvertReport:
-    """What became of every line.
+    """The outcome of every line.
 
     ``lines = converted + unreplayable + rejected + blank``, and with filters ``+ filtered``.
 
@@ -20,13 +20,13 @@ class ConvertReport:
         first_bad: the first few of each reason: ``(file, line number, reason)``.
         format: the name of the format; several joined by ``+``.
         share: of the sample's lines that fit.
-        server: who wrote the log.
+        server: the server that wrote the log.
         resolution_s: of the start times, seconds; 1 where they are spread within their second.
         first: earliest start, ISO 8601 UTC; empty if there is none.
         last: latest start.
         output: path of the result; ``-``: standard output.
         rejects: path of the reject file; empty if there are none.
-        notes: what the user should know about the times, units and sizes.
+        notes: for the user, on times, units and sizes.
     """
 
     lines: int = 0
@@ -74,7 +74,7 @@ class ConvertReport:
         return f"{self.lines:,} lines = " + " + ".join(f"{count:,} {word}" for count, word in parts)
 
     def summary(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
+        """The output of ``--json``."""
         return {
             "lines": self.lines,
             "converted": self.converted,

@@ -20,8 +20,8 @@ BLOCK: Final = 4 << 20
 """Bytes read at a time; a block is a little longer or shorter, as its last line ends."""
 
 LONGEST: Final = 128 << 20
-"""Bytes of a line that are held in memory. What is longer is no log line but damage or an attack, as a few megabytes
-of gzip can unpack to any length; it is rejected, and goes to the reject file piece by piece."""
+"""Bytes of a line that are held in memory. Longer lines are damage or an attack, as a few megabytes of gzip can unpack
+to any length; they are rejected, and go to the reject file piece by piece."""
 
 _SAMPLES: Final = (24 << 10, 256 << 10)
 """Bytes looked at in each of three places; the larger if the smaller holds too few lines."""
@@ -80,7 +80,7 @@ def count_lines(data: bytes) -> int:
 
 
 def split_lines(data: bytes) -> pl.Series:
-    """Cut UTF-8 text that ends with a newline into its lines, without copying it."""
+    """Cut UTF-8 text that ends with a newline into lines, without a copy."""
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
     # lines and newlines in turn are texts without gaps, as an Arrow array wants them; then every second is a line
     offsets = np.zeros(2 * len(ends) + 1, np.int64)
@@ -98,7 +98,7 @@ def whole_lines(data: bytes) -> pl.Series:
 
 
 def compact(rows: pl.DataFrame) -> pl.DataFrame:
-    """Copy rows that were picked out of others, so that they no longer hold on to the texts of those."""
+    """Copy rows selected from others, so that the texts of the others can be freed."""
     texts = [name for name, kind in rows.schema.items() if kind == pl.String]
     return rows.with_columns(pl.concat_str(name, pl.lit("")).alias(name) for name in texts)
 
@@ -189,7 +189,7 @@ class BlockSource:
     def blocks(self, size: int = BLOCK) -> Iterator[Block]:
         """Yield the rest of the log, whole lines at a time.
 
-        A compressed file that ends too soon, or is damaged, gives what could be read; `truncated` says so.
+        Of a compressed file that ends too soon or is damaged, the readable part is yielded; `truncated` says so.
         """
         first, line, endless = 1, _Line(), False
         while data := self._pushed or self._read(size):
@@ -237,7 +237,7 @@ class BlockSource:
         except TooMuchMemory:
             unpack = _UNPACK[self.compression]
             raise LogreplayError(
-                f"{self.name}: needs more than {MEMORY >> 20} MB of memory to be unpacked; do it outside: "
+                f"{self.name}: unpacking needs more than {MEMORY >> 20} MB of memory; unpack it with another program: "
                 f"{unpack} {self.name} | logreplay convert -"
             ) from None
         except (EOFError, OSError, zlib.error, ValueError):
@@ -246,14 +246,14 @@ class BlockSource:
 
 
 class _Line:
-    """The beginning of a line whose end is not read yet."""
+    """The beginning of a line whose end is still to be read."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self.length = 0
 
     def add(self, data: bytes) -> None:
-        """Add what follows; many NULs before the line are nothing (see `text_lines`)."""
+        """Add the next bytes; many NULs before the line are ignored (see `text_lines`)."""
         if not self.length and data.startswith(b"\0" * _HEAD):
             data = data.lstrip(b"\0")
         self.length += len(data)
@@ -265,7 +265,7 @@ class _Line:
 
 
 class _Counted(io.RawIOBase):
-    """A stream that gives back the bytes looked at first, and counts."""
+    """A stream that returns its peeked bytes again, and counts the bytes read."""
 
     def __init__(self, stream: BinaryIO, head: bytes) -> None:
         self._stream, self._head, self.count = stream, head, 0
@@ -274,7 +274,7 @@ class _Counted(io.RawIOBase):
         return True
 
     def read_plain(self, size: int) -> bytes:
-        """Read without a buffer in between."""
+        """Read without a buffer."""
         head, self._head = self._head, b""
         data = head + self._stream.read(size) if head else self._stream.read(size)
         self.count += len(data)

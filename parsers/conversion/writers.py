@@ -1,4 +1,4 @@
-"""Writes the sorted CSV in the wanted form: CSV, plain or compressed, Parquet, or Play-it-Again-Sam's input."""
+"""Writes the sorted CSV as CSV (plain or compressed), Parquet or Play-it-Again-Sam's input."""
 
 import gzip
 import shutil
@@ -18,17 +18,17 @@ _PIAS_HEADER: Final = b"#yyy-mm-dd hh:mm:ss latency xfertime sleeptime bytes url
 
 
 def kind_of(output: str | Path, wanted: str = "") -> Kind:
-    """What to write, by the user's word or by the ending of the name; of a name without an ending, CSV.
+    """The form to write: the user's choice, or by the ending of the name; CSV for a name without an ending.
 
     Raises:
-        LogreplayError: nothing is known to be written under such a name, or it says another kind than the user.
+        LogreplayError: the ending is unknown, or contradicts the user's choice.
     """
     name = Path(output).name.lower()
     kind = next((kind for kind in _KINDS if name.endswith("." + kind)), None)
     if kind is None and Path(name).suffix and not wanted:
         raise LogreplayError(
-            f"{output}: what should be written there? Choose an ending out of .csv, .csv.gz, .csv.zst, .parquet and "
-            ".pias, or say it with --to"
+            f"{output}: unknown ending; choose one of .csv, .csv.gz, .csv.zst, .parquet and .pias, or give "
+            "the form with --to"
         )
     if kind and wanted and kind.partition(".")[0] != wanted:
         raise LogreplayError(

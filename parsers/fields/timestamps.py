@@ -39,7 +39,7 @@ time zone, still has a date that every reader of the CSV can hold."""
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """How a log writes the time, and what that time means.
+    """The notation of a log's time stamps, and their meaning.
 
     Attributes:
         kind: ``clf`` (``20/Nov/2026:23:30:37 +0530``), ``iso`` (ISO 8601, also with a blank and a decimal comma),
@@ -65,11 +65,11 @@ class Instants:
     """A column of stamps as read.
 
     Attributes:
-        us: microseconds since 1970, UTC; null where the text is no time.
+        us: microseconds since 1970, UTC; null where the text is not a time.
         whole: the stamp has no digits below a second.
         naive: how many carried no zone.
-        fold: for a stamp without zone in an hour that its clock ran through twice, what the second pass is later by,
-            microseconds (``us`` is the first pass); else 0. None: 0 for all.
+        fold: for a stamp without zone in an hour that its clock ran through twice, how much later the second pass is,
+            microseconds (``us`` is the first pass); otherwise 0. None: 0 for all.
     """
 
     us: pl.Series
@@ -151,7 +151,7 @@ def _offset(text: pl.Expr) -> pl.Expr:
 
 
 def _in_zone(local: pl.Series, zone: str) -> tuple[pl.Series, pl.Series]:
-    """Wall-clock times of a zone → microseconds UTC, and what a second pass of that hour is later by (mostly 0).
+    """Wall-clock times of a zone → microseconds UTC, and how much later a second pass of that hour is (mostly 0).
 
     An instant that the zone's clock skips is read with the offset in force before the change, as clocks that were set
     late would show it.
@@ -175,7 +175,7 @@ def _epoch(text: pl.Series, unit: int) -> pl.Series:
 
 
 def _any(text: pl.Series, zone: str) -> Instants:
-    """Each value by what it looks like; mostly all look alike."""
+    """Parse each value by its own notation; mostly all share one."""
     kinds: tuple[Kind, ...] = ("epoch", "iso", "clf")
     found: list[Instants] = []
     for kind in kinds:
@@ -190,7 +190,7 @@ def _any(text: pl.Series, zone: str) -> Instants:
 
 
 def _sized_epoch(text: pl.Series) -> Instants:
-    """Numbers whose unit is told by their size: seconds to nanoseconds."""
+    """Numbers whose unit is inferred from their size: seconds to nanoseconds."""
     digits = pl.col("text").str.extract(r"^([0-9]{9,19}(?:\.[0-9]+)?)$")
     number = pl.col("number")
     scale = pl.when(number < 1e11).then(SECOND).when(number < 1e14).then(1000).when(number < 1e17).then(1)

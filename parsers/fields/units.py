@@ -1,4 +1,4 @@
-"""Units of durations, by the field's name or the look of its values; a guess comes with a sentence for the user."""
+"""Units of durations, by the field's name or its values; a guess comes with a note for the user."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 """Seconds in one."""
 
 UNKNOWN: Final = 0.0
-"""Seconds in one of an unknown unit: durations are not used."""
+"""Marks an unknown unit: such durations are not used."""
 
 NGINX_DURATIONS: Final = {
     **{name: name for name in ("request_time", "upstream_response_time", "upstream_header_time")},
@@ -30,7 +30,7 @@ def unit_of(name: str, values: Sequence[str]) -> tuple[float, str]:
         values: a sample.
 
     Returns:
-        Seconds in one, `UNKNOWN` if nothing speaks for any unit; and what the user should know, or an empty text.
+        Seconds in one, `UNKNOWN` without any evidence; and a note for the user, or an empty text.
     """
     lower = name.lower()
     if lower in NGINX_DURATIONS:
@@ -41,13 +41,13 @@ def unit_of(name: str, values: Sequence[str]) -> tuple[float, str]:
     numbers = [text for text in values if text not in ("", "-")]
     field = f"the durations in {name!r}" if name else "the numbers after the status and size"
     if numbers and sum(_DECIMALS.fullmatch(text) is not None for text in numbers) > 0.9 * len(numbers):
-        return 1.0, f"{field} are taken as seconds, as they have three decimals; --time-unit says otherwise"
+        return 1.0, f"{field} are taken as seconds, as they have three decimals; change it with --time-unit"
     whole = [int(text) for text in numbers if re.fullmatch(r"[0-9]{1,15}", text)]
     if whole and len(whole) > 0.9 * len(numbers):
         if max(whole) < 300 and median(whole) == 0:
-            return 1.0, f"{field} are taken as whole seconds, as most are 0; --time-unit says otherwise"
+            return 1.0, f"{field} are taken as whole seconds, as most are 0; change it with --time-unit"
         if median(whole) >= 5000:
-            return 1e-6, f"{field} are taken as microseconds, as most are above 5,000; --time-unit says otherwise"
+            return 1e-6, f"{field} are taken as microseconds, as most are above 5,000; change it with --time-unit"
     if numbers:
-        return UNKNOWN, f"{field} have no known unit and are not used: say it with --time-unit s, ms or us"
+        return UNKNOWN, f"{field} have no known unit and are not used: give it with --time-unit s, ms or us"
     return 1.0, ""

@@ -1,7 +1,7 @@
 """Parses one text of a log line: escapes, request lines, targets, addresses, durations, counts.
 
-The careful path: exact rules on single values, for the lines that the block-wise fast path does not understand.
-Texts hold one character per byte of the log (Latin-1), so that nothing is lost before it is decided.
+The careful path: exact rules on single values, for the lines that the block-wise fast path rejects. Texts hold one
+character per byte of the log (Latin-1), so that no byte is lost before the encoding is known.
 """
 
 import re
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Final
 
 CLEAN: Final = r"[!#-\[\]-~]"
-"""What passes unchanged into ``url``: printable ASCII without blank, quote and backslash (Rust and Python regex)."""
+"""Characters that pass unchanged into ``url``: printable ASCII but blank, quote, backslash (Rust, Python regex)."""
 
 LONGEST_S: Final = 1e9
-"""Durations are below this many seconds, some 30 years; what is longer is damage."""
+"""Upper bound of durations, seconds (some 30 years); longer ones are damage."""
 
 MOST_BYTES: Final = 10**18
-"""Byte counts are below this; what is larger is damage."""
+"""Upper bound of byte counts; larger ones are damage."""
 
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _NAMED: Final = {"b": "\b", "n": "\n", "r": "\r", "t": "\t", "v": "\v", '"': '"', "\\": "\\"}
@@ -35,12 +35,12 @@ class Unreplayable(Exception):
 
 
 class Rejected(Exception):
-    """A line that cannot be understood; the text is the reason."""
+    """A line that cannot be parsed; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a request line says.
+    """The parts of a request line.
 
     Attributes:
         op: the method.
@@ -59,7 +59,7 @@ def unescape(text: str) -> str:
     """Undo the escapes of nginx (``\\xHH``) and Apache (also ``\\"``, ``\\\\``, ``\\n``, …) in logs.
 
     One rule serves both: in nginx a backslash is always written ``\\x5C``, so none of Apache's other escapes can
-    stand in its logs. An escape that neither writes stays as it is.
+    stand in its logs. An escape that neither writes stays unchanged.
 
     Source: ngx_http_log_module.c (escape=default), httpd util.c (ap_escape_logitem).
     """
@@ -72,7 +72,7 @@ def request(line: str) -> Request:
     """Take a decoded request line apart.
 
     Raises:
-        Unreplayable: it is no HTTP request, or none that can be sent again.
+        Unreplayable: it is not an HTTP request, or it cannot be sent again.
     """
     if not line.strip(" -\t\r\n"):
         raise Unreplayable("no request")
@@ -92,7 +92,7 @@ def parts(op: str, target: str, protocol: str = "", *, rooted: bool = False) -> 
     """Bring the method and target of a request to the form of the normalized record.
 
     Raises:
-        Unreplayable: CONNECT, the preface of HTTP/2, no method, or a target that is no path.
+        Unreplayable: CONNECT, the preface of HTTP/2, no method, or a target that is not a path.
     """
     target = target.strip(" ")
     if rooted and target and target[0] != "/" and not _ABSOLUTE.match(target):
@@ -112,17 +112,17 @@ def parts(op: str, target: str, protocol: str = "", *, rooted: bool = False) -> 
         if not target.startswith("/"):
             target = "/" + target
     if target != "*" and not target.startswith("/"):
-        raise Unreplayable("target is no path")
+        raise Unreplayable("target is not a path")
     return Request(op, quote(target), "" if protocol == "-" else protocol, host)
 
 
 def quote(target: str) -> str:
-    """Percent-encode the bytes that may not stand in a request line; every other byte stays as it is."""
+    """Percent-encode the bytes that may not stand in a request line; every other byte stays unchanged."""
     return _UNSAFE.sub(lambda m: "".join(f"%{byte:02X}" for byte in to_bytes(m[0])), target)
 
 
 def to_bytes(text: str) -> bytes:
-    """The bytes behind a text: one a character, UTF-8 for what a JSON escape put beyond them."""
+    """The bytes of a text: one for each character, UTF-8 for characters above them (from JSON escapes)."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
@@ -130,7 +130,7 @@ def to_bytes(text: str) -> bytes:
 
 
 def free_text(text: str) -> str:
-    """A decoded header value as it may stand in a text file: UTF-8 where it is, no control character."""
+    """A decoded header value for a text file: UTF-8 where possible, without control characters."""
     text = text.strip(" ")
     if text == "-":
         return ""

@@ -239,7 +239,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             "duration": Field("total", "int", 5, MILLISECOND),
         },
         escaped=False,
-        skipped=((r"^[^|]*\| [a-z]+ \| i[@*]", "logged when it came in; its answer is a line of its own"),),
+        skipped=((r"^[^|]*\| [a-z]+ \| i[@*]", "logged on arrival; its response has a line of its own"),),
     ),
     *(json_format(name) for name in ("caddy", "traefik", "envoy-json")),
     replace(
@@ -274,4 +274,4 @@ FORMATS: Final[tuple[Format, ...]] = (
         escaped=False,
     ),
 )
-"""In the order in which they are tried: of two that fit a sample equally well the first counts."""
+"""In the order in which they are tried: of two that fit a sample equally well, the first is taken."""

@@ -60,12 +60,12 @@ _STATUS: Final = {alias.lower() for alias in _ALIASES["rc"]}
 
 
 def has_status(names: Iterable[str]) -> bool:
-    """Whether one of the names is that of a status."""
+    """Whether one of the names stands for a status."""
     return any(name.lower() in _STATUS for name in names)
 
 
 def choose(names: Mapping[str, int]) -> dict[str, str]:
-    """Choose which name fills which slot; empty if no request is among them."""
+    """Assign names to slots; empty if none of them is a request."""
     lower = {name.lower(): name for name in names}
     slots = {
         slot: lower[found]
@@ -81,7 +81,7 @@ def choose(names: Mapping[str, int]) -> dict[str, str]:
 
 
 def meaning(slots: Mapping[str, str], durations: Sequence[str]) -> dict[str, Any]:
-    """Say what times and durations mean, by the names of the fields and, where these say nothing, by their values.
+    """Find the meaning of times and durations by the names of the fields, otherwise by their values.
 
     Returns:
         Those attributes of a `Format` that depend on it.

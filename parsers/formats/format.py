@@ -60,7 +60,7 @@ class TextLayout:
 
     Attributes:
         fast: fits clean lines only: printable ASCII, no escapes, a path as target.
-        careful: wider and wider.
+        careful: from strict to wide.
         fields: the names of the groups of ``careful``.
         parts: literals and values in turn.
     """
@@ -83,20 +83,20 @@ class TextLayout:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How to read one kind of access log.
+    """The rules for reading one kind of access log.
 
     Attributes:
         name: as ``-f`` takes it.
-        layout: how a line splits.
-        stamp: how and when the server stamps a request.
+        layout: splits a line into fields.
+        stamp: notation and moment of the server's time stamps.
         total_unit: seconds in one unit of the raw field ``total``; None where each value says it (``25ms``).
         first_unit: likewise of ``first``.
-        server: who writes it.
+        server: that writes it.
         escaped: texts carry the log escapes of nginx or Apache.
         rooted: targets are written without their leading slash.
         agent_coding: ``plus``: blanks of the user agent are written ``+``; ``percent``: it is percent-encoded.
         skipped: patterns of lines that belong to the format but hold no request of their own, each with the reason.
-        note: what the user should know about it.
+        note: for the user.
         source: address of its specification.
     """
 

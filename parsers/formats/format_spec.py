@@ -1,6 +1,6 @@
 """Turns the value of ``-f`` into a format: a name, a ``log_format`` or ``LogFormat``, or one in a configuration file.
 
-Of nginx configurations the includes are followed (by crossplane); of Apache's the file itself is read.
+Includes of nginx configurations are followed (by crossplane); of Apache's, only the file itself is read.
 """
 
 import json
@@ -43,17 +43,17 @@ OTHER_NAMES: Final = {
 }
 
 BY_CONTENT: Final = ("json", "ltsv", "w3c", "iis")
-"""Names of formats that need a look at the log."""
+"""Names of formats that need a sample of the log."""
 
 _NGINX_DIRECTIVE: Final = re.compile(r"^\s*log_format\s+(\S+)\s+(.*?);?\s*$", re.DOTALL)
 _APACHE_DIRECTIVE: Final = re.compile(r"^\s*(?:LogFormat|CustomLog\s+\S+)\s+(.*)$", re.DOTALL | re.IGNORECASE)
 
 
 def defined(text: str) -> Format | None:
-    """Find or compile a format; None for those told by content.
+    """Find or compile a format; None for those detected by content.
 
     Raises:
-        LogreplayError: no such name, file or format in it, or nothing in the text says what was requested.
+        LogreplayError: no such name, file or format in it, or the text has no field for the request.
     """
     if text in ("auto", *BY_CONTENT):
         return None
@@ -90,7 +90,7 @@ def _words(text: str) -> list[str]:
             f"format {text!r}: {str(error).lower()}; give the directive as it stands in a file"
         ) from None
     if not words:
-        raise LogreplayError(f"format {text!r}: it says nothing; write it as in a configuration")
+        raise LogreplayError(f"format {text!r}: it is empty; write it as in a configuration")
     return words
 
 
@@ -186,7 +186,7 @@ def _json_definition(
     try:
         template = json.loads(quoted, strict=False)
     except ValueError:
-        raise LogreplayError(f"log format {name}: looks like JSON, but is none: {text!r}") from None
+        raise LogreplayError(f"log format {name}: looks like JSON, but cannot be parsed: {text!r}") from None
     found: list[tuple[Field, tuple[str, ...]]] = []
 
     def visit(value: Any, path: tuple[str, ...]) -> None:

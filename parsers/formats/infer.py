@@ -1,7 +1,7 @@
 """Infers from a sample the layout of a log that begins like common or combined and goes on in its own way.
 
-People put ``$request_time`` and much else in any place. So what stands around the fixed core (time in brackets, request
-in quotes, status, size) is cut into words; those that always look alike become fields.
+People put ``$request_time`` and other variables in any place. So the text around the fixed core (time in brackets,
+request in quotes, status, size) is cut into words; those that always look alike become fields.
 """
 
 import re
@@ -120,7 +120,7 @@ def _total(tail: list[str | Field], texts: Sequence[str]) -> tuple[Field | None,
     if len(numbers) > 1:
         return (
             None,
-            "several numbers follow, none of them a duration for sure, so none is used: give the format with -f",
+            "several numbers follow and none is certainly a duration, so none is used: give the format with -f",
         )
     place, token = numbers[0]
     order = [index for index, _ in fields].index(place)

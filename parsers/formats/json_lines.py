@@ -1,7 +1,7 @@
-"""Logs of one JSON object a line: Caddy, Traefik, Envoy, and whatever nginx or Apache were told to write.
+"""Logs with one JSON object a line: Caddy, Traefik, Envoy, and JSON formats of nginx or Apache.
 
-The fast path hands whole blocks to Polars' JSON reader. Lines that are no JSON go to Python, with the repairs that
-real logs need: nginx's default escape puts ``\\xHH`` into strings, and a missing number leaves ``"rt":,``.
+The fast path hands whole blocks to Polars' JSON reader. Lines that are not valid JSON go to Python, with the repairs
+that real logs need: nginx's default escape puts ``\\xHH`` into strings, and a missing number leaves ``"rt":,``.
 """
 
 import json
@@ -110,11 +110,11 @@ class JsonLayout:
 
     @property
     def tiers(self) -> int:
-        """One: there is only one careful way."""
+        """1: there is only one careful way."""
         return 1
 
     def split(self, lines: pl.Series) -> pl.DataFrame:
-        """Split whole blocks; a block in which a line is not JSON after all is left to the careful path."""
+        """Split whole blocks; a block with a line that is not valid JSON is left to the careful path."""
         whole = lines.str.starts_with("{") & lines.str.ends_with("}")
         values = self._read(lines.filter(whole))
         if values is None:
@@ -131,7 +131,7 @@ class JsonLayout:
         return places.to_frame().join(table, on="place", how="left", maintain_order="left").drop("place")
 
     def _read(self, lines: pl.Series) -> pl.DataFrame | None:
-        """The values of all lines; None if any of them is no JSON."""
+        """The values of all lines; None if any of them is not valid JSON."""
         if not len(lines):
             return None
         data = (lines.str.join("\n")[0] + "\n").encode()
@@ -218,7 +218,7 @@ def _is_clean(columns: Iterable[str]) -> pl.Expr:
 
 
 def load(line: str) -> Mapping[str, Any] | None:
-    """Read one line as a JSON object, repaired if need be; None if it is none. Numbers stay text."""
+    """Read one line as a JSON object, repaired if needed; None if that fails. Numbers stay text."""
     text = line.strip()
     if not (text.startswith("{") and text.endswith("}")):
         return None
@@ -264,7 +264,7 @@ def from_sample(lines: Sequence[str]) -> Format | None:
     """Find the format of JSON lines by the names of their values.
 
     Returns:
-        None if they are no JSON objects, or hold no request.
+        None if they are not JSON objects, or hold no request.
     """
     records = [record for line in lines if (record := load(line)) is not None]
     if not records:

@@ -1,8 +1,8 @@
 """Compiles a ``log_format`` of nginx or a ``LogFormat`` of Apache to a format.
 
-A format string is literals and variables in turn. Each variable has a kind, which says what its value can look like,
-and perhaps a slot, the raw field that it fills; the rest is skipped over. From these a strict pattern for clean lines
-and wider ones for all others are made.
+A format string is literals and variables in turn. Each variable has a kind, which restricts its value, and
+perhaps a slot, the raw field that it fills; the other variables are skipped. From these a strict pattern for clean
+lines and wider ones for all others are made.
 
 Source: https://nginx.org/en/docs/http/ngx_http_log_module.html,
 https://httpd.apache.org/docs/2.4/mod/mod_log_config.html#formats
@@ -39,7 +39,7 @@ class Field:
         unit: of a duration, in seconds.
         stamp: of a time.
         shape: for kind ``shape``: the pattern of its values.
-        strict: of these, the clean ones, which need no decoding; empty: all are.
+        strict: pattern of the clean values, which need no decoding; empty: all are clean.
     """
 
     slot: str = ""
@@ -171,16 +171,16 @@ _STRFTIME: Final = {
 def nginx_format(
     text: str, name: str = "log_format", escape: Escape = "default", more: Mapping[str, Field] = _NO_MORE
 ) -> Format:
-    """Compile the string of a ``log_format``, as nginx sees it after its own unquoting.
+    """Compile the string of a ``log_format``, as nginx sees it after unquoting.
 
     Args:
         text: for example ``$remote_addr [$time_local] "$request" $status $request_time``.
         name: of the format, for reports.
         escape: as in the directive; a format for ``json`` is read as JSON, see `logreplay.parsers.formats.json_lines`.
-        more: variables that nginx does not have, for logs of others described in the same way.
+        more: variables that nginx does not have, for logs of other servers.
 
     Raises:
-        LogreplayError: no variable at all, or none that says what was requested.
+        LogreplayError: it has no variable, or none for the request.
     """
     return compile_tokens(nginx_tokens(text, more), name, "nginx", escape == "default", text)
 
@@ -198,10 +198,10 @@ def nginx_tokens(text: str, more: Mapping[str, Field] = _NO_MORE) -> list[str | 
 
 
 def apache_format(text: str, name: str = "LogFormat") -> Format:
-    """Compile the string of a ``LogFormat``, as Apache sees it after its own unquoting.
+    """Compile the string of a ``LogFormat``, as Apache sees it after unquoting.
 
     Raises:
-        LogreplayError: no directive at all, or none that says what was requested.
+        LogreplayError: it has no directive, or none for the request.
     """
     return compile_tokens(apache_tokens(text), name, "apache", True, text)
 
@@ -284,12 +284,12 @@ def compile_tokens(tokens: Sequence[str | Field], name: str, server: str, escape
     Args:
         tokens: literals and variables in turn.
         name: of the format.
-        server: who writes it.
+        server: that writes it.
         escaped: values carry log escapes.
         text: the format as the user wrote it, for errors.
 
     Raises:
-        LogreplayError: no variable, or none that says what was requested.
+        LogreplayError: it has no variable, or none for the request.
     """
     fields = [token for token in tokens if isinstance(token, Field)]
     if not fields:
@@ -323,7 +323,7 @@ def choose_fields(fields: Iterable[tuple[str | Field, Place]], what: str) -> dic
         what: the format, for errors.
 
     Raises:
-        LogreplayError: no field says what was requested.
+        LogreplayError: no field holds the request.
     """
     owners: dict[str, tuple[Field, Place]] = {}
     for field, place in fields:
@@ -367,7 +367,7 @@ def _line_patterns(
 
 
 def _kind(field: Field) -> str:
-    """What a value of a field may look like; of texts those of some fields are less free."""
+    """The pattern of a field's values; texts of some fields are restricted."""
     return field.slot if field.kind == "text" and field.slot in ("client", "url", "op") else field.kind
 
 

@@ -47,7 +47,7 @@ class LtsvLayout:
 
     @property
     def tiers(self) -> int:
-        """One: there is only one careful way."""
+        """1: there is only one careful way."""
         return 1
 
     def split(self, lines: pl.Series) -> pl.DataFrame:
@@ -66,7 +66,7 @@ class LtsvLayout:
 
 
 def pairs(line: str) -> dict[str, str]:
-    """Take a line apart; of a label that comes twice the first counts."""
+    """Split a line into labels and values; of a repeated label the first counts."""
     found: dict[str, str] = {}
     for item in line.split("\t"):
         label, colon, value = item.partition(":")
@@ -76,7 +76,7 @@ def pairs(line: str) -> dict[str, str]:
 
 
 def from_sample(lines: Sequence[str]) -> Format | None:
-    """Find the format of LTSV lines by their labels; None if they are no LTSV, or hold no request."""
+    """Find the format of LTSV lines by their labels; None if they are not LTSV, or hold no request."""
     records = [found for line in lines if "\t" in line and len(found := pairs(line)) > 2]
     slots = choose(Counter(label for record in records for label in record))
     if not slots:

@@ -1,4 +1,4 @@
-"""Prefixes of log shippers (syslog, containers): found by a sample of lines, then taken off whole blocks."""
+"""Prefixes of log shippers (syslog, containers): found in a sample of lines, then removed from whole blocks."""
 
 import json
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Prefix:
         return float(lines.str.contains(self.pattern).sum()) / max(len(lines), 1)
 
     def strip(self, lines: pl.Series) -> pl.Series:
-        """Take it off; lines without it stay as they are."""
+        """Remove it; lines without it stay unchanged."""
         if self.name == "docker-json":
             return pl.Series(lines.name, [_inner(line) for line in lines], pl.String)
         return lines.str.replace(self.pattern, "")

@@ -49,7 +49,7 @@ CLOUDFRONT_FIELDS: Final = (
 
 @dataclass(slots=True)
 class FieldsDirective:
-    """What the directives of a file have said so far."""
+    """The directives of a file so far."""
 
     fields: tuple[str, ...] = ()
     separator: str = " "
@@ -119,7 +119,7 @@ def stretches(data: bytes, header: FieldsDirective) -> Iterator[tuple[int, int, 
 
     Args:
         data: whole lines.
-        header: what was said before; brought up to date on the way.
+        header: the directives before; updated while reading.
 
     Yields:
         Begin, end and format of each stretch of bytes; together they are the block. None before the first ``#Fields``.

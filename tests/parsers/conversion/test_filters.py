@@ -56,7 +56,7 @@ def test_times_without_offset_are_in_the_zone_of_the_log() -> None:
     ("filter", "problem"),
     [
         (Filter(since="noon"), "--since 'noon': not a time; write 2026-11-20, "),
-        (Filter(match="("), "--match '(': no regular expression: unclosed group"),
+        (Filter(match="("), "--match '(': not a regular expression: unclosed group"),
         (Filter(status="2000"), "--status '2000': not a status; write 200, 3xx or 500-504"),
         (Filter(status="200,9xx"), "--status '9xx': not a status; write 200, 3xx or 500-504"),
         (Filter(status="504-500"), "--status '504-500': no status is in this range; write 500-504"),

@@ -143,7 +143,7 @@ def test_targets_are_kept_byte_for_byte(tmp_path: Path, logged: str, op: str, ur
         ("HELP", "not HTTP: one word"),
         ("CONNECT example.com:443 HTTP/1.1", "CONNECT"),
         ("PRI * HTTP/2.0", "preface of HTTP/2"),
-        ("GET example.com/ HTTP/1.1", "target is no path"),
+        ("GET example.com/ HTTP/1.1", "target is not a path"),
     ],
 )
 def test_what_cannot_be_sent_again_is_counted_and_named(tmp_path: Path, logged: str, reason: str) -> None:
@@ -179,7 +179,7 @@ def test_a_cut_gz_gives_what_could_be_read_and_says_so(tmp_path: Path) -> None:
     log.write_bytes(gzip.compress(text.encode())[:-3000])
     report = convert([log], tmp_path / "out.csv")
     assert 2700 < report.converted < 3000
-    assert f"{log}: the gzip data end too soon or are damaged; what was before is kept" in report.notes
+    assert f"{log}: the gzip data end too soon or are damaged; the lines before are kept" in report.notes
 
 
 def test_a_line_of_ten_megabytes_is_a_line(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_filtered_and_unfiltered_conversions_write_the_same_lines(tmp_path: Path
 def test_an_ending_that_says_nothing_is_refused_before_anything_is_read(name: str, tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     log.write_bytes(b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET / HTTP/1.1" 200 17 "-" "curl/8.5.0"\n')
-    with pytest.raises(LogreplayError, match=rf"{name}: what should be written there\? Choose an ending out of "):
+    with pytest.raises(LogreplayError, match=rf"{name}: unknown ending; choose one of "):
         convert([log], tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["access.log"]
     assert convert([log], tmp_path / name, ConvertOptions(to="csv")).converted == 1

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not LOGS.exists(), reason="the shared logs are n
 
 DUMMY = "unreplayable: Apache's own dummy connection"
 BINARY = "unreplayable: not HTTP: binary"
-NO_PATH = "unreplayable: target is no path"
+NO_PATH = "unreplayable: target is not a path"
 NONE = "unreplayable: no request"
 LAYOUT = "rejected: layout"
 
@@ -48,7 +48,7 @@ TABLE: dict[str, tuple[str, tuple[int, int, int, int, int], dict[str, int]]] = {
     "atlassian_plaso_atlassian-bitbucket-access.log": (
         "bitbucket",
         (8, 5, 2, 1, 0),
-        {NO_PATH: 1, LAYOUT: 1, "unreplayable: logged when it came in; its answer is a line of its own": 1},
+        {NO_PATH: 1, LAYOUT: 1, "unreplayable: logged on arrival; its response has a line of its own": 1},
     ),
     "atlassian_plaso_confluence_access.log": ("atlassian", (3, 3, 0, 0, 0), {}),
     "atlassian_plaso_jira_access.log": ("atlassian", (4, 4, 0, 0, 0), {}),

@@ -91,7 +91,7 @@ def test_a_format_in_an_apache_configuration(tmp_path: Path) -> None:
         ("/no/such.conf#x", "/no/such.conf: cannot be read: No such file or directory"),
         ("$remote_addr", "log format '$remote_addr': it does not log the request"),
         ('{"a":"$status"}', "log format log_format: it does not log the request"),
-        ('{"a":$request,}', "log format log_format: looks like JSON, but is none: "),
+        ('{"a":$request,}', "log format log_format: looks like JSON, but cannot be parsed: "),
     ],
 )
 def test_what_is_no_format_is_said(text: str, problem: str) -> None:

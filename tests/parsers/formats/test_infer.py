@@ -31,7 +31,7 @@ def log(tmp_path: Path, *text: str) -> Path:
         (' "-" upstream=a.example 0.250 "x"', 0.25, "three decimals is taken as the duration in seconds"),
         (" x rt=0.250 y", 0.25, ""),
         (" abc 250000", 0.25, "taken as microseconds, as most are above 5,000"),
-        (" abc 250", 0.0, "have no known unit and are not used: say it with --time-unit"),
+        (" abc 250", 0.0, "have no known unit and are not used: give it with --time-unit"),
         (" abc 12 250000", 0.0, "none is used: give the format with -f"),
     ],
 )
