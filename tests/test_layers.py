@@ -79,7 +79,6 @@ ACTING = {
 NOT_YET = {
     "parsers/conversion": {"advice", "detect", "parse", "redact", "report", "subsecond"},
     "parsers/fields": {"units"},
-    "parsers/formats": {"field_names", "format", "json_lines", "ltsv"},
     "analysis/input": {"chunks", "compact", "file_ranges"},
     "analysis/search": {"report", "trials"},
     "analysis/statistics": {"bootstrap", "slices"},

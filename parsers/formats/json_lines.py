@@ -23,9 +23,11 @@ Key = tuple[str, ...]
 
 _SUSPECT: Final = r"\\x|[\x00-\x1f]|:\s*[,}\-][^0-9]|:\s*-?[,}]"
 _TEXT: Final = r"^[ -~]*$"
-_NO_VALUE: Final = re.compile(r":\s*-?\s*(?=[,}])")
 _HEX: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")
-_BARE_LIST: Final = re.compile(r":\s*((?:-|[0-9.]+)(?:(?:, | : )(?:-|[0-9.]+))+)\s*(?=[,}])")
+_STRING_OR_VALUE: Final = re.compile(
+    r'"(?:[^"\\]|\\.)*+"?+|:\s*+(?:(?P<list>(?:-|[0-9.]+)(?:(?:, | : )(?:-|[0-9.]+))++)|-)?+\s*+(?P<end>(?=[,}]))?+'
+)
+"""Possessive, and whatever it begins it takes: no character of a line is looked at from two places."""
 _OTHER_ESCAPE: Final = re.compile(r'(?<!\\)((?:\\\\)*)\\([^"\\/bfnrtu])')
 
 _FAMILIES: Final[dict[str, dict[str, Key]]] = {
@@ -234,8 +236,14 @@ def load(line: str) -> Mapping[str, Any] | None:
 def _repaired(text: str) -> str:
     text = _HEX.sub(r"\1\\u00\2", text)
     text = _OTHER_ESCAPE.sub(r"\1\\u005c\2", text)
-    text = _BARE_LIST.sub(r':"\1"', text)
-    return _NO_VALUE.sub(":null", text)
+    return _STRING_OR_VALUE.sub(_filled, text)
+
+
+def _filled(found: re.Match[str]) -> str:
+    """A list of numbers, or no value at all, as JSON has it; all others as they are."""
+    if found["end"] is None:
+        return found[0]
+    return f':"{found["list"]}"' if found["list"] else ":null"
 
 
 def _dig(record: Any, path: Key) -> Any:

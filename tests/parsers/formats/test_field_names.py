@@ -1,0 +1,76 @@
+"""The names of a log's values say what they are; of several for one thing the better one counts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.parsers.formats.field_names import choose, has_status, meaning
+
+NAMES = st.sampled_from(
+    [
+        "request", "req", "method", "uri", "path", "url", "args", "status", "code", "size", "bytes", "rt", "duration",
+        "request_time", "host", "time", "msec", "ts", "ua", "Time", "URI", "unknown", "",
+    ]
+)  # fmt: skip
+
+
+def slots(*names: str) -> dict[str, str]:
+    return choose(dict.fromkeys(names, 1))
+
+
+def test_each_value_goes_to_its_slot_by_any_case_of_its_name() -> None:
+    assert slots("Method", "URI", "Status", "nonsense") == {"op": "Method", "url": "URI", "rc": "Status"}
+
+
+def test_of_two_names_for_one_value_the_better_one_fills_it_whatever_their_order() -> None:
+    assert slots("time_local", "msec", "uri")["time"] == "msec"
+    assert slots("uri", "upstream_response_time", "request_time")["total"] == "request_time"
+
+
+def test_the_whole_request_line_outweighs_its_parts() -> None:
+    assert slots("method", "request", "uri", "args", "server_protocol", "status") == {
+        "request": "request",
+        "rc": "status",
+    }
+
+
+@pytest.mark.parametrize("names", [(), ("status", "time"), ("method", "args"), ("",)])
+def test_names_without_a_request_among_them_fill_nothing(names: tuple[str, ...]) -> None:
+    assert slots(*names) == {}
+
+
+@given(st.lists(NAMES))
+def test_a_name_fills_one_slot_at_most_and_there_is_a_request_or_nothing(names: list[str]) -> None:
+    found = slots(*names)
+    assert len(set(found.values())) == len(found)
+    assert set(found.values()) <= set(names)
+    assert not found or ("request" in found) != ("url" in found)
+
+
+def test_a_status_is_known_by_its_names() -> None:
+    assert has_status(["time", "Response_Code"])
+    assert not has_status(["time", "state"])
+    assert not has_status([])
+
+
+@pytest.mark.parametrize(
+    ("found", "server", "at"),
+    [
+        ({"time": "time", "total": "request_time"}, "nginx", "end"),
+        ({"time": "msec"}, "nginx", "end"),
+        ({"time": "time", "total": "duration_ms"}, "unknown", "start"),
+        ({"time": "time"}, "unknown", "start"),
+    ],
+)
+def test_the_names_of_nginx_tell_that_stamps_are_of_the_end(found: dict[str, str], server: str, at: str) -> None:
+    said = meaning(found, ["1"])
+    assert (said["server"], said["stamp"].at, said["stamp"].kind) == (server, at, "any")
+
+
+def test_without_a_time_there_is_no_stamp() -> None:
+    assert meaning({"url": "uri"}, [])["stamp"].kind == "none"
+
+
+def test_the_time_to_the_first_byte_is_in_the_unit_of_the_whole() -> None:
+    said = meaning({"total": "elapsed_ms", "first": "ttfb"}, [])
+    assert (said["total_unit"], said["first_unit"], said["note"]) == (1e-3, 1e-3, "")
