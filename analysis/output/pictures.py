@@ -34,7 +34,7 @@ def draw(
         kind: ``hockeystick``, ``achieved``, ``throughput``, ``percentiles``, ``heatmap`` or ``timeline``.
         slo: bound of the response time in seconds, drawn where times are.
         linear: linear time axis of the hockey stick.
-        title: write the verdict above the hockey stick, and what was measured below it.
+        title: write the verdict above the hockey stick, and a caption below it: target, log and steps.
 
     Raises:
         ValueError: the data do not allow this picture.
@@ -71,7 +71,7 @@ def draw(
 
 
 def caption(analysis: Analysis) -> str:
-    """Say in a line what was measured: target, log, steps and their length, number of requests."""
+    """Return the caption of a picture: target, log, steps and their length, number of requests."""
     run, steps = analysis.summary, analysis.steps
     names = (("target", run["target"]), ("log", run["log"]))
     parts = [f"{name} {_short(str(value))}" for name, value in names if value]

@@ -240,7 +240,7 @@ def _repaired(text: str) -> str:
 
 
 def _filled(found: re.Match[str]) -> str:
-    """A list of numbers, or no value at all, as JSON has it; all others as they are."""
+    """A list of numbers, or no value at all, as JSON has it; other texts unchanged."""
     if found["end"] is None:
         return found[0]
     return f':"{found["list"]}"' if found["list"] else ":null"
