@@ -228,6 +228,15 @@ def test_each_fault_that_is_said_to_be_survived_has_its_test() -> None:
     assert {name for names in named for name in names} <= written
 
 
+def test_each_finding_is_on_the_page_of_verdicts() -> None:
+    """The codes in the sources; those of errno (emfile, …) are made from its names."""
+    texts = [path.read_text("utf-8") for room in ("replay", "analysis") for path in (ROOT / room).rglob("*.py")]
+    codes = {code for text in texts for code in re.findall(r'(?:\bFinding\(\s*|"code": )"(\w+)"', text)}
+    page = (ROOT / "docs" / "verdicts.md").read_text("utf-8")
+    assert {"lag", "rate_missed", "warm_up"} <= codes
+    assert [each for each in sorted(codes) if f"`{each}`" not in page] == []
+
+
 def log_format(page: str, kind: str) -> str:
     """The format that the configuration on a page sets, its parts joined."""
     text = next(block.text for block in blocks(ROOT / "docs" / page) if block.kind == kind and "ormat" in block.text)
