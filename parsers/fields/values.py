@@ -20,13 +20,13 @@ MOST_BYTES: Final = 10**18
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _NAMED: Final = {"b": "\b", "n": "\n", "r": "\r", "t": "\t", "v": "\v", '"': '"', "\\": "\\"}
 _METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_PROTOCOL: Final = re.compile(r" +(HTTP/[0-9](?:\.[0-9])?|HTTP)$")
+_PROTOCOL: Final = re.compile(r"(?<! ) +(HTTP/[0-9](?:\.[0-9])?|HTTP)$")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _UNSAFE: Final = re.compile(r"[^!#-~]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_ADDRESS: Final = re.compile(r"[0-9A-Fa-f:.]*[:.][0-9A-Fa-f:.]*")
+_ADDRESS: Final = re.compile(r"[0-9A-Fa-f]*+[:.][0-9A-Fa-f:.]*+")
 _SPELLED: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_WITH_UNIT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|\xc2\xb5s|ms|s|m|h)")
+_WITH_UNIT: Final = re.compile(r"(?<![0-9.])([0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(ns|us|µs|\xc2\xb5s|ms|s|m|h)")
 _LIST: Final = re.compile(r"[\s,:/]+")
 
 

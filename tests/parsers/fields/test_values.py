@@ -1,5 +1,7 @@
 """One text of a log line becomes one value."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,6 +153,38 @@ def test_sizes(text: str, value: int) -> None:
 def test_what_is_no_size_is_rejected(text: str) -> None:
     with pytest.raises(values.Rejected, match=r"^bytes$"):
         values.count(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"GET /{repeated * 200_000}x y" for repeated in (" ", " HTTP/1", " HTTP/1.1 ")),
+        *(f"{repeated * 200_000}x" for repeated in (":", ".", "1.", "1", "1ms", "1.1", "\\", "\\x", "a:", "[", '"')),
+    ],
+    ids=lambda text: f"{text[:10]!r}…",
+)
+def test_what_is_repeated_in_a_value_is_read_in_one_go(text: str) -> None:
+    """To try each of the places where a part may begin or end would take minutes."""
+    for read in (values.count, values.status, values.request, values.address, values.free_text, values.unescape):
+        with suppress(values.Rejected, values.Unreplayable):
+            read(text)
+    for unit in (1.0, None):
+        with suppress(values.Rejected):
+            values.seconds(text, unit)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("1.5s", 1.5), ("1m2.5s", 62.5), (".5ms", 0.0005), ("1.ms", 0.001), ("1h1ms", 3600.001), ("250ms", 0.25)],
+)
+def test_a_duration_may_say_its_units(text: str, found: float) -> None:
+    assert values.seconds(text, None) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("text", ["1", "s", "1..5s", "1.2.3s", "1s.", "1 s", "-1s", "1S", "1sx"])
+def test_a_duration_without_its_units_is_rejected(text: str) -> None:
+    with pytest.raises(values.Rejected, match=r"^duration$"):
+        values.seconds(text, None)
 
 
 @given(st.text())
