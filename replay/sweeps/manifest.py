@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -85,13 +85,18 @@ class Manifest:
             if value["schema"] != SCHEMA:
                 raise ValueError(value["schema"])
             done = [
-                FinishedStep(Step(each["index"], each["rate"], each["seconds"]), each["overloaded"])
-                for each in value["done"]
+                FinishedStep(
+                    Step(_of(int, each["index"]), _of(float, each["rate"]), _of(float, each["seconds"])),
+                    _of(bool, each["overloaded"]),
+                )
+                for each in _of(list, value["done"])
             ]
-            return cls(folder, value["what"], done, Mark(**value["mark"]), value["refined"])
+            mark = Mark(*(_of(int, value["mark"][item.name]) for item in fields(Mark)))
+            refined = [_of(float, rate) for rate in _of(list, value["refined"])]
+            return cls(folder, _of(dict, value["what"]), done, mark, refined)
         except OSError:
             raise LogreplayError(f"{folder}: holds no sweep that could go on: there is no {NAME}") from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise LogreplayError(f"{path}: is no manifest of a sweep, or is damaged; begin the sweep anew") from None
 
     def check(self, what: Mapping[str, Any]) -> None:
@@ -110,6 +115,17 @@ class Manifest:
                 f"{self.folder}: was another sweep: {listed}; "
                 "give the same log, target and options, or begin anew with -o"
             )
+
+
+def _of(kind: type, value: Any) -> Any:
+    """Return a value of JSON if it is of this kind; a whole number is a number, too.
+
+    Raises:
+        TypeError: it is of another kind.
+    """
+    if not isinstance(value, (int, float) if kind is float else kind):
+        raise TypeError(value)
+    return value
 
 
 def _said(value: object) -> str:

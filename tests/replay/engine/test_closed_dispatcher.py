@@ -158,12 +158,6 @@ def test_users_need_an_engine_that_knows() -> None:
         asyncio.run(main())
 
 
-@pytest.mark.parametrize(("users", "text"), [((0,), "at least 1 user"), ((1, -1.0), "think"), ((1, 0, 0), "duration")])
-def test_impossible_users_say_why(users: tuple[int, ...], text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        Users(*users)
-
-
 @pytest.mark.alone
 def test_a_real_target_serves_so_many_users_as_it_has_workers(log: Path) -> None:
     """4 workers of 20 ms: 100/s for 2 users, 200/s for 4 and for 12."""

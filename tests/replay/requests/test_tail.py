@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.request import urlopen
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -120,14 +119,6 @@ def test_it_ends_when_its_time_is_over(tmp_path: Path) -> None:
 def test_a_log_that_never_was_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LogreplayError, match=r"access\.log: No such file"):
         next(iter(Tail(tmp_path / "access.log")))
-
-
-def test_live_requests_are_due_a_set_time_after_they_were() -> None:
-    pace = Live(2.0, wall=lambda: 1_000_000_000_000).pacer()
-    assert len(pace(np.array([], np.int64))) == 0
-    due = pace(np.array([999_500_000, 1_000_250_000, 1_000_000_000, 900_000_000], np.int64))
-    assert (due / 1e9).tolist() == [1.5, 2.25, 2.25, 2.25]
-    assert (pace(np.array([1_001_000_000], np.int64)) / 1e9).tolist() == [3.0]
 
 
 @pytest.mark.slow

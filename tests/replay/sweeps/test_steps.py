@@ -15,7 +15,6 @@ from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.schedules.arrivals import Scattered
 from logreplay.replay.schedules.rates import Constant
-from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import ASIDE, JUDGED, Mark, StepLog
 from logreplay.replay.sweeps.steps import (
     WARM_UP,
@@ -183,24 +182,6 @@ def test_a_sweep_that_was_cut_off_goes_on_with_the_same_rows(log: Path) -> None:
     ends = found.group_by("step").agg(pl.col("scheduled").min().alias("first"), pl.col("scheduled").max().alias("last"))
     ends = ends.sort("step")
     assert all(last < first for last, first in zip(ends["last"][:-1], ends["first"][1:], strict=True))
-
-
-def test_a_manifest_remembers_what_was_made_and_refuses_another_sweep(tmp_path: Path) -> None:
-    manifest = Manifest(tmp_path, {"log": "abc", "rates": (1.0, 2.0)})
-    manifest.finish(FinishedStep(Step(0, 1.0, 10.0), False), Mark(100, 0, 10, 11))
-    read = Manifest.read(tmp_path)
-    assert (read.done, read.mark) == (manifest.done, manifest.mark)
-    read.check({"log": "abc", "rates": (1.0, 2.0)})
-    with pytest.raises(LogreplayError, match=r"was another sweep: log was 'abc', is now 'xyz'; give the same"):
-        read.check({"log": "xyz", "rates": (1.0, 2.0)})
-
-
-def test_a_folder_without_a_sweep_cannot_go_on(tmp_path: Path) -> None:
-    with pytest.raises(LogreplayError, match=r": holds no sweep that could go on: there is no manifest.json$"):
-        Manifest.read(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"schema": "logreplay-sweep/1"}')
-    with pytest.raises(LogreplayError, match=r"manifest.json: is no manifest of a sweep, or is damaged"):
-        Manifest.read(tmp_path)
 
 
 def test_a_result_log_that_lost_bytes_cannot_go_on(tmp_path: Path) -> None:
