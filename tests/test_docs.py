@@ -237,6 +237,34 @@ def test_each_finding_is_on_the_page_of_verdicts() -> None:
     assert [each for each in sorted(codes) if f"`{each}`" not in page] == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "symptom"),
+    [
+        (
+            ["run", "access.csv", "http://127.0.0.1:9", "--tps", "5", "--match", "nowhere", "--dry-run"],
+            "nothing to replay",
+        ),
+        (["run", "access.csv", "http://10.1.2.3", "--tps", "5"], "--allow-target 10.1.2.3"),
+        (["run", "access.csv", "http://127.0.0.1:9", "--tps", "5"], "connection refused"),
+        (["convert", "rubbish.log"], "unknown format"),
+    ],
+)
+def test_the_symptoms_are_called_as_the_messages_call_them(
+    arguments: list[str],
+    symptom: str,
+    workshop: Workshop,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copy(workshop.folder / "access.csv", tmp_path)
+    (tmp_path / "rubbish.log").write_text("rubbish\n")
+    monkeypatch.chdir(tmp_path)
+    assert logreplay(arguments) == 1
+    assert symptom in capfd.readouterr().err
+    assert symptom in (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
+
+
 def log_format(page: str, kind: str) -> str:
     """The format that the configuration on a page sets, its parts joined."""
     text = next(block.text for block in blocks(ROOT / "docs" / page) if block.kind == kind and "ormat" in block.text)
