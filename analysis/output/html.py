@@ -1,9 +1,13 @@
 """Writes the report: one HTML file that needs nothing else, verdict on top.
 
-All that comes from logs and answers is escaped; the pictures are drawn into the page, in its colours.
+All that comes from logs and responses is escaped. Pictures are drawn into the page, in its colours; where JavaScript
+runs, uPlot shows interactive charts in their place. The Content-Security-Policy runs only these two scripts.
 """
 
+import base64
+import hashlib
 import io
+import json
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -20,7 +24,7 @@ from matplotlib import rc_context
 from logreplay.analysis import summary
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.output import pictures
+from logreplay.analysis.output import charts, pictures
 from logreplay.analysis.output.plots import hockey_stick
 from logreplay.analysis.tables import windows
 from logreplay.analysis.wording import between, show
@@ -85,7 +89,7 @@ def write(folder: Path, analysis: Analysis) -> None:
 
 def html(analysis: Analysis) -> str:
     """Return the report as the text of an HTML page."""
-    template = files("logreplay.analysis.output").joinpath("report.html.j2").read_text(encoding="utf-8")
+    template = _resource("report.html.j2")
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -94,7 +98,16 @@ def html(analysis: Analysis) -> str:
     environment.filters["count"] = lambda number: "–" if number is None else f"{number:,.0f}"
     environment.filters["shown"] = shown
     environment.filters["rate"] = lambda number: "–" if number is None else f"{number:.4g}"
+    interactive = charts.charts(analysis)
+    library, script = _resource("uplot/uPlot.iife.min.js"), _resource("charts.js")
     return environment.from_string(template).render(
+        library=Markup(library),  # both are files of this package
+        script=Markup(script),
+        hashes=[_hash(library), _hash(script)],
+        licence=_resource("uplot/LICENSE.txt"),
+        chart_style=Markup(_resource("uplot/uPlot.min.css")),
+        charts=_embedded(interactive),
+        chart_kinds=list(interactive),
         run=analysis.summary,
         tiles=_tiles(analysis),
         steps=analysis.steps.to_dicts() if analysis.steps.height > 1 else [],
@@ -103,6 +116,21 @@ def html(analysis: Analysis) -> str:
         slowest=_slowest(analysis),
         pictures=_pictures(analysis),
     )
+
+
+def _resource(name: str) -> str:
+    return files("logreplay.analysis.output").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    """The source that lets the Content-Security-Policy run this script and no other."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
+
+def _embedded(value: Any) -> Markup:
+    """JSON that no text in it can end: it holds no ``<``, ``>`` or ``&``."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _tables(figures: Mapping[str, Any], requests: RequestArrays | None) -> dict[str, Any]:
@@ -189,7 +217,8 @@ def _pictures(analysis: Analysis) -> list[tuple[str, str, str, Markup]]:
     for kind in pictures.kinds(analysis):
         name, what = _CAPTIONS[kind]
         if kind == "hockeystick":
-            what = f"{what} {pictures.caption(analysis)}."
+            measured = pictures.caption(analysis)
+            what = f"{what} {measured[0].upper()}{measured[1:]}."
         if kind == "percentiles":
             what += _left_out(analysis)
         watched = sum(name.startswith("watch_") for name in analysis.seconds.columns)
@@ -202,7 +231,7 @@ def _pictures(analysis: Analysis) -> list[tuple[str, str, str, Markup]]:
 def _left_out(analysis: Analysis) -> str:
     """Name the steps that the picture of the distribution leaves out, as a sentence; empty if it shows all."""
     drawn = pictures.telling_steps(analysis)
-    if analysis.steps.height <= max(len(drawn), 1):
+    if analysis.requests is None or not analysis.requests.several_rates or analysis.steps.height <= max(len(drawn), 1):
         return ""
     left = analysis.steps.filter(~pl.col("step").is_in(drawn))["rate"].sort().to_list()
     rates = [f"{rate:.4g}" for rate in left]

@@ -55,11 +55,11 @@ def draw(
     if requests is None or kind not in kinds(analysis):
         raise ValueError(f"kind must be one of {', '.join(kinds(analysis))} for these data, got {kind!r}")
     if kind == "achieved":
-        return single_run.achieved(ax, analysis.steps)
+        return single_run.achieved(ax, hockey_stick.grouped(analysis.steps))
     if kind == "throughput":
-        return single_run.against_throughput(ax, analysis.steps)
+        return single_run.against_throughput(ax, hockey_stick.grouped(analysis.steps))
     if kind == "percentiles":
-        several = analysis.steps.height > 1
+        several = requests.several_rates
         curves = (
             single_run.spread_by_step(requests, telling_steps(analysis)) if several else single_run.spread(requests)
         )

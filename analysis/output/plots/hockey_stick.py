@@ -39,6 +39,7 @@ PURPLE: Final = "#8c3f73"
 GREY: Final = "#6f6f6f"
 """Okabe and Ito's palette, purple darker: distinct to all kinds of colour vision."""
 
+_DRAWN: Final = ("p50", "mean", "p95", "p99", "max", "scheduled", "offered", "sent", "goodput", "errors")
 _MOST_RATES: Final = 40
 """Rates that are drawn one by one."""
 
@@ -114,7 +115,7 @@ def hockey_stick(
         slo: bound of the response time, seconds.
         linear: linear time axis, cut off where overload would flatten the rest; otherwise logarithmic.
     """
-    steps = _grouped(steps)
+    steps = grouped(steps)
     middle = "p50" if "p50" in seconds.columns and np.isfinite(column(steps, "p50")).any() else "mean"
     percentiles = _percentiles(steps, middle)
     rate = by_rate(steps)[0]
@@ -123,8 +124,7 @@ def hockey_stick(
     finite = np.concatenate([values[np.isfinite(values)] for values in drawn])
     bound = None if slo is None else 1000 * slo
     top = _top(finite, bound, linear)
-    bad = _mostly(steps, "overloaded", "errors")
-    wall = first_bad if (first_bad := persistent(bad)) is not None else len(rate)
+    wall = first_overloaded(steps)
     _dots(ax, offered, median, middle)
     bounded = [np.where(np.isinf(times), top, times) for _, times, _ in percentiles]
     for lower, upper, alpha in zip(bounded, bounded[1:], (0.22, 0.1), strict=False):
@@ -151,14 +151,21 @@ def hockey_stick(
     return ax
 
 
-def _grouped(steps: "Table") -> "Table":
+def first_overloaded(steps: "Table") -> int:
+    """Return the index, among the rates ascending, from which the target was overloaded; their number if none."""
+    bad = _mostly(steps, "overloaded", "errors")
+    first = persistent(bad)
+    return len(bad) if first is None else first
+
+
+def grouped(steps: "Table") -> "Table":
     """Put many rates, as of windows of a recorded log, into few classes of equal width; leave few rates as they are."""
     rate = column(steps, "rate")
     if len(np.unique(rate)) <= _MOST_RATES:
         return steps
     width = (rate.max() - rate.min()) / (_MOST_RATES // 2)
     classes = rate.min() + width * (np.floor((rate - rate.min()) / width) + 0.5)
-    names = [name for name in ("p50", "mean", "p95", "p99", "max", "scheduled") if name in steps.columns]
+    names = [name for name in _DRAWN if name in steps.columns]
     verdict = steps["verdict"].to_list() if "verdict" in steps.columns else [""] * len(rate)
     return pl.DataFrame({"rate": classes, **{name: column(steps, name) for name in names}, "verdict": verdict})
 

@@ -181,7 +181,7 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
     """
     ax.set_axis_off()
     watched = [name for name in seconds.columns if name.startswith("watch_")]
-    seconds, width = _thinned(seconds, ("offered", "completed"), ("in_flight", "errors", "lag_max", *watched))
+    seconds, width = thinned(seconds, ("offered", "completed"), ("in_flight", "errors", "lag_max", *watched))
     number = 4 + len(watched)
     rows = ax.get_subplotspec().subgridspec(number, 1, hspace=0.08)  # type: ignore[union-attr]
     made = ax.figure
@@ -215,7 +215,7 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
     return axes[-1]
 
 
-def _thinned(seconds: "Table", means: Sequence[str], highest: Sequence[str]) -> tuple[pl.DataFrame, int]:
+def thinned(seconds: "Table", means: Sequence[str], highest: Sequence[str]) -> tuple[pl.DataFrame, int]:
     """Put neighbouring seconds together until there are few enough to be drawn; return them, and how many each is."""
     table = pl.DataFrame({name: column(seconds, name) for name in ("second", *means, *highest)}).fill_nan(None)
     width = -(-table.height // _MOST_POINTS)

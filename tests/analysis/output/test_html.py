@@ -1,6 +1,11 @@
 """The report is one file without network, and nothing in a log becomes markup."""
 
+import asyncio
+import base64
+import hashlib
+import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -10,9 +15,11 @@ import pytest
 
 import simulate
 from logreplay.analysis.analyze import analyse
-from logreplay.analysis.output import html
+from logreplay.analysis.output import charts, html
 from logreplay.analysis.summary import About
+from support.browser import CHROMIUM, browser
 
+RATES = range(50, 401, 50)
 HOSTILE = (
     "/<script>alert(1)</script>",
     "/\"onmouseover='alert(2)'",
@@ -43,7 +50,7 @@ def page(frame: pl.DataFrame, about: About | None = None) -> str:
 @pytest.fixture(scope="module")
 def sweep() -> pl.DataFrame:
     rng = np.random.default_rng(1)
-    arrivals = simulate.sweep(range(50, 401, 50), 4, rng)
+    arrivals = simulate.sweep(RATES, 4, rng)
     service = rng.exponential(0.016, len(arrivals.scheduled))
     return simulate.results(arrivals, simulate.waits(arrivals.scheduled, service, 4) + service, urls=HOSTILE)
 
@@ -90,10 +97,63 @@ def test_each_slowest_request_names_the_rate_of_its_step(text: str) -> None:
 def test_nothing_of_the_log_becomes_an_element(text: str) -> None:
     elements = Elements()
     elements.feed(text)
-    assert not {"script", "b", "i", "u"} & {name for name in elements.names if name != "b"}
+    assert not {"i", "u"} & set(elements.names)
+    assert elements.names.count("script") == 3
     assert elements.names.count("b") == text.count("<figcaption>")
     assert not [name for name, _ in elements.attributes if name.startswith("on")]
     assert "49" not in re.findall(r"/(\d+)\{", text)
+
+
+def test_only_the_two_scripts_of_the_package_may_run(text: str) -> None:
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy
+    allowed = re.findall(r"sha256-[\w+/=]+", policy[1].replace("&#43;", "+"))
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert [
+        f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}" for script in scripts
+    ] == allowed
+    assert "script-src 'unsafe" not in policy[1]
+    assert "default-src 'none'" in policy[1]
+    assert "Copyright (c) 2022 Leon Sorokin" in text
+
+
+def test_no_name_can_end_the_data_of_the_charts(sweep: pl.DataFrame) -> None:
+    analysis = analyse(sweep)
+    hostile = "watch_</script><script>alert(1)</script><!--"
+    text = html.html(replace(analysis, seconds=analysis.seconds.with_columns(pl.lit(1.0).alias(hostile))))
+    data = re.search(r'<script type="application/json" id="charts">(.*?)</script>', text, re.DOTALL)
+    assert data
+    assert not set("<>&") & set(data[1])
+    names = [row["y"] for row in json.loads(data[1])["timeline"]]
+    assert names[-1] == hostile.removeprefix("watch_")
+
+
+def test_the_charts_hold_every_step_and_stay_small(text: str, sweep: pl.DataFrame) -> None:
+    found = charts.charts(analyse(sweep))
+    assert set(found) == {"hockeystick", "percentiles", "timeline", "achieved"}
+    assert [series["name"] for series in found["percentiles"][0]["series"]] == [f"{rate}/s" for rate in RATES]
+    steps = analyse(sweep).steps
+    curve = next(series for series in found["hockeystick"][0]["series"] if series["name"] == "p50")
+    wall = curve["y"].index(None)
+    assert curve["y"][:wall] == pytest.approx((1000 * steps["p50"][:wall]).to_list(), rel=1e-3)
+    assert set(steps["verdict"][:wall]) == {"stable"}
+    scripts = re.findall(r"<script.*?</script>", text, re.DOTALL)
+    assert sum(map(len, scripts)) < 500_000
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+def test_charts_take_the_place_of_the_pictures_where_javascript_runs(text: str, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text(text)
+
+    async def look_on() -> None:
+        async with browser() as seen:
+            await seen.open((tmp_path / "report.html").as_uri())
+            await seen.until("document.querySelectorAll('.live .uplot').length == 7")
+            visible = "[...document.querySelectorAll('.drawing')].filter(each => each.offsetHeight > 0).length"
+            assert await seen.value(visible) == 2
+            assert not seen.console
+
+    asyncio.run(look_on())
 
 
 def test_nothing_is_fetched(text: str) -> None:

@@ -1,0 +1,150 @@
+// Draws the charts of the report with uPlot, from the JSON in the page; a chart that fails leaves its picture.
+(() => {
+  const charts = JSON.parse(document.getElementById("charts").textContent);
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const colour = (name) => css(`--${name}`) || name;
+  const figure = (value) => {
+    if (value == null) return "–";
+    const size = Math.abs(value);
+    return value.toLocaleString("en", size && size < 1000 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 0 });
+  };
+  const nines = (x) => {
+    const share = 100 * (1 - 10 ** -x);
+    return `${share.toLocaleString("en", { maximumFractionDigits: Math.max(0, Math.ceil(x) - 2) })} %`;
+  };
+
+  const ticks125 = (u) => {
+    const { min, max } = u.scales.y;
+    const steps = max / min > 3e4 || u.height < 250 ? [1] : [1, 2, 5];
+    const found = [];
+    for (let power = Math.floor(Math.log10(min)); 10 ** power <= max; power++) {
+      found.push(...steps.map((step) => step * 10 ** power).filter((tick) => tick >= min && tick <= max));
+    }
+    return found;
+  };
+
+  // Series with abscissas of their own, some of them twice, become columns over common abscissas. Where a series has no
+  // value it is undefined, which its line passes over; null stays a gap.
+  const joined = (series) => {
+    const most = new Map();
+    for (const { x } of series) {
+      const here = new Map();
+      for (const at of x) here.set(at, (here.get(at) || 0) + 1);
+      for (const [at, count] of here) most.set(at, Math.max(count, most.get(at) || 0));
+    }
+    const order = [...most.keys()].sort((a, b) => a - b);
+    const places = new Map();
+    const xs = [];
+    for (const at of order) {
+      places.set(at, xs.length);
+      for (let i = 0; i < most.get(at); i++) xs.push(at);
+    }
+    const columns = series.map(({ x, y }) => {
+      const column = new Array(xs.length).fill(undefined);
+      const used = new Map();
+      x.forEach((at, i) => {
+        const nth = used.get(at) || 0;
+        used.set(at, nth + 1);
+        column[places.get(at) + nth] = y[i];
+      });
+      return column;
+    });
+    return [xs, ...columns];
+  };
+
+  const nearest = (u, index, at) => {
+    const column = u.data[index];
+    for (let off = 0; off < column.length; off++) {
+      if (column[at - off] != null) return at - off;
+      if (column[at + off] != null) return at + off;
+    }
+    return at;
+  };
+
+  const spans = (u, row) => {
+    for (const [nth, { name, low, at, high, colour: mark }] of (row.spans || []).entries()) {
+      const [left, middle, right] = [low, at, high].map((x) => u.valToPos(x, "x", true));
+      const { left: x0, top, width, height } = u.bbox;
+      u.ctx.save();
+      u.ctx.beginPath();
+      u.ctx.rect(x0, top, width, height);
+      u.ctx.clip();
+      u.ctx.fillStyle = u.ctx.strokeStyle = colour(mark);
+      u.ctx.globalAlpha = 0.15;
+      u.ctx.fillRect(left, top, right - left, height);
+      u.ctx.globalAlpha = 1;
+      u.ctx.lineWidth = 2 * devicePixelRatio;
+      u.ctx.beginPath();
+      u.ctx.moveTo(middle, top);
+      u.ctx.lineTo(middle, top + height);
+      u.ctx.stroke();
+      u.ctx.font = `${12 * devicePixelRatio}px system-ui`;
+      u.ctx.textAlign = "right";
+      u.ctx.fillText(`${name} ~${figure(Math.round(at))}/s`, middle - 5 * devicePixelRatio, top + (14 + 16 * nth) * devicePixelRatio);
+      u.ctx.restore();
+    }
+  };
+
+  const options = (row, width, group) => ({
+    width,
+    height: row.height,
+    cursor: {
+      dataIdx: (u, index, at) => (index ? nearest(u, index, at) : at),
+      points: { size: 7 },
+      ...(group && { sync: { key: group } }),
+    },
+    scales: {
+      x: { time: false },
+      y: row.log
+        ? { distr: 3, range: (_, low, high) => (low > 0 ? [low / 1.5, high * 1.5] : [0.1, 10]) }
+        : { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.05] },
+    },
+    axes: [
+      { label: row.x, labelSize: 22, size: 34, labelFont: "12px system-ui", font: "12px system-ui",
+        values: (_, ticks) => ticks.map(row.nines ? nines : figure),
+        ...(row.nines && { splits: (u) => [0, 0.30103, 1, 2, 3, 4, 5].filter((x) => x <= u.scales.x.max && (u.width > 600 || x % 1 === 0)) }) },
+      { label: row.y, labelSize: 22, size: 54, labelFont: "12px system-ui", font: "12px system-ui",
+        values: (_, ticks) => ticks.map(figure), ...(row.log && { splits: ticks125, filter: (_, ticks) => ticks }) },
+    ].map((axis) => ({ ...axis, stroke: () => css("--faint"), grid: { stroke: () => css("--line"), width: 1 },
+                       ticks: { stroke: () => css("--line"), width: 1 } })),
+    series: [
+      { label: row.at || row.x, value: (_, x) => (x == null ? "–" : row.nines ? nines(x) : figure(x)) },
+      ...row.series.map(({ name, colour: mark, dash, width: thick, dots, show }) => ({
+        label: name,
+        show: show !== false,
+        stroke: () => colour(mark),
+        width: thick || 1.5,
+        dash,
+        value: (_, y) => figure(y),
+        ...(dots === "only" && { paths: () => null }),
+        points: { show: Boolean(dots), size: dots === "only" ? 4 : 6, width: 1,
+                  fill: () => (dots === "only" ? colour(mark) : css("--card")) },
+      })),
+    ],
+    hooks: { drawAxes: [(u) => spans(u, row)] },
+  });
+
+  const made = [];
+  for (const place of document.querySelectorAll("[data-chart]")) {
+    const rows = charts[place.dataset.chart];
+    if (!rows) continue;
+    try {
+      for (const row of rows) {
+        const width = () => Math.max(place.parentElement.clientWidth - 26, 240);
+        const u = new uPlot(options(row, width(), rows.length > 1 && place.dataset.chart), joined(row.series), place);
+        made.push([u, row, width]);
+      }
+      place.parentElement.classList.add("live");
+    } catch (error) {
+      place.replaceChildren();
+      console.error(error);
+    }
+  }
+  addEventListener("resize", () => made.forEach(([u, row, width]) => u.setSize({ width: width(), height: row.height })));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => made.forEach(([u]) => u.redraw()));
+
+  // A link to a step opens its tables.
+  const opened = () => document.getElementById(location.hash.slice(1))?.closest("details")?.setAttribute("open", "");
+  addEventListener("hashchange", opened);
+  opened();
+})();

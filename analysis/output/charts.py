@@ -1,0 +1,130 @@
+"""The data of the report's interactive charts, as plain values for JSON.
+
+A chart is a list of rows that share their abscissa. A row has its height in pixels, the labels ``x`` and ``y``, and
+``series``, each with abscissas and ordinates of its own; null ends a line. Colours are names of the page's variables.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from logreplay.analysis.analyze import Analysis
+from logreplay.analysis.input.arrays import RequestArrays
+from logreplay.analysis.output import pictures
+from logreplay.analysis.output.plots import single_run
+from logreplay.analysis.output.plots.hockey_stick import by_rate, column, first_overloaded, grouped
+from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
+from logreplay.parsers.masking import terminal_safe
+
+Chart = list[dict[str, Any]]
+
+_DIGITS: Final = 4
+_MOST_DOTS: Final = 4000
+_MOST_CURVES: Final = 40
+_COLOURS: Final = ("mark", "saturation", "good", "onset", "bad", "faint")
+_DASHES: Final = (None, [8, 4], [2, 3], [8, 3, 2, 3])
+
+
+def charts(analysis: Analysis) -> dict[str, Chart]:
+    """Return the rows of each interactive chart by the kind of the picture that it stands for."""
+    found = {"hockeystick": _hockey_stick(analysis)}
+    if analysis.requests is not None:
+        found["percentiles"] = _percentiles(analysis, analysis.requests)
+        found["timeline"] = _timeline(analysis)
+        if analysis.steps.height > 1:
+            found["achieved"] = _achieved(analysis)
+    return found
+
+
+def _numbers(values: Floats) -> list[float | None]:
+    """Values with `_DIGITS` significant digits; null where there is none."""
+    return [float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None for value in values]
+
+
+def _series(name: str, x: Floats, y: Floats, **look: Any) -> dict[str, Any]:
+    return {"name": terminal_safe(name), "x": _numbers(x), "y": _numbers(y), "colour": "mark", **look}
+
+
+def _hockey_stick(analysis: Analysis) -> Chart:
+    seconds, steps, verdict = analysis.seconds, grouped(analysis.steps), analysis.verdict
+    middle = "p50" if "p50" in seconds.columns and np.isfinite(column(steps, "p50")).any() else "mean"
+    every = -(-seconds.height // _MOST_DOTS)
+    offered, median = column(seconds, "offered")[::every], 1000 * column(seconds, middle)[::every]
+    known = np.isfinite(median) & (median > 0)
+    series = [_series(f"{middle} of one second", offered[known], median[known], dots="only", colour="faint")]
+    rate, *curves = by_rate(steps, middle, "p95", "p99")
+    for name, times, dash in zip((middle, "p95", "p99"), curves, _DASHES, strict=False):
+        if np.isfinite(times).any():
+            wall = first_overloaded(steps)
+            x, y = rate, 1000 * times
+            if 0 < wall < len(rate):  # a gap in the line: no rate in between was measured
+                x, y = np.insert(x, wall, rate[wall - 1 : wall + 1].mean()), np.insert(y, wall, np.nan)
+            series.append(_series(name, x, y, dash=dash, dots="too"))
+    bends = (("saturation", verdict.saturation), ("onset", verdict.onset))
+    spans = [{"low": b.low, "at": b.rate, "high": b.high, "colour": name, "name": name} for name, b in bends if b.found]
+    labels = {"x": "offered rate, requests/s", "y": "response time, ms"}
+    return [{"height": 380, **labels, "log": True, "series": series, "spans": spans}]
+
+
+def _percentiles(analysis: Analysis, requests: RequestArrays) -> Chart:
+    shown: Sequence[str] | None = None
+    if requests.several_rates:
+        chosen = [*pictures.telling_steps(analysis), *analysis.steps.sort("rate")["step"]]
+        chosen = list(dict.fromkeys(chosen))[:_MOST_CURVES]
+        curves: Mapping[str, Micros] = single_run.spread_by_step(requests, chosen)
+        shown = list(single_run.spread_by_step(requests, pictures.telling_steps(analysis)))
+    else:
+        curves = single_run.spread(requests)
+    series = []
+    for index, (name, ordered) in enumerate(curves.items()):
+        if len(ordered):
+            depth = np.linspace(0, np.log10(max(len(ordered), 2)), 80)
+            times = np.array([1000 * quantile(ordered, 1 - 10**-nines) for nines in depth])
+            positive = np.where(times > 0, times, np.nan)
+            look = {"colour": _COLOURS[index % len(_COLOURS)], "dash": _DASHES[index % len(_DASHES)]}
+            series.append(_series(name, depth, positive, **look, show=shown is None or name in shown))
+    labels = {"x": "share of the requests that took no longer", "y": "time, ms", "at": "share"}
+    return [{"height": 340, **labels, "log": True, "nines": True, "series": series}]
+
+
+def _timeline(analysis: Analysis) -> Chart:
+    watched = [name for name in analysis.seconds.columns if name.startswith("watch_")]
+    highest = ("in_flight", "errors", "lag_max", *watched)
+    seconds, width = single_run.thinned(analysis.seconds, ("offered", "completed"), highest)
+    at = column(seconds, "second")
+
+    def row(label: str, *series: dict[str, Any]) -> dict[str, Any]:
+        each = f"second, {width} at a time" if width > 1 else "second"
+        return {"height": 150, "x": each, "y": terminal_safe(label), "series": list(series)}
+
+    return [
+        row(
+            "requests/s",
+            _series("offered", at, column(seconds, "offered"), colour="faint", width=1),
+            _series("completed", at, column(seconds, "completed"), width=1),
+        ),
+        row("in flight", _series("in flight", at, column(seconds, "in_flight"))),
+        row("errors/s", _series("errors", at, column(seconds, "errors"), colour="bad")),
+        row("lag, ms", _series("generator lag, highest", at, 1000 * column(seconds, "lag_max"), colour="saturation")),
+        *(
+            row(
+                name.removeprefix("watch_"),
+                _series(name.removeprefix("watch_"), at, column(seconds, name), colour="good"),
+            )
+            for name in watched
+        ),
+    ]
+
+
+def _achieved(analysis: Analysis) -> Chart:
+    rate, sent, good, errors, scheduled, offered = by_rate(
+        grouped(analysis.steps), "sent", "goodput", "errors", "scheduled", "offered"
+    )
+    series = [
+        _series("offered", rate, offered, colour="faint", dash=[2, 3]),
+        _series("sent", rate, sent, colour="saturation", dots="only"),
+        _series("answered as expected", rate, good, dots="too"),
+        _series("failed", rate, offered * errors / scheduled, colour="bad", dash=[8, 4]),
+    ]
+    return [{"height": 340, "x": "offered rate, requests/s", "y": "requests/s", "series": series}]
