@@ -47,6 +47,11 @@
         used.set(at, nth + 1);
         column[places.get(at) + nth] = y[i];
       });
+      column.forEach((value, i) => {  // a gap reaches to the values on both sides
+        if (value !== null) return;
+        for (let j = i - 1; column[j] === undefined && j >= 0; j--) column[j] = null;
+        for (let j = i + 1; column[j] === undefined && j < column.length; j++) column[j] = null;
+      });
       return column;
     });
     return [xs, ...columns];
@@ -79,8 +84,8 @@
       u.ctx.lineTo(middle, top + height);
       u.ctx.stroke();
       u.ctx.font = `${12 * devicePixelRatio}px system-ui`;
-      u.ctx.textAlign = "right";
-      u.ctx.fillText(`${name} ~${figure(Math.round(at))}/s`, middle - 5 * devicePixelRatio, top + (14 + 16 * nth) * devicePixelRatio);
+      u.ctx.textAlign = nth ? "right" : "left";
+      u.ctx.fillText(`${name} ~${figure(Math.round(at))}/s`, middle + (nth ? -5 : 5) * devicePixelRatio, top + (14 + 16 * nth) * devicePixelRatio);
       u.ctx.restore();
     }
   };

@@ -127,4 +127,4 @@ def _achieved(analysis: Analysis) -> Chart:
         _series("answered as expected", rate, good, dots="too"),
         _series("failed", rate, offered * errors / scheduled, colour="bad", dash=[8, 4]),
     ]
-    return [{"height": 340, "x": "offered rate, requests/s", "y": "requests/s", "series": series}]
+    return [{"height": 400, "x": "offered rate, requests/s", "y": "requests/s", "series": series}]

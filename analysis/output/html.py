@@ -195,7 +195,7 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
     where = f"at {best['rate']:.4g}/s, the last stable step" if best else "from the scheduled instant"
     times = best or run.get("response_s", {})
     for name in ("p50", "p99"):
-        if times.get(name) is not None or (not best and times):
+        if times.get(name) is not None or (not best and name in times):
             value = times.get(name)
             failed = value == np.inf or (not best and times.get("failed", 0) > 0)
             tiles.append((f"response time {name}", show(value, failed=failed), where))
@@ -207,7 +207,7 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
 
 def _last_stable(analysis: Analysis) -> dict[str, Any] | None:
     """The row of the last stable step, of several."""
-    label = summary.last_stable(analysis.steps) if analysis.steps.height > 1 else None
+    label = summary.last_stable(analysis.steps) if "by_step" in analysis.summary else None
     return None if label is None else analysis.steps.row(by_predicate=pl.col("step") == label, named=True)
 
 

@@ -235,9 +235,9 @@ def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame) -> SaturationV
     tail = usable[name].drop_nulls().to_numpy()
     rise = float(tail.max() / tail[0]) if len(tail) and tail[0] > 0 else 1.0
     if rise < RISE:
-        text = f"no saturation up to {high:.6g}/s: response times stay flat ({name} rose {rise:.1f}x)"
+        text = f"no saturation up to {round(high, 1):g}/s: response times stay flat ({name} rose {rise:.1f}x)"
     else:
-        text = f"no saturation up to {high:.6g}/s; response times rise"
+        text = f"no saturation up to {round(high, 1):g}/s; response times rise"
         text += (
             f" (onset ~{onset.rate:.0f}/s, range {onset.low:g}–{onset.high:g})"
             if onset.found

@@ -39,7 +39,7 @@ _POINTS: Final = 140
 _HEAT: Final = ListedColormap(colormaps["viridis"](np.linspace(0.12, 0.93, 256)), name="viridis without its ends")
 _HEAT_S: Final = 2
 _HEAT_ROWS: Final = 90
-_MOST_POINTS: Final = 2000
+_MOST_POINTS: Final = 1000
 
 
 def achieved(ax: "Axes", steps: "Table") -> "Axes":
@@ -70,7 +70,7 @@ def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
         )
     for index in np.unique(np.linspace(0, len(rate) - 1, min(len(rate), 8)).astype(int)):
         if np.isfinite(median[index]):
-            ax.annotate(f"{rate[index]:g}", (good[index], 1000 * median[index]), fontsize=7, color=GREY,
+            ax.annotate(f"{rate[index]:.4g}", (good[index], 1000 * median[index]), fontsize=7, color=GREY,
                         xytext=(3, -9), textcoords="offset points")  # fmt: skip
     logarithmic(ax)
     ax.set_xlim(0, float(np.nanmax(good, initial=0.0)) * 1.1 or 1)
@@ -176,7 +176,7 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
 
     Args:
         ax: its place is taken by a row for each; the last of them is returned.
-        seconds: per-second table; its columns ``watch_NAME`` are drawn as they are. Of more than 2,000 seconds several
+        seconds: per-second table; its columns ``watch_NAME`` are drawn as they are. Of more than 1,000 seconds several
             make a point: the mean of the rates, the highest of all else.
     """
     ax.set_axis_off()
