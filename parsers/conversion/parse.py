@@ -174,6 +174,8 @@ def _numbers(raw: pl.DataFrame, format: Format) -> pl.DataFrame:
 def _are_readable(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.Series:
     """Which rows hold only numbers that may stand in the record; the others are a matter of the careful path."""
     readable = pl.repeat(True, raw.height, dtype=pl.Boolean, eager=True)
+    if "op" in raw.columns:
+        readable &= raw["op"].ne_missing("CONNECT")  # whose reason the careful path says
     for number in numbers:
         good = number.is_between(0, _COUNTS.get(number.name, values.LONGEST_S), closed="left")
         if number.null_count():

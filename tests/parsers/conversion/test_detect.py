@@ -1,0 +1,132 @@
+"""The format of a log is found by what fits a sample of its lines."""
+
+import re
+
+import pytest
+
+from logreplay.parsers.conversion.detect import detect, says_format
+from logreplay.parsers.conversion.source import Block, text_lines
+from logreplay.parsers.record import LogreplayError
+
+COMBINED = b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" 200 17 "-" "curl/8.5.0"\n'
+JSON = b'{"time":"2026-11-20T18:58:56+01:00","request":"GET /b HTTP/1.1","status":200,"took_ms":1}\n'
+W3C = b"#Fields: date time cs-uri-stem\n2026-11-20 18:58:56 /c\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", False),
+        (b"\n \t\n\r\n", False),
+        (b"# a comment\n#Version: 1.0\n", False),
+        (b"\0\0\0\n", False),
+        (b"# a comment\n  x\n", True),
+        (b"#Version: 1.0\n#Fields: date\n", True),
+        (b"\0x", True),
+    ],
+)
+def test_blanks_and_comments_say_nothing_of_the_format(data: bytes, says: bool) -> None:
+    assert says_format(data) is says
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (COMBINED * 3, "combined"),
+        (JSON * 3, "json"),
+        (W3C, "w3c"),
+        (COMBINED * 3 + JSON * 2, "combined+json"),
+        (COMBINED * 2 + JSON * 3, "json+combined"),
+        (b"web-1 | " + COMBINED + b"web-2 | " + COMBINED, "combined after docker-compose"),
+        (b"# a comment\n\n" + COMBINED, "combined"),
+    ],
+)
+def test_formats_are_named_the_main_one_first(data: bytes, name: str) -> None:
+    found = detect([data], "log")
+    assert (found.name, found.share) == (name, 1)
+
+
+def test_samples_of_several_files_count_as_one_even_without_their_last_line_end() -> None:
+    found = detect([COMBINED[:-1], b"", COMBINED * 2], "log")
+    assert (found.name, found.sample) == ("combined", 3)
+
+
+def test_the_share_is_of_the_lines_that_fit() -> None:
+    found = detect([COMBINED * 3 + b"garbage\n"], "log")
+    assert (found.share, found.sample) == (0.75, 4)
+
+
+@pytest.mark.parametrize(
+    ("line", "server"),
+    [
+        (COMBINED.replace(b"curl", rb"\xC3\xA9"), "nginx"),
+        (COMBINED.replace(b"curl", rb"\xc3\xa9"), "apache"),
+        (COMBINED.replace(b" 200 ", b" 499 "), "nginx"),
+        (COMBINED.replace(b" 17 ", b" - "), "apache"),
+        (COMBINED, "unknown"),
+    ],
+)
+def test_the_server_is_told_by_what_only_it_writes(line: bytes, server: str) -> None:
+    assert detect([line * 3], "log").server == server
+
+
+def test_what_speaks_for_both_servers_alike_tells_neither() -> None:
+    nginx, apache = COMBINED.replace(b" 200 ", b" 499 "), COMBINED.replace(b" 17 ", b" - ")
+    assert detect([nginx + apache], "log").server == "unknown"
+
+
+def test_some_requests_beyond_doubt_among_other_lines_are_a_log() -> None:
+    found = detect([COMBINED + b"starting\n" * 9], "log")
+    assert (found.name, round(found.share, 6)) == ("combined", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("data", "wanted", "problem"),
+    [
+        (b"date,time,latency,xfertime,thinktime,bytes,url,rc,op\n", "auto", "log: is a normalized CSV already; name"),
+        (b"x y z\n" * 3, "auto", "log: not an access log, or in an unknown format: 0% of 3 sample lines fit; one that"),
+        (COMBINED, "json", "log: -f json: no line of the sample is JSON with a request in it; its first line: '10.0.0"),
+        (COMBINED, "nope", "format 'nope': no such name"),
+        (W3C + b"x\n" * 3, "auto", "log: has #Fields, but only 1 of 4 sample lines fit"),
+    ],
+)
+def test_what_is_no_log_in_the_wanted_format_is_said(data: bytes, wanted: str, problem: str) -> None:
+    with pytest.raises(LogreplayError, match="^" + re.escape(problem)):
+        detect([data], "log", wanted)
+
+
+def test_an_error_shows_a_line_in_part_and_without_its_control_characters() -> None:
+    with pytest.raises(LogreplayError) as error:
+        detect([b"\x1b[31m" + b"x" * 100_000 + b"\n"], "log")
+    assert len(str(error.value)) < 400
+    assert str(error.value).isprintable()
+
+
+def test_the_user_has_the_last_word_on_units_and_stamps() -> None:
+    found = detect([JSON], "log")
+    format = found.formats[0]
+    assert found.adjusted(format) == format
+    found = type(found)(found.formats, time_unit="us", stamped="end")
+    assert (found.adjusted(format).total_unit, found.adjusted(format).stamp.at) == (1e-6, "end")
+
+
+def test_lines_are_parsed_without_what_stands_in_front_of_them() -> None:
+    data = b"web-1 | " + COMBINED
+    found = detect([data], "log")
+    assert found.parse(text_lines(data), found.formats, "").rows["url"].to_list() == ["/a"]
+
+
+def test_blocks_are_cut_where_directives_change_the_layout_and_lines_keep_their_numbers() -> None:
+    data = b"# nothing\n" + W3C + b"#Fields: time cs-uri\n00:00:01 /d\n"
+    pieces = list(detect([data], "log").pieces([Block(data, 7, 0)]))
+    assert [(piece.first, piece.data.count(b"\n"), len(formats)) for piece, formats in pieces] == [
+        (7, 1, 0),
+        (8, 2, 1),
+        (10, 2, 1),
+    ]
+    assert b"".join(piece.data for piece, _ in pieces) == data
+
+
+def test_blocks_of_a_log_without_directives_stay_whole() -> None:
+    found, block = detect([COMBINED], "log"), Block(COMBINED, 1, 0)
+    assert list(found.pieces([block])) == [(block, found.formats)]

@@ -1,0 +1,94 @@
+"""Every line of a block gets exactly one fate, with its place and the reason."""
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logreplay.parsers.conversion.parse import ROW_SCHEMA, Refusal, parse
+from logreplay.parsers.formats import ltsv
+from logreplay.parsers.formats.builtin import FORMATS
+from logreplay.parsers.formats.format import Format
+
+BY_NAME: dict[str, Format] = {format.name: format for format in FORMATS}
+COMBINED = BY_NAME["combined"]
+GOOD = '10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" 200 17 "-" "curl/8.5.0"'
+ESCAPED = GOOD.replace("/a", r"/\x22b")
+LINES = (
+    GOOD, ESCAPED, "", "  ", "# a comment", "garbage", GOOD.replace("20/Nov", "31/Feb"), GOOD.replace("GET", "CONNECT"),
+    GOOD.replace("GET /a HTTP/1.1", "-"), GOOD.replace("17", "9" * 30),
+    GOOD.replace("curl/8.5.0", "x (internal dummy connection)"),
+    GOOD.replace(' "-" "curl/8.5.0"', ""), "\0", "é\xff", GOOD[:40],
+)  # fmt: skip
+
+
+def lines(*texts: str) -> pl.Series:
+    return pl.Series(texts, dtype=pl.String)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(LINES)), st.lists(st.sampled_from(["combined", "common"]), unique=True, max_size=2))
+def test_a_line_is_a_row_or_refused_or_blank_in_its_place(texts: list[str], names: list[str]) -> None:
+    parsed = parse(lines(*texts), [BY_NAME[name] for name in names])
+    places = [*parsed.rows["line"], *(refusal.line for refusal in parsed.refusals)]
+    blank = [place for place, text in enumerate(texts) if not text.strip() or text.startswith("#")]
+    assert sorted([*places, *blank]) == list(range(len(texts)))
+    assert parsed.blank == len(blank)
+    assert parsed.rows["line"].is_sorted()
+    assert parsed.rows.schema == ROW_SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "reason"),
+    [
+        ("garbage", "rejected", "layout"),
+        (GOOD.replace("20/Nov", "31/Feb"), "rejected", "time stamp"),
+        (GOOD.replace("17", "9" * 30), "rejected", "bytes"),
+        (GOOD.replace("GET", "CONNECT"), "unreplayable", "CONNECT"),
+        (GOOD.replace("GET /a HTTP/1.1", "-"), "unreplayable", "no request"),
+        (LINES[10], "unreplayable", "Apache's own dummy connection"),
+    ],
+)
+def test_a_refused_line_names_its_reason_and_costs_no_other(line: str, kind: str, reason: str) -> None:
+    parsed = parse(lines(GOOD, line, ESCAPED), [COMBINED])
+    assert parsed.refusals == [Refusal(1, kind, reason)]
+    assert parsed.rows["url"].to_list() == ["/a", "/%22b"]
+
+
+def test_a_dummy_connection_is_known_by_its_escaped_agent_too() -> None:
+    parsed = parse(lines(LINES[10].replace("x (", r"\x22 (")), [COMBINED])
+    assert parsed.refusals == [Refusal(0, "unreplayable", "Apache's own dummy connection")]
+
+
+def test_no_lines_are_no_rows_and_no_formats_reject_all_that_is_not_blank() -> None:
+    assert parse(lines(), [COMBINED]).rows.height == 0
+    parsed = parse(lines(GOOD, ""), [])
+    assert (parsed.rows.height, parsed.blank, parsed.refusals) == (0, 1, [Refusal(0, "rejected", "layout")])
+
+
+def test_lines_that_the_main_format_refuses_are_read_by_the_next() -> None:
+    parsed = parse(lines(LINES[11], GOOD), [COMBINED, BY_NAME["common"]])
+    assert parsed.rows.select("line", "agent").rows() == [(0, None), (1, "curl/8.5.0")]
+
+
+def test_without_wider_rules_only_clean_lines_fit() -> None:
+    assert parse(lines(GOOD, ESCAPED), [COMBINED], tiers=0).rows["line"].to_list() == [0]
+    assert parse(lines(GOOD, ESCAPED), [COMBINED]).rows["line"].to_list() == [0, 1]
+
+
+def test_the_duration_is_between_the_start_and_a_stamp_of_the_end() -> None:
+    timed = BY_NAME["nginx-combined-timed"]
+    early = replace(timed, stamp=replace(timed.stamp, at="start"))
+    backs = [parse(lines(GOOD + " 0.250"), [format]).rows["back"].item() for format in (timed, early)]
+    assert backs == [250_000, 0]
+
+
+def test_stamps_without_a_zone_are_counted_and_read_in_the_zone_that_is_given() -> None:
+    format = ltsv.from_sample(["time:2026-11-20T18:58:56\turi:/a\tstatus:200"])
+    assert format is not None
+    line = "time:2026-11-20T18:58:56\turi:/a\tstatus:200"
+    given, utc = (parse(lines(line, GOOD), [format], zone) for zone in ("Europe/Berlin", ""))
+    assert (given.naive, utc.naive) == (1, 1)
+    assert utc.rows["us"][0] - given.rows["us"][0] == 3_600_000_000
