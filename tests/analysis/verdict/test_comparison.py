@@ -1,12 +1,11 @@
-"""A run compared with itself, with a slower one, with a faster one, with its log."""
+"""A run compared with itself, with a slower one, with a faster one."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 import simulate
-from logreplay.analysis.statistics import bootstrap
-from logreplay.analysis.verdict import compare_log, comparison
+from logreplay.analysis.verdict import comparison
 from logreplay.analysis.verdict.comparison import compare
 
 
@@ -75,58 +74,6 @@ def test_statuses_and_sizes_that_changed_are_counted() -> None:
 
 def test_too_little_is_not_compared() -> None:
     assert compare(run(1, seconds=0.2), run(1, seconds=0.2)).change is None
-
-
-def test_the_interval_of_independent_values_is_as_wide_as_theory_says() -> None:
-    rng = np.random.default_rng(3)
-    at, values = np.arange(20_000) / 100, rng.normal(0, 1, 20_000)
-    bins = bootstrap.edges(values)
-    drawn = bootstrap.resampled(bootstrap.blocks(at, values, bins), bins, [0.5])[:, 0]
-    assert drawn.std() == pytest.approx(np.sqrt(np.pi / 2 / len(values)), rel=0.25)  # of a median
-
-
-def log_of(frame: pl.DataFrame, **changes: pl.Expr) -> pl.DataFrame:
-    """The log a run was made from, with other times."""
-    return frame.sort("seq").select(*comparison_columns()).with_columns(**changes)
-
-
-def comparison_columns() -> tuple[str, ...]:
-    return ("date", "time", "latency", "xfertime", "thinktime", "bytes", "url", "rc", "op")
-
-
-def test_a_replay_like_its_log_is_said_to_be_so() -> None:
-    once = run(1)
-    found = compare_log.against_log(log_of(once, latency=pl.col("latency") * 3), once)
-    assert found.sentence.endswith(
-        "status class as in the log for 100.0%, size for 100.0% of those; "
-        "4 of 4 routes as slow, relative to the others, as in the log"
-    )
-    assert found.gap_distance < 0.01
-
-
-def test_a_route_that_is_slower_than_in_the_log_is_named() -> None:
-    once = run(1)
-    slow = once.with_columns(latency=pl.col("latency") * pl.when(pl.col("url") == "/cart").then(5).otherwise(1))
-    said = compare_log.against_log(log_of(once), slow).sentence
-    assert said.endswith("3 of 4 routes as slow, relative to the others, as in the log; /cart is 5.0x slower")
-
-
-def test_a_change_of_status_is_explained_where_it_is_usual() -> None:
-    once = run(1)
-    found = compare_log.against_log(log_of(once, rc=pl.lit(304)), once)
-    assert found.notes == ["304 → 200: the replay sends no validators (If-Modified-Since)"]
-    assert found.status_changed[0] == 1
-
-
-def test_a_log_without_times_is_compared_by_status_and_size() -> None:
-    once = run(1)
-    assert compare_log.against_log(log_of(once, latency=pl.lit(0.0)), once).sentence.endswith("no times to compare")
-
-
-def test_a_log_is_told_from_a_run() -> None:
-    once = run(1, seconds=1)
-    assert compare_log.is_log(log_of(once))
-    assert not compare_log.is_log(once)
 
 
 def test_the_pairs_of_a_looped_log_are_its_turns() -> None:

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from logreplay.analysis.tables.schedule_accuracy import Punctuality, punctuality
 from logreplay.replay.engine.engine import replay
 from logreplay.replay.requests.plan import Plan, Requests, instants
 from logreplay.replay.results.result_log import MemoryResults
@@ -190,25 +189,6 @@ def test_a_result_log_is_replayed_in_order_of_start(bursty: Path, tmp_path: Path
     requests = Requests(tmp_path / "results.csv", loop=False, sorted_within=100)
     urls = [url for frame in requests.frames() for url in frame["url"].to_list()]
     assert urls == rows["url"].to_list()
-
-
-def test_punctuality_of_a_perfect_replay_is_zero() -> None:
-    scheduled = np.arange(0, 5_000_000, 10_000)
-    assert punctuality(scheduled, np.zeros(500, np.int64)) == Punctuality(0, 0, 0, 0)
-    assert punctuality(scheduled, np.full(500, 1000, np.int64)) == Punctuality(0, 0, 0, 0)
-    assert punctuality(scheduled[:1], np.zeros(1, np.int64)) is None
-
-
-def test_punctuality_sees_a_stall_and_a_drift() -> None:
-    scheduled = np.arange(0, 10_000_000, 10_000)
-    stall = np.where((scheduled >= 3_000_000) & (scheduled < 4_500_000), 4_500_000 - scheduled, 0)
-    stalled = punctuality(scheduled, stall)
-    assert stalled is not None
-    assert stalled.misplaced == pytest.approx(0.1)
-    assert stalled.gap_distance > 0.2
-    drifting = punctuality(scheduled, scheduled // 100)
-    assert drifting is not None
-    assert drifting.drift_s == pytest.approx(0.09, rel=0.01)
 
 
 _rate, _length = st.floats(0.5, 5000), st.floats(0.1, 30)

@@ -1,0 +1,99 @@
+"""A replay compared with the log it was made from: statuses, sizes, relative speed of routes, rhythm."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import simulate
+from logreplay.analysis.verdict import compare_log
+
+
+def run(seed: int, *, slower: float = 1.0, rates: list[float] | None = None, seconds: float = 60) -> pl.DataFrame:
+    """One run of the same log: the same arrivals and work, times that differ by chance and by a factor."""
+    arrivals = simulate.sweep(rates or [150], seconds, np.random.default_rng(77))
+    count = len(arrivals.scheduled)
+    work = np.random.default_rng(78).exponential(0.016, count) * np.random.default_rng(seed).lognormal(0, 0.1, count)
+    return simulate.results(arrivals, slower * (simulate.waits(arrivals.scheduled, work, 4) + work))
+
+
+def log_of(frame: pl.DataFrame, **changes: pl.Expr) -> pl.DataFrame:
+    """The log a run was made from, with other times."""
+    return frame.sort("seq").select(*comparison_columns()).with_columns(**changes)
+
+
+def comparison_columns() -> tuple[str, ...]:
+    return ("date", "time", "latency", "xfertime", "thinktime", "bytes", "url", "rc", "op")
+
+
+def test_a_replay_like_its_log_is_said_to_be_so() -> None:
+    once = run(1)
+    found = compare_log.against_log(log_of(once, latency=pl.col("latency") * 3), once)
+    assert found.sentence.endswith(
+        "status class as in the log for 100.0%, size for 100.0% of those; "
+        "4 of 4 routes as slow, relative to the others, as in the log"
+    )
+    assert found.gap_distance < 0.01
+
+
+def test_a_route_that_is_slower_than_in_the_log_is_named() -> None:
+    once = run(1)
+    slow = once.with_columns(latency=pl.col("latency") * pl.when(pl.col("url") == "/cart").then(5).otherwise(1))
+    said = compare_log.against_log(log_of(once), slow).sentence
+    assert said.endswith("3 of 4 routes as slow, relative to the others, as in the log; /cart is 5.0x slower")
+
+
+def test_a_change_of_status_is_explained_where_it_is_usual() -> None:
+    once = run(1)
+    found = compare_log.against_log(log_of(once, rc=pl.lit(304)), once)
+    assert found.notes == ["304 → 200: the replay sends no validators (If-Modified-Since)"]
+    assert found.status_changed[0] == 1
+
+
+def test_a_log_without_times_is_compared_by_status_and_size() -> None:
+    once = run(1)
+    assert compare_log.against_log(log_of(once, latency=pl.lit(0.0)), once).sentence.endswith("no times to compare")
+
+
+def test_a_log_is_told_from_a_run() -> None:
+    once = run(1, seconds=1)
+    assert compare_log.is_log(log_of(once))
+    assert not compare_log.is_log(once)
+
+
+def test_another_rhythm_than_that_of_the_log_has_a_distance() -> None:
+    once = run(1, seconds=20)
+    even = once.with_columns(scheduled=pl.col("seq") * 20.0 / once.height)
+    assert compare_log.against_log(log_of(once), even).gap_distance > 0.3
+
+
+def test_nothing_in_common_is_said() -> None:
+    once = run(1, seconds=1)
+    found = compare_log.against_log(log_of(once, url=pl.lit("/other")), once)
+    assert found.sentence == "nothing to compare: no request of the replay is in the log"
+    assert found.by_route.is_empty()
+
+
+def test_a_route_of_few_requests_has_no_relative_speed() -> None:
+    once = run(1, seconds=20)
+    rare = pl.when(pl.col("seq") < 4 * (compare_log.FEWEST - 1)).then("url").otherwise(pl.lit("/common"))
+    changed = once.with_columns(url=rare)
+    table = compare_log.against_log(log_of(changed), changed).by_route
+    assert dict(table.select("route", pl.col("relative").is_null()).rows())["/common"] is False
+    assert table.filter(pl.col("requests") < compare_log.FEWEST)["relative"].null_count() == table.height - 1
+
+
+def test_bodies_of_another_size_are_counted_where_the_status_is_the_same() -> None:
+    once = run(1, seconds=20)
+    odd = pl.int_range(pl.len()) % 2 == 1
+    log = log_of(once, bytes=pl.when(odd).then(5000).otherwise("bytes"), rc=pl.when(odd).then("rc").otherwise(301))
+    found = compare_log.against_log(log, once)
+    assert found.bytes_changed[0] == 1
+    assert found.status_changed[0] == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_result_is_json() -> None:
+    once = run(1, seconds=5)
+    found = compare_log.against_log(log_of(once), once).as_dict()
+    assert json.loads(json.dumps(found)) == found
