@@ -1,6 +1,5 @@
 """Durations, rates and ranges of rates, as a user types them."""
 
-import re
 from itertools import pairwise
 
 import click
@@ -8,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.cli.options.think import parse_pauses
 from logreplay.cli.options.types import DURATION, RATE, parse_rates
 
 
@@ -70,14 +68,3 @@ def test_a_range_without_a_step_has_about_eight_rates_rising_from_end_to_end(low
     assert rates[-1] == pytest.approx(high)
     assert 3 <= len(rates) <= 10
     assert all(a < b for a, b in pairwise(rates))
-
-
-@pytest.mark.parametrize("text", ["1s..", "..1s", "1s..x", "log..1s", "1s..2s..3s", "-1s..2s", "1s..inf"])
-def test_a_range_of_pauses_that_is_none_is_refused_with_the_whole_value(text: str) -> None:
-    with pytest.raises(ValueError, match=f"^'{re.escape(text)}' is no range of pauses"):
-        parse_pauses(text)
-
-
-def test_a_range_of_one_pause_is_that_pause() -> None:
-    assert parse_pauses("0..0") == 0
-    assert parse_pauses("2s..2000ms") == 2

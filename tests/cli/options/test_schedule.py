@@ -1,0 +1,187 @@
+"""The pacing of a run: what goes together, what is refused with both names, and the schedule that comes of it."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from logreplay.cli.commands.run import run as command
+from logreplay.cli.options.requests import Shaping
+from logreplay.cli.options.schedule import NEEDS, YIELDS_TO, Pacing, log_report, log_sentence
+from logreplay.replay.requests.plan import Requests
+from logreplay.replay.schedules.arrivals import LogTimes, Poisson, Scattered
+from logreplay.replay.schedules.live import Live
+from logreplay.replay.schedules.rates import Constant, Limited, Ramp, Steps
+from logreplay.replay.schedules.users import UniformThink, Users
+
+UNREAD = Requests(Path("unread.csv"))
+
+
+def option(name: str) -> click.Option:
+    (found,) = (each for each in command.params if isinstance(each, click.Option) and f"--{name}" in each.opts)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("ramp", "50..400", (50, 400)),
+        ("ramp", "400..0", (400, 0)),
+        ("steps", "50:10s,0.5:1m", ((50, 10), (0.5, 60))),
+        ("speed", "3X", 3),
+        ("speed", "0.5", 0.5),
+        ("think", "log", None),
+        ("think", "1s..3s", (1, 3)),
+    ],
+)
+def test_values_are_read(name: str, text: str, value: object) -> None:
+    assert option(name).type.convert(text, None, None) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("ramp", text) for text in ("", "5", "5..", "..5", "-1..5", "0..0", "nan..5", "1..inf", "1..2..3", "a..b")),
+        *(("steps", text) for text in ("", "5", "5:", ":5s", "5:10s,", "-5:1s", "nan:1s", "5:0s")),
+        *(("speed", text) for text in ("", "0", "-1", "nan", "inf", "x", "xx", "1e-10")),
+        *(("think", text) for text in ("", "-1s", "LOG", "3s..1s")),
+    ],
+)
+def test_what_is_no_such_value_is_named(name: str, text: str) -> None:
+    with pytest.raises(click.BadParameter) as told:
+        option(name).type.convert(text, None, None)
+    last = text.rpartition(",")[2] if name == "steps" else text
+    assert any(repr(part) in told.value.message for part in (last, *last.split(":")))
+
+
+MODES: dict[str, Any] = {
+    "tps": 5.0, "speed": 1.0, "ramp": (1.0, 2.0), "steps": ((5.0, 1.0),), "vusers": 3, "follow": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("first", MODES)
+@pytest.mark.parametrize("second", [None, *MODES])
+def test_just_one_mode_is_given(first: str, second: str | None) -> None:
+    given = {name: MODES[name] for name in (first, second) if name}
+    pacing = Pacing(**given, duration=60.0 if "ramp" in given else None)
+    if len(given) == 1:
+        pacing.checked()
+    else:
+        with pytest.raises(click.UsageError, match=r"these do not go together: only one of --tps R, --speed X"):
+            pacing.checked()
+
+
+@pytest.mark.parametrize(
+    ("given", "both"),
+    [
+        ({}, ("say when to send", "--tps")),
+        ({"tps": 5.0, "delay": 1.0}, ("--delay", "--follow")),
+        ({"ramp": (1.0, 2.0)}, ("--ramp", "--for")),
+        ({"steps": ((5.0, 1.0),), "duration": 1.0}, ("--steps", "--for")),
+        ({"speed": 1.0, "arrivals": "log"}, ("--arrivals log", "--tps")),
+        ({"speed": 1.0, "arrivals": "poisson"}, ("--arrivals poisson", "--tps")),
+        ({"vusers": 1, "arrivals": "poisson"}, ("--arrivals poisson", "--tps")),
+        ({"tps": 5.0, "think": 1.0}, ("--think", "--vusers")),
+        ({"tps": 5.0, "think": None}, ("--think", "--vusers")),
+        ({"tps": 5.0, "skip_idle": 1.0}, ("--skip-idle", "--speed")),
+    ],
+)
+def test_options_that_need_or_exclude_another_name_it(given: dict[str, Any], both: tuple[str, str]) -> None:
+    with pytest.raises(click.UsageError) as told:
+        Pacing(**given).checked()
+    assert all(name in told.value.message for name in both)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({"vusers": 3, "duration": 5.0}, Users),
+        ({"follow": True}, Live),
+        ({"follow": True, "requests": 5}, Limited),
+        ({"speed": 2.0}, Limited),
+        ({"tps": 5.0, "arrivals": "even"}, Constant),
+        ({"tps": 5.0, "arrivals": "poisson"}, Poisson),
+        ({"tps": 5.0, "arrivals": "even", "requests": 3}, Limited),
+        ({"ramp": (1.0, 2.0), "duration": 9.0, "arrivals": "even"}, Ramp),
+        ({"steps": ((5.0, 1.0),), "arrivals": "even"}, Steps),
+        ({"steps": ((5.0, 1.0),), "arrivals": "poisson"}, Scattered),
+    ],
+)
+def test_each_mode_has_its_schedule(given: dict[str, Any], kind: type) -> None:
+    assert isinstance(Pacing(**given).schedule(Shaping(), UNREAD), kind)
+
+
+def test_what_the_user_said_is_in_the_schedule() -> None:
+    users = Pacing(vusers=3, think=(1.0, 2.0), requests=7).schedule(Shaping(seed=5), UNREAD)
+    assert users == Users(3, UniformThink(1.0, 2.0, 5), None, 7)
+    assert Pacing(vusers=3, think=None).schedule(Shaping(), UNREAD) == Users(3, None)
+    fast = Pacing(speed=4.0, duration=8.0).schedule(Shaping(), UNREAD)
+    assert fast == Limited(LogTimes(4.0), seconds=8.0)
+    assert Pacing(follow=True).schedule(Shaping(), UNREAD) == Live(5.0)
+    assert Pacing(follow=True, delay=1.0).schedule(Shaping(), UNREAD) == Live(1.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "loops"),
+    [
+        ({"tps": 5.0}, False),
+        ({"tps": 5.0, "duration": 1.0}, True),
+        ({"vusers": 5, "requests": 9}, True),
+        ({"steps": ((5.0, 1.0),)}, True),
+        ({"speed": 1.0, "duration": 1.0}, False),
+        ({"speed": 1.0, "loop": True}, True),
+        ({"tps": 5.0, "duration": 1.0, "loop": False}, False),
+        ({"follow": True, "duration": 1.0}, False),
+    ],
+)
+def test_the_log_is_gone_round_where_more_is_asked_for_at_a_rate(given: dict[str, Any], loops: bool) -> None:
+    assert Pacing(**given).loops is loops
+
+
+def test_what_the_user_said_is_told_and_no_more() -> None:
+    assert Pacing(tps=5.0, arrivals="even", duration=2.0, loop=False).said(1) == {
+        "arrivals": "even",
+        "for": 2.0,
+        "tps": 5.0,
+    }
+    think = Pacing(vusers=2, think=(1.0, 2.0)).said(9)["think"]
+    assert (think["low"], think["high"], think["seed"]) == (1.0, 2.0, 9)
+
+
+def test_the_highest_rate_is_that_of_any_part() -> None:
+    assert Pacing(steps=((5.0, 1.0), (9.0, 1.0), (2.0, 1.0))).peak == 9
+    assert Pacing(ramp=(9.0, 1.0)).peak == 9
+    assert Pacing(vusers=5).peak == 0
+
+
+def test_the_report_of_a_log_is_told_in_a_sentence(log_of_two_seconds: Requests) -> None:
+    list(log_of_two_seconds.one_pass())
+    report = log_report(log_of_two_seconds, Limited(LogTimes(2.0), requests=10), sent=6)
+    assert log_sentence(report) == (
+        "the log has 2/s on average, 2 in its busiest second; this was 2 times its mean; it was gone through 2.00 times"
+    )
+    unread = log_report(UNREAD, Constant(5, 1), sent=0)
+    assert set(unread.values()) == {None}
+    assert log_sentence(unread) == ""
+
+
+@pytest.fixture
+def log_of_two_seconds(tmp_path: Path) -> Requests:
+    path = tmp_path / "log.csv"
+    rows = [f"2026-01-01,00:00:0{second},0,0,0,5,/ok,200,GET" for second in (0, 0, 1)]
+    path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
+    return Requests(path, loop=False)
+
+
+@pytest.mark.parametrize("names", [YIELDS_TO, NEEDS])
+def test_the_tables_of_settings_name_parameters_of_the_command(names: dict[str, set[str]]) -> None:
+    known = {parameter.name for parameter in command.params}
+    for name, others in names.items():
+        assert {label.partition("=")[0] for label in (name, *others)} <= known
+
+
+def test_a_rate_without_arrivals_has_independent_ones() -> None:
+    assert Pacing(tps=5.0).checked().arrivals == "poisson"
+    assert Pacing(tps=5.0, arrivals="even").checked().arrivals == "even"
+    assert Pacing(vusers=5).checked().arrivals is None

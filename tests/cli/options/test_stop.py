@@ -1,0 +1,56 @@
+"""``--stop``: a condition that comes true stops the engine, and progress is shown all the same."""
+
+from typing import Any
+
+import click
+import pytest
+
+from logreplay.cli.options.stop import stop_option, stop_rule, watched
+from logreplay.replay.results.outcome import Progress
+from logreplay.replay.results.stop_rules import Condition, parse
+
+
+class Engine:
+    def __init__(self) -> None:
+        self.stopped: list[str] = []
+
+    def stop(self, why: str) -> None:
+        self.stopped.append(why)
+
+
+def seen(engine: Any, *in_flight: int, shown: list[Progress] | None = None) -> list[Progress]:
+    """What was given to a watch for more than 5 requests in flight."""
+    progress = [Progress(float(second), count, count) for second, count in enumerate(in_flight, 1)]
+    see = watched(stop_rule([parse("in_flight>5")]), engine, None if shown is None else shown.append)
+    for now in progress:
+        see(now)
+    return progress
+
+
+def test_an_engine_is_stopped_with_the_reason() -> None:
+    engine, shown = Engine(), list[Progress]()
+    assert seen(engine, 1, 5, 6, shown=shown) == shown
+    assert engine.stopped == ["in_flight>5: 6 in flight"]
+
+
+def test_an_engine_below_all_limits_goes_on_also_if_nobody_looks() -> None:
+    engine = Engine()
+    seen(engine, 0, 5)
+    watched(stop_rule([]), engine)(Progress(1.0, 99, 99))  # type: ignore[arg-type]
+    assert engine.stopped == []
+
+
+@click.command()
+@stop_option
+def made(stop_at: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    return stop_at
+
+
+def test_conditions_are_read_from_the_command_line_each_in_its_order() -> None:
+    assert made.main(["--stop", "p99>2s/10s", "--stop", "in_flight>5"], standalone_mode=False) == (
+        parse("p99>2s/10s"),
+        parse("in_flight>5"),
+    )
+    assert made.main([], standalone_mode=False) == ()
+    with pytest.raises(click.BadParameter, match="'p99' is no condition to stop at"):
+        made.main(["--stop", "p99"], standalone_mode=False)
