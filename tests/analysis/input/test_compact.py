@@ -1,0 +1,104 @@
+"""Result rows become whole microseconds, kinds and flags; damaged values become none, not others."""
+
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logreplay.analysis.input.compact import (
+    DROPPED,
+    ERROR_WORDS,
+    FIRST_ERROR,
+    HTTP_ERROR,
+    LONGEST_RUN_S,
+    NET_ERROR,
+    OK,
+    OUTCOMES,
+    compact,
+)
+from logreplay.analysis.input.sources import COLUMNS
+from logreplay.analysis.statistics.quantiles import LONGEST
+from logreplay.parsers.record import SCHEMA
+
+SECONDS = ("scheduled", "lag", "connect", "latency", "xfertime")
+
+
+def compacted(**values: Any) -> dict[str, Any]:
+    row = {
+        "scheduled": 1.0,
+        "lag": 0.0,
+        "connect": 0.0,
+        "latency": 0.25,
+        "xfertime": 0.0,
+        "rc": 200,
+        "url": "/",
+        **values,
+    }
+    frame = pl.DataFrame([row], schema={name: SCHEMA[name] for name in COLUMNS})
+    return compact(frame.lazy()).collect().row(0, named=True)
+
+
+def test_times_are_whole_microseconds() -> None:
+    found = compacted(scheduled=1.5, lag=0.001, connect=0.002, latency=0.25, xfertime=0.0000004)
+    assert [found[name] for name in ("scheduled", "lag", "connect", "latency")] == [1_500_000, 1000, 2000, 250_000]
+    assert found["response"] == 253_000  # from the scheduled instant, lag included
+
+
+def test_what_was_sent_early_did_not_wait_less() -> None:
+    assert compacted(lag=-0.1)["response"] == 250_000
+    assert compacted(lag=-0.1)["lag"] == 0
+
+
+@pytest.mark.parametrize("latency", [None, math.nan])
+def test_without_a_latency_there_is_no_response_time(latency: float | None) -> None:
+    assert compacted(latency=latency)["response"] is None
+
+
+@pytest.mark.parametrize("scheduled", [None, math.nan, -1.0, LONGEST_RUN_S + 1.0, math.inf, 1e300])
+def test_a_row_that_was_never_due_has_no_time(scheduled: float | None) -> None:
+    assert compacted(scheduled=scheduled)["scheduled"] is None
+
+
+def test_times_beyond_the_longest_count_as_the_longest() -> None:
+    assert compacted(latency=1e6)["response"] == LONGEST
+
+
+@pytest.mark.parametrize(
+    ("rc", "error", "kind", "outcome"),
+    [
+        (200, None, 200, OK),
+        (200, "", 200, OK),
+        (404, None, 404, HTTP_ERROR),
+        (0, None, "no_status", NET_ERROR),
+        (None, None, "no_status", NET_ERROR),
+        (1000, None, "no_status", NET_ERROR),
+        (-3, None, "no_status", NET_ERROR),
+        (200, "timeout", "timeout", NET_ERROR),
+        (0, "dropped", "dropped", DROPPED),
+        (0, "never heard of", "other", NET_ERROR),
+    ],
+)
+def test_a_kind_is_the_status_or_the_error(rc: int | None, error: str | None, kind: int | str, outcome: int) -> None:
+    found = compacted(rc=rc, error=error)["kind"]
+    assert found == (kind if isinstance(kind, int) else FIRST_ERROR + ERROR_WORDS.index(kind))
+    assert OUTCOMES[found] == outcome
+
+
+@pytest.mark.parametrize(
+    ("rc", "expected", "good"),
+    [(200, 200, True), (304, None, True), (404, 200, False), (404, 410, True), (404, None, False), (503, 503, False)],
+)
+def test_a_4xx_is_good_where_the_log_had_one_too(rc: int, expected: int | None, good: bool) -> None:
+    assert compacted(rc=rc, expected_rc=expected)["good"] is good
+
+
+@settings(max_examples=60)
+@given(st.fixed_dictionaries({name: st.none() | st.floats() for name in SECONDS}), st.integers(-(2**63), 2**63 - 1))
+def test_no_number_makes_it_fail(seconds: dict[str, float | None], number: int) -> None:
+    found = compacted(**seconds, rc=number, bytes=number, step=number)
+    assert 0 <= found["bytes"] < 2**32
+    assert found["scheduled"] is None or 0 <= found["scheduled"] <= LONGEST_RUN_S * 1_000_000
+    assert found["response"] is None or 0 <= found["response"] <= LONGEST
