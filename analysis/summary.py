@@ -356,20 +356,20 @@ def _span(first: int, last: int, count: int) -> float:
 def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[str, str]]:
     found = []
     if requests.unreadable:
-        text = f"{requests.unreadable} rows of the result log have no readable time and are left out"
+        text = f"{requests.unreadable} rows of the result log are left out: their time cannot be read"
         found.append({"code": "unreadable_rows", "severity": "warning", "text": text})
     if requests.window_s:
-        text = f"the log names no steps: each {requests.window_s:,} seconds are taken for one"
+        text = f"the result log has no steps: each {requests.window_s:,} seconds count as one"
         found.append({"code": "windows", "severity": "note", "text": text})
     if not requests.has_schedule:
-        text = "the log does not say when requests were due: lag is unknown, response time is service time"
+        text = "the result log has no scheduled times: generator lag is unknown, response time is service time"
         found.append({"code": "no_schedule", "severity": "warning", "text": text})
     warm_up = warmup.of_first_step(requests, step_windows(requests))
     if warm_up and (text := warm_up.sentence()):
         found.append({"code": "warm_up", "severity": "warning", "text": text})
     if narrow := _narrow(verdict):
-        text = f"at {narrow} the ranges of p99 are too narrow: requests that wait in one queue are late together, and "
-        text += f"only the spread of {TRIALS} trials or more says how sure it is (sweep --repeat {TRIALS})"
+        text = f"the ranges of p99 at {narrow} are too narrow, because requests in one queue are late together; "
+        text += f"repeat each rate to measure the spread of p99: sweep --repeat {TRIALS}"
         found.append({"code": "narrow_intervals", "severity": "note", "text": text})
     return found
 

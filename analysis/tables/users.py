@@ -92,7 +92,7 @@ def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
     best = float(throughput.max(initial=0.0))
     fastest = table["mean"].min()
     if not best or not isinstance(fastest, float):
-        return UsersVerdict(None, False, None, best, "no request was answered in time: nothing can be said")
+        return UsersVerdict(None, False, None, best, "no response came within its step: no throughput was measured")
     first = int(np.argmax(throughput >= PLATEAU * best))
     grew = first == len(users) - 1
     enough = ceil(best * (fastest + think) - 1e-6)
@@ -109,9 +109,9 @@ def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
         return UsersVerdict(None, False, enough, best, text)
     if first == 0:
         text = (
-            f"already the first point, {users[0]} users, was saturated at {best:.4g}/s: more users only wait longer "
+            f"the target was saturated at {best:.4g}/s with the fewest users, {users[0]}: more users only wait longer "
             f"(90th percentile {table['p90'][0]:.3g} s with {users[0]}, {table['p90'][-1]:.3g} s with {users[-1]}); "
-            f"begin with fewer; {law} at most"
+            f"start with fewer users; {law} at most"
         )
         return UsersVerdict(users[0], True, enough, best, text)
     text = f"throughput stops growing at {users[first]} users, at {best:.4g}/s; {law}"

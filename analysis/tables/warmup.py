@@ -42,10 +42,10 @@ class WarmUp:
         if abs(self.bias) <= BIAS:
             return ""
         if not self.settled:
-            return "the first step never settled (MSER-5): make steps longer, or send a --warmup first"
+            return "response times did not settle in the first step (MSER-5): make steps longer or add --warmup"
         return (
-            f"the first {self.cut_s:.0f} s of the first step are a warm-up (MSER-5): they shift its mean response "
-            f"time by {100 * self.bias:+.0f} %; send a --warmup of that length first"
+            f"the first {self.cut_s:.0f} s of the first step are a warm-up (MSER-5) and shift its mean response time "
+            f"by {100 * self.bias:+.0f} %; add --warmup {self.cut_s:.0f}s"
         )
 
 

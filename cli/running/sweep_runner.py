@@ -135,14 +135,14 @@ class _Sweep:
         self.audience.begin(Stage(name, rate, step.seconds, level=step.rate, users=self.closed))
 
     def _end(self, step: "Step", outcome: "Outcome", results: "StepLog") -> None:
-        from logreplay.replay.sweeps.steps import FinishedStep, overloaded
+        from logreplay.replay.sweeps.steps import FinishedStep, carried
 
-        done, counted = FinishedStep(step, overloaded(outcome)), outcome.counters
+        done, counted = FinishedStep(step, carried(outcome)), outcome.counters
         self.manifest.finish(done, results.mark())
         note = (
             f"{step.rate:g}{' users' if self.closed else '/s'} for {outcome.seconds:.0f} s: "
             f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}; "
             f"{outcome.backlog} in flight at the end"
         )
-        self.audience.end(outcome, state="overloaded" if done.overloaded else "", note=note)
-        self.curve.say(note, point_of(step.rate, outcome, good=not done.overloaded))
+        self.audience.end(outcome, state="" if done.carried else "overloaded", note=note)
+        self.curve.say(note, point_of(step.rate, outcome, good=done.carried))

@@ -19,7 +19,7 @@ from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step
 
 NAME: Final = "manifest.json"
-SCHEMA: Final = "logreplay-sweep/1"
+SCHEMA: Final = "logreplay-sweep/2"
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Manifest:
         value = {
             "schema": SCHEMA,
             "what": self.what,
-            "done": [{**asdict(each.step), "overloaded": each.overloaded} for each in self.done],
+            "done": [{**asdict(each.step), "carried": each.carried} for each in self.done],
             "mark": asdict(self.mark),
             "refined": self.refined,
         }
@@ -87,7 +87,7 @@ class Manifest:
             done = [
                 FinishedStep(
                     Step(_of(int, each["index"]), _of(float, each["rate"]), _of(float, each["seconds"])),
-                    _of(bool, each["overloaded"]),
+                    _of(bool, each["carried"]),
                 )
                 for each in _of(list, value["done"])
             ]

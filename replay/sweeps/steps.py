@@ -36,10 +36,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class FinishedStep:
-    """What a sweep remembers of a step that was made."""
+    """What a sweep remembers of a step that was made: the step, and whether the target `carried` it."""
 
     step: Step
-    overloaded: bool
+    carried: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Course:
         repeat: go through all rates so many times.
         order: of the rates; ``shuffle`` mixes them anew each time.
         seed: of shuffling.
-        keep_going: make all steps, overloaded or not.
+        keep_going: make all steps, whether the target carries them or not.
 
     Raises:
         ValueError: no rates, or no repetitions.
@@ -93,20 +93,22 @@ class Course:
 def pointless(rate: float, done: Sequence[FinishedStep]) -> bool:
     """Whether the target is known not to carry a rate: it carried neither of the two highest below it, or at it.
 
-    In ascending order that means: after two overloaded steps in a row, none higher is made.
+    In ascending order that means: after two steps in a row that were not carried, none higher is made.
     """
-    below = sorted((each.step.rate, each.overloaded) for each in done if each.step.rate <= rate)
-    overloaded = {each: all(bad for other, bad in below if other == each) for each, _ in below}
-    return len(overloaded) >= 2 and all(list(overloaded.values())[-2:])
+    below = sorted((each.step.rate, each.carried) for each in done if each.step.rate <= rate)
+    carried_once = {each: any(carried for other, carried in below if other == each) for each, _ in below}
+    return len(carried_once) >= 2 and not any(list(carried_once.values())[-2:])
 
 
-def overloaded(outcome: Outcome) -> bool:
-    """Whether a step asked for more than the target carries.
+def carried(outcome: Outcome) -> bool:
+    """Whether the target kept up, judged at once when a step ends, to decide if the sweep goes higher.
 
-    Either more than a second's worth of requests waited at its end (at least two: a single one may have come just
-    before the end), or more than one in a hundred failed that the log does not have as a failure.
+    It did not if more than a second's worth of requests waited at the end (at least two: a single one may have come
+    just before it), or if more than one in a hundred failed that the log does not have as a failure. The verdict of a
+    step, such as ``overloaded``, is that of the analysis, which sees all rows.
     """
-    return outcome.backlog > max(outcome.offered, 1) or outcome.counters.new_failures > 0.01 * outcome.counters.sent
+    failures, sent = outcome.counters.new_failures, outcome.counters.sent
+    return outcome.backlog <= max(outcome.offered, 1) and failures <= 0.01 * sent
 
 
 def evenly(rate: float, seconds: float, index: int) -> Schedule:
@@ -179,7 +181,7 @@ async def sweep(
         outcomes.append(outcome)
         if outcome.stopped or outcome.lost:
             break
-        made.append(FinishedStep(step, overloaded(outcome)))
+        made.append(FinishedStep(step, carried(outcome)))
         if on_end:
             on_end(step, outcome)
     return tuple(outcomes)

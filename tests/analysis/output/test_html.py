@@ -15,7 +15,7 @@ import pytest
 
 import simulate
 from logreplay.analysis.analyze import analyse
-from logreplay.analysis.output import charts, html
+from logreplay.analysis.output import html
 from logreplay.analysis.summary import About
 from support.browser import CHROMIUM, browser
 
@@ -128,17 +128,8 @@ def test_no_name_can_end_the_data_of_the_charts(sweep: pl.DataFrame) -> None:
     assert names[-1] == hostile.removeprefix("watch_")
 
 
-def test_the_charts_hold_every_step_and_stay_small(text: str, sweep: pl.DataFrame) -> None:
-    found = charts.charts(analyse(sweep))
-    assert set(found) == {"hockeystick", "percentiles", "timeline", "achieved"}
-    assert [series["name"] for series in found["percentiles"][0]["series"]] == [f"{rate}/s" for rate in RATES]
-    steps = analyse(sweep).steps
-    curve = next(series for series in found["hockeystick"][0]["series"] if series["name"] == "p50")
-    wall = curve["y"].index(None)
-    assert curve["y"][:wall] == pytest.approx((1000 * steps["p50"][:wall]).to_list(), rel=1e-3)
-    assert set(steps["verdict"][:wall]) == {"stable"}
-    scripts = re.findall(r"<script.*?</script>", text, re.DOTALL)
-    assert sum(map(len, scripts)) < 500_000
+def test_all_scripts_together_stay_small(text: str) -> None:
+    assert sum(map(len, re.findall(r"<script.*?</script>", text, re.DOTALL))) < 500_000
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")

@@ -39,7 +39,7 @@ def test_a_sweep_that_begins_beyond_saturation_says_so() -> None:
     verdict = judge_users(closed_table([5000, 15_000, 35_000]))
     assert verdict.saturated_at_first
     assert verdict.plateau == 5000
-    assert verdict.sentence.startswith("already the first point, 5000 users, was saturated at 400/s")
+    assert verdict.sentence.startswith("the target was saturated at 400/s with the fewest users, 5000: ")
     assert "90th percentile 12.5 s with 5000, 87.5 s with 35000" in verdict.sentence
 
 
@@ -68,7 +68,7 @@ def test_several_trials_of_as_many_users_count_as_one(users: list[int]) -> None:
 
 def test_nothing_answered_says_nothing() -> None:
     table = pl.DataFrame({"users": [1], "throughput": [0.0], "mean": [None], "p90": [None]})
-    assert judge_users(table).sentence == "no request was answered in time: nothing can be said"
+    assert judge_users(table).sentence == "no response came within its step: no throughput was measured"
 
 
 def test_answers_after_the_end_of_a_step_do_not_count_for_its_throughput() -> None:

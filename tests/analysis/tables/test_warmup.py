@@ -38,7 +38,7 @@ def test_what_is_not_stationary_is_said_to_be_so() -> None:
     rising: npt.NDArray[np.float64] = np.linspace(1.0, 3.0, 150)
     judged = warmup.judged(rising)
     assert not judged.settled
-    assert "never settled" in judged.sentence()
+    assert "did not settle" in judged.sentence()
 
 
 def test_of_a_short_or_sparse_step_nothing_is_said() -> None:

@@ -27,7 +27,7 @@ def test_a_manifest_remembers_what_was_made_and_refuses_another_sweep(tmp_path: 
 def test_a_folder_without_a_sweep_cannot_go_on(tmp_path: Path) -> None:
     with pytest.raises(LogreplayError, match=r": holds no sweep that could go on: there is no manifest.json$"):
         Manifest.read(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"schema": "logreplay-sweep/1"}')
+    (tmp_path / "manifest.json").write_text('{"schema": "logreplay-sweep/2"}')
     with pytest.raises(LogreplayError, match=r"manifest.json: is no manifest of a sweep, or is damaged"):
         Manifest.read(tmp_path)
 
@@ -61,9 +61,9 @@ def test_all_that_differs_is_told() -> None:
 
 WRONG: tuple[object, ...] = (None, 5, "x", ["x"], [{}])
 WHOLE: dict[str, Any] = {
-    "schema": "logreplay-sweep/1",
+    "schema": "logreplay-sweep/2",
     "what": {"log": "a"},
-    "done": [{"index": 0, "rate": 1.0, "seconds": 10, "overloaded": False}],
+    "done": [{"index": 0, "rate": 1.0, "seconds": 10, "carried": True}],
     "mark": {"judged": 1, "aside": 0, "next_seq": 2, "next_s": 3},
     "refined": [1.5],
 }

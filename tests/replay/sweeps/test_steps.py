@@ -22,9 +22,9 @@ from logreplay.replay.sweeps.steps import (
     Course,
     FinishedStep,
     Step,
+    carried,
     due_before,
     evenly,
-    overloaded,
     pointless,
     sweep,
 )
@@ -74,9 +74,9 @@ def test_a_step_begins_when_all_answers_of_the_one_before_are_in(log: Path) -> N
     assert ends <= begins
 
 
-def test_two_overloaded_steps_in_a_row_end_a_sweep(log: Path) -> None:
+def test_two_steps_in_a_row_that_were_not_carried_end_a_sweep(log: Path) -> None:
     outcomes, _ = swept(log, 100, 300, 350, 400)
-    assert [overloaded(outcome) for outcome in outcomes] == [False, True, True]
+    assert [carried(outcome) for outcome in outcomes] == [True, False, False]
 
 
 def test_a_sweep_goes_on_where_it_is_told_to(log: Path) -> None:
@@ -148,7 +148,7 @@ def test_shuffled_rates_are_all_there_in_each_round_and_the_same_each_time(
 def test_what_is_above_two_rates_that_were_not_carried_is_left_out(
     made: list[tuple[float, bool]], rate: float, expected: bool
 ) -> None:
-    assert pointless(rate, [FinishedStep(Step(0, each, 10), bad) for each, bad in made]) is expected
+    assert pointless(rate, [FinishedStep(Step(0, each, 10), not bad) for each, bad in made]) is expected
 
 
 def test_a_sweep_that_was_cut_off_goes_on_with_the_same_rows(log: Path) -> None:

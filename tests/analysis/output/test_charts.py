@@ -1,0 +1,47 @@
+"""The data of the interactive charts are those of the tables."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import simulate
+from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.output.charts import charts
+from simulate import SimulatedQueue
+
+RATES = range(50, 401, 50)
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Analysis:
+    """A sweep that goes on beyond what the target carries."""
+    rng = np.random.default_rng(3)
+    return analyse(simulate.serve(simulate.sweep(RATES, 10, rng), SimulatedQueue(4, 0.016), rng, timeout_s=30))
+
+
+def test_the_distribution_has_a_curve_for_every_step(sweep: Analysis) -> None:
+    curves = charts(sweep)["percentiles"][0]["series"]
+    assert [curve["name"] for curve in curves] == [f"{rate}/s" for rate in RATES]
+    assert 1 < sum(curve["show"] for curve in curves) < len(curves)
+
+
+def test_the_curves_have_a_gap_between_the_last_stable_and_the_first_overloaded_rate(sweep: Analysis) -> None:
+    curve = next(series for series in charts(sweep)["hockeystick"][0]["series"] if series["name"] == "p50")
+    wall = curve["y"].index(None)
+    steps = sweep.steps.sort("rate")
+    assert curve["y"][:wall] == pytest.approx((1000 * steps["p50"][:wall]).to_list(), rel=1e-3)
+    assert set(steps["verdict"][:wall]) == {"stable"}
+    assert steps["verdict"][wall] == "overloaded"
+
+
+def test_every_value_fits_json(sweep: Analysis) -> None:
+    assert json.loads(json.dumps(charts(sweep), allow_nan=False)) == charts(sweep)
+
+
+def test_a_long_run_has_few_points_and_a_row_for_each_external_metric(sweep: Analysis) -> None:
+    seconds = pl.concat([sweep.seconds] * 100).with_columns(second=pl.int_range(pl.len()), watch_cpu=pl.lit(50.0))
+    rows = charts(Analysis(sweep.requests, seconds, sweep.verdict, sweep.summary))["timeline"]
+    assert [row["y"] for row in rows] == ["requests/s", "in flight", "errors/s", "lag, ms", "cpu"]
+    assert max(len(series["x"]) for row in rows for series in row["series"]) <= 1000
