@@ -77,7 +77,6 @@ ACTING = {
 }  # fmt: skip
 """Modules without a test module of their own, since they act: on what, and where they are tested."""
 NOT_YET = {
-    "parsers/conversion": {"advice"},
     "analysis/search": {"report"},
     "analysis/output": {"charts"},
     "replay": {"clock"},

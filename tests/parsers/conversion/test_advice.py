@@ -1,0 +1,59 @@
+"""The user is told what a log says of its times, units and sizes, and nothing that the user said already."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from logreplay.parsers.conversion.advice import notes
+from logreplay.parsers.conversion.detect import Detection
+from logreplay.parsers.conversion.ingest import Intake
+from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.source import BlockSource
+from logreplay.parsers.formats.builtin import FORMATS
+
+BY_NAME = {format.name: format for format in FORMATS}
+COMBINED = BY_NAME["combined"]
+
+
+def said(*formats: Any, time_unit: str = "", timezone: str = "", server: str = "unknown", **seen: Any) -> str:
+    reading = Detection(formats or (COMBINED,), server=server)
+    intake = Intake([], reading, "", ConvertReport(100, 100), lambda *_: None, **{"fine": 1e-6, **seen})
+    return "\n".join(notes(intake, [], time_unit, timezone))
+
+
+def test_of_a_log_that_says_all_there_is_nothing_to_say() -> None:
+    assert said() == ""
+
+
+def test_stamps_of_whole_seconds_are_said_with_what_its_server_could_log() -> None:
+    assert "log $msec for better ones" in said(fine=1.0, server="nginx")
+    assert "%{usec_frac}t" in said(fine=1.0, server="apache")
+    assert "known to the second" in said(fine=1.0, server="iis")
+
+
+def test_the_note_of_a_format_is_given_once_and_not_where_the_user_said_the_unit() -> None:
+    guessed = replace(COMBINED, note="a guess")
+    assert said(guessed, replace(guessed, name="other")).count("a guess") == 1
+    assert said(guessed, time_unit="ms") == ""
+
+
+def test_stamps_without_a_zone_are_counted_unless_the_user_said_the_zone() -> None:
+    assert said(naive=1234).startswith("1,234 ")
+    assert said(naive=1234, timezone="UTC") == ""
+
+
+def test_scrambled_times_are_said_if_more_than_one_request_in_a_hundred_has_them() -> None:
+    assert said(backwards=1) == ""
+    assert said(backwards=2).startswith("of 100 requests 2 are older")
+
+
+def test_a_log_that_grew_while_it_was_read_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_text("one\n")
+    source = BlockSource(log)
+    intake = Intake([source], Detection((COMBINED,)), "", ConvertReport(), lambda *_: None)
+    assert notes(intake, [source], "", "") == []
+    with log.open("a") as more:
+        more.write("two\n")
+    assert [note.startswith(f"{log}: grew by 4 bytes") for note in notes(intake, [source], "", "")] == [True]
+    source.close()
