@@ -84,8 +84,9 @@
       u.ctx.lineTo(middle, top + height);
       u.ctx.stroke();
       u.ctx.font = `${12 * devicePixelRatio}px system-ui`;
-      u.ctx.textAlign = nth ? "right" : "left";
-      u.ctx.fillText(`${name} ~${figure(Math.round(at))}/s`, middle + (nth ? -5 : 5) * devicePixelRatio, top + (14 + 16 * nth) * devicePixelRatio);
+      const before = nth || middle > x0 + 0.6 * width;  // room for the name
+      u.ctx.textAlign = before ? "right" : "left";
+      u.ctx.fillText(`${name} ~${figure(Math.round(at))}/s`, middle + (before ? -5 : 5) * devicePixelRatio, top + (14 + 16 * nth) * devicePixelRatio);
       u.ctx.restore();
     }
   };

@@ -192,7 +192,7 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
     counts = run["requests"]
     tiles.append(("requests", f"{counts['scheduled']:,}", f"{counts['unexpected']:,} not answered as expected"))
     best = _last_stable(analysis)
-    where = f"at {best['rate']:.4g}/s, the last stable step" if best else "from the scheduled instant"
+    where = f"at {best['rate']:.4g}/s, the last stable step" if best else "from the scheduled send time"
     times = best or run.get("response_s", {})
     for name in ("p50", "p99"):
         if times.get(name) is not None or (not best and name in times):

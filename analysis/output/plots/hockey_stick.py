@@ -140,7 +140,10 @@ def hockey_stick(
         ax.set_ylim(0, top)
     elif (finite > 0).any():
         ax.set_yscale("log")
-        ax.set_ylim(finite[finite > 0].min() / 1.6, top)
+        low = finite[finite > 0].min() / 1.6
+        ax.set_ylim(
+            low, top if wall < len(rate) else top * (top / low) ** 0.4
+        )  # room for the legend above a flat curve
     milliseconds(ax.yaxis)
     finish(ax, "offered rate, requests/s", "response time from the scheduled send time, ms", framealpha=0.9)
     if verdict:
