@@ -136,6 +136,8 @@ def spread_by_step(requests: RequestArrays, steps: Sequence[int]) -> dict[str, M
         index = requests.labels.index(step)
         chosen = requests.step == index
         name = f"{requests.rates[index]:g}/s" if np.isfinite(requests.rates[index]) else f"step {step}"
+        if name in curves:  # a further trial at this rate
+            name = f"{name}, step {step}"
         curves[name] = np.sort(requests.judged[chosen])
     return curves
 

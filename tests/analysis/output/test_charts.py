@@ -36,6 +36,13 @@ def test_the_curves_have_a_gap_between_the_last_stable_and_the_first_overloaded_
     assert steps["verdict"][wall] == "overloaded"
 
 
+def test_each_trial_at_a_rate_has_its_own_curve() -> None:
+    rng = np.random.default_rng(3)
+    run = analyse(simulate.serve(simulate.sweep([50, 100, 50, 100], 5, rng), SimulatedQueue(4, 0.016), rng))
+    names = [curve["name"] for curve in charts(run)["percentiles"][0]["series"]]
+    assert names == ["50/s", "50/s, step 2", "100/s", "100/s, step 3"]
+
+
 def test_every_value_fits_json(sweep: Analysis) -> None:
     assert json.loads(json.dumps(charts(sweep), allow_nan=False)) == charts(sweep)
 
