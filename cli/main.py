@@ -45,7 +45,7 @@ class InOrder(click.Group):
 @click.version_option(package_name=DISTRIBUTION, prog_name="logreplay")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Replay production access logs at rates you choose, and learn what rate your system will carry.
+    """Replay production access logs at the rates you choose, and find the rate at which your system saturates.
 
     \b
     Example:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from logreplay.cli.main import cli
+from logreplay.cli.options.help_groups import sections
 
 HERE = "<!-- commands -->"
 
@@ -27,10 +28,10 @@ def _section(name: str, command: click.Command, parent: click.Context) -> str:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     lines = [f"## logreplay {name}", "", *_fenced([usage]), "", *map(_paragraph, paragraphs)]
-    options = [part for part in command.get_params(context) if isinstance(part, click.Option)]
-    records = [record for option in options if (record := option.get_help_record(context))]
-    rows = [f"| `{_cell(names)}` | {_cell(_plain(text))} |" for names, text in records]
-    return "\n".join([*lines, "| option | |", "|---|---|", *rows, ""])
+    for title, records in sections(command, context):
+        rows = [f"| `{_cell(names)}` | {_cell(_plain(text))} |" for names, text in records]
+        lines += [f"| {title} | |", "|---|---|", *rows, ""]
+    return "\n".join(lines)
 
 
 def _paragraph(text: str) -> str:

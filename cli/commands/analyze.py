@@ -10,20 +10,26 @@ from logreplay.cli.running.log_and_target import new_name
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="Tables, pictures and report of a result log.")
+@click.command(cls=Configurable, short_help="Make tables, pictures and a report of a result log.")
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; analyze-TIME by default.")
-@click.option("--no-plots", is_flag=True, help="Tables and summary only.")
-@click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write to this folder.  [default: RESULTS if a folder, else analyze-TIME]",
+)
+@click.option("--no-plots", is_flag=True, help="Write tables and summary without pictures.")
+@click.option("--force", is_flag=True, help="Write into an existing folder.")
 @cluster_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of tables.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not print progress and the answer on stderr.")
 def analyze(
     results: Path, output: Path | None, no_plots: bool, force: bool, cluster: str | None, as_json: bool, quiet: bool
 ) -> None:
-    """Find where the response-time curve bends, and whether to believe it.
+    """Find the rate at which the target saturates, and say whether the run is valid.
 
-    RESULTS is a result log, or the folder of a sweep; given a folder, what is missing is written there.
+    RESULTS is a result log, or the folder of a sweep. Of a folder, the files that it lacks are written into it.
 
     \b
     Example: logreplay analyze results.csv -o report

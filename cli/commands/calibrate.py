@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 SHORTEST_S = 0.05
 
 
-@click.command(cls=Configurable, short_help="What this machine can send.")
-@click.option("--trial", type=DURATION, default="1s", show_default=True, help="How long each rate is tried.")
+@click.command(cls=Configurable, short_help="Measure what this machine can send.")
+@click.option("--trial", type=DURATION, default="1s", show_default=True, metavar="D", help="Time for each rate.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Only remember the figures.")
+@click.option("-q", "--quiet", is_flag=True, help="Store the figures, print nothing.")
 def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
-    """Find out what this machine can send, and how exactly.
+    """Measure the highest rate that this machine can send, and how exactly it sends.
 
-    Sends to a bare responder of its own, on this machine, at rising rates, until requests no longer start on time.
-    The ceiling is remembered: run and sweep say so when more is asked.
+    calibrate starts a minimal server on this machine and sends to it at rising rates until requests start late. It
+    stores the highest rate that was on time; run, sweep and find warn if you ask for more.
 
     \b
     Example:
       logreplay calibrate
     """
     if trial < SHORTEST_S:
-        raise click.UsageError(f"--trial: {trial:g} s are too short to see anything; at least {SHORTEST_S:g} s")
+        raise click.UsageError(f"--trial {trial:g}s: too short; expected at least {SHORTEST_S:g}s")
     import uvloop
 
     from logreplay.parsers.files import write_atomically
@@ -67,4 +67,4 @@ def _print(found: "Calibration") -> None:
         "sending nothing, at 1000/s"
     )
     if not found.ceiling:
-        say("no rate was on time: something else keeps this machine busy; stop it, and calibrate again")
+        say("no rate was on time: other processes keep this machine busy; stop them, and calibrate again")

@@ -9,30 +9,31 @@ from logreplay.cli.options.types import DURATION, RATE, percent
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="How many machines carry a load.")
+@click.command(cls=Configurable, short_help="Compute how many machines carry a load.")
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--tps", type=RATE, required=True, help="Load to carry, requests per second.")
-@click.option("--within", type=DURATION, required=True, help="Bound of the response time.")
+@click.option("--tps", "--rate", "tps", type=RATE, required=True, metavar="R", help="Load to carry, requests/s.")
+@click.option("--within", type=DURATION, required=True, metavar="D", help="Bound on the response time: 300ms, 2s.")
 @click.option(
     "--percentile",
     type=click.Choice(["mean", "p50", "p90", "p95", "p99", "p999"]),
     default="p90",
     show_default=True,
-    help="Which percentile, or the mean, is bounded.",
+    help="Percentile (or the mean) that is bounded.",
 )
 @click.option(
     "--headroom",
     type=percent(most=0.99),
     default="0%",
     show_default=True,
-    help="Share of each machine to stay free.",
+    metavar="P%",
+    help="Share of each machine to keep free: 20% or 0.2.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def capacity(results: Path, tps: float, within: float, percentile: str, headroom: float, as_json: bool) -> int:
-    """Say how many machines carry a load within a bound, from a sweep of one of them.
+    """Compute how many machines carry a load within a bound, from a sweep of one of them.
 
-    RESULTS is the result log of a sweep, or its folder. Steps in which the replay machine was the limit do not count.
-    A rate read off short steps is marked with ~: queues had no time to fill.
+    RESULTS is the result log of a sweep, or its folder. Steps in which the generator was the limit do not count.
+    ~ marks an optimistic estimate: the steps were too short for queues to build up.
 
     \b
     Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%

@@ -18,17 +18,24 @@ if TYPE_CHECKING:
     from logreplay.analysis.verdict.comparison import Comparison
 
 
-@click.command(cls=Configurable, short_help="Is one run slower than another?")
+@click.command(cls=Configurable, short_help="Say whether one run is slower than another.")
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.argument("candidate", type=click.Path(path_type=Path))
 @click.option(
-    "--tolerance", type=percent(most=10), default="2%", show_default=True, help="Changes up to this are called none."
+    "--tolerance",
+    type=percent(most=10),
+    default="2%",
+    show_default=True,
+    metavar="P%",
+    help="Call smaller changes none.",
 )
 @click.option(
-    "--fail-above", type=percent(most=10), help="Exit with 4 if the candidate is slower by more than this, such as 5%."
+    "--fail-above", type=percent(most=10), metavar="P%", help="Exit with 4 if CANDIDATE is slower by more, such as 5%."
 )
-@click.option("-o", "--output", type=ParsedType(picture), metavar="FILE", help="Draw the changes there, as PNG or SVG.")
-@click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
+@click.option(
+    "-o", "--output", type=ParsedType(picture), metavar="FILE", help="Draw the changes into a PNG or SVG file."
+)
+@click.option("--force", is_flag=True, help="Replace an existing FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 def compare(
     baseline: Path,
@@ -39,11 +46,11 @@ def compare(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Say whether CANDIDATE is slower or faster than BASELINE, and what would have been noticed.
+    """Say whether CANDIDATE is slower or faster than BASELINE, and the smallest change that could be detected.
 
-    Both are result logs or folders that hold one. Runs of the same log are compared request by request, which finds
-    changes of 3 %; others by percentiles. Given the normalized log a run was made from as BASELINE, statuses, sizes
-    and the shape by route are compared.
+    Both are result logs or folders that hold one. Runs of the same log are compared request by request, which detects
+    changes of 3 %; other runs are compared by percentiles. If BASELINE is the log that CANDIDATE replayed, statuses,
+    sizes and times by route are compared.
 
     \b
     Example: logreplay compare before.csv after.csv --fail-above 5%

@@ -23,14 +23,14 @@ _FILTERS: Final = ("since", "until", "match", "exclude", "status", "method", "cl
 """Options that say which rows to keep."""
 
 
-@click.command(cls=Configurable, short_help="Access logs to normalized CSV.")
+@click.command(cls=Configurable, short_help="Convert access logs to normalized CSV.")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "-o",
     "--output",
     metavar="CSV",
-    help="Where to write; - is standard output. Default: access.log → access.csv in the current folder. The ending may "
-    "be .csv, .csv.gz, .csv.zst, .parquet or .pias.",
+    help="Write to this file (.csv, .csv.gz, .csv.zst, .parquet or .pias); - is stdout.  "
+    "[default: LOG with .csv, in the current folder]",
 )
 @click.option(
     "-f",
@@ -38,35 +38,58 @@ _FILTERS: Final = ("since", "until", "match", "exclude", "status", "method", "cl
     default="auto",
     show_default=True,
     metavar="FORMAT",
-    help="A name (see above), a log_format or LogFormat string, or nginx.conf#name.",
+    help="Format of LOG: a name (see above), a log_format or LogFormat string, or nginx.conf#name.",
 )
 @click.option(
-    "--to", type=click.Choice(["csv", "parquet", "pias"]), help="Kind of output, if its ending does not say it."
+    "--to", type=click.Choice(["csv", "parquet", "pias"]), help="Kind of output.  [default: by the ending of -o]"
 )
-@click.option("--timezone", default="", metavar="ZONE", help="Of stamps without offset, as Europe/Berlin. [UTC]")
-@click.option("--time-unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Of the durations in the log.")
-@click.option("--stamped", type=click.Choice(["start", "end"]), help="What its stamps mean: start or end of a request.")
-@click.option("--since", default="", metavar="TIME", help="Only requests that start at or after, ISO 8601.")
-@click.option("--until", default="", metavar="TIME", help="Only requests that start before.")
-@click.option("--match", default="", metavar="REGEX", help="Only targets that contain this.")
-@click.option("--exclude", default="", metavar="REGEX", help="No targets that contain this.")
-@click.option("--status", default="", metavar="LIST", help="Only these: 200,3xx,500-504.")
-@click.option("--method", default="", metavar="LIST", help="Only these: GET,HEAD.")
-@click.option("--client", default="", metavar="LIST", help="Only these addresses and networks: 10.0.0.7,10.1.0.0/16.")
+@click.option(
+    "--timezone",
+    default="",
+    metavar="ZONE",
+    help="Time zone of times without offset, such as Europe/Berlin.  [default: UTC]",
+)
+@click.option(
+    "--time-unit",
+    type=click.Choice(["s", "ms", "us", "ns"]),
+    help="Unit of the durations in LOG.  [default: by the format]",
+)
+@click.option(
+    "--stamped",
+    type=click.Choice(["start", "end"]),
+    help="Meaning of the times in LOG: start or end of a request.  [default: by the format]",
+)
+@click.option(
+    "--since",
+    "--from",
+    "since",
+    default="",
+    metavar="TIME",
+    help="Keep requests that start at or after TIME (ISO 8601).",
+)
+@click.option("--until", default="", metavar="TIME", help="Keep requests that start before TIME (ISO 8601).")
+@click.option("--match", default="", metavar="REGEX", help="Keep URLs that contain REGEX.")
+@click.option("--exclude", default="", metavar="REGEX", help="Drop URLs that contain REGEX.")
+@click.option("--status", default="", metavar="SET", help="Keep these statuses: 200,3xx,500-504.")
+@click.option("--method", "--methods", "method", default="", metavar="LIST", help="Keep these methods: GET,HEAD.")
+@click.option("--client", default="", metavar="LIST", help="Keep these addresses and networks: 10.0.0.7,10.1.0.0/16.")
 @click.option(
     "--redact",
     is_flag=True,
-    help="Replace query values, users, addresses and bodies, the same by the same, in their length.",
+    help="Replace query values, users, addresses and bodies by pseudonyms: equal by equal, of the same length.",
 )
 @click.option(
-    "--rejects", type=click.Path(path_type=Path), metavar="PATH", help="Where to keep lines that became no row."
+    "--rejects",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Write lines that became no row to this file.  [default: OUTPUT.rejects]",
 )
 @click.option("--strict", is_flag=True, help="Stop at the first rejected line.")
-@click.option("--max-rejects", metavar="N|P%", help="Fail if more lines than this are rejected.")
+@click.option("--max-rejects", metavar="N|P%", help="Fail if more lines are rejected: a number, or a share such as 2%.")
 @cluster_option
-@click.option("--force", is_flag=True, help="Overwrite existing results.")
-@click.option("--json", "as_json", is_flag=True, help="Print the account as JSON on standard output.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("--force", is_flag=True, help="Replace existing results.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def convert(
     logs: tuple[str, ...],
     output: str | None,
@@ -79,13 +102,12 @@ def convert(
 ) -> int:
     """Convert access logs to the normalized CSV that the other commands read.
 
-    Several logs become one CSV in order of time; plain, gz, bz2, xz and zst are told apart by content, and - is
-    standard input. Normalized CSVs, result logs and Parquet files are merged likewise. Lines that cannot be replayed,
-    or not be understood, are counted by reason and kept in a .rejects file beside the CSV: number, reason, tab, the
-    line.
+    Several logs become one CSV in order of time. They may be plain or compressed (gz, bz2, xz, zst); - is standard
+    input. Normalized CSVs, result logs and Parquet files are merged in the same way. A .rejects file beside the CSV
+    keeps the lines that cannot be replayed or understood: number, reason, tab, the line.
 
-    The format is found by content. Names for -f: combined, common, vhost_combined, combinedio, nginx-main,
-    nginx-combined-timed (with $request_time), nginx-ingress, npm, npmplus, apache-combined-us (with %D),
+    logreplay detects the format from the content. Names for -f: combined, common, vhost_combined, combinedio,
+    nginx-main, nginx-combined-timed (with $request_time), nginx-ingress, npm, npmplus, apache-combined-us (with %D),
     apache-combined-s-us (with %T/%D), json, ltsv, w3c, cloudfront, caddy, traefik, traefik-clf, envoy, envoy-json,
     haproxy, aws-alb, aws-elb, aws-s3, atlassian, bitbucket, pias, urls; an unknown name prints all.
 
@@ -107,7 +129,7 @@ def convert(
 
     target = output or str(output_for(logs[0], given["to"] or ""))
     if as_json and target == "-":
-        raise click.UsageError("--json and -o - both want standard output; choose one")
+        raise click.UsageError("--json and -o - exclude each other: both write to standard output")
     try:
         kind_of(target, given["to"] or "")
     except LogreplayError as error:
@@ -139,7 +161,9 @@ def _limit(text: str | None, *, strict: bool) -> "Limit":
     try:
         return Limit(count=0) if strict else Limit.read(text) if text else Limit()
     except ValueError:
-        raise click.UsageError(f"--max-rejects {text!r}: write a number of lines, or a share such as 2%") from None
+        raise click.UsageError(
+            f"--max-rejects {text!r}: expected a number of lines such as 10, or a share such as 2%"
+        ) from None
 
 
 def _tell(report: "ConvertReport") -> None:

@@ -19,12 +19,14 @@ RATES = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)
 STEP_SECONDS = 4.0
 
 
-@click.command(cls=Configurable, short_help="The whole job on the bundled log, in a minute.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time.")
-@click.option("--force", is_flag=True, help="Write into an existing OUTPUT.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.command(cls=Configurable, short_help="Run the one-minute demo on the bundled log.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write to this folder.  [default: demo-TIME]"
+)
+@click.option("--force", is_flag=True, help="Replace an existing result.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def demo(output: Path | None, force: bool, quiet: bool) -> int:
-    """Convert the bundled log, start a target that carries 250 requests/s, and sweep it through that wall.
+    """Convert the bundled log, start a target that carries 250 requests/s, and sweep past its saturation.
 
     \b
     Example:

@@ -22,12 +22,14 @@ _ALWAYS_TYPED = ("help", "force", "output", "resume", "quiet", "json", "dry-run"
 
 
 @click.command(cls=Checked, short_help="Write a settings file.")
-@click.option("--log", help="Access log or normalized CSV; asked for on a terminal.")
-@click.option("--target", help="http://HOST:PORT; asked for on a terminal.")
-@click.option("--check/--no-check", default=True, show_default=True, help="Read the log and ask the target.")
-@click.option("--allow-target", multiple=True, metavar="HOST", help="As in run: a host that is yours to load.")
-@click.option("--force", is_flag=True, help=f"Overwrite an existing {FILE}.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("--log", metavar="FILE", help="Access log or normalized CSV.  [default: asked on a terminal]")
+@click.option("--target", metavar="URL", help="http://HOST:PORT.  [default: asked on a terminal]")
+@click.option(
+    "--check/--no-check", default=True, show_default=True, help="Read the log, and send one request to the target."
+)
+@click.option("--allow-target", multiple=True, metavar="HOST", help="Permit load on HOST. Repeatable.")
+@click.option("--force", is_flag=True, help=f"Replace an existing {FILE}.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def init(
     log: str | None, target: str | None, check: bool, allow_target: tuple[str, ...], force: bool, quiet: bool
 ) -> None:
@@ -82,13 +84,13 @@ def settings_text(group: click.Group, log: str, target: str) -> str:
     common = [p for p in params["run"] if key_of(p) in several and isinstance(p, click.Option)]
     names = {key_of(parameter) for parameter in common}
     lines = [
-        "# Settings of logreplay in this folder: each name is that of an option. What is typed wins over variables",
-        "# (LOGREPLAY_RUN_TPS), they over this file. To set a line, take away the # before it; values are examples.",
+        "# Settings of logreplay in this folder. Each key is the name of an option. The command line wins over",
+        "# variables (LOGREPLAY_RUN_TPS), variables over this file. Remove a # to set a line; values are examples.",
         "",
         *_line("log", log, "access log or normalized CSV; without it the bundled sample"),
         *_line("target", target, "http://HOST:PORT; without it a built-in one"),
         "",
-        "# --- for every command that has them",
+        "# --- for every command that has the option",
         *_options(common),
     ]
     for name in _COMMANDS:

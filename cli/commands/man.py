@@ -8,12 +8,15 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say
+from logreplay.cli.options.help_groups import sections
 from logreplay.cli.settings.empty_values import Checked
 
 
-@click.command(cls=Checked, short_help="Manual pages.")
+@click.command(cls=Checked, short_help="Print manual pages.")
 @click.argument("command", required=False)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the pages of all commands there.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write the pages of all commands to DIR."
+)
 def man(command: str | None, output: Path | None) -> None:
     """Print the manual page of COMMAND (without it, of logreplay), or write all of them.
 
@@ -25,7 +28,7 @@ def man(command: str | None, output: Path | None) -> None:
     root = click.get_current_context().find_root().command
     assert isinstance(root, click.Group)
     if command is not None and command not in root.commands:
-        raise click.UsageError(f"there is no command {command!r}; there are {', '.join(root.commands)}")
+        raise click.UsageError(f"{command!r} is not a command; the commands are {', '.join(root.commands)}")
     if output is None:
         click.echo(page(root, command or ""), nl=False)
         return
@@ -58,13 +61,11 @@ def _lines(root: click.Group, command: click.Command, context: click.Context, na
     yield ".SH DESCRIPTION"
     for paragraph in about.strip().split("\n\n"):
         yield from (".PP", _text(" ".join(paragraph.split())))
-    options = [
-        record for param in command.get_params(context) if (record := param.get_help_record(context)) and any(record)
-    ]
-    if options:
-        yield ".SH OPTIONS"
-    for names, text in options:
-        yield from (".TP", rf"\fB{_text(names)}\fR", _text(" ".join(text.split())) or r"\&")
+    for number, (title, options) in enumerate(sections(command, context)):
+        yield from ((".SH OPTIONS",) if not number else ())
+        yield from ((f".SS {_text(title)}",) if title != "Options" else ())
+        for names, text in options:
+            yield from (".TP", rf"\fB{_text(names)}\fR", _text(" ".join(text.split())) or r"\&")
     if not name:
         yield ".SH COMMANDS"
         for other, child in root.commands.items():

@@ -10,22 +10,22 @@ from logreplay.cli.options.types import DURATION, ParsedType, picture
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="One picture, or several runs in one.")
+@click.command(cls=Configurable, short_help="Draw one run, or several in one picture.")
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--kind",
     type=click.Choice(["hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline"]),
     default="hockeystick",
     show_default=True,
-    help="What to draw of one run. Several runs are always hockey sticks.",
+    help="Picture of one run; several runs are always hockey sticks.",
 )
 @click.option(
-    "-o", "--output", type=ParsedType(picture), metavar="FILE", help="PNG or SVG to write; KIND.png by default."
+    "-o", "--output", type=ParsedType(picture), metavar="FILE", help="Write this PNG or SVG file.  [default: KIND.png]"
 )
-@click.option("--within", type=DURATION, help="Draw a bound of the response time as well.")
-@click.option("--linear", is_flag=True, help="A linear time axis.")
-@click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+@click.option("--within", type=DURATION, metavar="D", help="Draw a bound on the response time too: 300ms.")
+@click.option("--linear", is_flag=True, help="Use a linear time axis.  [default: logarithmic]")
+@click.option("--force", is_flag=True, help="Replace an existing FILE.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def plot(
     results: Sequence[Path],
     kind: str,
@@ -35,7 +35,7 @@ def plot(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Draw a run, or lay the hockey sticks of several runs over each other.
+    """Draw one run, or the hockey sticks of several runs in one picture.
 
     RESULTS are result logs or folders of sweeps.
 

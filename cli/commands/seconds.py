@@ -9,14 +9,20 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="The per-second table of a result log.")
+@click.command(cls=Configurable, short_help="Print the per-second table of a result log.")
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the table there; - is stdout, as without.")
-@click.option("--force", is_flag=True, help="Replace an existing OUTPUT.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per second on stdout, instead of CSV.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the table to FILE; - is stdout.  [default: -]",
+)
+@click.option("--force", is_flag=True, help="Replace an existing FILE.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each second instead of CSV.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quiet: bool) -> None:
-    """Print what happened in every second of a run, as CSV.
+    """Print one row for each second of a run, as CSV.
 
     RESULTS is a result log, or the folder of a sweep. A request belongs to the second in which it was scheduled;
     what was sent, completed and in flight is counted when it happened. Times are seconds, from the scheduled instant.

@@ -6,25 +6,34 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say
-from logreplay.cli.options.types import DURATION
+from logreplay.cli.options.types import DURATION, Whole
 from logreplay.cli.running.log_and_target import normalized
 from logreplay.cli.running.loop import run_until_stopped
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="A target of known capacity.")
+@click.command(cls=Configurable, short_help="Start a target of known capacity.")
 @click.argument("log", required=False, type=click.Path(path_type=Path))
-@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: any free one.")
-@click.option("--workers", type=click.IntRange(1), default=4, show_default=True, help="Requests worked on at once.")
-@click.option("--service-time", type=DURATION, default="16ms", show_default=True, help="How long each takes.")
-@click.option("--exponential", is_flag=True, help="Exponentially distributed times of that mean, not fixed ones.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
+@click.option(
+    "--port",
+    type=Whole(0, 65535),
+    default=8080,
+    show_default=True,
+    metavar="N",
+    help="Port to listen on; 0: a free one.",
+)
+@click.option("--workers", type=Whole(1), default=4, show_default=True, metavar="N", help="Requests served at once.")
+@click.option(
+    "--service-time", type=DURATION, default="16ms", show_default=True, metavar="D", help="Time to serve one request."
+)
+@click.option("--exponential", is_flag=True, help="Draw service times from an exponential distribution of that mean.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def serve(log: Path | None, port: int, workers: int, service_time: float, exponential: bool, quiet: bool) -> None:
-    """Serve a target that answers each URL as LOG did, and carries WORKERS / SERVICE-TIME requests a second.
+    """Start a target that responds to each URL as in LOG, and carries WORKERS / SERVICE-TIME requests/s.
 
-    LOG is an access log, a normalized CSV or a list of urls; without it the bundled sample log. Requests wait in one
-    queue, first come, first served. A URL without a logged status is answered with 200, a HEAD as the logged GET,
-    without its body, and what the log does not know with 404. Listens on 127.0.0.1 only; ends with Ctrl-C.
+    LOG is an access log, a normalized CSV or a list of URLs; without it, the bundled sample log. Requests wait in one
+    queue, first come, first served. The response to a URL without a logged status is 200, to a HEAD that of the GET
+    without its body, to an unknown URL 404. The server listens on 127.0.0.1 only; Ctrl-C stops it.
 
     \b
     Example:
@@ -36,7 +45,7 @@ def serve(log: Path | None, port: int, workers: int, service_time: float, expone
 
     async def serve_until_interrupted(path: Path) -> None:
         async with serving(LoggedAnswers.of_log(path), capacity, port=port) as url:
-            say(f"{url} carries {capacity}; Ctrl-C ends it", quiet=quiet)
+            say(f"{url} carries {capacity}; Ctrl-C stops it", quiet=quiet)
             await asyncio.Event().wait()
 
     with normalized(log, quiet=quiet) as path:

@@ -7,11 +7,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from logreplay.cli.options.progress import WithLive
+from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import folder_options, replay_options
 from logreplay.cli.options.requests import arrivals_option
 from logreplay.cli.options.think import parse_pauses
-from logreplay.cli.options.types import DURATION, PAUSE, ParsedType, parse_rates
+from logreplay.cli.options.types import DURATION, PAUSE, ParsedType, Whole, parse_rates
 from logreplay.cli.running.sweep import SweepOptions, sweep_rates
 
 
@@ -23,17 +23,18 @@ def _users(text: str) -> Sequence[int]:
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
-        raise ValueError(f"{text!r} are no numbers of users; write 1,10,50")
+        raise ValueError(f"{text!r}: expected increasing user counts such as 1,10,50")
     users = [int(part) for part in parts]
     if users != sorted(set(users)):
-        raise ValueError(f"{text!r}: each number of users must be larger than the one before it")
+        raise ValueError(f"{text!r}: each user count must be above the one before it, as in 1,10,50")
     return users
 
 
 @click.command(
-    cls=WithLive,
-    short_help="A step per rate, and where the curve bends.",
+    cls=GroupedCommand,
+    short_help="Replay a log at several rates; find saturation.",
     yields_to={
+        "target": {"demo_target"},
         "workers": {"hook"},
         "max_in_flight": {"vusers"},
         "late": {"vusers"},
@@ -50,43 +51,55 @@ def _users(text: str) -> Sequence[int]:
 @click.argument("rates", required=False, metavar="RATES")
 @click.argument("log", required=False)
 @click.argument("target", required=False)
-@click.option("--for", "duration", type=DURATION, default="10s", show_default=True, help="How long each step is.")
+@click.option(
+    "--for",
+    "--duration",
+    "duration",
+    type=DURATION,
+    default="10s",
+    show_default=True,
+    metavar="D",
+    help="Length of each step.",
+)
 @arrivals_option("poisson", "even", "log")
 @click.option(
-    "--vusers", type=ParsedType(_users), metavar="N,N,…", help="Instead of RATES: so many users who wait, step by step."
+    "-c", "--vusers", type=ParsedType(_users), metavar="N,N,…", help="Use N users in each step instead of RATES."
 )
 @click.option(
     "--think",
     type=ParsedType(parse_pauses),
     default=0.0,
     metavar="D|D..D",
-    help="Pause of a user after each response, or a range to draw each pause from evenly; default: none.",
+    help="Pause of a user after each response.  [default: 0]",
+)
+@click.option("--warmup", type=PAUSE, metavar="D", help="Send at the lowest rate first, unjudged.  [default: 0]")
+@click.option("--settle", type=PAUSE, metavar="D", help="Send at each step's rate before it, unjudged.  [default: 0]")
+@click.option(
+    "--repeat", type=Whole(1, 1000), default=1, show_default=True, metavar="N", help="Make all steps N times."
 )
 @click.option(
-    "--warmup",
-    type=PAUSE,
-    help="Send at the lowest rate first; not judged, kept in warmup.csv.",
+    "--order",
+    type=click.Choice(["given", "up", "down", "shuffle"]),
+    default="given",
+    show_default=True,
+    help="Order of the steps.",
 )
-@click.option("--settle", type=PAUSE, help="Before each step, send at its rate; not judged, likewise.")
+@click.option("--keep-going", is_flag=True, help="Do not stop after two overloaded rates in a row.")
+@click.option("--refine", is_flag=True, help="Add smaller steps around saturation afterwards.")
 @click.option(
-    "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Go through all rates N times."
+    "--resume", type=click.Path(path_type=Path), metavar="DIR", help="Make the steps an interrupted sweep lacks."
 )
-@click.option("--order", type=click.Choice(["given", "up", "down", "shuffle"]), default="given", show_default=True)
-@click.option("--keep-going", is_flag=True, help="Go on after two rates in a row that the target did not carry.")
-@click.option("--refine", is_flag=True, help="Afterwards, smaller steps where the target saturates.")
-@click.option("--resume", type=click.Path(path_type=Path), help="Folder of an interrupted sweep: make what is missing.")
 @folder_options
 @replay_options
 def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) -> int:
-    """Replay LOG against TARGET at each of RATES, and find where the response-time curve bends.
+    """Replay LOG against TARGET at each of RATES, and find the rate at which the target saturates.
 
-    RATES are requests per second: 50..400, 50..400:25 or 10,20,50. Every step sends the log from its beginning;
-    between steps all answers are waited for. After two rates in a row that the target did not carry, no higher one
-    is tried. Every finished step is on disk: an interrupted sweep goes on where it was, if called again with the
-    same arguments and --resume DIR.
-
-    LOG is an access log or a normalized CSV, without it the bundled sample log; TARGET is http://HOST:PORT, without
-    it a built-in one. Exit code 4: a condition of --stop came true.
+    RATES are requests/s: 50..400, 50..400:25 or 10,20,50. Each step sends the log from its beginning and waits for all
+    responses. The sweep stops after two overloaded rates in a row. --resume continues an interrupted sweep; repeat its
+    other arguments. LOG is an access log or a normalized CSV; TARGET is http://HOST:PORT.
+    Exit code 4: a --stop condition came true.
+    Units: R requests/s, D a duration (300ms, 10s, 5m, 1h), P% a share (5% or 0.05). Without a [default], an option is
+    off.
 
     \b
     Example:
@@ -116,6 +129,6 @@ def _without_rates(*given: str | None) -> tuple[str | None, str | None]:
     names = ("rates", "log", "target")
     typed = [value for name, value in zip(names, given, strict=True) if source(name) is ParameterSource.COMMANDLINE]
     if len(typed) > 2:
-        raise click.UsageError("--vusers stands instead of RATES: give LOG and TARGET only")
+        raise click.UsageError("--vusers and RATES exclude each other: give LOG and TARGET only")
     log, target = [*typed, *given[1 + len(typed) :]]
     return log, target

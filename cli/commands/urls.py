@@ -10,7 +10,7 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="A list of requests from a template.")
+@click.command(cls=Configurable, short_help="Make a list of requests from a template.")
 @click.argument("templates", nargs=-1, required=True, metavar="TEMPLATE...")
 @click.option(
     "--var",
@@ -19,14 +19,16 @@ from logreplay.cli.settings.configurable import Configurable
     metavar="NAME=VALUES",
     help="Values for {NAME}: a,b,c or 1..9 or @FILE with one a line. Repeatable; the last changes fastest.",
 )
-@click.option("-o", "--output", default="urls.csv", show_default=True, help="CSV to write; -: standard output.")
-@click.option("--force", is_flag=True, help="Overwrite an existing OUTPUT.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option(
+    "-o", "--output", default="urls.csv", show_default=True, metavar="FILE", help="Write to this CSV; - is stdout."
+)
+@click.option("--force", is_flag=True, help="Replace an existing FILE.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def urls(templates: Sequence[str], variables: Sequence[str], output: str, force: bool, quiet: bool) -> int:
     """Write a request for every combination of values as a normalized CSV that can be replayed.
 
-    TEMPLATE is /path/{name} or http://{host}/path/{name}; the host goes into the column of that name, which
-    run --host log sends. Several templates are written one after the other, each with the variables it names.
+    TEMPLATE is /path/{name} or http://{host}/path/{name}. The host goes into the column host; run --host log sends
+    it. Several templates are written one after the other, each with the variables it names.
 
     \b
     Examples:

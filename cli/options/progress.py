@@ -124,7 +124,7 @@ class Telling:
         """
         names = [probe.name for probe in self.watch]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            raise click.UsageError(f"--watch: {name} is given twice; give each figure a name of its own")
+            raise click.UsageError(f"--watch: {name} is given twice; give each figure its own name")
 
     @contextmanager
     def audience(
@@ -213,28 +213,27 @@ _OPTIONS = (
         is_flag=False,
         flag_value="0",
         metavar="[[HOST:]PORT]",
-        help="Serve a page that shows how it goes, on this machine only unless HOST says more. Default: any free port.",
+        help="Serve a live page.  [default: a free port of this machine]",
     ),
     click.option(
         "--metrics",
         type=ParsedType("replay.monitor.access:parse_address"),
         metavar="[HOST:]PORT",
-        help="Serve the same figures at /metrics for Prometheus.",
+        help="Serve /metrics for Prometheus.",
     ),
     click.option(
         "--progress",
         type=click.Choice(["auto", "json", "none"]),
         default="auto",
         show_default=True,
-        help="On stderr: a line on a terminal, a JSON object a second, or nothing.",
+        help="On stderr: a line, JSON each second, or nothing.",
     ),
     click.option(
         "--watch",
         type=ParsedType("replay.monitor.probes:parse_probe"),
         multiple=True,
-        metavar="NAME[/s]=URL|NAME[/s]=!COMMAND",
-        help="Read this figure each second, from a url, a Prometheus query or a command, into seconds.csv; "
-        "NAME/s: growth of a counter per second. Repeatable.",
+        metavar="NAME[/s]=URL|!COMMAND",
+        help="Record a figure of URL or COMMAND each second. Repeatable.",
     ),
 )
 telling_options = bundle("telling", Telling, _OPTIONS)

@@ -27,6 +27,7 @@ class ReplayOptions:
     force: bool
     as_json: bool
     quiet: bool
+    demo_target: bool
     stop_at: "Sequence[Condition]"
     telling: Telling
     shaping: Shaping
@@ -38,8 +39,11 @@ class ReplayOptions:
 
 
 def replay_options(command: Command) -> Command:
-    """Give a command the options of stopping, telling, shaping and sending."""
-    return stop_option(telling_options(shaping_options(sending_options(command))))
+    """Give a command the options of stopping, telling, shaping and sending, and ``--demo-target``."""
+    return stop_option(telling_options(shaping_options(sending_options(_demo_target(command)))))
+
+
+_demo_target = click.option("--demo-target", is_flag=True, help="Start a built-in server and use it as TARGET.")
 
 
 def folder_options(command: Command) -> Command:
@@ -51,10 +55,14 @@ def folder_options(command: Command) -> Command:
 
 _FOLDER = (
     click.option(
-        "-o", "--output", type=click.Path(path_type=Path), help="Folder to write; default: named after the time."
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Write results to this folder.  [default: COMMAND-TIME]",
     ),
-    click.option("--force", is_flag=True, help="Write into an existing OUTPUT."),
-    click.option("--no-plots", is_flag=True, help="Tables and summary only."),
-    click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of the results."),
-    click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
+    click.option("--force", is_flag=True, help="Replace an existing result."),
+    click.option("--no-plots", is_flag=True, help="Write tables and summary without pictures."),
+    click.option("--json", "as_json", is_flag=True, help="Print summary.json instead of tables."),
+    click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
 )

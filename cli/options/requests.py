@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.cli.options.groups import Option, bundle
-from logreplay.cli.options.types import ParsedType, percentage_of
+from logreplay.cli.options.types import ParsedType, Whole, fraction_of, percentage_of
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.headers import FixedHeader
@@ -22,23 +22,15 @@ def _param(text: str) -> "Shape":
 
     name, equals, value = text.partition("=")
     if not equals:
-        raise ValueError(f"{text!r} is no parameter; write name=value")
+        raise ValueError(f"{text!r}: expected a parameter such as name=value")
     return Param(name, value)
 
 
 def _status(text: str) -> "Shape":
+    from logreplay.parsers.conversion.filters import status_ranges
     from logreplay.replay.requests.filters import StatusIn
 
-    return StatusIn(tuple(_statuses(text)))
-
-
-def _statuses(text: str) -> Iterator[tuple[int, int]]:
-    for part in text.lower().split(","):
-        first, _, last = part.strip().partition("..")
-        low, high = first.replace("x", "0"), (last or first).replace("x", "9")
-        if not (low.isdigit() and high.isdigit() and len(low) == len(high) == 3):
-            raise ValueError(f"{part!r} is no status; write 200, 2xx or 400..499, several with commas")
-        yield int(low), int(high)
+    return StatusIn(tuple(status_ranges(text)))
 
 
 def _pattern(text: str) -> str:
@@ -58,18 +50,17 @@ def _beginning(text: str) -> "Shape":
     try:
         return FromTime(datetime.fromisoformat(text))
     except ValueError:
-        raise ValueError(f"{text!r} is no beginning; write a row (10000) or an instant (2026-01-01T12:00:00)") from None
+        raise ValueError(f"{text!r}: expected a row such as 10000, or a time such as 2026-01-01T12:00:00") from None
 
 
 def _injection(text: str) -> tuple[Path, float]:
     path, _, share = text.rpartition(":")
-    try:
-        percent = float(share.removesuffix("%"))
-    except ValueError:
-        percent = 0.0
-    if not path or not 0 < percent < 100:
-        raise ValueError(f"{text!r} is nothing to inject; write FILE:3%")
-    return Path(path), percent / 100
+    if not path:
+        raise ValueError(f"{text!r}: expected a file and a share, such as other.csv:3%")
+    fraction = fraction_of(share)
+    if not 0 < fraction < 1:
+        raise ValueError(f"{text!r}: expected a share above 0% and below 100%, such as other.csv:3%")
+    return Path(path), fraction
 
 
 def _body(text: str) -> "Shape":
@@ -81,7 +72,7 @@ def _body(text: str) -> "Shape":
         return SizedBody()
     path, _, column = text.rpartition(":")
     if not path or not column:
-        raise ValueError(f"{text!r} is no source of bodies; write log, size or FILE:COLUMN")
+        raise ValueError(f"{text!r}: expected log, size or FILE:COLUMN")
     return BodyFrom(Path(path), column)
 
 
@@ -177,11 +168,9 @@ INDEPENDENT: Final = "poisson"
 
 def arrivals_option(*kinds: str) -> Option:
     """``--arrivals``; the command receives None where it is not given: modes without a rate refuse it."""
-    means = {"poisson": "at random, as independent visitors do", "even": "evenly spaced", "log": "in the log's bursts"}
-    known = "; ".join(f"{kind}: {means[kind]}" for kind in kinds)
-    return click.option(
-        "--arrivals", type=click.Choice(kinds), help=f"How requests arrive at a rate. {known}.  [default: {kinds[0]}]"
-    )
+    means = {"poisson": "Send at random", "even": "evenly", "log": "in the log's bursts"}
+    text = ", ".join(means[kind] for kind in kinds)
+    return click.option("--arrivals", type=click.Choice(kinds), help=f"{text}.  [default: {kinds[0]}]")
 
 
 def arriving(
@@ -218,43 +207,43 @@ _REWRITTEN = ParsedType("replay.requests.filters:Rewritten.parse")
 _HEADER = ParsedType("replay.requests.headers:FixedHeader.parse")
 _option, _many = click.option, partial(click.option, multiple=True)
 _OPTIONS = (
+    _many("--match", type=ParsedType(_pattern), metavar="REGEX", help="Send only URLs that contain REGEX. Repeatable."),
+    _many("--exclude", type=ParsedType(_pattern), metavar="REGEX", help="Skip URLs that contain REGEX. Repeatable."),
     _option(
-        "--match", multiple=True, type=ParsedType(_pattern), metavar="REGEX", help="Only urls in which it is found."
+        "--status", type=ParsedType(_status), metavar="SET", help="Send only these logged statuses: 2xx,404,500-504."
     ),
-    _option(
-        "--exclude", multiple=True, type=ParsedType(_pattern), metavar="REGEX", help="No urls in which it is found."
-    ),
-    _option("--status", type=ParsedType(_status), metavar="2xx,404", help="Only what has these statuses in LOG."),
     _option(
         "--sample",
         type=ParsedType(percentage_of, "percent"),
         metavar="P%",
-        help="Only these of the clients, each time the same.",
+        help="Replay a fixed random P% of the clients.",
     ),
-    _option("--from", "beginning", type=ParsedType(_beginning), metavar="ROW|INSTANT", help="Where in LOG to begin."),
-    _option("--shuffle", is_flag=True, help="Each request once, in an order by chance."),
-    _option("--random", is_flag=True, help="Any of the requests each time, by chance."),
-    _option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is by chance."),
-    _many(
-        "--rewrite",
-        type=_REWRITTEN,
-        metavar="s|FROM|TO|",
-        help="Change urls.",
+    _option(
+        "--from",
+        "--since",
+        "beginning",
+        type=ParsedType(_beginning),
+        metavar="ROW|TIME",
+        help="Start at this row or ISO 8601 time (UTC) of LOG.",
     ),
-    _option("--param", multiple=True, type=ParsedType(_param), metavar="K=V", help="Set a query parameter."),
-    _many(
-        "--header",
-        type=_HEADER,
-        metavar="'K: V'",
-        help="Send a header.",
+    _option("--shuffle", is_flag=True, help="Send each request once, in random order."),
+    _option("--random", is_flag=True, help="Draw each request at random from LOG."),
+    _option("--seed", type=Whole(0), default=0, show_default=True, metavar="N", help="Seed for every random choice."),
+    _many("--rewrite", type=_REWRITTEN, metavar="s|FROM|TO|", help="Replace regex FROM by TO in URLs. Repeatable."),
+    _many("--param", type=ParsedType(_param), metavar="K=V", help="Set a query parameter. Repeatable."),
+    _many("-H", "--header", type=_HEADER, metavar="'K: V'", help="Send a header. Repeatable."),
+    _option("--host", metavar="log|NAME", help="Host header: as logged, or NAME.  [default: the target's]"),
+    _option("--agent", metavar="log|TEXT", help="User-Agent header: as logged, or TEXT.  [default: logreplay]"),
+    _option("--referer", metavar="log|TEXT", help="Referer header: as logged, or TEXT."),
+    _option("--no-cache", is_flag=True, help="Ask caches to fetch from the origin."),
+    _option(
+        "--body",
+        type=ParsedType(_body),
+        metavar="log|size|FILE:COLUMN",
+        help="Send bodies: as logged, of logged size, or from FILE.",
     ),
-    _option("--host", metavar="log|NAME", help="Host header; default: the target's."),
-    _option("--agent", metavar="log|TEXT", help="User-Agent header; default: logreplay."),
-    _option("--referer", metavar="log|TEXT", help="Referer header; default: none."),
-    _option("--no-cache", is_flag=True, help="Ask caches on the way to go to the origin."),
-    _option("--body", type=ParsedType(_body), metavar="log|size|FILE:COLUMN", help="What POST and the like carry."),
-    _many("--inject", type=ParsedType(_injection), metavar="FILE:P%", help="Mix other requests in."),
-    _option("--hook", metavar="MODULE:FUNCTION", help="A Python function that sees each request."),
+    _many("--inject", type=ParsedType(_injection), metavar="FILE:P%", help="Mix in requests of FILE. Repeatable."),
+    _option("--hook", metavar="MODULE:FUNCTION", help="Pass each request through a Python function."),
 )
 _NAMES = frozenset(Shaping.__dataclass_fields__)
 

@@ -9,7 +9,7 @@ import click
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.requests import INDEPENDENT, Shaping, arrivals_option, arriving, base
 from logreplay.cli.options.think import Pauses, parse_pauses, said, thinking
-from logreplay.cli.options.types import DURATION, RATE, ParsedType, positive_rate, seconds_of
+from logreplay.cli.options.types import DURATION, RATE, ParsedType, Whole, positive_rate, seconds_of
 from logreplay.cli.settings.precedence import exclusive
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _ramp(text: str) -> tuple[float, float]:
     except ValueError:
         rates = (0.0, 0.0)
     if not dots or not min(rates) >= 0 or not _LOWEST_SUM <= sum(rates) <= 20_000_000:
-        raise ValueError(f"{text!r} is no ramp; write the first and the last rate, such as 50..400")
+        raise ValueError(f"{text!r}: expected the first and the last rate, such as 50..400")
     return rates
 
 
@@ -38,7 +38,7 @@ def _steps(text: str) -> tuple[tuple[float, float], ...]:
     for part in text.split(","):
         rate, colon, duration = part.partition(":")
         if not colon:
-            raise ValueError(f"{part!r} is no step; write rates with their durations, such as 50:10s,100:20s")
+            raise ValueError(f"{part!r}: expected rates with their durations, such as 50:10s,100:20s")
         levels.append((positive_rate(rate), seconds_of(duration)))
     return tuple(levels)
 
@@ -49,7 +49,7 @@ def _speed(text: str) -> float:
     except ValueError:
         speed = 0.0
     if not _SLOWEST <= speed <= 1 / _SLOWEST:
-        raise ValueError(f"{text!r} is no speed; write 1 for the log's own times, 3 for three times as fast")
+        raise ValueError(f"{text!r}: expected a speed above 0; 1 replays at the log's own times, 3 three times as fast")
     return speed
 
 
@@ -88,25 +88,25 @@ class Pacing:
         modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers, self.follow or None]
         if (said := sum(mode is not None for mode in modes)) != 1:
             raise click.UsageError(
-                ("say when to send: " if not said else "these do not go together: only ")
-                + "one of --tps R, --speed X, --ramp A..B, --steps, --vusers N or --follow"
+                ("one of these is needed: " if not said else "these exclude each other; give one only: ")
+                + "--tps R, --speed X, --ramp R..R, --steps, --vusers N or --follow"
             )
         if self.delay is not None and not self.follow:
-            raise click.UsageError("--delay needs --follow: it says how much later than the log the requests are sent")
+            raise click.UsageError("--delay needs --follow: it is the time from a line of the log to its request")
         if self.ramp and self.duration is None:
-            raise click.UsageError("--ramp needs a duration: add --for 1m")
+            raise click.UsageError("--ramp needs a duration: add --for, such as --for 1m")
         if self.steps and self.duration is not None:
-            raise click.UsageError("--steps have durations of their own: leave out --for")
+            raise click.UsageError("--steps and --for exclude each other: steps have durations; leave out --for")
         if self.follow:
             return
         if self.arrivals == "log" and self.tps is None:
             raise click.UsageError("--arrivals log needs a mean rate: add --tps R, or use --speed X for the log's own")
         if self.arrivals and not self.peak:
-            raise click.UsageError(f"--arrivals {self.arrivals} needs a rate: --tps R, --ramp A..B or --steps")
+            raise click.UsageError(f"--arrivals {self.arrivals} needs a rate: --tps R, --ramp R..R or --steps")
         if self.think != 0.0 and self.vusers is None:
-            raise click.UsageError("--think is for users who wait: add --vusers N")
+            raise click.UsageError("--think needs users: add --vusers N")
         if self.skip_idle is not None and not self.in_time:
-            raise click.UsageError("--skip-idle is for the log's own times: add --speed X or --arrivals log")
+            raise click.UsageError("--skip-idle needs the log's own times: add --speed X or --arrivals log")
 
     @property
     def in_time(self) -> bool:
@@ -213,44 +213,53 @@ def log_sentence(report: dict[str, Any]) -> str:
     """The same in words; empty if there is nothing to say."""
     parts = []
     if report["log_mean"]:
-        parts.append(f"the log has {report['log_mean']:.4g}/s on average, {report['log_peak']} in its busiest second")
+        parts.append(
+            f"the log holds {report['log_mean']:.4g} requests/s on average, {report['log_peak']} in its busiest second"
+        )
     if report["factor"]:
-        parts.append(f"this was {report['factor']:.4g} times its mean")
+        parts.append(f"this run offered {report['factor']:.4g} times its mean rate")
     if report["rounds"] and report["rounds"] > 1:
-        parts.append(f"it was gone through {report['rounds']:.2f} times")
+        parts.append(f"the log was replayed {report['rounds']:.2f} times")
     if report.get("skipped_idle_s"):
-        parts.append(f"{report['skipped_idle_s']:.1f} s of idle time were left out")
+        parts.append(f"{report['skipped_idle_s']:.1f} s of idle time were skipped")
     return "; ".join(parts)
 
 
 _option = click.option
 _OPTIONS = (
-    _option("--tps", type=RATE, help="Requests per second."),
+    _option("--tps", "--rate", "tps", type=RATE, metavar="R", help="Send R requests/s."),
     arrivals_option("poisson", "even", "log"),
-    _option("--speed", type=ParsedType(_speed), metavar="X", help="The log's own times, X times as fast."),
+    _option("--speed", type=ParsedType(_speed), metavar="X", help="Replay at the log's own times, X times as fast."),
     _option(
-        "--ramp", type=ParsedType(_ramp), metavar="A..B", help="A rate that changes evenly from A to B; with --for."
+        "--ramp", type=ParsedType(_ramp), metavar="R..R", help="Change the rate steadily from the first to the last R."
     ),
-    _option("--steps", type=ParsedType(_steps), metavar="R:D,…", help="One rate after the other: 50:10s,100:20s."),
-    _option("--vusers", type=click.IntRange(1, 1_000_000), metavar="N", help="N users who each wait for their answer."),
+    _option(
+        "--steps", type=ParsedType(_steps), metavar="R:D,…", help="Send at one rate after the other: 50:10s,100:20s."
+    ),
+    _option(
+        "-c",
+        "--vusers",
+        type=Whole(1, 1_000_000),
+        metavar="N",
+        help="Send with N users; each waits for its response.",
+    ),
     _option(
         "--think",
         type=ParsedType(_think),
         default=0.0,
         metavar="D|D..D|log",
-        help="Pause of a user after each response: fixed, drawn evenly from a range (--seed), or as logged; "
-        "default: none.",
+        help="Pause of a user after each response.  [default: 0]",
     ),
-    _option("--follow", is_flag=True, help="LOG as it is being written, at its own times; its old lines are not sent."),
-    _option("--delay", type=DURATION, metavar="D", help="With --follow: how much later; default: 5s."),
-    _option("--for", "duration", type=DURATION, help="How long; default: once through the log."),
-    _option("--requests", type=click.IntRange(1), metavar="N", help="How many."),
+    _option("--follow", is_flag=True, help="Replay new lines of LOG while it is written."),
+    _option("--delay", type=DURATION, metavar="D", help="With --follow: send D after the logged time.  [default: 5s]"),
     _option(
-        "--loop/--no-loop",
-        default=None,
-        help="Go round a log that is shorter than asked; default: yes, unless its own times are replayed.",
+        "--for", "--duration", "duration", type=DURATION, metavar="D", help="Run for D.  [default: once through LOG]"
     ),
-    _option("--skip-idle", type=DURATION, help="Shorten gaps in the log's times to this."),
+    _option(
+        "-n", "--requests", type=Whole(1), metavar="N", help="Send at most N requests.  [default: once through LOG]"
+    ),
+    _option("--loop/--no-loop", default=None, help="Restart LOG at its end.  [default: if --for or -n needs it]"),
+    _option("--skip-idle", type=DURATION, metavar="D", help="Shorten gaps in the log's times to D."),
 )
 _NAMES = frozenset(Pacing.__dataclass_fields__)
 
@@ -266,6 +275,7 @@ YIELDS_TO = {
     "workers": {"follow", "hook"},
     "loop": {"follow"},
     "beginning": {"follow"},
+    "target": {"demo_target"},
     "verbose": {"as_json", "quiet"},
     "as_json": {"verbose", "classic"},
     "classic": {"as_json", "quiet"},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.options.groups import bundle
-from logreplay.cli.options.types import DURATION, ParsedType, seconds_of
+from logreplay.cli.options.types import DURATION, ParsedType, Whole, seconds_of
 
 if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Limits
@@ -24,7 +24,7 @@ def _late(text: str) -> float | None:
     """Read ``send`` as None, ``drop:D`` as seconds."""
     word, _, duration = text.partition(":")
     if text != "send" and (word != "drop" or not duration):
-        raise ValueError(f"{text!r} is no way to treat late requests; write send or drop:2s")
+        raise ValueError(f"{text!r}: expected send, or drop with a duration, such as drop:2s")
     return seconds_of(duration) if duration else None
 
 
@@ -34,7 +34,7 @@ def _methods(text: str) -> frozenset[str]:
     methods = frozenset(named) | {method.upper() for method in named}
     for method in sorted(methods):
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", method) or method == "CONNECT":
-            raise ValueError(f"{method!r} is not a method that can be sent; write GET,HEAD,POST")
+            raise ValueError(f"{method!r} cannot be sent: expected methods such as GET,HEAD,POST")
     return methods
 
 
@@ -158,7 +158,9 @@ class Sending:
         from logreplay.replay.senders.wire import WireSender
 
         if self.by_client and self.sender != "wire":
-            raise click.UsageError("--by-client needs --sender wire, which knows whose connection is whose")
+            raise click.UsageError(
+                "--by-client needs --sender wire: --sender aiohttp cannot give each client its own connection"
+            )
         chosen = AiohttpSender if self.sender == "aiohttp" else ByClientSender if self.by_client else WireSender
         return chosen(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
 
@@ -173,54 +175,50 @@ _NONE = Sending()
 _MEASURED = ("keep_alive", "by_client", "max_in_flight", "late", "workers", "cluster")
 """Options that change what is measured."""
 _OPTIONS = (
-    click.option("--timeout", type=DURATION, default="30s", show_default=True, help="For each request."),
-    click.option("--max-in-flight", type=click.IntRange(1), help="Requests under way at once; default: no limit."),
+    click.option(
+        "--timeout", type=DURATION, default="30s", show_default=True, metavar="D", help="Fail a request after D."
+    ),
+    click.option("--max-in-flight", type=Whole(1), metavar="N", help="Limit requests in flight.  [default: no limit]"),
     click.option(
         "--late",
         type=ParsedType(_late),
         default="send",
         show_default=True,
         metavar="send|drop:D",
-        help="Requests that are late: send them all the same, or give up those later than D.",
+        help="Send late requests, or drop those later than D.",
     ),
     click.option(
         "--methods",
+        "--method",
+        "methods",
         type=ParsedType(_methods, "methods"),
         default="GET,HEAD",
         show_default=True,
-        help="What may be sent.",
+        metavar="LIST",
+        help="Send only these methods.",
     ),
     click.option(
         "--allow-target",
         multiple=True,
         metavar="HOST",
-        help="A host other than this machine that is yours to load. Repeatable.",
-    ),
-    click.option("--no-keep-alive", "keep_alive", flag_value=False, default=True, help="A new connection each time."),
-    click.option(
-        "--by-client",
-        is_flag=True,
-        help="Each client of LOG on a connection of its own, none of its requests overtaking the one before it.",
-    ),
-    click.option("--insecure", is_flag=True, help="https: do not verify the certificate."),
-    click.option("--cacert", type=click.Path(path_type=Path), help="https: trust the certificates in this file only."),
-    click.option(
-        "--sender", type=click.Choice(["wire", "aiohttp"]), default="wire", help="HTTP client; default: wire."
+        help="Permit load on HOST. Repeatable.  [default: this machine only]",
     ),
     click.option(
-        "--workers",
-        type=click.IntRange(1, 1000),
-        metavar="N",
-        help="Processes that send; default: as many as the rate needs.",
+        "--no-keep-alive", "keep_alive", flag_value=False, default=True, help="Open a new connection for each request."
+    ),
+    click.option("--by-client", is_flag=True, help="Give each client of LOG one connection; keep its order."),
+    click.option("-k", "--insecure", is_flag=True, help="Do not verify certificates (https)."),
+    click.option(
+        "--cacert", type=click.Path(path_type=Path), metavar="FILE", help="Trust only the certificates in FILE."
     ),
     click.option(
-        "--cluster",
-        metavar="ADDRESS",
-        help="Send from a Dask cluster: tcp://SCHEDULER:8786, or local:N. A worker each, or --workers of them.",
+        "--sender", type=click.Choice(["wire", "aiohttp"]), default="wire", show_default=True, help="HTTP client."
     ),
     click.option(
-        "--show-secrets", is_flag=True, help="Print tokens, passwords and cookies too, which are shown as *** else."
+        "--workers", type=Whole(1, 1000), metavar="N", help="Send from N processes.  [default: as many as needed]"
     ),
+    click.option("--cluster", metavar="ADDRESS", help="Send from a Dask cluster: tcp://HOST:8786, or local:N."),
+    click.option("--show-secrets", is_flag=True, help="Do not mask tokens, passwords and cookies in output."),
 )
 sending_options = bundle("sending", Sending, _OPTIONS)
 """Gives a command the options of sending; it receives them as one ``sending``."""

@@ -23,13 +23,9 @@ def parse_pauses(text: str) -> Pauses:
     try:
         low, high = pause_of(first), pause_of(last)
     except ValueError:
-        raise ValueError(
-            f"{text!r} is no range of pauses; write the shortest and the longest, such as 1s..3s"
-        ) from None
+        raise ValueError(f"{text!r}: expected the shortest and the longest pause, such as 1s..3s") from None
     if low > high:
-        raise ValueError(
-            f"{text!r} is an empty range: {low:g} s is above {high:g} s; write the shorter pause first, 1s..3s"
-        )
+        raise ValueError(f"{text!r}: {low:g} s is above {high:g} s; write the shorter pause first, such as 1s..3s")
     return high if low == high else (low, high)
 
 

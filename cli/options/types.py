@@ -41,6 +41,20 @@ class ParsedType(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
+class Whole(click.IntRange):
+    """A whole number in a range. The help shows neither type nor range; a refusal names the range."""
+
+    def _describe_range(self) -> str:
+        return ""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            limits = f"{self.min} to {self.max}" if self.max is not None else f"{self.min} or more"
+            self.fail(f"{value!r}: expected a whole number, {limits}", param, ctx)
+
+
 def seconds_of(text: str) -> float:
     """Read a duration.
 
@@ -53,9 +67,9 @@ def seconds_of(text: str) -> float:
     match = _DURATION.fullmatch(text.strip().lower())
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if seconds <= 0:
-        raise ValueError(f"{text!r} is not a duration above 0; write 300ms, 10s or 5m")
+        raise ValueError(f"{text!r}: expected a duration above 0, such as 300ms, 10s or 5m")
     if not _SHORTEST_S <= seconds <= _LONGEST_S:
-        raise ValueError(f"{text!r} is too {'short' if seconds < 1 else 'long'}: expected 1us to 87600h (ten years)")
+        raise ValueError(f"{text!r}: too {'short' if seconds < 1 else 'long'}; expected 1us to 87600h (ten years)")
     return seconds
 
 
@@ -89,17 +103,14 @@ def fraction_of(text: str, *, most: float = 1.0) -> float:
 
 
 def percentage_of(text: str) -> float:
-    """Read ``5%`` or ``5`` as 5.0, above 0 and at most 100.
+    """Read ``5%`` or ``0.05`` as 5.0, above 0 and at most 100.
 
     Raises:
-        ValueError: not such a percentage.
+        ValueError: not such a share.
     """
-    try:
-        percent = float(text.strip().removesuffix("%"))
-    except ValueError:
-        percent = 0.0
-    if not 0 < percent <= 100:
-        raise ValueError(f"{text!r} is no percentage; write 5%")
+    percent = round(fraction_of(text) * 100, 12)
+    if not percent:
+        raise ValueError(f"{text!r}: expected a share above 0%, such as 5% or 0.05")
     return percent
 
 
@@ -111,7 +122,7 @@ def picture(text: str) -> Path:
     """
     path = Path(text)
     if path.suffix.lower() not in (".png", ".svg"):
-        raise ValueError(f"{path}: a picture is .png or .svg")
+        raise ValueError(f"{path}: expected a file that ends with .png or .svg")
     return path
 
 
@@ -126,9 +137,9 @@ def positive_rate(text: str) -> float:
     except ValueError:
         rate = 0.0
     if not 0 < rate <= 10_000_000:
-        raise ValueError(f"{text!r} is not a rate; write requests per second above 0, such as 100 or 0.5")
+        raise ValueError(f"{text!r}: expected a rate above 0 requests/s, such as 100 or 0.5")
     if rate < _LOWEST_RATE:
-        raise ValueError(f"{text!r} is too low a rate; the lowest is {_LOWEST_RATE:g} requests per second")
+        raise ValueError(f"{text!r}: the lowest rate is {_LOWEST_RATE:g} requests/s")
     return rate
 
 
@@ -143,11 +154,11 @@ def parse_rates(text: str) -> tuple[float, ...]:
     ends, _, step_text = text.partition(":")
     low, high = (positive_rate(part) for part in ends.split("..", 1))
     if high <= low:
-        raise ValueError(f"{text!r} is an empty range: {high:g} is not above {low:g}; write 50..400")
+        raise ValueError(f"{text!r}: {high:g} is not above {low:g}; expected a range such as 50..400")
     step = positive_rate(step_text) if step_text else _round_step((high - low) / 7)
     count = int((high - low) / step + 1e-9)
     if count > 10_000:
-        raise ValueError(f"{text!r} asks for {count + 1} steps; choose a larger step")
+        raise ValueError(f"{text!r}: {count + 1} steps are too many; choose a larger step")
     rates = [low + index * step for index in range(count + 1)]
     if high - rates[-1] > 1e-9 * high:
         rates.append(high)

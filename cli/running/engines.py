@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from logreplay.replay.workers.processes import WorkerProcess
 
 
-cluster_option = click.option(
-    "--cluster", metavar="ADDRESS", help="Share the work with a Dask cluster: tcp://SCHEDULER:8786, or local:N."
-)
+cluster_option = click.option("--cluster", metavar="ADDRESS", help="Use a Dask cluster: tcp://HOST:8786, or local:N.")
 
 
 @contextmanager

@@ -70,7 +70,7 @@ class FindOptions(ReplayOptions):
         from logreplay.analysis.search.slo import Bound
 
         if self.think and not self.vusers:
-            raise click.UsageError("--think is for users who wait: add --vusers")
+            raise click.UsageError("--think needs users: add --vusers")
         if self.vusers and self.arrivals:
             raise click.UsageError(
                 f"--arrivals {self.arrivals} and --vusers exclude each other: a user sends when the response before "
@@ -78,7 +78,7 @@ class FindOptions(ReplayOptions):
             )
         bounds = [Bound(name, limit) for name in BOUNDS if (limit := self.limits[name]) is not None]
         if not bounds:
-            raise click.UsageError("what must hold? Give a bound, such as --p99 300ms")
+            raise click.UsageError("a bound is missing: give one, such as --p99 300ms")
         try:
             bounds.append(Bound("errors", self.max_errors))
             start = max(round(self.start), 1) if self.vusers else self.start
@@ -127,7 +127,7 @@ def find_rate(options: FindOptions) -> Exit:
     with ResultFolder.new(options.output or new_name("find"), reads, force=options.force) as place:
         with ExitStack() as stack:
             csv = stack.enter_context(replayable(options.log, quiet=quiet))
-            url = stack.enter_context(target_or_builtin(options.target, csv, quiet=quiet))
+            url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
             requests = request_stream(options.shaping, csv, stack, methods=sending.methods, loop=True, quiet=quiet)
             rule = stop_rule(options.stop_at)
             ended, findings = _search(search, options, place.path, requests, url, rule)

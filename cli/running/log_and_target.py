@@ -1,6 +1,7 @@
 """Logs and targets that commands are given, or the ones that come with the package."""
 
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
@@ -12,6 +13,7 @@ import click
 from logreplay.cli.display.terminal import say
 
 if TYPE_CHECKING:
+    from logreplay.cli.options.replay import ReplayOptions
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList
     from logreplay.replay.requests.tail import Followed
@@ -78,7 +80,7 @@ def replayable(log: "Log | None", *, quiet: bool = False) -> "Iterator[Path | St
             yield UrlList.one(log, path)
             return
         if log is None:
-            say(f"no LOG given: replaying the bundled sample log, {BUNDLED}", quiet=quiet)
+            say(f"no LOG is given: replaying the bundled sample log, {BUNDLED}", quiet=quiet)
         held = log or sample
         if is_pipe(held):
             say(f"{name}: a pipe; reading it to its end", quiet=quiet)
@@ -167,16 +169,32 @@ def log_named(text: str) -> "Log":
 
 
 @contextmanager
-def target_or_builtin(target: str | None, log: "Path | Stored | UrlList", *, quiet: bool = False) -> Iterator[str]:
-    """The base URL of the target; where none is given, of a built-in one that runs until the block ends.
+def target_or_builtin(options: "ReplayOptions", log: "Path | Stored | UrlList", *, given: bool) -> Iterator[str]:
+    """The base URL of the target; or of the built-in one, which runs until the block ends.
+
+    Without LOG and TARGET a command is the demo, and says so on stdout. With LOG alone it uses the built-in target
+    where somebody sits at a terminal; a script has rather forgotten the target than meant that.
+
+    Args:
+        options: name a target, or ``--demo-target``.
+        log: what is replayed.
+        given: the user named it.
 
     Raises:
         LogreplayError: the built-in target did not start.
-        UsageError: it cannot answer from a log in a store; or the log names the hosts to ask; or both name a target.
+        UsageError: no target is named and there is no terminal; or the built-in one cannot answer from this log; or
+            two targets are named.
     """
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList
 
+    target, quiet = options.target, options.quiet
+    if options.demo_target:
+        if target is not None and is_typed("target"):
+            raise click.UsageError(f"--demo-target and TARGET exclude each other: leave out {target}")
+        if isinstance(log, UrlList) and log.target:
+            raise click.UsageError(f"--demo-target: {log} names its own target, {log.target}; leave out --demo-target")
+        target = None
     if isinstance(log, UrlList) and log.target:
         if target is not None and is_typed("target"):
             raise click.UsageError(f"{log} names its own target, {log.target}: leave out {target}")
@@ -186,17 +204,26 @@ def target_or_builtin(target: str | None, log: "Path | Stored | UrlList", *, qui
         yield target
         return
     if isinstance(log, Stored):
-        raise click.UsageError(f"{log}: the built-in target answers from files only; name a TARGET")
+        raise click.UsageError(f"{log}: the built-in target answers from files only; give a TARGET")
     if isinstance(log, UrlList):
         if log.origins:
             named = ", ".join(log.origins[:3]) + (", ..." if len(log.origins) > 3 else "")
             raise click.UsageError(f"{log} names {named}, and no TARGET is given; name it: {log} {log.origins[0]}")
         log = log.path
+    if given and not options.demo_target and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("no TARGET is given; name it, or add --demo-target to send to a built-in server")
+    if not given:
+        words = "demo: no LOG is given; this replays the bundled sample log"
+        words += "" if options.demo_target else " against a built-in server, since no TARGET is given"
+        if options.as_json:
+            say(words, quiet=quiet)
+        elif not quiet:
+            click.echo(words)
     from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 
     capacity = ServerCapacity()
     with spawned(log, capacity) as url:
-        say(f"no TARGET given: started the built-in one at {url}, {capacity}", quiet=quiet)
+        say(f"started the built-in target at {url}: {capacity}", quiet=quiet)
         yield url
 
 

@@ -50,9 +50,11 @@ def request_stream(
     from logreplay.replay.requests.tail import Followed
 
     if in_time and (shaping.shuffle or shaping.random):
-        raise click.UsageError("--shuffle and --random take the log's times away; give a rate with --tps")
+        raise click.UsageError("--shuffle and --random exclude the log's own times; give a rate with --tps")
     if shaping.shuffle and shaping.random:
-        raise click.UsageError("--shuffle sends each request once, --random any of them: choose one")
+        raise click.UsageError(
+            "--shuffle and --random exclude each other: one sends each request once, the other draws them"
+        )
     requests = Requests(
         _source(log),
         methods,
@@ -91,7 +93,7 @@ def report_left_out(stream: "RequestStream", *, quiet: bool = False) -> None:
     if isinstance(stream, Hooked):
         say(f"hook: {stream.calls} calls, {stream.cost * 1e6:.1f} us each", quiet=quiet)
         if stream.first_error:
-            say(f"hook: the first that failed: {masked(stream.first_error)}", quiet=quiet)
+            say(f"hook: first failure: {masked(stream.first_error)}", quiet=quiet)
 
 
 def _source(log: "Path | RequestSource") -> "Path | RequestSource":

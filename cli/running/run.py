@@ -59,7 +59,7 @@ class RunOptions(ReplayOptions):
         """
         pacing = self.pacing.checked()
         if self.verbose and self.as_json:
-            raise click.UsageError("--verbose and --json both want standard output; choose one")
+            raise click.UsageError("--verbose and --json exclude each other: both write to standard output")
         if self.classic and self.as_json:
             raise click.UsageError(
                 "--classic and --json exclude each other: the JSON has these figures; leave out --classic"
@@ -70,9 +70,7 @@ class RunOptions(ReplayOptions):
                     f"{option} and --quiet exclude each other: one prints more, the other less; choose one"
                 )
         if self.dry_run and self.pacing.loop and self.pacing.endless:
-            raise click.UsageError(
-                "--dry-run and --loop exclude each other without an end: add --for 1m or --requests 1000"
-            )
+            raise click.UsageError("--dry-run and --loop need an end: add --for 1m or --requests 1000")
         fewest = {"--vusers": self.pacing.vusers} if self.pacing.vusers else {}
         return replace(self, pacing=pacing, sending=reconciled(self.sending, self.shaping, pacing, users=fewest))
 
@@ -108,7 +106,7 @@ def replay_once(options: RunOptions) -> Exit:
         plan = Plan(stream, pacing.schedule(options.shaping, stream))
         if options.dry_run:
             return _preview(plan, options)
-        url = stack.enter_context(target_or_builtin(options.target, log, quiet=options.quiet))
+        url = stack.enter_context(target_or_builtin(options, log, given=options.log is not None))
         watch = Watch(options.crash, secrets=sending.show_secrets)
         run = _OneRun(options, path, plan, url, watch, stop_rule(options.stop_at))
         exchanges = Outlet(sys.stdout) if options.verbose else None
@@ -129,9 +127,11 @@ def _sources(
         csv = stack.enter_context(replayable(options.log, quiet=options.quiet))
         return csv, csv
     if options.log is None or options.target is None or options.dry_run:
-        raise click.UsageError("--follow needs LOG and TARGET; there is nothing to preview, so no --dry-run")
+        raise click.UsageError(
+            "--follow needs LOG and TARGET, and excludes --dry-run: its requests are not written yet"
+        )
     if not isinstance(options.log, Path):
-        raise click.UsageError(f"--follow {options.log}: only a file can be followed")
+        raise click.UsageError(f"--follow {options.log}: expected a log file that a server writes")
     return options.log, followed(options.log, options.pacing.duration)
 
 
@@ -215,7 +215,7 @@ class _OneRun:
         for finding in findings:
             options.say(f"{finding.severity}: {finding.text}")
         if not outcome.health.valid:
-            options.say(f"{outcome.health.verdict}: this run is no measurement of the target")
+            options.say(f"{outcome.health.verdict}: invalid run; its response times do not describe the target")
         culprit = self.watch.culprit
         if culprit:
             say(f"stopped at the first failure:\n{describe(culprit, secrets=options.sending.show_secrets)}")
@@ -288,7 +288,7 @@ def _finish(exchanges: Outlet, path: Path) -> None:
     if exchanges.left_out:
         say(
             f"warning: {exchanges.left_out} exchanges were not printed: the reader of standard output was too slow; "
-            "write to a file, or ask for less"
+            "write to a file, or lower the rate"
         )
 
 

@@ -59,16 +59,16 @@ class SweepOptions(ReplayOptions):
         users = {"--vusers": min(self.vusers)} if self.vusers else {}
         sending = reconciled(self.sending, self.shaping, users=users, numbered="--settle" if self.settle else "")
         if self.think and not self.vusers:
-            raise click.UsageError("--think is for users who wait: add --vusers 1,10,50")
+            raise click.UsageError("--think needs users: add --vusers 1,10,50")
         if self.vusers and self.arrivals:
             raise click.UsageError(
                 f"--arrivals {self.arrivals} and --vusers exclude each other: a user sends when the response before "
                 "has come; give RATES"
             )
         if self.resume and self.output:
-            raise click.UsageError("--resume goes on in its own folder; leave -o out")
+            raise click.UsageError("--resume and -o exclude each other: a resumed sweep stays in its folder")
         if self.refine and self.vusers:
-            raise click.UsageError("--refine needs RATES: of users, give more of them where it matters")
+            raise click.UsageError("--refine and --vusers exclude each other: name more user counts instead")
         for option, given in (("--vusers", self.vusers), ("--arrivals log", self.arrivals == "log")):
             if self.settle and given:
                 raise click.UsageError(f"--settle and {option} exclude each other; use a longer --for instead")
@@ -84,7 +84,7 @@ class SweepOptions(ReplayOptions):
         if self.vusers:
             return self.vusers
         if self.rates is None:
-            raise click.UsageError("at which rates? Give RATES, such as 50..400, or --vusers 1,10,50")
+            raise click.UsageError("RATES are missing: give rates such as 50..400, or --vusers 1,10,50")
         try:
             return parse_rates(self.rates)
         except ValueError as error:
@@ -133,7 +133,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
         with ExitStack() as stack:
             csv = stack.enter_context(replayable(log, quiet=quiet))
             manifest = _manifest(options, csv, folder.path)
-            url = stack.enter_context(target_or_builtin(options.target, csv, quiet=quiet))
+            url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
             in_time, methods = options.arrivals == "log", options.sending.methods
             stream = request_stream(
                 options.shaping, csv, stack, methods=methods, loop=True, in_time=in_time, quiet=quiet
@@ -144,7 +144,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
             )  # fmt: skip
         if not folder.measured:
             stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
-            options.say(f"nothing was sent that counts: {stopped or 'the log holds nothing to replay'}")
+            options.say(f"no judged request was sent: {stopped or 'the log holds nothing to replay'}")
             return (Exit.CONDITION if rule.hit else Exit.INTERRUPTED) if stopped else Exit.FAILED
         half = not rule.hit and any(outcome.stopped or outcome.lost for outcome in outcomes)
         return _report(
@@ -175,7 +175,7 @@ def _manifest(options: SweepOptions, csv: "Path | Stored | UrlList", folder: Pat
     manifest = Manifest.read(options.resume)
     manifest.check(what)
     steps = len(options.course.steps())
-    options.say(f"{options.resume}: {len(manifest.done)} of {steps} steps are made; going on")
+    options.say(f"{options.resume}: {len(manifest.done)} of {steps} steps already done; resuming")
     return manifest
 
 
@@ -200,15 +200,15 @@ def _report(
     report_left_out(stream, quiet=options.quiet)
     if stream.usable:
         rounds = ", ".join(f"{outcome.scheduled / stream.usable:.2f}" for outcome in outcomes)
-        options.say(f"each step went through the log so many times: {rounds}")
+        options.say(f"rounds through the log, by step: {rounds}")
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     if stopped:
-        options.say(f"stopped: {stopped}; go on with --resume {folder}")
+        options.say(f"stopped: {stopped}; continue with --resume {folder}")
     about = About(options.log, url, options.said(), told, more)
     valid = report_sweep(folder, about, plots=not options.no_plots, as_json=options.as_json, quiet=options.quiet)
     lost = any(outcome.lost for outcome in outcomes)
     if lost:
-        options.say(f"its step is to be made again: go on with --resume {folder}")
+        options.say(f"a worker was lost: repeat its step with --resume {folder}")
     if stopped:
         return Exit.CONDITION if by_rule else Exit.INTERRUPTED
     return Exit.OK if valid and not lost else Exit.INVALID

@@ -7,14 +7,16 @@ import click
 
 
 def settable(command: click.Command) -> Iterator[tuple[str, click.Parameter]]:
-    """List the names of a command's options without ``--``, those that undo its switches, and its arguments."""
+    """List the name of each option of a command without ``--``, that which undoes it, and its arguments.
+
+    Of several names of an option the first counts: ``tps`` is a name here, its alias ``rate`` is none.
+    """
     for parameter in command.params:
         if isinstance(parameter, click.Argument):
             yield parameter.name or "", parameter
             continue
-        for name in (*parameter.opts, *parameter.secondary_opts):
-            if name.startswith("--"):
-                yield name[2:], parameter
+        for name in (f"--{key_of(parameter)}", *parameter.secondary_opts):
+            yield name[2:], parameter
         if is_switch(parameter) and not parameter.secondary_opts:
             yield opposite(key_of(parameter)), parameter
 

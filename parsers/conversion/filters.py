@@ -12,7 +12,7 @@ import polars as pl
 from logreplay.parsers.fields.timestamps import SECOND
 from logreplay.parsers.record import LogreplayError
 
-_STATUS: Final = re.compile(r"([1-5])xx|([0-9]{3})(?:-([0-9]{3}))?", re.IGNORECASE)
+_STATUS: Final = re.compile(r"([1-5][0-9x]{2}|[0-9]{3})(?:(?:-|\.\.)([1-5][0-9x]{2}|[0-9]{3}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Filter:
         if self.exclude:
             tests.append(~pl.col("url").str.contains(_pattern(self.exclude, "--exclude")))
         if self.status:
-            tests.append(pl.any_horizontal(_status_test(part.strip()) for part in self.status.split(",")))
+            tests.append(_status_test(self.status))
         if self.method:
             tests.append(pl.col("op").is_in([_method(part.strip()) for part in self.method.split(",")]))
         if self.client:
@@ -102,13 +102,31 @@ def _pattern(text: str, option: str) -> str:
 
 
 def _status_test(text: str) -> pl.Expr:
-    if not (match := _STATUS.fullmatch(text)):
-        raise LogreplayError(f"--status {text!r}: not a status; write 200, 3xx or 500-504, several with commas")
-    if match[3] and match[3] < match[2]:
-        raise LogreplayError(f"--status {text!r}: no status is in this range; write {match[3]}-{match[2]}")
-    if match[1]:
-        return pl.col("rc") // 100 == int(match[1])
-    return pl.col("rc").is_between(int(match[2]), int(match[3] or match[2]))
+    try:
+        ranges = status_ranges(text)
+    except ValueError as error:
+        raise LogreplayError(f"--status {error}") from None
+    return pl.any_horizontal(pl.col("rc").is_between(low, high) for low, high in ranges)
+
+
+def status_ranges(text: str) -> list[tuple[int, int]]:
+    """Read a set of statuses: ``200``, ``3xx`` and ``500-504`` (or ``500..504``), several with commas.
+
+    Returns:
+        The first and the last status of each part.
+
+    Raises:
+        ValueError: not such a set, or a range is empty.
+    """
+    ranges = []
+    for part in map(str.strip, text.lower().split(",")):
+        if not (match := _STATUS.fullmatch(part)):
+            raise ValueError(f"{part!r}: expected statuses such as 200, 3xx or 500-504, several with commas")
+        low, high = int(match[1].replace("x", "0")), int((match[2] or match[1]).replace("x", "9"))
+        if high < low:
+            raise ValueError(f"{part!r}: no status is in this range; write {match[2]}-{match[1]}")
+        ranges.append((low, high))
+    return ranges
 
 
 def _client_test(text: str) -> pl.Expr:

@@ -193,7 +193,7 @@ def _ended_unjudged(case: Case, ran: Ran) -> bool:
     """Whether a sweep may have ended before a request that counts: it then keeps nothing, and says so."""
     aside = case.choice.get("warmup", "-") != "-" or case.choice.get("settle") == "some"
     quiet = case.choice["quiet"] != "-" or case.choice["terminal"] == "hangup"
-    return aside and ran.code in (4, 130) and (quiet or "nothing was sent that counts" in ran.out + ran.err)
+    return aside and ran.code in (4, 130) and (quiet or "no judged request was sent" in ran.out + ran.err)
 
 
 def _result(case: Case, world: World) -> Path | None:

@@ -30,7 +30,7 @@ _OUTSIDE: Final[Factors] = {
     "target": dict.fromkeys(
         ("loopback", "ipv6", "unix", "tls", "stalling", "early", "closing", "failing", "refusing"), "{url}"
     )
-    | {"builtin": ""},
+    | {"builtin": "--demo-target"},
     "terminal": {"-": "", "pty": "", "hangup": "", "blocked": "", "head": ""},
     "stdin": {"-": "", "closed": ""},
     "signal": {"-": "", "INT": "", "TERM": "", "HUP": "", "INT twice": ""},

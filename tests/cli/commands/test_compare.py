@@ -144,4 +144,4 @@ def test_several_runs_are_laid_over_each_other(folder: Path, tmp_path: Path) -> 
 def test_a_picture_has_a_known_ending(folder: Path, tmp_path: Path) -> None:
     done = logreplay("plot", folder / "once.csv", "-o", tmp_path / "picture.gif")
     assert isinstance(done.exception, UsageError)
-    assert done.exception.format_message().endswith("picture.gif: a picture is .png or .svg")
+    assert done.exception.format_message().endswith("picture.gif: expected a file that ends with .png or .svg")

@@ -72,7 +72,7 @@ def test_a_sweep_killed_in_the_middle_ends_with_the_same_table(log: Path, target
     first.communicate()
     assert scan(killed / "results.csv").select(pl.len()).collect().item() >= 90
     said = said_by(sweep(log, target, "--resume", killed, "--keep-going"), *VALID_OR_NOT)
-    assert f"{killed}: 2 of 5 steps are made; going on" in said
+    assert f"{killed}: 2 of 5 steps already done; resuming" in said
     said_by(sweep(log, target, "-o", whole, "--keep-going"), *VALID_OR_NOT)
     assert table(killed).equals(table(whole))
     rows = [scan(folder / "results.csv").sort("seq").select("seq", "row", "step", "offered", "url", "rc").collect()

@@ -138,7 +138,9 @@ def test_a_list_with_hosts_asks_for_the_target_by_name(
 
 def test_a_list_of_paths_is_answered_by_the_built_in_target(folder: Path) -> None:
     (folder / "urls.txt").write_text("/a\n/b POST x=1\n")
-    code = logreplay("run", "urls.txt", "--tps", 20, "--methods", "GET,POST", "-o", "results.csv", "-q")
+    code = logreplay(
+        "run", "urls.txt", "--demo-target", "--tps", 20, "--methods", "GET,POST", "-o", "results.csv", "-q"
+    )
     assert code in (0, 3)
     assert scan("results.csv").collect()["rc"].to_list() == [200, 200]
 

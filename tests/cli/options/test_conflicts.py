@@ -151,7 +151,18 @@ def test_a_hook_with_one_worker_is_called_once_for_each_request(folder: Path) ->
     calls = "calls = open('calls', 'a', buffering=1)\ndef noted(request):\n    print(request.number, file=calls)\n"
     (folder / "noting_hooks.py").write_text(calls + "    return request\n")
     (folder / "many.log").write_text(LOG * 40)
-    command = [sys.executable, "-m", "logreplay.cli.main", "run", "many.log", "--tps", "200", "--workers", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "logreplay.cli.main",
+        "run",
+        "many.log",
+        "--tps",
+        "200",
+        "--workers",
+        "1",
+        "--demo-target",
+    ]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LOGREPLAY_")}
     ended = subprocess.run(
         [*command, "--hook", "noting_hooks:noted", "-o", "r.csv"], env=environment, capture_output=True, timeout=60
@@ -163,4 +174,4 @@ def test_a_hook_with_one_worker_is_called_once_for_each_request(folder: Path) ->
 def test_two_watched_figures_of_one_name_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--tps", "1", "--dry-run", "--watch", "a/s=!echo 1", "--watch", "a_per_s=!echo 2"]
     assert main.run(["run", *words]) == 2
-    assert "--watch: a_per_s is given twice; give each figure a name of its own" in capsys.readouterr().err
+    assert "--watch: a_per_s is given twice; give each figure its own name" in capsys.readouterr().err

@@ -68,14 +68,14 @@ def test_just_one_mode_is_given(first: str, second: str | None) -> None:
     if len(given) == 1:
         pacing.checked()
     else:
-        with pytest.raises(click.UsageError, match=r"these do not go together: only one of --tps R, --speed X"):
+        with pytest.raises(click.UsageError, match=r"these exclude each other; give one only: --tps R, --speed X"):
             pacing.checked()
 
 
 @pytest.mark.parametrize(
     ("given", "both"),
     [
-        ({}, ("say when to send", "--tps")),
+        ({}, ("one of these is needed", "--tps")),
         ({"tps": 5.0, "delay": 1.0}, ("--delay", "--follow")),
         ({"ramp": (1.0, 2.0)}, ("--ramp", "--for")),
         ({"steps": ((5.0, 1.0),), "duration": 1.0}, ("--steps", "--for")),
@@ -159,7 +159,7 @@ def test_the_report_of_a_log_is_told_in_a_sentence(log_of_two_seconds: Requests)
     list(log_of_two_seconds.one_pass())
     report = log_report(log_of_two_seconds, Limited(LogTimes(2.0), requests=10), sent=6)
     assert log_sentence(report) == (
-        "the log has 2/s on average, 2 in its busiest second; this was 2 times its mean; it was gone through 2.00 times"
+        "the log holds 2 requests/s on average, 2 in its busiest second; this run offered 2 times its mean rate; the log was replayed 2.00 times"
     )
     unread = log_report(UNREAD, Constant(5, 1), sent=0)
     assert set(unread.values()) == {None}

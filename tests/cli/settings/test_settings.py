@@ -295,7 +295,7 @@ def test_a_value_that_cannot_be_says_where_it_comes_from(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("[run]\ntps = 'fast'")
-    assert "write requests per second above 0, such as 100 or 0.5 (from logreplay.toml)" in failed(capsys, "run")
+    assert "expected a rate above 0 requests/s, such as 100 or 0.5 (from logreplay.toml)" in failed(capsys, "run")
     monkeypatch.setenv("LOGREPLAY_RUN_TPS", "faster")
     assert "(from LOGREPLAY_RUN_TPS)" in failed(capsys, "run")
     assert "(from" not in failed(capsys, "run", "--tps", "x")
@@ -338,7 +338,7 @@ def test_users_step_by_step_take_log_and_target_from_the_file(folder: Path, caps
     write(f'log = "one.log"\ntarget = "{TARGET}"')
     assert "one.log" in failed(capsys, "sweep", "--vusers", "1,2", "-o", "a")
     assert "two.log" in failed(capsys, "sweep", "--vusers", "1,2", "two.log", "-o", "b")
-    assert "--vusers stands instead of RATES" in failed(capsys, "sweep", "1", "2", "3", "--vusers", "1,2")
+    assert "--vusers and RATES exclude each other" in failed(capsys, "sweep", "1", "2", "3", "--vusers", "1,2")
 
 
 def test_every_line_of_a_new_file_may_be_set(folder: Path) -> None:

@@ -1,0 +1,74 @@
+"""The help of the commands with many options: grouped, short, with units and defaults."""
+
+import click
+import pytest
+
+from logreplay.cli.commands.man import page
+from logreplay.cli.main import cli
+from logreplay.cli.options.help_groups import sections
+
+COMMANDS = ("run", "sweep", "find")
+TWO_SCREENS = 100
+
+
+def context(name: str) -> click.Context:
+    parent = click.Context(cli, info_name="logreplay", terminal_width=100, **cli.context_settings)
+    return click.Context(cli.commands[name], parent=parent, info_name=name, terminal_width=100)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_fits_on_two_screens(name: str) -> None:
+    text = cli.commands[name].get_help(context(name))
+    assert len(text.splitlines()) <= TWO_SCREENS
+    assert max(map(len, text.splitlines())) <= 105  # an example is not wrapped
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_in_a_group_of_the_help(name: str) -> None:
+    groups = dict(sections(cli.commands[name], context(name)))
+    assert next(iter(groups)) == "Most used"
+    assert len(groups["Most used"]) == 5
+    assert "Other options" not in groups
+    shown = sum(map(len, groups.values()))
+    assert shown == 1 + sum(isinstance(each, click.Option) for each in cli.commands[name].params)
+
+
+@pytest.mark.parametrize("name", list(cli.commands))
+def test_no_help_names_an_internal_type(name: str) -> None:
+    text = cli.commands[name].get_help(context(name))
+    for word in ("INTEGER", "RANGE", "DURATION", "x>=", "TEXT]"):
+        assert word not in text.replace("log|TEXT", "")
+
+
+def test_the_help_of_run_says_what_it_needs() -> None:
+    text = " ".join(cli.commands["run"].get_help(context("run")).split())
+    assert "one of --tps, --speed, --ramp, --steps, --vusers or --follow" in text
+
+
+@pytest.mark.parametrize(
+    ("command", "alias", "name"),
+    [
+        ("run", "--rate", "tps"),
+        ("run", "--duration", "duration"),
+        ("sweep", "--duration", "duration"),
+        ("run", "-n", "requests"),
+        ("run", "-c", "vusers"),
+        ("run", "-H", "header"),
+        ("run", "-k", "insecure"),
+        ("run", "--fail-fast", "crash"),
+        ("run", "--method", "methods"),
+        ("convert", "--methods", "method"),
+        ("convert", "--from", "since"),
+        ("run", "--since", "beginning"),
+        ("find", "--rate", "tps"),
+        ("capacity", "--rate", "tps"),
+    ],
+)
+def test_names_that_other_tools_use_are_known(command: str, alias: str, name: str) -> None:
+    (option,) = (each for each in cli.commands[command].params if alias in each.opts)
+    assert option.name == name
+
+
+def test_a_manual_page_has_the_groups() -> None:
+    assert ".SS Several machines" in page(cli, "run")
+    assert ".SS" not in page(cli, "capacity")
