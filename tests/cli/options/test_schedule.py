@@ -159,7 +159,8 @@ def test_the_report_of_a_log_is_told_in_a_sentence(log_of_two_seconds: Requests)
     list(log_of_two_seconds.one_pass())
     report = log_report(log_of_two_seconds, Limited(LogTimes(2.0), requests=10), sent=6)
     assert log_sentence(report) == (
-        "the log holds 2 requests/s on average, 2 in its busiest second; this run offered 2 times its mean rate; the log was replayed 2.00 times"
+        "the log holds 2 requests/s on average, 2 in its busiest second; this run offered 2 times its mean rate; "
+        "the log was replayed 2.00 times"
     )
     unread = log_report(UNREAD, Constant(5, 1), sent=0)
     assert set(unread.values()) == {None}
