@@ -389,6 +389,10 @@ def _converted(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
     if choice["output"] == "stdout":
         if choice["terminal"] == "pty":
             return
+        if choice["to"] == "parquet":
+            if not (ran.out.startswith("PAR1") and ran.out.endswith("PAR1")):
+                yield Finding("files", "standard output is no whole Parquet file")
+            return
         height = len(ran.out.splitlines()) - 1
     else:
         name = output_of(case) or re.split(r"[ .]", "access" if choice["input"] != "urls.txt" else "urls")[0]
