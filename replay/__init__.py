@@ -1,1 +1,1 @@
-"""Normalized records in, requests on the wire, result rows out."""
+"""Replays normalized records: sends requests on schedule and writes result rows."""

@@ -1,4 +1,4 @@
-"""The one clock of a run."""
+"""The clock that all instants of a run are read from."""
 
 import time
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Measures the rate that this machine can send, and how exactly, against a minimal server on the same machine.
 
-Three figures: how late a timer is that sends nothing; what the least possible exchange takes; and the highest rate at
-which requests still start on time, with every row of the result log written.
+Three figures: the delay of a timer that sends nothing; the duration of the shortest possible exchange; and the highest
+rate at which requests still start on time, with every row of the result log written.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _IN_FLIGHT: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class CalibrationTrial:
-    """One rate: how late the requests were (seconds), and the share of the schedule that was sent in time."""
+    """One rate: generator lag of its requests (seconds), and the share of the schedule that was sent in time."""
 
     rate: float
     lag_p50: float
@@ -48,10 +48,10 @@ class CalibrationTrial:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a machine can do. Times in seconds.
+    """The limits of a machine. Times in seconds.
 
     Attributes:
-        timer_p50, timer_p99: lateness of a timer that sends nothing, at 1,000/s.
+        timer_p50, timer_p99: delay of a timer that sends nothing, at 1,000/s.
         added_p50, added_p99: service time of a target that does nothing, at 1,000/s.
         ceiling: the highest rate tried at which requests started on time, requests/s; 0 if there was none.
         trials: all rates tried, in the order of trying.
@@ -70,7 +70,7 @@ async def calibrate(trial_s: float = 1.0, on_trial: Callable[[CalibrationTrial],
 
     Args:
         trial_s: seconds for each.
-        on_trial: is told each as it ends.
+        on_trial: called with each as it ends.
 
     Raises:
         LogreplayError: the responder did not start.
@@ -82,7 +82,7 @@ async def calibrate(trial_s: float = 1.0, on_trial: Callable[[CalibrationTrial],
         log = _log(folder / "log.csv")
 
         async def on_time(rate: float) -> bool:
-            """Two tries: a moment of something else's work must not stand for the machine."""
+            """Try twice, so that a moment of another program's work does not decide."""
             for _ in range(2):
                 trial = await _trial(url, log, folder / "results.csv", Constant(rate, trial_s), bound)
                 trials.append(trial)
@@ -107,7 +107,7 @@ async def calibrate(trial_s: float = 1.0, on_trial: Callable[[CalibrationTrial],
 
 
 async def timer_lateness(rate: float, seconds: float) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    """How late a ticker is that does nothing else: ``(n,)`` seconds."""
+    """Delays of a ticker without other work: ``(n,)`` seconds."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
     due = (Constant(rate, seconds).pacer()(np.zeros(int(rate * seconds), np.int64)) + monotonic()).tolist()

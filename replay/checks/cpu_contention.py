@@ -1,6 +1,6 @@
-"""Measures how much processor time other processes use: a target on this machine is slower for it.
+"""Measures the processor time of other processes, which slows a target on this machine.
 
-Measured while nothing is sent: what is busy then is neither the target nor what works for it.
+Measured while nothing is sent, so that neither the target nor its helpers count.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Final, Self
 
 _STAT: Final = Path("/proc/stat")
 TOO_BUSY: Final = 0.25
-"""Share of all processors from which on a local target is not what was measured."""
+"""Share of all processors above which other processes distort the measurement of a local target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Processors:
 
 
 def share_of_others(before: Processors, after: Processors, own: float) -> float:
-    """Share of all processor time that others than this process used; ``own`` is what it used, seconds."""
+    """Share of all processor time that other processes used; ``own`` is this process's time, seconds."""
     return max(0.0, after.busy - before.busy - own) / max(after.total - before.total, 1e-9)
 
 
 async def cpu_contention(seconds: float = 1.0) -> str:
-    """Look for so long, while nothing is sent; say who was too busy. Empty if nobody was, or it cannot be known."""
+    """Measure for so long, while nothing is sent; describe the contention. Empty if there is none, or it is unknown."""
     try:
         ticks = os.sysconf("SC_CLK_TCK")
         before, own = Processors.of(_STAT.read_text(), ticks), time.process_time()

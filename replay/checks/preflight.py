@@ -1,6 +1,6 @@
 """Checks before the first request that this machine and the target are ready for the run.
 
-The limit of file descriptors is raised; what makes a run senseless is an error; all else becomes a finding.
+The limit of file descriptors is raised. A condition that makes a run useless is an error; others become findings.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _SAYS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a run will ask of this machine.
+    """The load that a run puts on this machine.
 
     Attributes:
         rate: requests/s, the highest of the run.
@@ -62,7 +62,7 @@ def machine(demand: Demand, output: Path, ceiling: float | None = None) -> list[
     """Look at this machine: descriptors, ports, disk. Raises the soft limit of descriptors.
 
     Args:
-        demand: what the run will ask.
+        demand: of the run.
         output: the result log.
         ceiling: requests/s that this machine was found to carry; None: never measured.
 
@@ -79,8 +79,8 @@ def _ceiling(demand: Demand, ceiling: float | None) -> Finding | None:
     return Finding(
         "ceiling",
         Severity.WARNING,
-        f"{demand.rate:g}/s is more than the {ceiling:.0f}/s that this machine was found to send on time; ask for "
-        "less, replay from another machine, or repeat logreplay calibrate if this one was busy then",
+        f"{demand.rate:g}/s is more than the {ceiling:.0f}/s that this machine sent on time when calibrated; lower the "
+        "rate, replay from another machine, or repeat logreplay calibrate if this one was busy then",
     )
 
 
@@ -97,7 +97,7 @@ def _descriptors(demand: Demand) -> Finding | None:
     return Finding(
         "descriptors",
         Severity.INFO,
-        f"if the target should stall, {demand.rate:g}/s with a time-out of {demand.timeout:g} s need {needed} file "
+        f"if the target stalls, {demand.rate:g}/s with a time-out of {demand.timeout:g} s need {needed} file "
         f"descriptors, and only {soft} are allowed; raise the limit (ulimit -Hn), shorten --timeout, or set "
         f"--max-in-flight {max(1, soft - _SPARE_FILES)}",
     )
@@ -117,8 +117,9 @@ def _ports(demand: Demand) -> Finding | None:
         "ports",
         Severity.WARNING,
         f"without keep-alive {demand.rate:g}/s may use up the {high - low + 1} local ports (EADDRNOTAVAIL), each of "
-        f"which rests for {_TIME_WAIT_S} s; widen them with sysctl net.ipv4.ip_local_port_range='1024 65535', or "
-        f"lower the rate under {(high - low + 1) / _TIME_WAIT_S:.3g}/s",
+        f"which stays in TIME_WAIT for {_TIME_WAIT_S} s; widen the range with "
+        "sysctl net.ipv4.ip_local_port_range='1024 65535', or "
+        f"lower the rate below {(high - low + 1) / _TIME_WAIT_S:.3g}/s",
     )
 
 
@@ -160,7 +161,7 @@ async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[En
     if not good:
         raise LogreplayError(f"target {endpoint.target}: {_SAYS['refused']} ({', '.join(endpoint.addresses)})")
     silent = [address for address in endpoint.addresses if address not in good]
-    text = f"{endpoint.target.host} is also {', '.join(silent)}, which takes no connection; only the others are used"
+    text = f"{endpoint.target.host} is also {', '.join(silent)}, which accepts no connection; only the others are used"
     return replace(endpoint, addresses=good), [Finding("addresses", Severity.INFO, text)] if silent else []
 
 
@@ -195,4 +196,4 @@ async def answers(sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_
         raise LogreplayError(f"target {endpoint.target}: {text}")
     if not word:
         return []
-    return [Finding("no_answer", Severity.WARNING, f"the target did not answer HEAD / ({word}); sending all the same")]
+    return [Finding("no_answer", Severity.WARNING, f"the target did not answer HEAD / ({word}); sending anyway")]

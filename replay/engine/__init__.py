@@ -1,1 +1,1 @@
-"""Sends each request when it is due, and records how it ended."""
+"""Sends each request when it is due, and records its end."""

@@ -1,8 +1,8 @@
-"""The closed loop: N users, each of whom waits for an answer before asking again.
+"""The closed loop: N users, each of whom waits for a response before the next request.
 
-How many a target then serves is decided by its answers, not by a schedule: a slow target is asked less. So a closed
-loop cannot show what visitors suffer who come whether or not others were served; it shows what so many sessions,
-workers or crawlers get. Requests are due when their user is free, so there is no lag.
+The target's responses set the rate, not a schedule: a slow target receives fewer requests. So a closed loop shows the
+response times of so many sessions, workers or crawlers, but not of visitors who arrive independently of each other.
+Requests are due when their user is free, so there is no lag.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class ClosedDispatcher(Dispatcher):
         self._thinking: dict[int, float] = {}
 
     def ended(self, seq: int) -> None:
-        """An exchange ended: its user thinks, and is free. Not at once: the connection is not idle yet."""
+        """An exchange ended: its user thinks, then is free. Deferred, because the connection is not idle yet."""
         think = self._users.think
         if not isinstance(think, float | int):
             think = self._thinking.pop(seq, 0.0)
@@ -72,7 +72,7 @@ class ClosedDispatcher(Dispatcher):
         self._finish()
 
     def _come_in(self) -> None:
-        """The users come, and the end is set."""
+        """Start the users, and set the end."""
         users = self._users
         self._come = True
         if users.duration is not None:

@@ -1,4 +1,4 @@
-"""Keeps pauses of the garbage collector out of a run, and its memory flat all the same.
+"""Keeps pauses of the garbage collector out of a run while memory stays flat.
 
 The senders make no cycles, so reference counts free what an exchange leaves behind. A library, a TLS layer or a hook
 may make some: the interpreter counts the objects that were made and not freed, and once there are many, the young
@@ -16,7 +16,7 @@ _MANY: Final = 50_000
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Turn the collector off within the block; what is there already is not gone through any more."""
+    """Turn the collector off within the block; present objects are not scanned any more."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.freeze()

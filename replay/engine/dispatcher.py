@@ -1,4 +1,4 @@
-"""The hot loop: sends what is due, and nothing before it is due."""
+"""The hot loop: sends each request when it is due, never before."""
 
 import asyncio
 from math import inf
@@ -96,7 +96,7 @@ class Dispatcher:
         self._wake()
 
     def _wake(self) -> None:
-        """Look again at what may be sent: an exchange ended, or the run is stopped."""
+        """Check again for requests to send: an exchange ended, or the run is stopped."""
         self.blocked = False
         if not self._finished.done():
             self._ticker.arm(self._clock())

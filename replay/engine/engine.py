@@ -1,16 +1,16 @@
-"""The engine: wait until a request is due, send it, record its end. Knows no HTTP, no rate shape, no file.
+"""The engine: waits until a request is due, sends it, records its end. Independent of HTTP, rate shapes and files.
 
 Theory of operation. Every instant comes from the schedule and one clock, never from an earlier request: a stall of
-the target, or of ours, shifts nothing and is charged to the requests that had to wait in it. A timer wakes the
-dispatcher; it sends all that is due, reading the clock for each, never early, and arms the timer for the next.
-Chunks of the plan are made ready by a second thread, records are worked up by a third (`recorder`); the loop itself
-does nothing but send and note.
+the target or the generator shifts nothing and counts in the requests that waited in it. A timer wakes the
+dispatcher; it sends all due requests, reading the clock for each, never early, and arms the timer for the next.
+Chunks of the plan are made ready by a second thread, records are processed by a third (`recorder`); the loop itself
+only sends and notes.
 
 One engine is one run and one result log. It may run several plans one after the other (the steps of a sweep), never
 two at once: ``seq`` and ``scheduled`` go on from one to the next.
 
 Code of the caller runs in the loop: ``on_progress`` and ``trace``. An exception in one of them stops the run as a
-signal does; what is in flight is recorded, the rows are written, then `Engine.run` raises that exception. A stop rule
+signal does; requests in flight are recorded, the rows are written, then `Engine.run` raises that exception. A stop rule
 lives in such a callback: to go on without it would load the target unwatched.
 """
 
@@ -48,20 +48,20 @@ from logreplay.replay.senders.contract import Sender, SenderCounts, Trace
 __all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "replay"]
 
 _FLUSH_S: Final = 0.5
-"""Rows are on disk within a second, whatever this process has to wait for."""
+"""Rows are on disk within a second."""
 _REST_S: Final = 0.002
 _CANCEL_NS: Final = 5_000_000_000
-"""How long a sender may take to end what is in flight."""
+"""Longest time a sender may take to end the requests in flight."""
 _COUNTED_S: Final = 0.3
-"""How long to wait at most until what was handed on is counted, before it is said how the run stands."""
+"""Longest wait for queued records to be counted before progress is reported."""
 _READING_S: Final = 30.0
 _READING_STOPPED_S: Final = 1.0
-"""How long the reading of a plan may take to end, when the plan was cut, and when the run is stopped."""
+"""Longest time for the reading of a plan to end, when the plan was cut, and when the run is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may do to keep its schedule.
+    """The means by which a run may keep its schedule.
 
     Attributes:
         max_in_flight: requests under way at once; None: as many as the schedule asks for.
@@ -87,10 +87,10 @@ class Replayer(Protocol):
         """Run one plan to its end, and wait until nothing of it is in flight."""
 
     def stop(self, why: str = "stopped") -> None:
-        """Send nothing more, and end what is in flight as ``cancelled``."""
+        """Send nothing more, and cancel the requests in flight."""
 
     def cut(self) -> None:
-        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
+        """End the running plan: send nothing more of it, wait for the requests in flight. Another plan may follow."""
 
 
 class Engine:
@@ -101,7 +101,7 @@ class Engine:
     Args:
         sender: sends the requests. The engine opens and closes it.
         results: takes the rows. The engine closes it.
-        limits: what may be done to keep the schedule.
+        limits: on requests in flight and on lag.
         trace: is shown each exchange in full; costs throughput.
         clock: nanoseconds; another than the default is for runs in virtual time.
         threaded: prepare and write in other threads; False for runs in virtual time.
@@ -149,7 +149,7 @@ class Engine:
 
     @property
     def counts(self) -> SenderCounts:
-        """What the sender did, besides the exchanges."""
+        """The sender's counts, besides the exchanges."""
         return self._sender.counts
 
     @property
@@ -158,14 +158,14 @@ class Engine:
         return self._exchanges.in_flight
 
     def stop(self, why: str = "stopped") -> None:
-        """Send nothing more, and end what is in flight as ``cancelled``. May be called from a signal handler."""
+        """Send nothing more, and cancel the requests in flight. May be called from a signal handler."""
         if self._stopped:
             return
         self._stopped = why
         self.cut()
 
     def cut(self) -> None:
-        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
+        """End the running plan: send nothing more of it, wait for the requests in flight. Another plan may follow."""
         if self._dispatcher:
             self._dispatcher.stop()
 
@@ -179,15 +179,15 @@ class Engine:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
         Args:
-            plan: what to send and when; its time begins when its first requests are read, on a whole second of the run.
+            plan: requests and schedule; its time begins when its first requests are read, on a whole second of the run.
             on_progress: called about once a second.
             agree: asked when the first requests are ready; says when the plan's time begins instead.
 
         Raises:
-            LogreplayError: the log cannot be read, or the results cannot be written; what was recorded is on disk.
+            LogreplayError: the log cannot be read, or the results cannot be written; rows recorded so far are on disk.
             RuntimeError: this engine runs a plan already.
 
-        What ``on_progress`` or ``trace`` raise ends the run, and is raised when what was recorded is on disk.
+        An exception of ``on_progress`` or ``trace`` ends the run, and is raised when the recorded rows are on disk.
         """
         if self._running:
             raise RuntimeError("this engine runs a plan already: await that one first, or make a second engine")
@@ -208,8 +208,8 @@ class Engine:
             raise ValueError("an engine that runs users must be made with closed=True")
         if users and signer(plan):
             raise LogreplayError(
-                "--vusers and a --hook that is marked as signing exclude each other: nobody knows when a user's "
-                "next request is due; give a rate with --tps, or remove the mark"
+                "--vusers and a --hook that is marked as signing exclude each other: the due time of a user's "
+                "next request is unknown; give a rate with --tps, or remove the mark"
             )
         reader = Prefetcher(plan, self._sender, self._clock, threaded=self._threaded)
         dispatcher = self._dispatcher = (partial(ClosedDispatcher, users) if users else Dispatcher)(
@@ -258,13 +258,13 @@ class Engine:
                 return  # its thread ends with the process
             if waited > _READING_S:
                 raise LogreplayError(
-                    f"reading what to send did not end within {_READING_S:g} s: a hook or the disk of the log blocks; "
+                    f"reading the requests did not end within {_READING_S:g} s: a hook or the disk of the log blocks; "
                     "give the calls of the hook a time-out"
                 )
             await asyncio.sleep(_REST_S)
 
     def _fail(self, error: BaseException) -> None:
-        """End the run, and let `run` raise this when the rows are written."""
+        """End the run; `run` raises this when the rows are written."""
         self._fault = self._fault or error
         self.stop(f"{type(error).__name__}: {error}")
 
@@ -286,11 +286,11 @@ class Engine:
         return self._recorder.counters
 
     def sync(self, call: Callable[[], object]) -> None:
-        """Call, from the thread that writes, when all that has ended by now is counted and written."""
+        """Call, from the writing thread, when all requests that have ended by now are counted and written."""
         self._recorder.sync(call)
 
     async def _drain(self, dispatcher: Dispatcher, duration: float | None) -> None:
-        """Wait until nothing is in flight and the schedule is over, if not cut; or end all that is, if stopped."""
+        """Wait until nothing is in flight and the schedule is over, if not cut; if stopped, cancel them."""
         end = (dispatcher.base or 0) + int((duration or 0) * 1e9)
         while self.in_flight or (self._clock() < end and not dispatcher.stopped):
             if self._stopped:
@@ -298,7 +298,7 @@ class Engine:
             await asyncio.sleep(_REST_S)
 
     async def _cancel(self) -> None:
-        """End what is in flight, and wait until all of it is recorded: a sender may need some turns of the loop.
+        """End the requests in flight, and wait until all are recorded: a sender may need some turns of the loop.
 
         Raises:
             RuntimeError: the sender does not end it.
@@ -311,9 +311,9 @@ class Engine:
             await asyncio.sleep(_REST_S)
 
     async def _watch(self, on_progress: Callable[[Progress], None] | None) -> None:
-        """Hand on the records, stop if they cannot be written, say how the run stands.
+        """Hand on the records, stop if they cannot be written, report progress.
 
-        Seldom, all of it: to work up what was handed on disturbs the loop, little or much of it alike.
+        Done seldom and all at once: processing records disturbs the loop, whether few or many.
         """
         counted = self._ask_to_count()
         for time_to_tell in cycle((False, True)):
@@ -353,7 +353,7 @@ class Engine:
         return counters, delay
 
     def _ask_to_count(self) -> asyncio.Event:
-        """Return an event that is set when all that has ended by now is counted, and what is under way is looked at."""
+        """Return an event that is set when requests that have ended are counted and those in flight noted."""
         counted = asyncio.Event()
         self._recorder.sync(partial(self._recorder.count_waiting, self._exchanges.seq, self._clock()))
         if self._threaded:
@@ -416,7 +416,7 @@ class Engine:
 def _too_slow(waiting: int) -> LogreplayError:
     return LogreplayError(
         f"the result log cannot be written as fast as requests end: {waiting} rows were waiting in memory, so the run "
-        "was stopped; the rows are written. Write to a faster disk with -o, ask for less, or choose another form "
+        "was stopped; the rows are written. Write to a faster disk with -o, lower the rate, or choose another form "
         "(.csv.zst needs a fifth of the disk's rate)"
     )
 
@@ -436,12 +436,12 @@ async def replay(
     Works in any running loop, a notebook's too.
 
     Args:
-        plan: what to send and when.
-        sender: how; opened and closed here.
+        plan: requests and schedule.
+        sender: opened and closed here.
         results: takes a row for each request; closed here.
-        limits: what may be done to keep the schedule.
+        limits: on requests in flight and on lag.
         on_progress: called about once a second.
-        stop: ends the run when set; what is in flight is recorded as ``cancelled``.
+        stop: ends the run when set; requests in flight are recorded as ``cancelled``.
         trace: is shown each exchange in full.
 
     Raises:

@@ -1,9 +1,9 @@
-"""Reading a plan ahead: chunks are made and prepared in a second thread, so that the loop only takes them.
+"""Reads a plan ahead: a second thread makes and prepares chunks, and the loop only takes them.
 
 Where a hook signs requests (`logreplay.replay.requests.hook.signing`), their schedule is read ahead, but each is
 signed and
-prepared in the second before it is due. When that is depends on when the plan begins; so the first thing to take is
-then an `Opening`, at which it begins, and the first requests follow.
+prepared in the second before it is due. That time depends on the beginning of the plan, so the first item is then an
+`Opening`, at which the plan begins, and the first requests follow.
 """
 
 import queue
@@ -27,8 +27,8 @@ from logreplay.replay.senders.contract import Sender
 _AHEAD: Final = 16
 """Chunks kept ready: at 100,000 requests/s a third of a second, at usual rates minutes."""
 _HEAD_START_S: Final = 0.2
-"""How long the first chunk waits for the others at most: else reading would disturb the beginning of the plan. What
-follows a growing log may have no others."""
+"""How long the first chunk waits for the others at most: otherwise reading would disturb the beginning of the plan. A
+growing log may have no others."""
 _SIGNED_NS: Final = 800_000_000
 """How long before it is due a request is signed at most."""
 _LEAD_NS: Final = 300_000_000
@@ -59,7 +59,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class EndOfPlan:
-    """The plan is over; or it could not go on."""
+    """The plan is over, or failed."""
 
     error: BaseException | None = None
 
@@ -108,7 +108,7 @@ class Prefetcher:
         try:
             item = self._queue.get_nowait()
         except queue.Empty:
-            return EndOfPlan(LogreplayError("the thread that reads what to send has died")) if ended else None
+            return EndOfPlan(LogreplayError("the thread that reads the requests has died")) if ended else None
         self._room.release()
         return item
 
@@ -116,7 +116,7 @@ class Prefetcher:
         return self._begun.is_set() and time.monotonic() - self._begun_at > _HEAD_START_S
 
     def close(self) -> None:
-        """Ask to stop reading and to let go of the log. Does not wait; see `ended`."""
+        """Ask the thread to stop reading and to close the log. Does not wait; see `ended`."""
         self._closed = True
         self._room.release()
         if not self._thread:
@@ -124,7 +124,7 @@ class Prefetcher:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is read any more. A hook or a file system that blocks can put this off for ever."""
+        """Whether reading has ended. A hook or a file system that blocks can delay this without limit."""
         return self._thread is None or not self._thread.is_alive()
 
     def _let_go(self) -> None:
@@ -148,7 +148,7 @@ class Prefetcher:
             except StopIteration:
                 break
             except _LEAVING as error:  # asyncio would take these for its own
-                return EndOfPlan(LogreplayError(f"reading what to send ended with {type(error).__name__}: {error}"))
+                return EndOfPlan(LogreplayError(f"reading the requests ended with {type(error).__name__}: {error}"))
             except BaseException as error:  # told to the loop, which raises it; a panic of Polars is no Exception
                 return EndOfPlan(error)
         return EndOfPlan()
@@ -194,5 +194,5 @@ class Prefetcher:
 
 
 def _recorded(chunk: Chunk) -> Chunk:
-    """A chunk without what was needed to send it only: bodies are not kept while requests are in flight."""
+    """A chunk without the columns needed only for sending: bodies are not kept while requests are in flight."""
     return Chunk(chunk.frame.drop(name for name in chunk.frame.columns if is_sent(name)), chunk.due)

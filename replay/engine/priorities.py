@@ -1,4 +1,4 @@
-"""Keeping other threads out of the loop's way."""
+"""Thread priorities: the loop's thread goes first."""
 
 import os
 import sys
@@ -10,12 +10,12 @@ from typing import Final
 
 _NICE: Final = 10
 _POLARS: Final = ("polars-", "tokio-rt-", "async-executor-")
-"""Names of the threads that Polars starts, whoever asks it for something first."""
+"""Names of the threads that Polars starts."""
 _SWITCH_S: Final = 0.00005
 
 
 def step_back() -> None:
-    """Let the loop's thread go first: called by a thread that works for it. Threads it starts inherit this.
+    """Lower the priority of the calling thread below the loop's. Threads that it starts inherit this.
 
     On Linux niceness belongs to a thread. The loop wakes for some microseconds at a time; without this it would wait
     for a time slice, milliseconds, when both share a processor.

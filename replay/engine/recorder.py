@@ -1,13 +1,13 @@
-"""From the records of exchanges to rows and counts, off the loop.
+"""Turns the records of exchanges into rows and counts, outside the loop.
 
 Theory of operation. In the loop each finished exchange is packed as eight integers into a buffer: nothing else is
 done there. Buffers, and the chunks of the plan they belong to, go through one queue to a second thread, which
-counts, joins each record with its row of the plan, and writes. A chunk is let go when all its requests are
+counts, joins each record with its row of the plan, and writes. A chunk is freed when all its requests are
 recorded, so memory is flat however long the run.
 
 The loop never waits for the disk. Where the disk is slow, records wait in memory, at most `MOST_WAITING` of them:
-then the engine ends the run with an error. To hold requests back instead would change the load that is measured, and
-send a burst when the disk recovers. Nothing is lost: what ended is written before the engine closes.
+then the engine ends the run with an error. Holding requests back instead would change the measured load, and send a
+burst when the disk recovers. Nothing is lost: all ended requests are written before the engine closes.
 """
 
 import queue
@@ -39,7 +39,7 @@ DROPPED: Final = ERROR_CODES["dropped"]
 
 _PACK: Final = struct.Struct("8q").pack_into
 _BUFFER_RECORDS: Final = 16_384
-"""Handed on together at most: each time costs about as much as a thousand records do."""
+"""Records handed on together at most: each hand-over costs about as much as a thousand records."""
 MOST_WAITING: Final = 500_000
 """Records that may wait for the disk: some 150 MB with their rows of the plan, 50 s at 10,000 requests/s."""
 _LATE_S: Final = 1.0
@@ -56,7 +56,7 @@ class Registered:
         frame: as in `logreplay.replay.requests.plan.Chunk`.
         due: ``(n,)`` when each is due, nanoseconds of the clock.
         step: index of the step.
-        offered: requests/s asked of the step; 0: none were, and the result log says nothing.
+        offered: offered rate of the step, requests/s; 0: none, and its column stays empty.
         left: requests not recorded yet.
         open: ``(n,)`` which these are.
     """
@@ -90,7 +90,7 @@ class Recorder:
     Args:
         results: where the rows go.
         run_clock: of the run; it has begun before anything is recorded.
-        threaded: work in a second thread; else within `flush`, for runs in virtual time.
+        threaded: work in a second thread; False: within `flush`, for runs in virtual time.
     """
 
     def __init__(self, results: Results, run_clock: RunClock, *, threaded: bool = True) -> None:
@@ -127,21 +127,21 @@ class Recorder:
         return self.recorded - self._written
 
     def flush(self) -> None:
-        """Hand on what was recorded."""
+        """Hand on the recorded rows."""
         if self._at:
             handed = _Handed(bytes(memoryview(self._buffer)[: self._at]), time.monotonic())
             self._at = 0
             self._put(handed)
 
     def close(self) -> None:
-        """Write what is left. Blocks; call it off the loop."""
+        """Write the remaining rows. Blocks; call it outside the loop."""
         self.flush()
         if self._thread:
             self._queue.put(None)
             self._thread.join()
 
     def sync(self, call: Callable[[], object]) -> None:
-        """Call (from the second thread) when all that was recorded before is counted and written."""
+        """Call (from the second thread) when all earlier records are counted and written."""
         self.flush()
         self._put(call)
 
@@ -171,7 +171,7 @@ class Recorder:
             self._attempt(partial(self._handle, item))
 
     def _attempt(self, work: Callable[[], None]) -> None:
-        """Note what goes wrong, or the thread would be waited for."""
+        """Note an error of the thread, so that the engine does not wait for a dead thread."""
         try:
             work()
         except BaseException as error:  # a panic of Polars is no Exception
@@ -234,7 +234,7 @@ class Recorder:
 
 
 def _rehearse() -> None:
-    """Work up a record before there are any: the first time takes milliseconds, in which requests would be late."""
+    """Process a record before the run: the first time takes milliseconds, which would delay requests."""
     planned = {"row": 0, "url": "/", "op": "GET", "expected_rc": 200, "expected_bytes": 0, "expected_latency": 0.0}
     results, run_clock = MemoryResults(), RunClock(monotonic)
     run_clock.begin_run(Start(0, 0))

@@ -1,4 +1,4 @@
-"""The time of a run: when it began, and when each of its plans does."""
+"""The time of a run: its beginning, and the beginning of each of its plans."""
 
 import time
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Start:
 
 
 class RunClock:
-    """Says when the plans of a run begin. The run begins with the first of them.
+    """Decides when the plans of a run begin. The run begins with the first of them.
 
     Attributes:
         start: of the run; None before.

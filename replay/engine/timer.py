@@ -1,9 +1,9 @@
-"""Waiting for an instant, exactly.
+"""Timers that call back at an instant, as exactly as the system allows.
 
-A ticker calls back once, not long after the instant it was last armed for. It may call back early (timers of
-uvloop do, by up to a millisecond): who is called reads the clock and arms again. On Linux a timerfd gives the
-kernel's own resolution; elsewhere the loop's timers have to do, whose grain is a millisecond. Measured on two cores at
-1000 requests/s: lag p50 0.05 ms with the timerfd, 1.0 ms with uvloop's timers; 62 and 94 µs of processor time for each
+A ticker calls back once, not long after the instant it was last armed for. It may call back early (timers of uvloop do,
+by up to a millisecond), so the callback reads the clock and arms again. On Linux a timerfd gives the kernel's
+resolution; other systems use the loop's timers, which have a resolution of a millisecond. Measured on two cores at 1000
+requests/s: lag p50 0.05 ms with the timerfd, 1.0 ms with uvloop's timers; 62 and 94 µs of processor time for each
 request.
 """
 
@@ -24,7 +24,7 @@ class Timer(Protocol):
     """Calls back at an instant."""
 
     def arm(self, at: int) -> None:
-        """Call back at this instant of the clock (at once, if it has passed), instead of any earlier wish."""
+        """Call back at this instant of the clock (at once, if it has passed); replaces an earlier one."""
 
     def close(self) -> None:
         """Never call back again."""
@@ -51,9 +51,8 @@ class TimerfdTimer:
     """A ticker on the kernel's high resolution timer (Linux).
 
     The timer is armed with absolute times. It is never read: arming it again makes it unreadable until it expires,
-    which saves a system call for each request; as long as it is readable, each turn of the loop calls back. For an
-    instant that is about to come the loop is turned instead: to program the timer costs more (in a virtual machine
-    some 10 µs).
+    which saves a system call for each request; as long as it is readable, each turn of the loop calls back. An
+    instant within 10 µs is busy-waited, because programming the timer takes longer (some 10 µs in a virtual machine).
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

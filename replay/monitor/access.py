@@ -1,4 +1,4 @@
-"""Decides where a run listens while it goes on, and which HTTP requests it answers. Pure decisions."""
+"""Decides the address a run listens on, and the HTTP requests it answers. Pure decisions."""
 
 import hmac
 import ipaddress
@@ -22,11 +22,11 @@ def parse_address(text: str) -> Address:
     """Read ``PORT``, ``HOST:PORT`` or ``[IPV6]:PORT``; without a host it is this machine's loopback.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: it has none of these forms.
     """
     match = re.fullmatch(r"(?:(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):)?(?P<port>\d{1,5})", text)
     if not match or int(match["port"]) > 65535:
-        raise ValueError(f"{text!r} is no address to serve at; write a port, such as 8089, or HOST:PORT")
+        raise ValueError(f"{text!r}: expected a port, such as 8089, or HOST:PORT")
     return Address((match["host"] or LOOPBACK).strip("[]"), int(match["port"]))
 
 
@@ -46,7 +46,7 @@ def is_this_machine(host: str | None, names: frozenset[str]) -> bool:
 
 
 def may_stop(headers: Mapping[str, str], token: str) -> bool:
-    """Whether a request may stop the run: it has the token, and comes from our page or from no page at all."""
+    """Whether a request may stop the run: it has the token, and comes from the live page or from no page at all."""
     origin, host = headers.get("Origin"), headers.get("Host")
     if origin is not None and re.sub(r"^https?://", "", origin) != host:
         return False

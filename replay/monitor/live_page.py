@@ -1,10 +1,10 @@
 """Serves the live page and the metrics of a run over HTTP: one page, server-sent events, one button.
 
-Who may do what. Whoever reaches the port may look; only who has the token, which is printed with the address, may
-stop the run. The user's browser may be on a hostile page at the same time: a request must name this machine by an
-address or a name of it (so no foreign name that was rebound to its address is served), a POST must come from the live
-page, and needs the token in a header, which no form can send. All figures and texts go to the page as JSON, and into
-it as text; its content security policy admits no script but its own.
+Access. Everyone who reaches the port may look; only holders of the token, which is printed with the address, may stop
+the run. The user's browser may have a hostile page open: a request must name this machine by an address or name of its
+own (against DNS rebinding), a POST must come from the live page, and needs the token in a header, which no form can
+send. All figures and texts reach the page as JSON and are inserted as text; its content security policy admits no
+script but its own.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class TooMany(Exception):
 
 
 class PageState:
-    """What is served: the newest snapshot, and a trace of those before it."""
+    """The served state: the newest snapshot, and a trace of those before it."""
 
     def __init__(self) -> None:
         self.now = Snapshot()
@@ -64,7 +64,7 @@ class PageState:
         self._guests: set[asyncio.Queue[tuple[Snapshot, _Row | None]]] = set()
 
     def show(self, snapshot: Snapshot) -> None:
-        """Serve this from now on. A guest who is slow misses what came between."""
+        """Serve this from now on. A slow guest misses the snapshots in between."""
         before, self.now = self.now, snapshot
         row = None  # what only says that something has ended has no new figures
         if (snapshot.stage, snapshot.elapsed) != (before.stage, before.elapsed):
@@ -98,7 +98,7 @@ class PageState:
 
 
 def _traced(now: Snapshot) -> _Row:
-    """What the charts over time need."""
+    """The figures of the charts over time."""
     rate, times = now.rate, now.response
     return [now.second, rate.offered, rate.sent, rate.completed, times.p50, times.p99, now.in_flight, now.lag.p99]
 
@@ -159,7 +159,7 @@ def metrics_app(stand: PageState) -> web.Application:
 
 
 def _guarded() -> web.Application:
-    """An application that answers only who names this machine."""
+    """An application that answers only requests that name this machine."""
     names = frozenset({"localhost", socket.gethostname().lower(), socket.getfqdn().lower()})
 
     @web.middleware

@@ -1,7 +1,7 @@
 """Writes the readings of the probes beside the result log: ``second,name,value``, a line for each successful reading.
 
-Seconds are those of the run, as in its per-second table; which table and picture show. The file begins with the first
-reading of the run: what is there before it would be taken for that of another run.
+Seconds are those of the run, as in its per-second table; table and picture show the figures. The file is created by
+the first reading of the run.
 """
 
 import threading
@@ -40,7 +40,7 @@ class ProbeLog:
         self._closed = False
 
     def begin(self, at: float) -> None:
-        """Say when the run began, seconds of the monotonic clock; what was read before is no part of it."""
+        """Set the beginning of the run, seconds of the monotonic clock; earlier readings are ignored."""
         with self._lock:
             if self._began is None:
                 self._began = at
@@ -94,7 +94,7 @@ class ProbeLog:
 
     def _finding(self, name: str) -> Finding:
         text = (
-            f"watch {name}: {self._failed[name]} of {self._read[name]} readings failed, and left gaps: "
+            f"watch {name}: {self._failed[name]} of {self._read[name]} readings failed and left gaps: "
             f"{self._problems[name]}"
         )
         return Finding("watch", Severity.WARNING, text)

@@ -1,8 +1,8 @@
 """Reads figures of other systems once a second while a run goes on.
 
 A source is a url that answers with a number or with the JSON of a Prometheus query, or a command that prints a
-number. Reading never stops a run: what fails leaves a gap, and its reason. Runs beside the replay, in another
-process than the one that sends.
+number. Reading never stops a run: a failure leaves a gap and its reason. Runs in another process than the
+one that sends.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ def parse_probe(text: str) -> Probe:
     name = name.removesuffix("/s")
     if not equals or not _NAME.fullmatch(name):
         raise ValueError(
-            f"{text!r} is nothing to watch; write NAME=URL or NAME=!COMMAND, NAME of letters, digits and _, "
+            f"{text!r}: expected NAME=URL or NAME=!COMMAND, NAME of letters, digits and _, "
             "NAME/s for the growth of a counter"
         )
     if counter:
@@ -121,7 +121,7 @@ def _sample(text: str) -> float:
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no figure")
+        raise ValueError(f"{value} is not a finite number")
     return value
 
 
@@ -139,13 +139,13 @@ class Growth:
             count: what the counter has.
 
         Raises:
-            ValueError: it fell: what it counts has begun anew.
+            ValueError: it fell: the counter was reset.
         """
         last, self._last = self._last, (at, count)
         if last is None:
             return None
         if count < last[1]:
-            raise ValueError(f"the counter fell from {last[1]:g} to {count:g}: its server was started again")
+            raise ValueError(f"the counter fell from {last[1]:g} to {count:g}: its server was restarted")
         return (count - last[1]) / (at - last[0])
 
 
@@ -210,7 +210,7 @@ async def _printed(command: str) -> str:
 
 
 async def _text(stream: "_Readable") -> str:
-    """All of an answer, but no more than a figure and its surroundings can need."""
+    """The body of an answer, up to the size that a figure can need."""
     data = b""
     while part := await stream.read(_LARGEST):
         data += part

@@ -1,6 +1,6 @@
 """Runs a process beside the replay that serves the live page and the metrics, and reads the probes.
 
-Theory of operation. The process that sends does none of this: a page, a scrape or a slow probe must not hold up a
+Theory of operation. The process that sends does none of this: a page, a scrape or a slow probe must not delay a
 request. Two pipes connect the processes. Down go the configuration and, once a second, snapshots, written by a thread
 of their own; up come readings and the wish to stop. The sidecar (`logreplay.replay.monitor.sidecar_main`) ends when
 its pipe is closed, so also when the replay is killed. If it dies, or does not keep up, the run goes on without it.
@@ -67,7 +67,7 @@ class Sidecar:
 
     Args:
         config: what to serve and read.
-        hear: is given each `ProbeReading` and `StopAsked`, in a thread of its own.
+        hear: called with each `ProbeReading` and `StopAsked`, in a thread of its own.
 
     Raises:
         LogreplayError: it cannot serve at these addresses.
@@ -106,7 +106,7 @@ class Sidecar:
             self._down.put_nowait(snapshot)
 
     def close(self) -> None:
-        """Let it show what it was given, and end it."""
+        """Let it show the last snapshot, and end it."""
         with suppress(queue.Full):
             self._down.put(None, timeout=_END_S)
         self._threads[0].join(_END_S)

@@ -14,13 +14,13 @@ BOUNDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What runs: a run, a step of a sweep, a trial of a search.
+    """A run, a step of a sweep, or a trial of a search.
 
     Attributes:
         name: for people, such as ``step 3 of 8``.
-        rate: requests/s asked for all the time; None: they change, or users wait for their answers.
+        rate: constant offered rate, requests/s; None: it changes, or the loop is closed.
         planned: seconds; None: unknown.
-        level: its place on the curve: the rate, or how many users; None: it is no part of a curve.
+        level: its place on the curve: the rate, or how many users; None: it is not on a curve.
         users: the level is a number of users.
     """
 
@@ -33,7 +33,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Requests/s: asked for, started, answered."""
+    """Requests/s: offered, sent, completed."""
 
     offered: float = 0.0
     sent: float = 0.0
@@ -84,7 +84,7 @@ class TimePoint:
     Attributes:
         level: rate or users.
         p50, p99: of its response times, seconds.
-        state: ``runs``, ``carried``, ``overloaded``, or ``void``: no measurement of the target.
+        state: ``runs``, ``carried``, ``overloaded``, or ``void`` for an invalid run.
     """
 
     level: float
@@ -95,22 +95,22 @@ class TimePoint:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How a run stands.
+    """The state of a run.
 
     Attributes:
-        command, target: what was asked for.
+        command, target: of the run.
         at: seconds since 1970.
         second: seconds since the run began; elapsed: since its stage did.
-        stage: what runs now.
+        stage: the running one.
         rate, response, lag: of the last second.
         so_far: response times of the stage.
-        in_flight: requests under way.
+        in_flight: requests in flight.
         totals: of the whole run.
         verdict: of the stage, so far.
-        findings: what speaks against it, in words.
+        findings: against it, in words.
         curve: the stages that ended, and the one that runs, in their order.
-        notes: what was said of stages that ended, the last ones.
-        watch: figures from elsewhere, by name; None where the last reading failed.
+        notes: on stages that ended, the last ones.
+        watch: figures of the probes, by name; None where the last reading failed.
         over: the run has ended.
     """
 

@@ -21,7 +21,7 @@ class SnapshotBuilder:
         command: that runs.
         target: where to.
         free: requests start when they are due, and wait neither for a limit in flight nor for their own client;
-            only then is a lag the generator's.
+            only then is a lag generator lag.
     """
 
     def __init__(self, command: str, target: str = "", *, free: bool = True) -> None:
@@ -39,12 +39,12 @@ class SnapshotBuilder:
         self.last = replace(self.last, stage=stage, elapsed=0.0)
 
     def see(self, now: Progress, at: float, watch: dict[str, float | None] | None = None) -> Snapshot:
-        """How the run stands now; called about once a second.
+        """The state of the run now; called about once a second.
 
         Args:
             now: the progress of the stage.
             at: seconds since 1970.
-            watch: figures from elsewhere.
+            watch: figures of the probes.
         """
         before = self._seen if self._seen and self._seen.elapsed < now.elapsed else Progress(0.0, 0, 0)
         past, seconds = before.counters, now.elapsed - before.elapsed or 1.0
@@ -80,10 +80,10 @@ class SnapshotBuilder:
         """A stage has ended.
 
         Args:
-            outcome: what became of it.
+            outcome: of the stage.
             at: seconds since 1970.
             state: of its point on the curve; empty: as the outcome says.
-            note: what was said of it.
+            note: on it.
         """
         so_far = _times(outcome.counters.response)
         state = state or ("void" if outcome.health.verdict is RunVerdict.GENERATOR_BOUND else "carried")
@@ -129,7 +129,7 @@ class SnapshotBuilder:
         return () if level is None else (TimePoint(level, so_far.p50, so_far.p99, state),)
 
     def _judge(self, now: Progress) -> tuple[str, tuple[str, ...]]:
-        """The verdict on what has ended by now."""
+        """The verdict on the requests that have ended by now."""
         counters = now.started
         evidence = RunEvidence(
             offered=self.last.stage.rate or 0.0,

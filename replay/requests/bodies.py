@@ -1,4 +1,4 @@
-"""Bodies of the requests: shapes that say which, for methods that have one; never without being asked."""
+"""Bodies of the requests: shapes that add them, on request only and for methods that have one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from logreplay.parsers.record import LogreplayError, check_name
 from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
 
 LARGEST: Final = 16 << 20
-"""Bytes of a body that is made up: a logged size is not to be trusted with this machine's memory."""
+"""Largest filler body, bytes: a logged size must not exhaust this machine's memory."""
 
 _HAS_BODY: Final = ~pl.col("op").is_in(BODILESS)
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedBody:
-    """The body that the log has in its column ``body``; else the one that a list of urls or a raw request has."""
+    """The body from the log's column ``body``; otherwise the one of a list of urls or a raw request."""
 
     columns: ClassVar[Sequence[str]] = ("body",)
 
@@ -76,7 +76,7 @@ class BodyFrom:
 
 def _read(path: Path, key: str) -> pl.DataFrame:
     if key == "body":
-        text = f"{path}:{key}: the column must be one that the table shares with the log, such as {path}:url"
+        text = f"{path}:{key}: expected a column that the table shares with the log, such as {path}:url"
         raise LogreplayError(f"{text}; the bodies are always those of the column body")
     try:
         check_name(path)

@@ -1,7 +1,7 @@
-"""What to send of a log, and under which url: shapes for `logreplay.replay.requests.plan.Requests`.
+"""Shapes for `logreplay.replay.requests.plan.Requests` that filter the requests of a log and rewrite their urls.
 
-Each is a value with one meaning; they compose in the order in which they are given. All work on whole frames. Filters
-look at the url as it is when their turn comes: as logged, if they stand before what rewrites it.
+Each is a value with one meaning; they are applied in the given order, to whole frames. A filter sees the url as the
+shapes before it left it: as logged, if it stands before the rewriting.
 """
 
 import re
@@ -19,7 +19,7 @@ _GROUP: Final = re.compile(r"\\([0-9])|\$")
 
 
 def leave_out(frame: pl.DataFrame, unwanted: pl.Expr, reason: str) -> pl.DataFrame:
-    """Give rows a reason not to be sent; the first that a row gets stays.
+    """Give rows a reason not to be sent; a row keeps its first.
 
     Args:
         frame: rows of a log.
@@ -55,7 +55,7 @@ class Matching:
         patterns: regular expressions (https://docs.rs/regex/latest/regex/#syntax), found anywhere in the url.
 
     Raises:
-        ValueError: one is no valid pattern.
+        ValueError: a pattern is not valid.
     """
 
     patterns: Sequence[str]
@@ -141,7 +141,7 @@ class Sampled:
 
     def __post_init__(self) -> None:
         if not 0 < self.percent <= 100:
-            raise ValueError(f"a sample is above 0 % and at most 100 %, got {self.percent!r}")
+            raise ValueError(f"a sample must be above 0 % and at most 100 %, got {self.percent!r}")
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         clients = frame.select(pl.coalesce("client", pl.format("row {}", "row")).alias("client"))["client"]
@@ -155,7 +155,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """Replace what a pattern finds in urls.
+    """Replace the matches of a pattern in urls.
 
     Attributes:
         pattern: a regular expression.
@@ -175,7 +175,7 @@ class Rewritten:
         _check_patterns((self.pattern,))
         if "#" in self.replacement:
             raise ValueError(
-                f"{self.replacement!r}: a # is never sent, it begins a fragment; write %23, or leave it out"
+                f"{self.replacement!r}: a # begins a fragment, which is never sent; write %23, or leave it out"
             )
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -191,12 +191,12 @@ class Rewritten:
         A delimiter within FROM or TO is written with a backslash before it.
 
         Raises:
-            ValueError: it is no such thing.
+            ValueError: it has another form.
         """
         mark = text[1:2]
         parts = re.split(rf"(?<!\\){re.escape(mark)}", text[2:]) if mark else []
         if not text.startswith("s") or len(parts) != 3 or mark.isalnum() or not set(parts[2]) <= set("gi"):
-            raise ValueError(f"{text!r} is no rewriting; write s|FROM|TO| or s|FROM|TO|g")
+            raise ValueError(f"{text!r}: expected s|FROM|TO| or s|FROM|TO|g")
         source, target = (part.replace("\\" + mark, mark) for part in parts[:2])
         return cls(f"(?i){source}" if "i" in parts[2] else source, target, "g" in parts[2])
 
@@ -244,4 +244,4 @@ def _check_patterns(patterns: Sequence[str]) -> None:
         try:
             pl.Series([""]).str.contains(pattern)
         except pl.exceptions.PolarsError as error:
-            raise ValueError(f"{pattern!r} is no valid pattern: {str(error).splitlines()[-1]}") from None
+            raise ValueError(f"{pattern!r} is not a valid pattern: {str(error).splitlines()[-1]}") from None

@@ -1,6 +1,6 @@
-"""The columns of a planned frame that say which headers and which body a request has.
+"""The columns of a planned frame that hold the headers and the body of a request.
 
-What a shape or a hook wants sent is in columns: ``header:NAME`` holds a header's values (null: not sent; a second
+Shapes and hooks add columns: ``header:NAME`` holds a header's values (null: not sent; a second
 header of that name is ``header:NAME:2``), ``payload`` the bodies (`Binary`; null: none). Case does not
 matter in names. Of a header that may stand once only, the last column that has a value is sent.
 `logreplay.replay.senders.encode` renders them.
@@ -19,14 +19,14 @@ PAYLOAD: Final = "payload"
 _PREFIX: Final = "header:"
 
 BODILESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
-"""Methods without a body; all others announce theirs, be it empty."""
+"""Methods without a body; all others announce theirs, even an empty one."""
 
 CONTROLS: Final = r"[\x00-\x08\x0a-\x1f\x7f]+"
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderRules:
-    """What may be a header.
+    """The rules for headers.
 
     Attributes:
         name: a token (RFC 9110, 5.6.2).
@@ -52,15 +52,15 @@ HEADER: Final = HeaderRules(
 
 
 def check_header(name: str, value: str) -> None:
-    """Refuse what cannot be a header.
+    """Refuse an invalid header.
 
     Raises:
-        ValueError: the name is no token or reserved, or the value holds control bytes.
+        ValueError: the name is not a token, or reserved, or the value holds control bytes.
     """
     if not HEADER.name.fullmatch(name):
         raise ValueError(f"{name!r} is not the name of a header")
     if name.lower() in HEADER.reserved:
-        raise ValueError(f"{name!r} is written by the sender alone; it cannot be set")
+        raise ValueError(f"{name!r} is written by the sender; it cannot be set")
     if re.search(CONTROLS, value):
         raise ValueError(f"the value of header {name!r} holds a control byte: {masked(f'{name}: {value}')!r}")
 

@@ -1,7 +1,6 @@
-"""Headers of the requests: shapes that say which, from the user or from the log.
+"""Headers of the requests: shapes that add them, from the user or from the log.
 
-What they put into columns is rendered by `logreplay.replay.senders.encode`, where control bytes of a log
-become blanks.
+`logreplay.replay.senders.encode` renders their columns; control bytes of a log become blanks.
 """
 
 from collections.abc import Sequence
@@ -41,18 +40,18 @@ class FixedHeader:
         """Read ``Name: value``.
 
         Raises:
-            ValueError: it is no header.
+            ValueError: it is not a header.
         """
         name, colon, value = text.partition(":")
         if not colon:
             # the rest may be a secret, such as a token without its name
-            raise ValueError(f"{text.split(' ')[0][:40]!r}… is no header; write 'Name: value'")
+            raise ValueError(f"{text.split(' ')[0][:40]!r}… is not a header; write 'Name: value'")
         return cls(name.strip(), value.strip())
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedHeader:
-    """A header with the value that the log has; where it has none, what the sender writes of its own, if anything.
+    """A header with the value from the log; where it has none, the sender's own value, if any.
 
     Attributes:
         name: of the header.
@@ -72,7 +71,7 @@ class LoggedHeader:
 
 @dataclass(frozen=True, slots=True)
 class LoggedHost:
-    """The ``Host`` that the log has. A name only: the request goes to the target. What is no host name is not sent."""
+    """The ``Host`` from the log, if it is a valid name. A name only: the request goes to the target."""
 
     columns: ClassVar[Sequence[str]] = ("host",)
 

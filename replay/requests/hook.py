@@ -1,4 +1,4 @@
-"""A function of the user's own that sees each request before it is sent, and may change it or leave it out."""
+"""Hooks: a user's function sees each request before it is sent, and may change it or leave it out."""
 
 import importlib
 import re
@@ -31,8 +31,8 @@ class Planned:
     Attributes:
         number: of the request in the plan, from 0.
         op, url: method, and request target as it will be on the wire.
-        headers: by name, whose case does not matter; a name may have several values (``getall``, ``add``). What the
-            sender writes of its own is not among them, and is replaced by what is.
+        headers: by name, whose case does not matter; a name may have several values (``getall``, ``add``). The
+            sender's own headers are not among them, and are replaced by these.
         body: None: no body.
         client: as the log has it.
         row: in the log, from 0; negative for an injected request.
@@ -54,7 +54,7 @@ _Marked = TypeVar("_Marked", bound=Hook)
 
 
 def signing(hook: _Marked) -> _Marked:
-    """Mark a hook as one whose work grows old: it is called within the second before a request is due.
+    """Mark a hook whose result expires, such as a signature: it is called within the second before a request is due.
 
     Other hooks are called up to a thousand requests ahead. The schedule is made before a marked hook sees it: a
     request that it leaves out leaves a gap in the schedule.
@@ -65,14 +65,14 @@ def signing(hook: _Marked) -> _Marked:
 
 @dataclass(slots=True)
 class Hooked(Made):
-    """A stream, each request of which a hook has seen.
+    """A stream whose requests all pass through a hook.
 
     Attributes:
         requests: the stream.
-        hook: called for each request, ahead of time and in another thread than the loop's; what it raises leaves
+        hook: called for each request, ahead of time and in another thread than the loop's; an exception leaves
             that request out, counted by the name of the error. One that is marked as `signing` is not called by
-            `frames`, but by who reads the plan: see `sign`.
-        methods: what may be sent, whatever the hook says.
+            `frames`, but by the reader of the plan: see `sign`.
+        methods: that may be sent, also after the hook.
         calls, spent: how often it was called, and seconds spent in it.
         first_error: in full, of the first call that failed; empty if none did.
     """
@@ -106,12 +106,12 @@ class Hooked(Made):
         return getattr(self.hook, _SIGNING, False)
 
     def sign(self, chunk: Chunk) -> Chunk:
-        """Call a hook that is marked as `signing` for each request of a chunk; what it leaves out is missing after."""
+        """Call a hook that is marked as `signing` for each request of a chunk; left-out requests are removed."""
         kept, frame = self._through_hook(chunk.frame)
         return Chunk(frame, chunk.due[kept.to_numpy()])
 
     def _through_hook(self, frame: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
-        """Which rows the hook keeps, and what it makes of them."""
+        """The rows that the hook keeps, and their changes."""
         seen = [self._seen(planned) for planned in _planned(frame, self.calls)]
         kept = pl.Series([planned is not None for planned in seen], dtype=pl.Boolean)
         return kept, _with(frame.filter(kept), [planned for planned in seen if planned])
@@ -143,7 +143,7 @@ class Hooked(Made):
         return result
 
     def _fault(self, planned: Planned, logged: str) -> str:
-        """Why what a hook returned cannot be sent; ``logged`` is the url that it got."""
+        """Why the result of a hook cannot be sent; ``logged`` is the url that it got."""
         if not isinstance(planned, Planned):
             return f"returned {type(planned).__name__}, not the request"
         if planned.op not in self.methods or planned.op == "CONNECT":
@@ -164,7 +164,7 @@ class Hooked(Made):
 
 
 def signer(plan: Iterable[Chunk]) -> Hooked | None:
-    """What must sign the requests of a plan when they are due; None if nothing must."""
+    """The hook that must sign the requests of a plan when they are due; None without one."""
     stream = getattr(plan, "requests", None)
     return stream if isinstance(stream, Hooked) and stream.signing else None
 
@@ -189,7 +189,7 @@ def load(name: str) -> Hook:
     finally:
         sys.path.remove(here)
     if not callable(found):
-        raise LogreplayError(f"hook {name!r}: {function} is no function")
+        raise LogreplayError(f"hook {name!r}: {function} is not a function")
     hook: Hook = found
     return hook
 
@@ -203,7 +203,7 @@ def _planned(frame: pl.DataFrame, first: int) -> Iterator[Planned]:
 
 
 def _with(frame: pl.DataFrame, planned: list[Planned]) -> pl.DataFrame:
-    """The frame with what the hook made of its rows."""
+    """The frame with the hook's changes."""
     columns = [
         pl.Series("op", [one.op for one in planned], dtype=pl.String),
         pl.Series("url", [one.url for one in planned], dtype=pl.String),

@@ -1,4 +1,4 @@
-"""What a log says of itself: how many requests, in what time, how many in its busiest second."""
+"""Statistics of a log: number of requests, time span, requests in its busiest second."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ _SECOND_US = 1_000_000
 
 @dataclass(slots=True)
 class LogFigures:
-    """Rates of a log, counted as its requests go by in order of time.
+    """Rates of a log, counted while its requests are read in order of time.
 
     Attributes:
         requests: how many.
@@ -27,7 +27,7 @@ class LogFigures:
     _in_second: int = 0
 
     def add(self, starts: Instants) -> None:
-        """Count some more.
+        """Count more requests.
 
         Args:
             starts: ``(n,)`` microseconds since 1970; 0 where unknown.

@@ -1,4 +1,4 @@
-"""Other requests among those of the log: a share of them, evenly spread."""
+"""Mixes other requests into those of the log: a share of them, evenly spread."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class Mixed(Made):
 
     Attributes:
         requests: those of the log.
-        injected: those to mix in; it should loop, or the rest of the log goes without.
+        injected: those to mix in; it should loop, or the rest of the log has none.
         share: of all requests, above 0 and below 1.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Another order than the log's. The requests lose their times with it: a schedule must give them new ones."""
+"""Orders other than the log's. The requests lose their times, so a schedule must give them new ones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Requests
 
 @dataclass(slots=True)
 class Shuffled(Made):
-    """Every request once in an order by chance; again and in another order, if the log is looped.
+    """Every request once in random order; again in another order, if the log is looped.
 
     Attributes:
-        requests: what to send. All of it is gone through before the first one is sent; a long log waits in a
-            temporary file, not in memory.
+        requests: to send. All of them are read before the first one is sent; a long log waits in a temporary file,
+            not in memory.
         seed: the same seed gives the same order.
     """
 
@@ -37,10 +37,10 @@ class Shuffled(Made):
 
 @dataclass(slots=True)
 class Drawn(Made):
-    """Each request is any of the log's, by chance and with replacement: the mix of the log without its sequence.
+    """Random draws from the log, with replacement: the mix of the log without its sequence.
 
     Attributes:
-        requests: what to draw from, as for `Shuffled`; as many are drawn as it has, or without end if it loops.
+        requests: to draw from, as for `Shuffled`; as many are drawn as it has, or without end if it loops.
         seed: the same seed gives the same requests.
     """
 

@@ -1,10 +1,10 @@
-"""What to send and when: rows of a log, shaped, each given an instant by a schedule; streamed.
+"""Plans: rows of a log, shaped, each with its instant from a schedule; streamed.
 
 Theory of operation. A source yields rows (`logreplay.replay.requests.sources`). `Requests` applies the shapes to each
 block of
-them, leaves out (counts and names) what must not or cannot be sent, and goes round when the log is shorter than
-asked. Other streams wrap this one: another order (`order`), others mixed in (`inject`), a hook (`hook`). `Plan` joins
-a stream with a schedule. None knows the clock, nor how a request is sent; what was not asked for costs nothing.
+them, leaves out (counts and names) requests that must not or cannot be sent, and begins again when the log is too
+short. Other streams wrap this one: another order (`order`), others mixed in (`inject`), a hook (`hook`). `Plan` joins
+a stream with a schedule. None knows the clock or the sender; unused features cost nothing.
 """
 
 from collections import Counter
@@ -79,19 +79,19 @@ class RequestStream(Protocol):
 
     @property
     def left_out(self) -> Counter[str]:
-        """What was not sent since `frames` began, by reason; each row of a log is counted once."""
+        """Rows left out since `frames` began, by reason; each row of a log is counted once."""
 
     @property
     def usable(self) -> int:
-        """Rows of the log that were found good to be sent so far, in its first pass."""
+        """Rows of the log that can be sent, so far, in its first pass."""
 
     @property
     def figures(self) -> LogFigures:
-        """What the first pass said of the log."""
+        """Statistics of the log from the first pass."""
 
 
 class Made:
-    """Part of a stream that is made of another one: it says of the log what that one says."""
+    """Part of a stream that wraps another one: it reports the wrapped one's figures of the log."""
 
     __slots__ = ()
     requests: RequestStream
@@ -118,7 +118,7 @@ class Requests:
 
     Attributes:
         source: a normalized CSV or result log, or another source of rows.
-        methods: what may be sent.
+        methods: that may be sent.
         loop: begin again at the end of the log. The times go on, as if the log were followed by itself.
         shapes: applied one after the other.
         keep: further columns of the log to carry along.
@@ -170,7 +170,9 @@ class Requests:
         for _ in once.one_pass():
             pass
         if not once.figures.mean:
-            raise record.LogreplayError(f"{self.source}: it has no times to take arrivals from; use --arrivals even")
+            raise record.LogreplayError(
+                f"{self.source}: it has no times, which --arrivals log needs; use --arrivals poisson or even"
+            )
         return once.figures
 
     def one_pass(self) -> Iterator[pl.DataFrame]:
@@ -190,7 +192,7 @@ class Requests:
             raise record.LogreplayError(f"{self.source}: nothing to replay: {self._why_nothing()}")
 
     def _good(self) -> Iterator[tuple[pl.DataFrame, dict[str, int]]]:
-        """One pass: what may be sent, with what may not by reason."""
+        """One pass: the rows that may be sent, and the numbers of the others by reason."""
         shaped = self._shaped()
         ordered = _in_order(shaped, self.sorted_within) if self.sorted_within else shaped
         last = removed = 0
@@ -236,7 +238,7 @@ class Requests:
         return f"all requests are left out: {why}{self.methods_remedy()}"
 
     def methods_remedy(self) -> str:
-        """How to send requests that were left out for their method; empty if there are none."""
+        """The option that sends requests left out for their method; empty if there are none."""
         prefix = "method "
         others = {why.removeprefix(prefix) for why in self.left_out if why.startswith(prefix)} - {"CONNECT"}
         return f"; send them with --methods {','.join(sorted({*self.methods, *others}))}" if others else ""
@@ -247,7 +249,7 @@ class ScheduledRequests(Protocol):
 
     @property
     def requests(self) -> RequestStream:
-        """What to send."""
+        """The requests to send."""
 
     @property
     def schedule(self) -> Schedule:
@@ -266,8 +268,8 @@ class Plan:
     """A stream of requests on a schedule: an iterable of `Chunk`.
 
     Attributes:
-        requests: what to send.
-        schedule: when.
+        requests: to send.
+        schedule: their instants.
         step: index of the step in a sweep; goes into the result log.
     """
 
@@ -286,7 +288,7 @@ class Plan:
 
 @cache
 def _reason(methods: frozenset[str]) -> pl.Expr:
-    """Why a row is not sent; null if it is. Names no value: values of the log are not to be trusted."""
+    """The reason why a row is not sent; null if it is. Names no values, as those of the log are not trusted."""
     url, op = pl.col("url").fill_null(""), pl.col("op").fill_null("")
     method = pl.when(op.str.contains(r"^[A-Z]{1,20}$")).then(pl.lit("method ") + op).otherwise(pl.lit("bad method"))
     return (
@@ -314,7 +316,7 @@ def instants(frame: pl.DataFrame) -> Instants:
 
 
 def _rounds(frame: pl.DataFrame, rows: int, period: int) -> Iterator[pl.DataFrame]:
-    """Go round a short log for ever, in pieces of full length however short it is; from the second round on."""
+    """Repeat a short log without end, in pieces of full length; from the second round on."""
     at = frame.height
     while True:
         index = np.arange(at, at + rows)
@@ -337,7 +339,7 @@ def _in_order(frames: Iterator[pl.DataFrame], within: int) -> Iterator[pl.DataFr
 
 
 def _without_idle(frame: pl.DataFrame, longest: int, last: int, removed: int) -> tuple[pl.DataFrame, int, int]:
-    """Shorten gaps. ``last`` and ``removed``: instant of the row before, and what was taken away before it (us)."""
+    """Shorten gaps. ``last`` and ``removed``: instant of the row before, and the time removed before it (us)."""
     starts = instants(frame)
     if not len(starts):
         return frame, last, removed

@@ -1,4 +1,4 @@
-"""What a plan would send: its head, its rate over time, what it leaves out. Nothing is sent."""
+"""Previews a plan without sending: its first requests, its rate over time, the requests that it leaves out."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ BARS: Final = 24
 
 @dataclass(slots=True)
 class Preview:
-    """A plan gone through.
+    """The preview of a plan.
 
     Attributes:
         head: its first requests: seconds, method, url.
@@ -38,7 +38,7 @@ class Preview:
 
 
 def preview(plan: Iterable[Chunk], head: int = 10) -> Preview:
-    """Go through a plan. One without end never returns."""
+    """Read a whole plan. Does not return for one without end."""
     seen, sign = Preview(), signer(plan)
     for one in plan:
         chunk = sign.sign(one) if sign else one

@@ -20,7 +20,7 @@ from logreplay.parsers import record
 from logreplay.parsers.installation import needs_extra
 
 SCHEMES: Final = ("s3", "s3a", "gs", "gcs", "az", "abfs", "hdfs", "sftp", "smb")
-"""What can be the scheme of such an address. http is not among them: that is where requests go."""
+"""Schemes of such addresses. http is not among them: it stands for a target."""
 
 _BLOCK: Final = 8 << 20
 """Bytes that are fetched at a time: a worker holds two of these."""
@@ -28,7 +28,7 @@ _BLOCK: Final = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A normalized CSV (also ``.gz``, ``.zst``) or a ``.parquet`` of ours in a store.
+    """A normalized CSV (also ``.gz``, ``.zst``) or a ``.parquet`` of logreplay in a store.
 
     Attributes:
         address: ``scheme://…`` with one of `SCHEMES`.
@@ -48,13 +48,13 @@ class Stored:
         """Its columns.
 
         Raises:
-            LogreplayError: it cannot be read, or is no normalized CSV.
+            LogreplayError: it cannot be read, or is not a normalized CSV.
         """
         with self._open() as file:
             return record.column_names(file, parquet=self._is_parquet)
 
     def fingerprint(self) -> str:
-        """What tells this content from another, as the store knows it (S3: the ETag).
+        """The store's identity of this content (S3: the ETag).
 
         Raises:
             LogreplayError: the store cannot be asked.

@@ -8,7 +8,7 @@
     $(SITE)/cart POST item=4711&count=1
     $(SITE)/api/cart POST <cart.json
 
-Bodies have a ``Content-Type``: of a file by its name, else, as siege has it, that of a form.
+Bodies have a ``Content-Type``: of a file by its name, otherwise that of a form, as in siege.
 """
 
 import hashlib
@@ -38,12 +38,12 @@ _URL_LINE: Final = re.compile(
 )
 _FORM: Final = "application/x-www-form-urlencoded"
 _TYPES: Final = MimeTypes()
-"""Those of Python alone, so that a list means the same on every machine."""
+"""Python's own types, so that a list means the same on every machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a request carries: its bytes, and their type."""
+    """The body of a request: its bytes, and their type."""
 
     data: bytes
     type: str
@@ -77,7 +77,7 @@ class UrlList:
             path: of the normalized CSV.
 
         Raises:
-            LogreplayError: the list or the file of a body cannot be read, or a line is no url.
+            LogreplayError: the list or the file of a body cannot be read, or a line is not a url.
         """
         origins: dict[str, None] = {}
         bodies: dict[Body, int] = {}
@@ -115,7 +115,7 @@ class UrlList:
             yield frame.with_columns(pl.lit(None, pl.String).alias("body"))
 
     def fingerprint(self) -> str:
-        """What tells this list from another one: a hash of its requests and their bodies."""
+        """The identity of this list: a hash of its requests and their bodies."""
         with self.path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256")
         digest.update(repr(self.bodies).encode())
@@ -126,7 +126,7 @@ class UrlList:
 
 
 def is_url_list(path: Path) -> bool:
-    """Whether the first line of a file that is no comment and sets no variable is a url."""
+    """Whether a file is a list: its first line besides comments and variables is a url."""
     try:
         with path.open("rb") as file:
             lines = file.read(_LOOK).decode("latin-1").splitlines()
@@ -171,7 +171,7 @@ def _row(text: str, bodies: dict[Body, int]) -> UrlRow:
 
 
 def _filled(text: str, variables: Mapping[str, str]) -> str:
-    """Put in the variables that are set; what looks like another one stays."""
+    """Replace the variables that are set; others stay unchanged."""
     return _REFERENCE.sub(lambda found: variables.get(found[1] or found[2] or found[3], found[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""Where the rows of a plan come from. A source of one's own needs one method."""
+"""Sources of the rows of a plan. A custom source needs one method."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -15,13 +15,13 @@ _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+
 
 
 class RequestSource(Protocol):
-    """Rows of a normalized CSV, or what can be taken for them."""
+    """Rows of a normalized CSV, or of anything with the same columns."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield all rows once, in order, some thousands at a time.
 
         Args:
-            columns: what must be there, typed by `logreplay.parsers.record.SCHEMA`; unknown values are null. There may
+            columns: required ones, typed by `logreplay.parsers.record.SCHEMA`; unknown values are null. There may
                 be one more, ``reason``: why a row cannot be sent.
 
         Raises:
@@ -46,7 +46,7 @@ class LogFile:
 class RequestFile:
     """One raw HTTP/1.x request in a file: a single row, to be repeated.
 
-    Its headers are sent as they stand, but for those that belong to the connection; its ``Host`` is only a name, the
+    Its headers are sent unchanged, but for those that belong to the connection; its ``Host`` is only a name, the
     request goes to the target. Lines may end in LF; what follows the empty line is the body.
     """
 
@@ -80,13 +80,15 @@ class RequestFile:
         except OSError as error:
             raise record.LogreplayError(f"{self.path}: {error.strerror}") from None
         if not _REQUEST_LINE.match(data):
-            raise record.LogreplayError(f"{self.path}: no HTTP request: it begins with a line such as GET / HTTP/1.1")
+            raise record.LogreplayError(
+                f"{self.path}: not an HTTP request: it must begin with a line such as GET / HTTP/1.1"
+            )
         return data
 
     def _header(self, number: int, line: bytes) -> tuple[str, str]:
         name, colon, value = line.decode("utf-8", "replace").partition(":")
         if not colon or not HEADER.name.fullmatch(name):
-            raise record.LogreplayError(f"{self.path}: line {number} is no header: {line[:80]!r}; write Name: value")
+            raise record.LogreplayError(f"{self.path}: line {number} is not a header: {line[:80]!r}; write Name: value")
         return name, value.strip()
 
     def __str__(self) -> str:

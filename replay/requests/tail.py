@@ -1,6 +1,6 @@
-"""A log that is still being written: its lines as they come.
+"""Follows a log that is still being written.
 
-The target that is loaded is not the server whose log is read: production is only watched.
+The target is not the server whose log is read: production is only observed.
 """
 
 import os
@@ -18,16 +18,16 @@ from logreplay.parsers import record
 POLL_S: Final = 0.05
 _BLOCK: Final = 1 << 20
 _MARK: Final = 1024
-"""Bytes by which the beginning of a file is known again: those of W3C logs differ only behind their first lines."""
+"""Bytes that identify the beginning of a file: W3C logs differ only behind their first lines."""
 
 
 class Tail:
-    """Reads what is appended to a file, through its rotation (another file takes its name) and truncation.
+    """Reads the lines appended to a file, through its rotation (another file takes its name) and truncation.
 
     Args:
         path: of the log; it may be missing for a while.
-        from_start: also yield what is there already.
-        seconds: for how long; None: until nobody asks any more.
+        from_start: also yield the present lines.
+        seconds: for how long; None: until the iterator is closed.
     """
 
     def __init__(self, path: Path, *, from_start: bool = False, seconds: float | None = None) -> None:
@@ -77,7 +77,7 @@ class Tail:
             os.close(file)
 
     def _rewind_if_truncated(self, file: int) -> bool:
-        """Begin again where a file was cut: it is shorter than what was read, or begins with something else."""
+        """Begin again where a file was cut: it is shorter than the part already read, or its beginning has changed."""
         at = os.lseek(file, 0, os.SEEK_CUR)
         begins = os.pread(file, _MARK, 0)
         cut = os.fstat(file).st_size < at or not begins.startswith(self._mark[:at])

@@ -1,4 +1,4 @@
-"""Requests that nobody recorded: urls as rows of normalized CSVs."""
+"""Turns urls into rows of normalized CSVs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _PRINTABLE: Final = "".join(map(chr, range(0x21, 0x7F))).replace('"', "")
 BATCH: Final = 65_536
 """Rows written at a time."""
 _FIRST_US: Final = 946_684_800_000_000
-"""2000-01-01: rows are a second apart from there, so that log times make sense of them too."""
+"""2000-01-01: the first row's time; rows are a second apart, so that they can be replayed by log times, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class UrlRow:
 
     @classmethod
     def of(cls, text: str, op: str = "GET", body: str | None = None) -> "UrlRow":
-        """Take ``/path``, or ``http://host/path`` apart; what cannot be in a url is percent-encoded.
+        """Take ``/path``, or ``http://host/path`` apart; characters that a url cannot hold are percent-encoded.
 
         A fragment (``#…``) is not part of a request and is left out.
 
@@ -40,7 +40,7 @@ class UrlRow:
             return cls(_quoted(text.partition("#")[0]), None, op, body)
         parts = urlsplit(text)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise ValueError(f"{text!r} is no url; write /path or http://host/path")
+            raise ValueError(f"{text!r} is not a url; write /path or http://host/path")
         rest = text.split("://", 1)[1].removeprefix(parts.netloc)
         target = _quoted(rest.partition("#")[0])
         host = parts.netloc.rpartition("@")[2].encode("utf-8", "replace").decode()

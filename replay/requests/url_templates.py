@@ -17,7 +17,7 @@ _NAME: Final = re.compile(r"\{(\w+)\}")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)", re.ASCII)
 _DIGITS: Final = 18
 _CLEAN: Final = r"^(?:https?://(?P<host>[!$-.0-;=A-Z_a-z~]+)(?P<rest>(?:[/?][!$-~]*)?)|(?P<path>/[!$-~]*))$"
-"""Urls of which nothing needs encoding. All others are a matter of `UrlRow.of`."""
+"""Urls that need no encoding. All others go to `UrlRow.of`."""
 
 
 class Values(Protocol):
@@ -31,7 +31,7 @@ class Values(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Values that were written down."""
+    """Listed values."""
 
     texts: pl.Series
 
@@ -114,7 +114,7 @@ class Templates:
         """Yield the requests with the columns ``url``, ``host``, ``op`` and ``body``.
 
         Raises:
-            LogreplayError: with some values a template is no url.
+            LogreplayError: with some values a template is not a url.
         """
         for template in self.templates:
             pieces, variables = _NAME.split(template), self._of(template)

@@ -1,1 +1,1 @@
-"""The results of a run: its rows, its counts, and the verdict whether it is a measurement."""
+"""The results of a run: its rows, its counts, and the verdict whether it is valid."""

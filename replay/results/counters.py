@@ -1,4 +1,4 @@
-"""Counts of a run: what can be known at any time without reading the log."""
+"""Counts of a run, available at any time without reading the result log."""
 
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
@@ -35,7 +35,7 @@ class Counters:
         samples: for each error and each status of 400 and above the first request, as method and url.
         lag: of all requests, the dropped ones too.
         response: response times of those that were sent.
-        waiting: how long those under way have been waiting since they were due, when this was last looked at.
+        waiting: time since they were due, of requests in flight at the last look.
     """
 
     sent: int = 0
@@ -58,7 +58,7 @@ class Counters:
         Args:
             records: `logreplay.replay.engine.recorder.RECORD`, ``(n,)``.
             due: ``(n,)`` when each was due, nanoseconds of the clock.
-            expected_rc: ``(n,)`` what the log had, 0 where it had none.
+            expected_rc: ``(n,)`` status in the log, 0 where it had none.
         """
         error, status = records["error"], records["status"]
         sent = error != _DROPPED
@@ -89,7 +89,7 @@ class Counters:
         return self.net_error + self.new_errors
 
     def copy(self) -> "Counters":
-        """As it is now, though another thread may be counting."""
+        """A copy of the present state; another thread may be counting."""
         whole = replace(self, errors=self.errors.copy(), status=self.status.copy(), samples=self.samples.copy())
         whole.lag, whole.response = self.lag + Histogram(), self.response + Histogram()
         return whole

@@ -1,4 +1,4 @@
-"""Counts by size, for figures that are wanted while a run goes on, in flat memory; true to a hundredth."""
+"""Histograms of durations, for figures during a run, in flat memory; exact to 1.1 %."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ class Histogram:
         return self._with(self._counts + other._counts)
 
     def __sub__(self, earlier: "Histogram") -> "Histogram":
-        """What was counted since this was as another is."""
+        """The counts added since an earlier copy."""
         return self._with(self._counts - earlier._counts)
 
     @property

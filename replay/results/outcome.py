@@ -1,4 +1,4 @@
-"""How a run stands while it goes on, and what became of it: the same values from one engine or from many workers."""
+"""The progress and the outcome of a run: the same values from one engine or from many workers."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -9,13 +9,13 @@ from logreplay.replay.results.verdict import Health, RunEvidence
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How a run stands.
+    """The progress of a run.
 
     Attributes:
         elapsed: seconds since the start of this plan.
         scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
-        in_flight: under way now.
-        counters: of what has ended; nobody changes it any more.
+        in_flight: requests in flight now.
+        counters: of requests that have ended; a copy that does not change.
     """
 
     elapsed: float
@@ -30,13 +30,13 @@ class Progress:
 
     @property
     def started(self) -> Counters:
-        """The counters, with `sent` of all that were started."""
+        """The counters, where `sent` counts all started requests."""
         return replace(self.counters, sent=self.sent)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one plan, once nothing of it is in flight.
+    """The outcome of one plan, once nothing of it is in flight.
 
     Attributes:
         step: its index.
@@ -47,7 +47,7 @@ class Outcome:
         began: seconds from the start of the run to the start of this plan.
         seconds: from the start of this plan until the last request was taken up (at least the schedule's duration,
             if it was not stopped).
-        health: whether it is a measurement; evidence: what that rests on.
+        health: the verdict; evidence: the figures behind it.
         backlog: requests in flight when the last one was taken up.
         stopped: why it ended before its plan did; empty if it did not.
         left_out: rows of the log that were not sent, by reason.
@@ -79,12 +79,12 @@ class Outcome:
 
     @property
     def counters(self) -> Counters:
-        """All that was counted."""
+        """All counts."""
         return self.evidence.counters
 
     @property
     def offered(self) -> float:
-        """Requests/s asked for."""
+        """Offered rate, requests/s."""
         return self.evidence.offered
 
     @property
@@ -94,7 +94,7 @@ class Outcome:
 
 
 def describe_course(outcome: Outcome) -> str:
-    """What our own process did in a run, as text."""
+    """The load of the generator's process in a run, as text."""
     evidence, vitals = outcome.evidence, outcome.evidence.vitals
     p50, p95, p99 = ((outcome.counters.lag.quantile(share) or 0.0) * 1e6 for share in (0.5, 0.95, 0.99))
     return (

@@ -1,4 +1,4 @@
-"""Response times while a run goes on: what a search looks at each second, beside the result log."""
+"""Response times during a run: a search reads them each second, besides the result log."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 class RecentRequests:
-    """Results that are kept in mind until they are forgotten, and handed on to the result log.
+    """Results that keep rows in memory until `forget`, and hand them on to the result log.
 
     Written by the recorder's thread, read by any other.
     """
@@ -43,7 +43,7 @@ class RecentRequests:
         self._results.close()
 
     def forget(self) -> None:
-        """Begin anew: nothing has ended."""
+        """Forget all rows."""
         self._parts = []
 
     @property
@@ -55,14 +55,14 @@ class RecentRequests:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EndedRequests:
-    """What is known of requests that have ended.
+    """Figures of requests that have ended.
 
     Attributes:
         seq: (n,) their numbers.
         scheduled: (n,) when each was due, seconds since the start of the run.
         response: (n,) seconds from the scheduled instant to the end.
-        lag: (n,) of these, our own.
-        failed: (n,) no whole answer, or a failed one (`logreplay.replay.senders.answers`).
+        lag: (n,) of these, generator lag.
+        failed: (n,) no complete response, or a failed one (`logreplay.replay.senders.answers`).
     """
 
     seq: NDArray[np.int64]

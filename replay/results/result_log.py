@@ -1,6 +1,6 @@
-"""The result log: a row per request, written as the run goes.
+"""Writes the result log during the run: one row for each request.
 
-Whole lines only, appended in blocks: whatever ends the process leaves a readable file.
+Whole lines only, appended in blocks: the file is readable even after a crash.
 """
 
 import errno
@@ -66,7 +66,7 @@ def no_files(path: Path) -> Sequence[Path]:
 
 
 def grows_at(path: Path, belonging: Belonging = no_files) -> Path:
-    """Where the rows of a result log are while it grows.
+    """The file that holds the rows of a result log while it grows.
 
     Under its own name; beside it, as ``NAME.running.csv``, where it replaces something, or is a Parquet file, which
     cannot be read without its end.
@@ -76,7 +76,7 @@ def grows_at(path: Path, belonging: Belonging = no_files) -> Path:
 
 
 def _beside(path: Path) -> Path:
-    """Where the rows of a result log are that cannot grow under its name."""
+    """The file that holds the rows of a result log that cannot grow under its name."""
     form = next(form for form in FORMS if path.name.endswith(form))
     return path.with_name(f"{path.name}.running{'.csv.zst' if form == '.parquet' else form}")
 
@@ -86,7 +86,7 @@ def check_new(path: Path, *, force: bool = False, belonging: Belonging = no_file
 
     Args:
         path: of the result log.
-        force: what is there already may be replaced.
+        force: an existing file may be replaced.
         belonging: the files that belong to a result log by its name.
 
     Raises:
@@ -111,8 +111,8 @@ def check_new(path: Path, *, force: bool = False, belonging: Belonging = no_file
 class ResultLog:
     """A result log as a file; its name decides the form: ``.csv``, ``.csv.gz``, ``.csv.zst`` or ``.parquet``.
 
-    Each block of rows is one write, and in the compressed forms a gzip member or zstd frame of its own, so that what
-    is on disk can be read whatever ends the process. It grows where `grows_at` says, and `close` gives it its name;
+    Each block of rows is one write, and in the compressed forms a gzip member or zstd frame of its own, so that the
+    part on disk is readable even after a crash. It grows where `grows_at` says, and `close` gives it its name;
     what it replaces stays until then. A log in which nothing was written is removed. It has one writer, by a kernel
     lock that ends with the process.
 
@@ -126,7 +126,7 @@ class ResultLog:
 
         Args:
             path: where.
-            force: what is there already may be replaced.
+            force: an existing file may be replaced.
             keep: bytes of an existing file that stay, as `sync` returned them; 0: begin anew.
             belonging: the files that belong to a result log by its name. Those of the growing one are renamed with
                 it, others of the replaced one are removed with that.
@@ -140,7 +140,7 @@ class ResultLog:
         self.growing = path if keep else grows_at(path, belonging)
         self._compress = _compressor(self.growing.suffix)
         if keep and (not self.growing.exists() or self.growing.stat().st_size < keep):
-            raise LogreplayError(f"{path}: is shorter than it was when it was left; begin anew")
+            raise LogreplayError(f"{path}: is shorter than when the run was interrupted; start again")
         with ExitStack() as stack:
             if self.growing != path and path.exists():
                 stack.enter_context(self._locked(path, "rb"))  # who writes it now is not replaced
@@ -173,7 +173,7 @@ class ResultLog:
         self._empty = False
 
     def sync(self) -> int:
-        """Return how many bytes are written, once they are on disk for good."""
+        """Return how many bytes are written, after fsync."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 
@@ -182,7 +182,9 @@ class ResultLog:
         rest, whole = memoryview(block), self._file.tell()
         try:
             if not os.fstat(self._file.fileno()).st_nlink:
-                raise FileNotFoundError(errno.ENOENT, "it was removed; write elsewhere with -o, and let it be")
+                raise FileNotFoundError(
+                    errno.ENOENT, "it was removed; write elsewhere with -o, and do not remove it during the run"
+                )
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
@@ -229,7 +231,7 @@ class ResultLog:
             raise LogreplayError(text) from None
 
     def _replace(self) -> None:
-        """Remove what belongs to the replaced log, and rename what belongs to this one."""
+        """Remove the files that belong to the replaced log, and rename those of this one."""
         for new, old in zip(self._belonging(self.growing), self._belonging(self.path), strict=True):
             if new.exists():
                 new.replace(old)
@@ -244,7 +246,7 @@ class ResultLog:
 
 
 def _compressor(suffix: str) -> Callable[[bytes], bytes]:
-    """What to do with a block of lines before it is written."""
+    """The compression of a block of lines before it is written."""
     if suffix == ".gz":
         return partial(gzip.compress, compresslevel=1)
     if suffix == ".zst":

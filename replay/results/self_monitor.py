@@ -1,4 +1,4 @@
-"""How our own process did while it replayed: pauses of the loop, processor time, waiting for a processor."""
+"""Monitors the generator's process during a run: pauses of the loop, processor time, waiting for a processor."""
 
 import asyncio
 import time
@@ -15,11 +15,11 @@ class ProcessLoad:
     """Seconds, of one plan.
 
     Attributes:
-        seconds: the time they are about.
+        seconds: length of the measured time.
         loop: processor time of the loop's thread.
         process: processor time of all threads.
         waited: time in which the loop's thread was ready, and others had its processor; 0 where unknown.
-        longest_pause: longest time the loop did not come round, beyond a timer's usual lateness.
+        longest_pause: longest time without a turn of the loop, beyond a timer's usual delay.
     """
 
     seconds: float = 0.0
@@ -35,7 +35,7 @@ class ProcessLoad:
 
 
 class SelfMonitor:
-    """Takes the vitals while a plan runs. Belongs to the running loop and its thread."""
+    """Measures the process while a plan runs. Belongs to the running loop and its thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -51,7 +51,7 @@ class SelfMonitor:
         self._handle = self._loop.call_later(_BEAT_S, self._beat)
 
     def stop(self) -> ProcessLoad:
-        """The vitals from the beginning until now."""
+        """The load from the beginning until now."""
         self._handle.cancel()
         seconds, loop, process, waited = (now - then for now, then in zip(self._readings(), self._began, strict=True))
         return ProcessLoad(seconds, loop, process, waited, max(self._longest, time.perf_counter() - self._due))

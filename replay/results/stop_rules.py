@@ -1,7 +1,7 @@
-"""Conditions under which a run ends itself: ``errors>5%/10s``, ``p99>2s/10s``, ``in_flight>5000``. Pure: no clock.
+"""Conditions that end a run: ``errors>5%/10s``, ``p99>2s/10s``, ``in_flight>5000``. Pure: no clock.
 
-A target that hangs ends nothing, so p50 and p99 also count the requests under way. Each request counts once: as above
-the limit when its response time passes the limit, whether it has ended by then or not, and else when it ends.
+When a target hangs, no request ends, so p50 and p99 also count requests in flight. Each request counts once: as above
+the limit when its response time passes the limit, whether it has ended by then or not, and otherwise when it ends.
 """
 
 import re
@@ -47,7 +47,7 @@ def parse(text: str) -> Condition:
     match = _CONDITION.fullmatch(text.strip())
     unit = {"errors": ("%",), "in_flight": ("",)}.get(match[1], tuple(_SECONDS)) if match else ()
     if not match or match[1] not in FIGURES or match[3] not in unit:
-        raise ValueError(f"{text!r} is no condition to stop at; write errors>5%/10s, p99>2s/10s or in_flight>5000")
+        raise ValueError(f"{text!r} is not a stop condition; write errors>5%/10s, p99>2s/10s or in_flight>5000")
     scale = 0.01 if match[3] == "%" else 1.0 if match[1] == "in_flight" else _SECONDS[match[3]]
     window = float(match[4]) * _SECONDS[match[5]] if match[4] else 0.0
     return Condition(match[1], float(match[2]) * scale, window, text.strip())
@@ -68,7 +68,7 @@ class StopRule:
     _last: deque[Progress] = field(default_factory=lambda: deque(maxlen=1))
 
     def see(self, now: Progress) -> str:
-        """Look at the progress, about once a second; return which condition came true, empty if none."""
+        """Check the progress, about once a second; return the condition that came true, empty if none."""
         last = self._last[0] if self._last and self._last[0].elapsed < now.elapsed else None
         self._last.append(now)
         if last is None:
@@ -87,7 +87,7 @@ class StopRule:
 
 
 def _above(condition: Condition, now: Progress, last: Progress | None) -> str | None:
-    """The figure since the last look, in words, if it is above the limit, else empty; None where nothing tells."""
+    """The figure since the last look, in words, if it is above the limit, otherwise empty; None where it is unknown."""
     if condition.figure in _SHARES:
         return _late(condition, now.counters, last.counters if last else Counters())
     if condition.figure == "in_flight":

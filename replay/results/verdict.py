@@ -1,7 +1,7 @@
-"""Is a run a measurement? Typed findings: what was seen, the likely cause, what helps.
+"""Judges whether a run is valid. Typed findings: observation, likely cause, remedy.
 
-The thresholds: a lag of ours is worth a word from ``p99 > max(5 ms, 10 % of the median response time)`` on, and voids
-a run from ``p95 > max(50 ms, 20 % of it)`` on, or when less than 98 % of the schedule was sent.
+The thresholds: generator lag is mentioned from ``p99 > max(5 ms, 10 % of the median response time)`` on; a run is
+invalid from ``p95 > max(50 ms, 20 % of it)`` on, or when less than 98 % of the schedule was sent.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from logreplay.replay.results.write_lag import WriteLag
 
 SENT_ENOUGH: Final = 0.98
 FAILING: Final = 0.5
-"""Share of requests without a usable answer from which on nothing but failure was measured."""
+"""Share of requests without a usable response above which the run measured only failures."""
 _BUSY: Final = 0.8
 _STOOD_STILL_S: Final = 0.5
 _WRITTEN_LATE_S: Final = 3.0
@@ -24,7 +24,7 @@ _WRITTEN_LATE_S: Final = 3.0
 
 
 class Severity(StrEnum):
-    """What a finding means for the run."""
+    """The effect of a finding on the run."""
 
     INFO = "info"
     WARNING = "warning"
@@ -33,12 +33,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that bears on the measurement.
+    """An observation that affects the measurement.
 
     Attributes:
         code: short and stable, for programs.
-        severity: whether it voids the run.
-        text: what was seen, the likely cause, what helps; for people.
+        severity: whether it makes the run invalid.
+        text: observation, likely cause, remedy; for people.
     """
 
     code: str
@@ -51,7 +51,7 @@ class Finding:
 
 
 class RunVerdict(StrEnum):
-    """VALID; or why not: we could not send, the rate was not reached, or the target hardly answered."""
+    """VALID; or the reason why not: the generator was too slow, the rate was not reached, or the target failed."""
 
     VALID = "VALID"
     GENERATOR_BOUND = "GENERATOR_BOUND"
@@ -76,10 +76,10 @@ class ReadLate:
 
 @dataclass(frozen=True, slots=True)
 class RunEvidence:
-    """What is known of a run, to be judged. Times in seconds.
+    """The figures of a run that its verdict rests on. Times in seconds.
 
     Attributes:
-        offered: requests/s asked for.
+        offered: offered rate, requests/s.
         scheduled: requests that were taken up.
         counters: of them.
         duration: of the schedule; None if the log decided.
@@ -87,8 +87,8 @@ class RunEvidence:
         limited: requests that had to wait for the in-flight limit.
         queued: requests that had to wait for the one before them of the same client.
         local: connections this machine could not open, by the name of its error.
-        vitals: of our own process.
-        delay: how far the writing of rows lagged behind.
+        vitals: of the generator's process.
+        delay: of writing rows.
         late: requests that came from the log after they were due.
     """
 
@@ -113,19 +113,19 @@ class RunEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A verdict and what it rests on."""
+    """A verdict and its findings."""
 
     verdict: RunVerdict
     findings: tuple[Finding, ...]
 
     @property
     def valid(self) -> bool:
-        """Whether the run is a measurement of the target."""
+        """Whether the run is valid."""
         return self.verdict is RunVerdict.VALID
 
 
 def judge(evidence: RunEvidence) -> Health:
-    """Say whether a run measured the target, and what speaks against it."""
+    """Judge a run, with the findings against it."""
     generator = _generator(evidence)
     target = _target(evidence)
     missed = _missed(evidence, by_generator=any(finding.severity is Severity.VOID for finding in generator))
@@ -142,7 +142,7 @@ def judge(evidence: RunEvidence) -> Health:
 
 
 def _generator(seen: RunEvidence) -> list[Finding]:
-    """What our own machine did."""
+    """Findings on the generator and its machine."""
     findings = []
     p50 = seen.counters.response.quantile(0.5) or 0.0
     p95, p99 = (seen.counters.lag.quantile(share) or 0.0 for share in (0.95, 0.99))
@@ -157,8 +157,8 @@ def _generator(seen: RunEvidence) -> list[Finding]:
             Finding(
                 "stood_still",
                 Severity.WARNING,
-                f"the replayer stood still for {seen.vitals.longest_pause:.2g} s: it was stopped, or its machine was; "
-                "response times of that time are ours, not the target's",
+                f"the generator was suspended for {seen.vitals.longest_pause:.2g} s, by a signal or with its machine; "
+                "response times of that time are not the target's; repeat the run",
             )
         )
     if seen.delay.longest > _WRITTEN_LATE_S + seen.vitals.longest_pause:
@@ -175,7 +175,7 @@ def _slow_disk(delay: WriteLag) -> str:
     return (
         f"{delay.rows} rows were written late, up to {delay.longest:.1f} s after their requests ended: {cause} "
         f"(writing took {delay.writing:.1f} s); response times are not affected; a crash would have lost these rows; "
-        "write to a faster disk with -o, or ask for less"
+        "write to a faster disk with -o, or lower the rate"
     )
 
 
@@ -195,18 +195,18 @@ def _why_late(seen: RunEvidence) -> str:
             "stop them, or replay from another machine"
         )
     if vitals.longest_pause > _STOOD_STILL_S:
-        return f"it stood still for {vitals.longest_pause:.2g} s"
+        return f"it was suspended for {vitals.longest_pause:.2g} s"
     if vitals.loop_share > _BUSY:
         return (
-            f"it used {vitals.loop_share:.0%} of its core; ask for less than {seen.offered:g}/s, "
-            "or give it more processes with --workers; logreplay calibrate tells what this machine can send"
+            f"it used {vitals.loop_share:.0%} of its core; lower the rate below {seen.offered:g}/s, "
+            "or use more processes with --workers; logreplay calibrate measures the rate that this machine can send"
         )
     if read_late:
         return (
             f"{late.requests} of {seen.scheduled} requests were read up to {late.longest:.1f} s after they were due: "
-            "the disk of the log or a hook is too slow; ask for less, or make it faster"
+            "the disk of the log or a hook is too slow; lower the rate, or make it faster"
         )
-    return "something held the machine up; see whether it is idle, and repeat the run"
+    return "the machine was busy; check that it is idle, and repeat the run"
 
 
 def _local(name: str, count: int) -> str:
@@ -215,13 +215,13 @@ def _local(name: str, count: int) -> str:
         "EMFILE": "too few file descriptors: raise the limit (ulimit -n), or set a --max-in-flight",
         "ENFILE": "the system has too few file descriptors: sysctl fs.file-max",
         "EADDRNOTAVAIL": "no local port is left: keep connections alive, or widen the range with "
-        "sysctl net.ipv4.ip_local_port_range='1024 65535'; a port rests for a minute after use",
+        "sysctl net.ipv4.ip_local_port_range='1024 65535'; a port stays in TIME_WAIT for a minute after use",
     }
     return f"{seen}: {helps.get(name, 'this machine is at a limit of its network; lower the rate')}"
 
 
 def _target(seen: RunEvidence) -> list[Finding]:
-    """What the target did."""
+    """Findings on the target."""
     counters, local = seen.counters, sum(seen.local.values())
     failed = max(0, counters.net_error - counters.errors["cancelled"] - local) + counters.new_errors
     if not counters.sent or failed <= 0.01 * counters.sent:
@@ -233,12 +233,12 @@ def _target(seen: RunEvidence) -> list[Finding]:
     if counters.new_errors:
         words += f"{', ' if words else ''}{counters.new_errors} x status 400 and above that the log did not have"
     severity = Severity.VOID if share > FAILING else Severity.WARNING
-    text = f"{share:.0%} of the requests failed ({words}): see the target's own log; -v or --crash shows an exchange"
+    text = f"{share:.0%} of the requests failed ({words}): check the target's log; -v or --crash shows an exchange"
     return [Finding("target_failing", severity, text)]
 
 
 def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
-    """What became of the rate."""
+    """Findings on the rate."""
     findings = []
     if seen.limited:
         findings.append(
@@ -252,7 +252,7 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
     if seen.queued:
         text = (
             f"{seen.queued} requests waited for an answer to the same client's one before (--by-client): the loop was "
-            "not fully open, a slow target was asked less; the wait is in the response times, as lag"
+            "not fully open, and a slow target received less load; the wait is in the response times, as lag"
         )
         findings.append(Finding("by_client", Severity.INFO, text))
     if seen.counters.dropped:

@@ -1,11 +1,11 @@
-"""How far the writing of rows lags behind the requests."""
+"""The lag of writing rows behind the requests."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class WriteLag:
-    """How far the writing of rows lagged behind.
+    """The lag of writing rows in a run.
 
     Attributes:
         rows: rows written more than a second after they were handed on.

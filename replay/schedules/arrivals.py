@@ -1,7 +1,7 @@
-"""Arrivals that are not even: by chance, or as the log had them. Pure values, as all schedules.
+"""Uneven arrivals: random, or those of the log. Pure values, as all schedules.
 
-A server that copes with a request every 10 ms may not cope with a hundred a second that come as visitors do: by
-chance (Poisson), or in the bursts that the log recorded.
+A server that copes with one request every 10 ms may not cope with a hundred a second that arrive as visitors do:
+independently (Poisson), or in the bursts that the log recorded.
 """
 
 from dataclasses import dataclass
@@ -128,7 +128,7 @@ class LogTimes:
 
     Attributes:
         speed: 2: in half the time.
-        rate: requests per second that will come out on average; 0 where nobody counted before.
+        rate: requests per second on average; 0 where it is unknown.
 
     Raises:
         ValueError: speed is not above 0.
@@ -148,7 +148,7 @@ class LogTimes:
         Args:
             rate: requests per second of the log.
             mean: requests per second that the log has by itself (`Requests.survey`).
-            offered: with what is mixed in; None: nothing is.
+            offered: requests/s with injected requests; None: without.
 
         Raises:
             ValueError: the log has no times.

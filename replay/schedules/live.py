@@ -1,4 +1,4 @@
-"""The times of a log that is still being written, each a set delay later."""
+"""The schedule of a followed log: its own times, each a set delay later."""
 
 import time
 from collections.abc import Callable

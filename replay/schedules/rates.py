@@ -1,4 +1,4 @@
-"""When to send: schedules are pure values, without a clock.
+"""Schedules by rate: pure values, without a clock.
 
 A schedule makes a pacer; a pacer says, block by block, how long after the start of the run each next request is
 due. The engine adds the one clock. So every case can be tested as a table, and a user can write a schedule of
@@ -17,14 +17,14 @@ Instants = NDArray[np.int64]
 
 
 class Pacer(Protocol):
-    """Says when the next requests of one run are due. Has a state; made anew for each run."""
+    """Computes the due times of the next requests of one run. Has a state; made anew for each run."""
 
     def __call__(self, starts: Instants) -> Instants:
         """Place the next requests.
 
         Args:
             starts: ``(n,)`` when these requests started in the log, microseconds since 1970; 0 where the log does
-                not say. A schedule that has its own idea of time looks only at how many there are.
+                not say. Schedules by rate use only their number.
 
         Returns:
             ``(m,)`` nanoseconds since the start of the run, increasing over all calls; ``m < n`` says that the
@@ -33,11 +33,11 @@ class Pacer(Protocol):
 
 
 class Schedule(Protocol):
-    """A rate shape: what a run is asked to do."""
+    """A rate shape: the load of a run."""
 
     @property
     def rate(self) -> float:
-        """Requests per second asked for, on average."""
+        """Offered rate on average, requests/s."""
 
     @property
     def duration(self) -> float | None:
@@ -211,7 +211,7 @@ class Limited:
     Attributes:
         schedule: the whole of it.
         requests: no more than this many; None: no limit.
-        seconds: only what is due before; None: no limit.
+        seconds: requests due later are left out; None: no limit.
 
     Raises:
         ValueError: requests is below 0, or seconds is not above 0.

@@ -1,8 +1,8 @@
-"""A sender on aiohttp's client: the second opinion on what the wire sender measures.
+"""A sender on aiohttp's client, to check the wire sender's measurements.
 
-aiohttp is used without all that would change what is measured or sent: no pool limit, redirects, cookies, proxies,
-decoding, name resolution. Clock points are taken in the connection's ``data_received``, where the bytes arrive, and
-not where the task that waits for them is resumed.
+Features of aiohttp that would change the measurement or the requests are off: pool limit, redirects, cookies,
+proxies, decoding, name resolution. Clock points are taken in the connection's ``data_received``, where the bytes
+arrive, not where the waiting task is resumed.
 """
 
 import asyncio
@@ -131,7 +131,7 @@ class AiohttpSender:
             async with await self._answered(request, points) as response:
                 status = response.status
                 if status < 200:
-                    what = "an upgrade nobody asked for" if status == 101 else f"an answer with the status {status}"
+                    what = "an unrequested upgrade" if status == 101 else f"an answer with the status {status}"
                     raise aiohttp.ClientPayloadError(what)
                 reason, headers = (response.reason or "").encode("latin-1", "replace"), [*response.raw_headers]
                 while data := await response.content.readany():
@@ -253,7 +253,7 @@ class _TimedHandler(ResponseHandler):
         points.handler = self
 
     def rest(self, *, usable: bool) -> None:
-        """The exchange is over: what comes now, nobody asked for, and aiohttp would take it for the next answer."""
+        """The exchange is over: drop further bytes, which aiohttp would take for the next response."""
         self._points, self._rests = None, True
         # aiohttp would wait for the other side to close TLS in order, or to read the rest of a body
         if self._line is not None and (not usable or self._is_sending()):
@@ -308,7 +308,7 @@ class _TimedHandler(ResponseHandler):
 
 
 class _RawTargetRequest(aiohttp.ClientRequest):
-    """A request whose target is written as the log has it, whatever yarl makes of it."""
+    """A request whose target is sent exactly as in the log, without yarl's normalization."""
 
     async def send(self, conn: Connection) -> aiohttp.ClientResponse:
         points = _points.get()
@@ -351,7 +351,7 @@ class _Body(aiohttp.Payload):
 
 
 class _RequestTarget:
-    """As much of a URL as the writing of the request line needs."""
+    """The parts of a URL that the request line needs."""
 
     def __init__(self, raw: str) -> None:
         self.raw_path_qs = raw

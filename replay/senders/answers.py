@@ -16,11 +16,11 @@ def is_new_error(status: NDArray[np.int64], expected: NDArray[np.int64]) -> NDAr
 
 
 def unexpected(status: int, expected: int) -> bool:
-    """Whether a status is not what the log promised.
+    """Whether a status differs from the one in the log.
 
     Where the log had none, any status below 400 will do. Where it had 304 or 206, a 200 will do: validators and ranges
-    are not in a log and so are not sent. 499 (nginx: the client went away) is no answer of the server, so nothing is
-    expected.
+    are not in a log and so are not sent. 499 (nginx: the client went away) is not a server's response, so any status
+    is accepted.
     """
     if expected in (304, 206) and status == 200:
         return False

@@ -1,7 +1,7 @@
-"""What the engine asks of a sender, and what a sender tells it.
+"""The contract between engine and sender.
 
 A sender turns planned requests into something it can send quickly (in a second thread, ahead of time), starts an
-exchange when told, and reports its end exactly once. It never raises for anything that a target does.
+exchange when told, and reports its end exactly once. It never raises for any behaviour of a target.
 """
 
 from collections import Counter
@@ -15,11 +15,11 @@ import polars as pl
 from logreplay.parsers.record import ERRORS
 
 ERROR_CODES: Final = {word: code for code, word in enumerate(("", *ERRORS))}
-"""Number of each error word in a record; 0 is no error."""
+"""Number of each error word in a record; 0: success."""
 
 
 KEPT_BODY: Final = 8192
-"""Bytes kept of a response body for those who watch: more than is shown, so that a secret at the cut is recognised."""
+"""Bytes of a response body kept for display: more than are shown, so that a secret at the cut is recognised."""
 
 
 class Done(Protocol):
@@ -44,9 +44,9 @@ class Done(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and its answer in full, for those who watch (``-v``, ``--crash``). Times in seconds.
+    """One request and its response in full, for ``-v`` and ``--crash``. Times in seconds.
 
-    Bytes are as they were on the wire: whoever shows them must escape them.
+    Bytes are as they were on the wire; escape them before display.
     """
 
     seq: int
@@ -61,7 +61,7 @@ class Exchange:
     error: str
     detail: str
     expected_rc: int = 0
-    """What the log had; filled in by the engine."""
+    """The status in the log; filled in by the engine."""
     body: bytes = b""
     """The first `KEPT_BODY` bytes of the response body; ``size`` says how long it was."""
 
@@ -71,7 +71,7 @@ Trace = Callable[[Exchange], None]
 
 @dataclass(slots=True)
 class SenderCounts:
-    """What a sender did, besides the exchanges."""
+    """The counts of a sender, besides the exchanges."""
 
     connections: int = 0
     reused: int = 0
@@ -86,7 +86,7 @@ class SenderCounts:
     """For each error word the first full text behind it."""
 
     def copy(self) -> "SenderCounts":
-        """As it is now."""
+        """A copy of the present state."""
         return replace(self, local=self.local.copy(), details=self.details.copy())
 
 

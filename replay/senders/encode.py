@@ -15,7 +15,7 @@ USER_AGENT: Final = "logreplay"
 
 
 def default_headers(authority: str, *, keep_alive: bool) -> dict[str, str]:
-    """What every request has, unless it was asked for otherwise."""
+    """The headers of every request, unless overridden."""
     headers = {"Host": authority, "User-Agent": USER_AGENT, "Accept": "*/*"}
     return headers if keep_alive else {**headers, "Connection": "close"}
 

@@ -1,7 +1,7 @@
-"""Where requests go: one target, resolved and checked once, before the first request.
+"""The target of a run, resolved and checked once, before the first request.
 
-A load generator is a weapon: it needs permission for anything but loopback. The addresses that were checked are the
-addresses that are used; no name is looked up during a run.
+A load generator can do harm, so every target but loopback needs permission. Requests go only to the checked addresses;
+no name is looked up during a run.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _AUTHORITY: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the user named.
+    """A target as the user named it.
 
     Attributes:
         scheme: ``http`` or ``https``.
@@ -52,7 +52,7 @@ class Endpoint:
     """A target and the addresses that were found for it and checked.
 
     Attributes:
-        target: what the user named.
+        target: as the user named it.
         addresses: numeric, in the order of the resolver; used in turn. Empty for a unix socket.
     """
 
@@ -64,7 +64,7 @@ def parse_target(text: str) -> Target:
     """Read ``http://HOST[:PORT]``, ``https://…``, ``HOST:PORT`` or ``unix:/path/to/socket``.
 
     Raises:
-        LogreplayError: it is none of these.
+        LogreplayError: it has none of these forms.
     """
     if text.startswith("unix:"):
         path = text.removeprefix("unix:").removeprefix("//")
@@ -80,7 +80,7 @@ def parse_target(text: str) -> Target:
     if scheme not in _PORTS:
         raise LogreplayError(f"target {text!r}: the scheme must be http or https; write http://HOST:PORT")
     if parts.username is not None or parts.password is not None:
-        raise LogreplayError(f"target {parts.hostname!r}: user and password do not belong into a target")
+        raise LogreplayError(f"target {parts.hostname!r}: remove user and password from the target")
     if not host or not _AUTHORITY.fullmatch(parts.netloc):
         raise LogreplayError(f"target {text!r}: no valid host name; write http://HOST:PORT")
     if parts.netloc.endswith(":"):
@@ -114,7 +114,7 @@ async def resolve(target: Target) -> Endpoint:
 
 
 def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
-    """Refuse a target that is not ours to load.
+    """Refuse a target without permission.
 
     Loopback addresses and unix sockets need no permission; any other must have been named: the host as it stands in
     the target, or each address of it that is not loopback.
@@ -134,8 +134,7 @@ def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
     if foreign:
         where = target.host if target.host in foreign else f"{target.host} ({', '.join(foreign)})"
         raise LogreplayError(
-            f"target {target}: {where} is not this machine; "
-            f"if it is yours to load, say so with --allow-target {target.host}"
+            f"target {target}: {where} is not this machine; if you may load it, add --allow-target {target.host}"
         )
 
 
@@ -146,7 +145,7 @@ def is_loopback(address: str) -> bool:
 
 
 def tls_context(*, cacert: Path | None = None, verify: bool = True) -> ssl.SSLContext:
-    """How to speak to an https target.
+    """The TLS settings for an https target.
 
     Args:
         cacert: trust the certificates of this file instead of the system's.

@@ -1,4 +1,4 @@
-"""What went wrong, as one of the error words of the result log.
+"""Maps exceptions to the error words of the result log.
 
 ``refused``: no connection could be made; ``reset``: the connection was reset; ``closed``: it was closed before
 the whole head of the answer had come; ``short_body``: after that, and before the announced length had.
@@ -33,6 +33,6 @@ def loss_fault(error: BaseException | None, *, in_body: bool) -> str:
 
 
 def local_fault(error: BaseException) -> str | None:
-    """The name of an error that is this machine's own, such as ``EMFILE``; None for all others."""
+    """The name of an error of this machine, such as ``EMFILE``; None for all others."""
     number = getattr(error, "errno", None)
     return errno.errorcode[number] if number in _LOCAL else None

@@ -1,8 +1,8 @@
-"""Each client's requests in order, on a connection of its own, none overtaking the one before it.
+"""Sends each client's requests in order, on a connection of its own.
 
-A request whose predecessor has not been answered waits for it, and the wait is counted as lag: with it the response
-time is what that client would have waited. So a slow target is asked less by each client, and the loop is no longer
-fully open. A request that must not be late (``latest`` of `send`) is dropped where it waits.
+A request waits until its predecessor is answered, and the wait is counted as lag: the response time is the time that
+the client would have waited. So each client sends less to a slow target, and the loop is no longer fully open. A
+request that must not be late (``latest`` of `send`) is dropped where it waits.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from logreplay.replay.senders.contract import ERROR_CODES, Done, Trace
 from logreplay.replay.senders.wire import Connection, WireSender
 
 MAX_IDLE: Final = 1000
-"""Idle connections kept: clients that have not asked for the longest are disconnected first."""
+"""Idle connections kept: the client that has been idle longest is disconnected first."""
 
 _CANCELLED: Final = ERROR_CODES["cancelled"]
 _DROPPED: Final = ERROR_CODES["dropped"]
@@ -92,7 +92,7 @@ class ByClientSender(WireSender):
             self._expiry = self._turn.call_later(max(0.0, left) / 1e9, self._expire)
 
     def _expire(self) -> None:
-        """Drop what has waited too long. What is due later expires later: the first in line expire first."""
+        """Drop requests that have waited too long. Those due later expire later: the first in line expire first."""
         self._expiry = None
         while self._expiring and self._expiring[0][0] < self.clock():
             _, client, seq = self._expiring.popleft()

@@ -1,4 +1,4 @@
-"""Watching exchanges one by one: what is unexpected, and how an exchange is shown."""
+"""Shows exchanges one by one, and stops at an unexpected one."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ SHOWN_BODY: Final = 4096
 """Bytes shown of the body of a failing exchange."""
 _SHOWN_BINARY: Final = 32
 _CONTROL: Final = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
-"""Bytes that no text has; the rule of file(1)."""
+"""Bytes that texts do not contain; the rule of file(1)."""
 
 
 @dataclass(slots=True)
@@ -22,8 +22,8 @@ class Watch:
 
     Attributes:
         crash: stop at the first exchange that failed or was answered unexpectedly.
-        show: is given the text of each exchange.
-        secrets: show what is secret, too.
+        show: called with the text of each exchange.
+        secrets: do not mask credentials.
         stop: called when the run is to stop.
         culprit: the exchange that stopped the run.
     """
@@ -36,7 +36,7 @@ class Watch:
 
     @property
     def needed(self) -> bool:
-        """Whether there is anything to watch for."""
+        """Whether exchanges need to be examined."""
         return self.crash or self.show is not None
 
     def see(self, exchange: Exchange) -> None:
@@ -52,12 +52,12 @@ class Watch:
 
 
 def _suspect(exchange: Exchange) -> bool:
-    """Whether an exchange had no answer, or one that the log did not promise."""
+    """Whether an exchange had no response, or another status than the log."""
     return bool(exchange.error) or unexpected(exchange.status, exchange.expected_rc)
 
 
 def describe(exchange: Exchange, *, secrets: bool = False) -> str:
-    """An exchange as text, a line each for what was sent, got, and measured; if it failed, with its body's beginning.
+    """An exchange as text: a line each for request, response and times; if it failed, the beginning of its body, too.
 
     Control bytes are shown as escapes, and secrets (`logreplay.parsers.masking`) as ``***`` unless asked for.
     """
@@ -102,7 +102,7 @@ def _body_lines(exchange: Exchange, *, secrets: bool) -> list[str]:
 
 
 def describe_counts(counts: SenderCounts) -> str:
-    """What a sender did, as text; the first cause of each error, secrets masked, control bytes shown as escapes."""
+    """The counts of a sender as text; the first cause of each error, secrets masked, control bytes shown as escapes."""
     first = f"connections: {counts.connections} opened, {counts.reused} times reused, {counts.retried} retries"
     causes = [f"first {word}: {printable(masked(text).encode())}" for word, text in counts.details.items()]
     local = [f"{name}: {count} connections could not be opened or used here" for name, count in counts.local.items()]
@@ -110,5 +110,5 @@ def describe_counts(counts: SenderCounts) -> str:
 
 
 def printable(data: bytes) -> str:
-    """Bytes of strangers as text that a terminal can be given."""
+    """Untrusted bytes as text that is safe for a terminal."""
     return "".join(chr(byte) if 0x20 <= byte < 0x7F and byte != 0x5C else f"\\x{byte:02x}" for byte in data)

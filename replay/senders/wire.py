@@ -3,12 +3,12 @@
 Theory of operation. Requests come as finished bytes. `WireSender.send` takes the connection that became idle last
 (so the others may close) or opens a new one, and writes. Each `Connection` carries one exchange at a time; the
 clock is read where its bytes arrive. Bodies are counted, never kept. All exchanges in flight are in one dict in the
-order of their start, so those that ran out of time are at its front: one sweep, no timer per request.
+order of their start, so those that timed out are at its front: one sweep, no timer per request.
 
 The bytes are written with ``os.write`` on the transport's own descriptor, not with ``transport.write``, which keeps
-them until the end of the loop's turn: then the clock would say "sent" before it is. Whatever the kernel does not
-take at once goes through the transport. A target may answer before it has read the whole request; a connection that
-still holds a part of one is closed, never used again.
+them until the end of the loop's turn: then the clock would be read before the bytes are sent. Bytes that the kernel
+does not take at once go through the transport. A target may answer before it has read the whole request; a connection
+that still holds a part of one is closed, never used again.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fau
 
 IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
 TLS_UNSEEN: Final = 1 << 16
-"""Bytes below a TLS layer that are not sent yet, up to which it goes on writing."""
+"""Unsent bytes below a TLS layer up to which it continues writing."""
 MAX_HEAD: Final = 1 << 20
 """Bytes of a response's head; more is a protocol error."""
 
 _UNNEEDED_NS: Final = 30_000_000_000
-"""A connection that was idle for this long is closed: what a stall made necessary is not kept for ever."""
+"""A connection that was idle for this long is closed, so that connections opened in a stall do not stay."""
 _OK: Final = 0
 _H: Final = ord("H")
 _INTERIM: Final = re.compile(rb"(?:HTTP/1\.\d 1\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+")
@@ -116,7 +116,7 @@ class WireSender:
         )
 
     def _sweep(self) -> None:
-        """End the exchanges that ran out of time, and the connections that nobody needed: they are at the front."""
+        """End the exchanges that timed out, and the connections idle for too long: they are at the front."""
         now = self.clock()
         expired = []
         for connection in self.busy.values():
@@ -179,7 +179,7 @@ class Connection(asyncio.Protocol):
         self.connect, self.reused, self._retried, self._unsent = 0, False, False, False
 
     def _clear(self) -> None:
-        """Nothing of an answer has come."""
+        """No byte of a response has arrived."""
         self._first = self._body = self._begun = 0
         self._complete = self._in_body = self._lasting = False
         self._head = b""
@@ -228,7 +228,7 @@ class Connection(asyncio.Protocol):
     def _write_encrypted(self, transport: asyncio.Transport, request: bytes) -> None:
         """Write over TLS. Of a long request the last byte goes alone.
 
-        The TLS layer does not count what the layer below it has not sent yet, but it holds back what comes after that.
+        The TLS layer does not count unsent bytes of the layer below, but holds back later bytes because of them.
         """
         if len(request) > TLS_UNSEEN:
             transport.write(request[:-1])
@@ -273,7 +273,7 @@ class Connection(asyncio.Protocol):
             self._collect_head(data)
 
     def _collect_head(self, data: bytes) -> None:
-        """Keep the head of an answer that comes in pieces: its end may have to be judged without the parser."""
+        """Keep the head of a response that arrives in pieces: its end may have to be found without the parser."""
         self._head += data
         if b"\r\n\r\n" in self._head[-len(data) - 3 :]:
             if self._head.startswith(b"HTTP/1.1 1"):
@@ -331,7 +331,7 @@ class Connection(asyncio.Protocol):
     # the end of an exchange
 
     def _finish(self, now: int) -> None:
-        """The answer is whole, says the parser."""
+        """Called by the parser at the end of a response."""
         sender = self._sender
         if now - self.start > sender.timeout_ns:
             self.fail("timeout")
@@ -359,7 +359,7 @@ class Connection(asyncio.Protocol):
         self._clear()
 
     def _sent_all(self) -> bool:
-        """Whether the transport has written what it was given: else the next request would stand in this one's body."""
+        """Whether the transport has written all its bytes; otherwise it must not be used again."""
         self._unsent = False
         return self._transport is not None and self._transport.get_write_buffer_size() == 0
 
@@ -389,7 +389,7 @@ class Connection(asyncio.Protocol):
         self.drop()
 
     def _status(self) -> int:
-        """The status as far as it came: 0 if no status line did."""
+        """The status, if its line arrived; otherwise 0."""
         if self._begun and (self._in_body or self._complete):
             return int(self._parser.get_status_code())
         line = re.match(rb"HTTP/\d\.\d ([2-9]\d\d|101)[ \r\n]", self._head)
@@ -405,7 +405,7 @@ class Connection(asyncio.Protocol):
 
 
 class _HeadAnswer:
-    """Listens to the parser for the answer to a HEAD, which ends with its head whatever that announces."""
+    """Listens to the parser for the response to a HEAD, which ends with its head even if that announces a body."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

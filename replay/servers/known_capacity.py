@@ -1,4 +1,4 @@
-"""Serves each URL as a log says, at a known capacity: the built-in target.
+"""The built-in target: serves the responses of a log at a known capacity.
 
 K workers take requests from one FIFO queue and hold each for the service time D, so the target carries K/D
 requests a second and no more. Who works when is computed, not slept: a request's answer is due when a queue of
@@ -28,7 +28,7 @@ LOOPBACK: Final = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class ServerCapacity:
-    """What a target can do: ``workers`` requests at once, each for ``service_s`` seconds.
+    """The capacity of a target: ``workers`` requests at once, each for ``service_s`` seconds.
 
     With ``exponential``, ``service_s`` is the mean of exponentially distributed times, the same for each ``seed``.
 
@@ -95,7 +95,7 @@ class LoggedAnswers:
         """Read the answers of a normalized CSV.
 
         Raises:
-            LogreplayError: the file cannot be read or is no normalized CSV.
+            LogreplayError: the file cannot be read or is not a normalized CSV.
         """
         batches = read_batches(path, ("op", "url", "rc", "bytes"))
         return cls(
@@ -169,7 +169,7 @@ def spawned(log: Path, capacity: ServerCapacity) -> AbstractContextManager[str]:
         LogreplayError: it did not start.
     """
     arguments = [log, capacity.workers, capacity.service_s, int(capacity.exponential), capacity.seed]
-    failed = f"the built-in target did not start; see it fail with: logreplay serve {log}"
+    failed = f"the built-in target did not start; to see why, run: logreplay serve {log}"
     return server_process("-m", "logreplay.replay.servers.known_capacity", *arguments, failed=failed)
 
 

@@ -36,7 +36,7 @@ def server_process(*arguments: object, failed: str) -> Iterator[str]:
 
     Args:
         arguments: of Python, such as ``-m`` and a module.
-        failed: what to say if it does not start.
+        failed: the error message if it does not start.
 
     Raises:
         LogreplayError: it did not start.
@@ -59,7 +59,7 @@ def server_process(*arguments: object, failed: str) -> Iterator[str]:
 
 
 async def serve_until_stdin_closes(url: str) -> None:
-    """In the server: name the URL to the process that started it, and wait until that ends."""
+    """In the server: send the URL to the process that started it, and wait until that ends."""
     closed = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), closed.set)
     print(url, flush=True)  # noqa: T201  the parent reads it

@@ -1,4 +1,4 @@
-"""Stores on disk what a sweep is and which steps are done, so that a killed sweep can be resumed.
+"""Stores the settings and the finished steps of a sweep, so that a killed sweep can be resumed.
 
 Only the same sweep is resumed: the same log, target and options.
 """
@@ -28,7 +28,7 @@ class Manifest:
 
     Attributes:
         folder: where.
-        what: log, target and options, plain values.
+        what: log, target and options, as plain values.
         done: the steps that are finished.
         mark: how far the result log is finished.
         refined: rates of the smaller steps that follow the others.
@@ -41,7 +41,7 @@ class Manifest:
     refined: list[float] = field(default_factory=list)
 
     def finish(self, step: FinishedStep, mark: Mark) -> None:
-        """Note a finished step. Whatever ends the process, the file holds this state or the one before.
+        """Note a finished step. Even after a crash the file holds this state or the one before.
 
         Raises:
             LogreplayError: it cannot be written.
@@ -95,15 +95,17 @@ class Manifest:
             refined = [_of(float, rate) for rate in _of(list, value["refined"])]
             return cls(folder, _of(dict, value["what"]), done, mark, refined)
         except OSError:
-            raise LogreplayError(f"{folder}: holds no sweep that could go on: there is no {NAME}") from None
+            raise LogreplayError(f"{folder}: holds no sweep that could be resumed: there is no {NAME}") from None
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise LogreplayError(f"{path}: is no manifest of a sweep, or is damaged; begin the sweep anew") from None
+            raise LogreplayError(
+                f"{path}: is not a manifest of a sweep, or is damaged; start the sweep again"
+            ) from None
 
     def check(self, what: Mapping[str, Any]) -> None:
-        """Check that this is the sweep that is asked for now.
+        """Check that this sweep has the present settings.
 
         Raises:
-            LogreplayError: it is another; lists all that differs.
+            LogreplayError: it has others; lists all differences.
         """
         now = json.loads(json.dumps(what))
         changed = [name for name in {**self.what, **now} if self.what.get(name) != now.get(name)]
@@ -113,7 +115,7 @@ class Manifest:
             )
             raise LogreplayError(
                 f"{self.folder}: was another sweep: {listed}; "
-                "give the same log, target and options, or begin anew with -o"
+                "give the same log, target and options, or start again with -o"
             )
 
 
@@ -133,7 +135,7 @@ def _said(value: object) -> str:
 
 
 def fingerprint(log: Path | Stored | UrlList) -> str:
-    """What tells a log from another one: a hash of a file's content, or what its store has of the kind."""
+    """The identity of a log: a hash of a file's content, or the one of its store."""
     if isinstance(log, Stored | UrlList):
         return log.fingerprint()
     with log.open("rb") as file:

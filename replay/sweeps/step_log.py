@@ -1,7 +1,7 @@
-"""Writes the result log of a sweep: judged rows into one file, those of the warm-up into another.
+"""Writes the result log of a sweep: rows of the steps into one file, those of the warm-up into another.
 
-It can be taken up again where it ended: rows of a step that was not finished are cut off, and numbers and instants go
-on from the last one that was.
+It can be resumed: rows of an unfinished step are removed, and numbers and instants continue after the last finished
+step.
 """
 
 import math
@@ -20,7 +20,7 @@ ASIDE: Final = "warmup.csv"
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far a step log is finished.
+    """The finished part of a step log.
 
     Attributes:
         judged, aside: bytes of the two files; 0: there is none.
@@ -42,7 +42,7 @@ class StepLog:
     """
 
     def __init__(self, folder: Path, mark: Mark | None = None) -> None:
-        """Begin the files anew, or go on where they were when marked.
+        """Begin new files, or continue them at their mark.
 
         Raises:
             LogreplayError: they cannot be written, or were packed or taken away meanwhile.
@@ -86,7 +86,7 @@ class StepLog:
             self._judged.write(rows.filter(pl.col("seq") >= self._judged_from))
 
     def mark(self) -> Mark:
-        """How far it is finished; what was written before is on disk for good."""
+        """The finished part; its rows are on disk (fsync)."""
         aside = self._aside.sync() if self._aside else self._from.aside
         return Mark(self._judged.sync(), aside, self.next_seq, math.ceil(self._last_s) + 1)
 
@@ -98,11 +98,11 @@ class StepLog:
 
 
 def _gone(folder: Path) -> str:
-    """What to say where the judged rows are not in their file."""
+    """The error where the rows are not in their file."""
     path = folder / JUDGED
     for packed in (path.with_name(f"{JUDGED}{ending}") for ending in (".gz", ".zst")):
         if packed.exists():
-            return f"{path}: was packed into {packed.name}, and nothing can be added to that; unpack it, then go on"
+            return f"{path}: was packed into {packed.name}, to which rows cannot be added; unpack it, then resume"
     if path.with_suffix(".parquet").exists():
-        return f"{path}: is a Parquet file now, and nothing can be added to that; begin anew with -o"
-    return f"{path}: is gone, and the steps that were made with it; begin anew with -o"
+        return f"{path}: is a Parquet file now, to which rows cannot be added; start again with -o"
+    return f"{path}: is missing, and with it the finished steps; start again with -o"

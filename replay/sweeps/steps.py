@@ -1,6 +1,6 @@
 """Runs the steps of a sweep into one result log, with a pause between them in which all responses arrive.
 
-Every step sends the log from its beginning, so that steps differ in their rate and in nothing else.
+Every step sends the log from its beginning, so that steps differ only in their rate.
 """
 
 import random
@@ -22,7 +22,7 @@ At = Callable[[float, float, int], Schedule]
 Order = Literal["given", "up", "down", "shuffle"]
 _BLOCK: Final = 65_536
 WARM_UP: int = -1
-"""Step of the requests that warm up the target; they are in no step."""
+"""Index of the warm-up, which belongs to no step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class FinishedStep:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a sweep is to do.
+    """The settings of a sweep.
 
     Attributes:
         rates: requests/s; of a closed loop, users.
@@ -91,7 +91,7 @@ class Course:
 
 
 def pointless(rate: float, done: Sequence[FinishedStep]) -> bool:
-    """Whether the target is known not to carry a rate: it carried neither of the two highest below it, or at it.
+    """Whether a rate is known to overload the target: both of the two highest rates below or at it did.
 
     In ascending order that means: after two steps in a row that were not carried, none higher is made.
     """
@@ -140,22 +140,22 @@ async def sweep(
     on_progress: Callable[[Progress], None] | None = None,
     on_end: Callable[[Step, Outcome], None] | None = None,
 ) -> tuple[Outcome, ...]:
-    """Make the steps in order, until a shard is lost; leave out those that have nothing more to tell.
+    """Run the steps in order, until a worker is lost; leave out rates that are known to overload the target.
 
     Args:
         engine: an open one, that writes into ``results``.
         results: takes the rows of all steps.
-        requests: what to send in each step.
-        course: how.
+        requests: of each step.
+        course: the settings.
         at: how requests fall on a rate; evenly by default. With a ``settle`` of the course not the log's own times.
         steps: those to be made; None: all of the course.
         done: steps made before, when a sweep goes on.
-        on_begin: told before each step.
-        on_progress: told about once a second.
-        on_end: told after each step, when nothing of it is in flight and its rows are on disk.
+        on_begin: called before each step.
+        on_progress: called about once a second.
+        on_end: called after each step, when nothing of it is in flight and its rows are on disk.
 
     Returns:
-        What became of each step that was begun; of the warm-up, if that was stopped.
+        The outcome of each step that was begun; of the warm-up, if that was stopped.
 
     Raises:
         LogreplayError: as `Engine.run`.

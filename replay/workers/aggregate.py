@@ -75,7 +75,7 @@ class SharedPlan:
         """The outcome of all workers together; see `Outcome` for the arguments."""
         outcomes = self.outcomes
         if not self.lost:
-            assert self.scheduled == sum(outcome.scheduled for outcome in outcomes), "what one counted, another did not"
+            assert self.scheduled == sum(outcome.scheduled for outcome in outcomes), "workers differ in their counts"
         return Outcome(
             step=self.plan.step,
             first_seq=first,
@@ -112,7 +112,7 @@ class SharedPlan:
 
     @property
     def health(self) -> Health:
-        """The verdict on all workers: void if one worker's is, or one was lost."""
+        """The verdict on all workers: invalid if one worker's is, or one was lost."""
         health = combined_health({name: end.outcome.health for name, end in self.ended.items()})
         findings = (*health.findings, *self._clocks())
         if not self.lost:
@@ -122,20 +122,20 @@ class SharedPlan:
             f"lost {gone}. {self.filled.dropped} of its requests were not sent (dropped), {self.filled.net_error} were "
             "in flight at its last report, and how they ended is unknown (cancelled); requests sent after that report "
             f"(one every {BEAT_S:g} s) count as not sent. Nothing is sent a second time. "
-            "See that machine: memory, network, its own log"
+            "Check that machine: memory, network, its system log"
         )
         return Health(RunVerdict.GENERATOR_BOUND, (Finding("shard_lost", Severity.VOID, text), *findings))
 
     def _clocks(self) -> list[Finding]:
-        """How well the workers agree on the time, if their clocks differ."""
+        """The agreement of the workers' clocks, if they differ."""
         if all(offset == SAME for offset in self.offsets.values()):
             return []
         unsure = max(offset.uncertainty for offset in self.offsets.values()) / 1e6
         moved = max(abs(end.offset.offset - self.offsets[name].offset) for name, end in self.ended.items()) / 1e6
         severity = Severity.INFO if unsure + moved < _CLOCKS_APART_MS else Severity.WARNING
         text = (
-            f"the workers' clocks were compared by round trips: they begin together within {unsure:.2g} ms, and "
-            f"moved by {moved:.2g} ms against each other until the end (as far as that can be told)"
+            f"the workers' clocks were compared by round trips: workers begin together within {unsure:.2g} ms, and "
+            f"drifted by {moved:.2g} ms against each other until the end (by the same measurement)"
         )
         return [Finding("clocks", severity, text)]
 

@@ -1,4 +1,4 @@
-"""Measures how far this machine's clock is from the one that all workers share, and how surely that is known.
+"""Measures the offset of this machine's clock from the clock that all workers share, with its uncertainty.
 
 Read the clock here, ask for the other, read the clock here again: the answer was given between the two readings. The
 shortest round trip says most: its middle is wrong by at most half of it, however unequal the two ways were.
@@ -19,7 +19,7 @@ _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """What to add to the common clock to get this machine's. Nanoseconds.
+    """The offset that turns the common clock into this machine's. Nanoseconds.
 
     Attributes:
         offset: this clock - the common clock.
@@ -69,7 +69,7 @@ def settled(measured: ClockOffset, *, same_boot: bool) -> ClockOffset:
 
 
 def boot_id() -> str:
-    """What names the running kernel, and with it its monotonic clock; unique where there is none."""
+    """The identity of the running kernel, and so of its monotonic clock; a unique text where it has none."""
     try:
         return _BOOT.read_text().strip()
     except OSError:

@@ -62,7 +62,7 @@ SILENT_S: Final = 15.0
 STARTING_S: Final = 120.0
 """How long a worker may take to start, and to get a plan ready."""
 _LOOKED_S: Final = 2.0
-"""Longest pause between two looks at the workers; after a longer one this process itself stood still."""
+"""Longest pause between two looks at the workers; after a longer one this process itself was suspended."""
 _LEAVING_S: Final = 10.0
 _LAST_WORD_S: Final = 2.0
 _REREADING_S: Final = 10.0
@@ -109,7 +109,7 @@ class Coordinator:
         processes: one for each worker.
         sender: makes a sender; must be fit to be sent to the workers.
         results: takes the rows of all. Closed here.
-        limits: what may be done to keep the schedule, by all workers together.
+        limits: on requests in flight and on lag, for all workers together.
         watch: looks at exchanges; each one that it sees costs throughput.
         closed: the plans are closed loops.
         by_client: all requests of a client go to one worker, in order; for senders that keep that order.
@@ -136,7 +136,7 @@ class Coordinator:
         if limits.max_in_flight is not None and limits.max_in_flight < len(processes):
             raise LogreplayError(
                 f"at most {limits.max_in_flight} requests in flight cannot be shared by {len(processes)} workers; "
-                "allow more with --max-in-flight, or take fewer with --workers"
+                "raise --max-in-flight, or lower --workers"
             )
         self._processes, self._sender, self._results, self._limits = processes, sender, results, limits
         self._exchanges, self._closed, self._by_client = watch or Watch(), closed, by_client
@@ -179,13 +179,13 @@ class Coordinator:
         return {worker.name: worker.pid for worker in self._workers}
 
     def stop(self, why: str = "stopped") -> None:
-        """Send nothing more, and end what is in flight as ``cancelled``. May be called from a signal handler."""
+        """Send nothing more, and cancel the requests in flight. May be called from a signal handler."""
         if not self._stopped:
             self._stopped, self._ended_early = why, monotonic()
             self._tell_all(StopAll(why))
 
     def cut(self) -> None:
-        """End the plan that runs: send nothing more of it, wait for what is in flight. Another plan may follow."""
+        """End the running plan: send nothing more of it, wait for the requests in flight. Another plan may follow."""
         if self._ended_early is None:
             self._ended_early = monotonic()
             self._tell_all(CutPlan())
@@ -194,9 +194,9 @@ class Coordinator:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
         Args:
-            plan: what to send and when; its time begins on a whole second of the run, at one instant in all workers.
-            on_progress: called about once a second, with the figures of all workers together; what it raises ends
-                the run, and is raised when what was recorded is on disk.
+            plan: requests and schedule; its time begins on a whole second of the run, at one instant in all workers.
+            on_progress: called about once a second, with the figures of all workers together; its exception ends
+                the run, and is raised when the recorded rows are on disk.
 
         Raises:
             LogreplayError: the log cannot be read by a worker, or the results cannot be written.
@@ -275,7 +275,7 @@ class Coordinator:
         return finished.result()
 
     def progress(self) -> Progress:
-        """How the plan that runs now stands."""
+        """The progress of the running plan."""
         counters = self._total()
         elapsed = max(0.0, (self._clock.common(monotonic()) - self._at) / 1e9) if self._at else 0.0
         taken_up = sum(worker.taken_up for worker in self._workers)
@@ -336,7 +336,7 @@ class Coordinator:
             self._tell(worker, message)
 
     async def _leave(self) -> None:
-        """End all workers, in good order where they still listen."""
+        """End all workers, in good order where they still respond."""
         self._tell_all(Leave())
         leaving = [worker.future for worker in self._workers if not worker.lost]
         await asyncio.to_thread(wait, leaving, _LEAVING_S)
@@ -363,11 +363,11 @@ class Coordinator:
     # --- messages from the workers
 
     def _listen(self, worker: _RemoteWorker) -> None:
-        """In a thread for each worker: take in its messages; what a lost one still said, too."""
+        """In a thread for each worker: receive its messages, also the last ones of a lost worker."""
         try:
             self._listen_on(worker)
         except BaseException as error:  # or nobody would let it go
-            self._give_up(worker, f"it cannot be listened to: {type(error).__name__}: {error}")
+            self._give_up(worker, f"its messages cannot be read: {type(error).__name__}: {error}")
         finally:
             self._from_thread(self._lose, worker)
 
@@ -500,7 +500,7 @@ class Coordinator:
                 if not worker.token and silent > STARTING_S:
                     worker.given_up = f"it did not start within {STARTING_S:g} s"
                 elif worker.token and silent > SILENT_S:
-                    worker.given_up = f"nothing was heard of it for {silent:.0f} s"
+                    worker.given_up = f"it was silent for {silent:.0f} s"
                 elif beat % 2 == 0:
                     self._give_up(worker, await asyncio.to_thread(worker.process.gone))
                 if worker.given_up:
@@ -517,7 +517,7 @@ class Coordinator:
                 return
 
     def _fail(self, error: BaseException) -> None:
-        """End the run, and let `run` raise this when the rows are written."""
+        """End the run; `run` raises this when the rows are written."""
         self._fault = self._fault or error
         self.stop(f"{type(error).__name__}: {error}")
 

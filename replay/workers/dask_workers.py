@@ -1,4 +1,4 @@
-"""Processes of a Dask cluster for workers. Needs the extra ``cluster``.
+"""Workers in processes of a Dask cluster. Needs the extra ``cluster``.
 
 Theory of operation. Each worker is one task, bound to one process of the cluster by an executor of its own. Its channel
 is a pair of Dask queues: messages pass the scheduler, the one machine that all can reach; so the scheduler's clock is
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _CONNECT_S: Final = 10.0
 _SCHEDULER_GONE: Final = "the scheduler of the cluster does not answer"
 _ANSWER_S: Final = 15.0
-"""How long the scheduler may take for an answer. Dask would wait for ever for one that is there and does nothing."""
+"""Longest wait for an answer of the scheduler. Dask itself would wait without limit."""
 
 _TAKEN_S: Final = 60.0
 """How long the scheduler may take to accept a message: longer than both ends listen to its silence."""
@@ -74,7 +74,7 @@ class QueueChannel:
         return ""
 
     def _of_scheduler(self, what: Callable[[], _Answer]) -> _Answer:
-        """Ask the scheduler, and only what any Python has: logreplay need not be there."""
+        """Run a function of the standard library on the scheduler, which needs no logreplay."""
         return cast(_Answer, self._client.run_on_scheduler(what, callback_timeout=_ANSWER_S))
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class QueueChannel:
 
 @contextmanager
 def _hung_up() -> Iterator[None]:
-    """A client that was closed, or lost its scheduler, says so in many ways."""
+    """Turn the many exceptions of a closed client, or of one without its scheduler, into one."""
     try:
         yield
     except OSError:
@@ -205,7 +205,7 @@ def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
 
 
 def anywhere(client: "Client") -> Executor:
-    """An executor on all workers, for work that may be done twice: what a lost worker had, another one does again."""
+    """An executor on all workers, for work that may be done twice: another worker repeats the work of a lost one."""
     return cast(Executor, client.get_executor(pure=False))
 
 

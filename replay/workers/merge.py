@@ -1,8 +1,8 @@
 """Merges the rows of several workers into one result log.
 
 Theory of operation. Each worker reports its rows some times a second, with the instant up to which it has reported
-everything. What ended before the earliest of these instants is put in order of completion and written; the rest is
-held. A worker that is silent for a second no longer holds the others up: memory is bounded and rows are on disk soon,
+everything. Rows that ended before the earliest of these instants are sorted by completion and written; the others are
+held. A worker that is silent for a second no longer delays the others: memory is bounded and rows are on disk soon,
 and its late rows follow when they come. `LostRows` fills in what a lost worker did not report from its share of the
 plan, so that every request of the plan has its row and all identities hold. That is done when all others have ended:
 going through a long plan again takes long, and the other workers must be listened to meanwhile.
@@ -68,8 +68,8 @@ class LostRows:
     others were never sent: ``dropped``.
 
     Args:
-        share: what it was to send.
-        arrived: what it reported.
+        share: its requests.
+        arrived: those it reported.
         taken_up: requests it had taken up when it was last heard.
         first: seq of the plan's first request.
         began: nanoseconds from the start of the run to the start of the plan.
@@ -89,8 +89,8 @@ class LostRows:
         """Yield the rows, in order. Goes through the plan from its beginning, which may take its time.
 
         Args:
-            stopped_at: seconds since the start of the run, if the plan was stopped then: what is due later is no part
-                of it, but for what was taken up.
+            stopped_at: seconds since the start of the run, if the plan was stopped then: later requests are left out,
+                but for those taken up.
         """
         for chunk in self._share:
             due = chunk.due + self._began
@@ -130,7 +130,7 @@ class MergedLog:
     """One result log from several workers. May be called from several threads.
 
     Attributes:
-        failure: why rows cannot be written any more.
+        failure: the error that prevents writing.
 
     Args:
         results: takes the rows.
@@ -179,7 +179,7 @@ class MergedLog:
             self._lost_rows.append(lost_rows)
 
     def finish(self, stopped_at: float | None = None) -> Counters:
-        """All workers are done with the plan, or lost: write everything that is left.
+        """Write all remaining rows: every worker has finished the plan, or is lost.
 
         Args:
             stopped_at: seconds since the start of the run, if the plan did not come to its end.
@@ -205,7 +205,7 @@ class MergedLog:
         return filled
 
     def flush(self) -> None:
-        """Write all that is held."""
+        """Write all held rows."""
         with self._lock:
             self._write(inf)
 

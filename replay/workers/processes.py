@@ -1,7 +1,7 @@
-"""Processes of this machine for workers.
+"""Workers in processes of this machine.
 
 Source: `concurrent.futures.ProcessPoolExecutor` ends all its processes when one dies, so each worker has a pool of its
-own; processes are spawned, not forked, because forked ones would share what threads and loops hold.
+own; processes are spawned, not forked, because forked ones would share locks and loops.
 """
 
 import os
@@ -44,7 +44,7 @@ class WorkerProcess(Protocol):
         """The worker has been given to the executor."""
 
     def gone(self) -> str:
-        """Why the process has ended; empty while it runs. May take a moment."""
+        """The reason why the process ended; empty while it runs. May take a moment."""
 
     def end(self) -> None:
         """End the worker, if it can be ended from here."""

@@ -21,9 +21,9 @@ from logreplay.replay.workers.partition import Share
 
 BEAT_S: Final = 0.25
 ALIVE_S: Final = 2.0
-"""How often a coordinator says that it is alive."""
+"""Interval of the coordinator's signs of life."""
 LISTEN_S: Final = 5.0
-"""How long to listen at a time; something is said more often than this."""
+"""Longest wait for one message; messages are more frequent than this."""
 COORDINATOR_LOST_S: Final = 20.0
 """Silence after which a worker counts its coordinator as lost, and stops."""
 
@@ -53,7 +53,7 @@ def unpacked(message: bytes) -> object:
         return pickle.loads(message)
     except Exception as error:  # importing a module of the caller's may raise anything
         raise LogreplayError(
-            f"what another process sent cannot be read here: {type(error).__name__}: {error}; the modules of a plan "
+            f"a message of another process cannot be read here: {type(error).__name__}: {error}; the modules of a plan "
             "must be installed where each worker runs, in the same version"
         ) from error
 
@@ -78,7 +78,7 @@ class Channel(Protocol):
         """
 
     def clock_offset(self) -> ClockOffset:
-        """How far this machine's clock is from the one that all share."""
+        """The offset of this machine's clock from the shared one."""
 
     def close(self) -> None:
         """Close this end."""
@@ -144,7 +144,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
-    """Up: what has ended since the last one.
+    """Up: the requests that have ended since the last report.
 
     Attributes:
         rows: of the result log, with the whole run's seq; None if there are none.
@@ -165,7 +165,7 @@ class PlanEnded:
 
     Attributes:
         outcome: of the share.
-        requests: of the plan, with what their reading has shown.
+        requests: of the plan, with the figures found while reading them.
         offset: of the clock, measured once more.
     """
 
@@ -195,7 +195,7 @@ class StopAll:
 
 @dataclass(frozen=True, slots=True)
 class CutPlan:
-    """Down: send nothing more of this plan, wait for what is in flight."""
+    """Down: send nothing more of this plan, wait for the requests in flight."""
 
 
 @dataclass(frozen=True, slots=True)

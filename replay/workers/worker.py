@@ -2,9 +2,9 @@
 
 Theory of operation. A worker runs an engine with its own loop, sender and connections. A channel connects it with the
 coordinator (`logreplay.replay.workers.coordinator`). The coordinator says what to prepare, when to begin and when to
-stop; the worker says when it is ready, four times a second what has ended, and how each plan went. All instants in
-messages are those of one clock that all workers share. A worker that hears nothing from its coordinator for a while
-stops sending: nobody must be loaded by a process that nobody watches.
+stop; the worker reports when it is ready, four times a second which requests have ended, and the outcome of each plan.
+All instants in messages are those of one clock that all workers share. A worker that hears nothing from its coordinator
+for a while stops sending: no target may be loaded by an unattended process.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ Order = TypeVar("Order", Prepare, Begin)
 
 
 def run_worker(packed: bytes, connect: Callable[[], Channel]) -> None:
-    """Do what the coordinator says until it ends the worker.
+    """Follow the coordinator's orders until it ends the worker.
 
     Args:
         packed: a `WorkerConfig`.
@@ -198,7 +198,7 @@ class _Worker:
         self._tell(PlanEnded(outcome, order.share.requests, offset))
 
     async def _beat(self) -> None:
-        """Report four times a second what has ended, or that this worker is alive."""
+        """Report four times a second the requests that have ended, or that this worker is alive."""
         while True:
             await asyncio.sleep(BEAT_S)
             if counters := self._counters:
@@ -208,7 +208,7 @@ class _Worker:
                 self._tell(Alive())
 
     def _report(self, counters: Counters, taken_up: int, until: int, *, last: bool = False) -> None:
-        """In the thread that writes: tell what was written, and how much of the plan that is."""
+        """In the writing thread: report the written rows, and how much of the plan they are."""
         with self._reporting:
             if last or self._counters is counters:
                 self._tell(WorkerReport(self._relay.take(), self._offset.common(until), taken_up, counters))

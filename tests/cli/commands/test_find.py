@@ -148,7 +148,7 @@ def test_a_trial_that_failed_while_others_kept_the_machine_busy_counts_for_nothi
         ((), "a bound is missing: give one, such as --p99 300ms"),
         (("--p99", "300ms", "--start", "50", "--max-tps", "20"), "the highest rate, 20/s, is below the lowest, 50/s"),
         (("--p99", "300ms", "--precision", "90%"), "precision must be from 0.5 % to 50 %, got 90 %"),
-        (("--p99", "300ms", "--stop", "fast"), "'fast' is no condition to stop at; write errors>5%/10s"),
+        (("--p99", "300ms", "--stop", "fast"), "'fast' is not a stop condition; write errors>5%/10s"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -> None:

@@ -195,11 +195,11 @@ def test_a_target_that_refuses_is_told_before_the_run(
     ("target", "why"),
     [
         ("http://no-such-host.invalid", "the name 'no-such-host.invalid' cannot be resolved"),
-        ("http://192.0.2.1", "192.0.2.1 is not this machine; if it is yours to load, say so with --allow-target"),
+        ("http://192.0.2.1", "192.0.2.1 is not this machine; if you may load it, add --allow-target"),
         ("http://[::ffff:192.0.2.1]", "is not this machine"),
         ("ftp://127.0.0.1", "the scheme must be http or https"),
         ("http://127.0.0.1/path", "only a host, the paths come from the log"),
-        ("http://a:b@127.0.0.1", "user and password do not belong into a target"),
+        ("http://a:b@127.0.0.1", "remove user and password from the target"),
     ],
 )
 def test_a_target_that_cannot_be_is_refused(

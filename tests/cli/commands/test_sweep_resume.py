@@ -86,7 +86,7 @@ def test_another_sweep_does_not_go_on_in_its_folder(log: Path, target: str, tmp_
     said = said_by(sweep(log, target, "--resume", folder, rates="30"), 1)
     assert said == (
         f"Error: {folder}: was another sweep: rates was [20.0], is now [30.0]; give the same log, target and options, "
-        "or begin anew with -o\n"
+        "or start again with -o\n"
     )
 
 
@@ -131,8 +131,8 @@ def test_a_sweep_does_not_go_on_with_another_file_to_inject(log: Path, target: s
     [
         ("results.csv.gz", "was packed into results.csv.gz, and nothing can be added to that; unpack it, then go on"),
         ("results.csv.zst", "was packed into results.csv.zst, and nothing can be added to that; unpack it, then go on"),
-        ("results.parquet", "is a Parquet file now, and nothing can be added to that; begin anew with -o"),
-        ("elsewhere.csv", "is gone, and the steps that were made with it; begin anew with -o"),
+        ("results.parquet", "is a Parquet file now, to which rows cannot be added; start again with -o"),
+        ("elsewhere.csv", "is missing, and with it the finished steps; start again with -o"),
     ],
 )
 def test_a_sweep_whose_results_were_packed_does_not_go_on_and_says_why(now: str, text: str, tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_injected_lists_have_their_bodies(server: RecordingServer, folder: Path)
         ("/a GET data\n", "urls.txt: line 1: GET sends no body, but 'data' follows; write URL POST data"),
         ("# x\n$(HOST)/a\n", "urls.txt: line 2: $(HOST) is not set; write HOST=value in a line above"),
         ("/a POST <gone\n", "urls.txt: line 1: POST <gone: No such file or directory"),
-        ("/a\nnonsense\n", "urls.txt: line 2: 'nonsense' is no url; write /path or http://host/path"),
+        ("/a\nnonsense\n", "urls.txt: line 2: 'nonsense' is not a url; write /path or http://host/path"),
         (
             "/a POST x\n/b PUT y\n",
             "urls.txt: nothing to replay: all requests are left out: 1 x method POST, 1 x method PUT; "

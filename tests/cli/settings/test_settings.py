@@ -308,7 +308,7 @@ def test_a_file_cannot_both_name_a_target_and_permit_it(
     write(f'target = "{TARGET}:81"\nallow-target = ["192.0.2.1"]\n[run]\ntps = 10\nfor = "1s"')
     assert "one of the two must come from you" in failed(capsys, "run")
     write(f'target = "{TARGET}"\n[run]\ntps = 10\nfor = "1s"')
-    assert "if it is yours to load, say so with --allow-target 192.0.2.1" in failed(capsys, "run")
+    assert "if you may load it, add --allow-target 192.0.2.1" in failed(capsys, "run")
 
 
 def test_a_file_cannot_permit_the_address_of_the_host_it_names_or_a_url_that_it_names_as_log(

@@ -46,13 +46,13 @@ def test_without_keep_alive_the_local_ports_are_counted(tmp_path: Path, monkeypa
     monkeypatch.setattr(preflight, "_PORTS", tmp_path / "range")
     fresh = Demand(rate=100, duration=60, timeout=1, keep_alive=False)
     assert "the 1000 local ports (EADDRNOTAVAIL)" in findings(fresh, tmp_path)["ports"]
-    assert "under 16.7/s" in findings(fresh, tmp_path)["ports"]
+    assert "below 16.7/s" in findings(fresh, tmp_path)["ports"]
     assert findings(Demand(rate=100, duration=60, timeout=1), tmp_path) == {}
     assert findings(Demand(rate=100, duration=5, timeout=1, keep_alive=False), tmp_path) == {}
 
 
 def test_a_rate_above_what_the_machine_was_found_to_carry_is_said(tmp_path: Path) -> None:
-    assert "more than the 9/s that this machine was found to send" in findings(CALM, tmp_path, ceiling=9)["ceiling"]
+    assert "more than the 9/s that this machine sent on time" in findings(CALM, tmp_path, ceiling=9)["ceiling"]
     assert findings(CALM, tmp_path, ceiling=10) == {}
 
 

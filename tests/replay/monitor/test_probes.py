@@ -61,7 +61,7 @@ def test_the_figure_of_an_answer(text: str, number: float) -> None:
         ("nan", "no number"),
         (prometheus(), "0 results, not 1"),
         (prometheus({"value": [1, "1"]}, {"value": [1, "2"]}), "2 results, not 1"),
-        (prometheus({"value": [1, "NaN"]}), "no figure"),
+        (prometheus({"value": [1, "NaN"]}), "not a finite number"),
         ('{"status": "error", "error": "parse error"}', "the query failed: parse error"),
         ('{"a": 1}', "JSON, but not of a Prometheus query"),
     ],
@@ -125,7 +125,7 @@ def test_readings_become_columns_of_the_seconds_they_were_asked_for_in(tmp_path:
     log.close()
     table = with_watched(pl.DataFrame({"second": [0, 1, 2, 3]}), tmp_path / "r.csv")
     assert table["watch_cpu"].to_list() == [0.1, None, 0.3, None]
-    assert [finding.text for finding in log.findings()] == ["watch mem: 1 of 1 readings failed, and left gaps: refused"]
+    assert [finding.text for finding in log.findings()] == ["watch mem: 1 of 1 readings failed and left gaps: refused"]
 
 
 def test_the_file_of_readings_is_not_there_before_the_run_is(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_readings_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     log.hear(ProbeReading("cpu", 1.0, 0.9))
     log.close()
     (finding,) = log.findings()
-    assert finding.text.startswith(f"watch cpu: 1 of 1 readings failed, and left gaps: {tmp_path / 'gone'}")
+    assert finding.text.startswith(f"watch cpu: 1 of 1 readings failed and left gaps: {tmp_path / 'gone'}")
 
 
 def test_a_run_that_goes_on_keeps_its_readings(tmp_path: Path) -> None:
@@ -166,6 +166,6 @@ def test_a_counter_is_read_as_its_growth_per_second_and_a_fall_is_told() -> None
     assert growth.since(10.0, 500) is None
     assert growth.since(11.0, 700) == 200
     assert growth.since(13.0, 800) == 50
-    with pytest.raises(ValueError, match="the counter fell from 800 to 3: its server was started again"):
+    with pytest.raises(ValueError, match="the counter fell from 800 to 3: its server was restarted"):
         growth.since(14.0, 3)
     assert growth.since(15.0, 10) == 7

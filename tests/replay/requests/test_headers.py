@@ -70,7 +70,7 @@ def test_a_host_name_does_not_move_the_request(shop: Path, sender: str) -> None:
 
 @pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "Connection", "Expect", "Upgrade", "a b", ""])
 def test_headers_that_would_change_the_message_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=r"is written by the sender alone|is not the name of a header"):
+    with pytest.raises(ValueError, match=r"is written by the sender|is not the name of a header"):
         FixedHeader(name, "1")
     with pytest.raises(ValueError, match="holds a control byte"):
         FixedHeader("X-A", "1\r\nX-B: 2")
@@ -97,7 +97,7 @@ def test_a_header_is_read_at_its_first_colon(text: str, name: str, value: str) -
 
 
 def test_a_text_that_is_no_header_is_told_only_to_its_first_blank() -> None:
-    with pytest.raises(ValueError, match=r"^'Bearer'… is no header; write 'Name: value'$"):
+    with pytest.raises(ValueError, match=r"^'Bearer'… is not a header; write 'Name: value'$"):
         FixedHeader.parse("Bearer hunter2")
 
 

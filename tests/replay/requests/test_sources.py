@@ -30,10 +30,10 @@ def test_one_raw_request_is_repeated(tmp_path: Path, sender: str) -> None:
 def test_what_is_no_request_file_says_where(tmp_path: Path) -> None:
     path = tmp_path / "request.txt"
     path.write_text("GET / HTTP/1.1\nHost: a\nnonsense\n")
-    with pytest.raises(LogreplayError, match=r"request\.txt: line 3 is no header"):
+    with pytest.raises(LogreplayError, match=r"request\.txt: line 3 is not a header"):
         server_saw(Requests(RequestFile(path)))
     path.write_text("hello\n")
-    with pytest.raises(LogreplayError, match=r"request\.txt: no HTTP request"):
+    with pytest.raises(LogreplayError, match=r"request\.txt: not an HTTP request"):
         server_saw(Requests(RequestFile(path)))
 
 

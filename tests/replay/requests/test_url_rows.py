@@ -37,7 +37,7 @@ def test_a_url_is_taken_apart(text: str, url: str, host: str | None, origin: str
 
 @pytest.mark.parametrize("text", ["", "a", "ftp://a/b", "http:///x", "http:/x", "http://[::1/x", "*"])
 def test_what_is_no_url_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no url|Invalid IPv6"):
+    with pytest.raises(ValueError, match=r"is not a url|Invalid IPv6"):
         UrlRow.of(text)
 
 

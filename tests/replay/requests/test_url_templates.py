@@ -68,7 +68,7 @@ def test_names_must_agree(templates: list[str], variables: dict[str, str], said:
 
 def test_a_value_with_which_a_template_is_no_url_is_named() -> None:
     with pytest.raises(
-        LogreplayError, match=r"TEMPLATE '\{a\}/x': 'ftp:/x' is no url; write /path or http://host/path"
+        LogreplayError, match=r"TEMPLATE '\{a\}/x': 'ftp:/x' is not a url; write /path or http://host/path"
     ):
         urls(["{a}/x"], a="/y,http://h,ftp:")
 

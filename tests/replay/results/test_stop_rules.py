@@ -45,7 +45,7 @@ def test_conditions_are_read(text: str, figure: str, limit: float, window: float
 )
 def test_what_is_no_condition_is_refused_with_examples(text: str) -> None:
     with pytest.raises(
-        ValueError, match=r"is no condition to stop at; write errors>5%/10s, p99>2s/10s or in_flight>5000$"
+        ValueError, match=r"is not a stop condition; write errors>5%/10s, p99>2s/10s or in_flight>5000$"
     ):
         parse(text)
 

@@ -85,7 +85,7 @@ def test_a_finding_says_what_was_seen_and_what_helps() -> None:
     busy = evidence(lag_p95=0.2, lag_p99=0.3, vitals=ProcessLoad(seconds=10, loop=9.5, process=9.9))
     (finding,) = judge(busy).findings
     assert finding.text == (
-        "requests were started late: lag p95 201 ms, p99 300 ms; it used 95% of its core; ask for less than 1000/s, "
+        "requests were started late: lag p95 201 ms, p99 300 ms; it used 95% of its core; lower the rate below 1000/s, "
         "or give it more processes with --workers; logreplay calibrate tells what this machine can send"
     )
     waited = replace(busy, vitals=replace(busy.vitals, waited=4))
@@ -143,7 +143,7 @@ def test_a_replayer_that_was_stopped_is_no_measurement(log: Path, tmp_path: Path
         os.kill(pid, signal.SIGCONT)
     seen = findings_of(output)
     assert seen["verdict"] == "GENERATOR_BOUND"
-    assert "the replayer stood still for 2 s" in seen["stood_still"]
+    assert "the generator was suspended for 2 s" in seen["stood_still"]
 
 
 @pytest.mark.alone

@@ -64,7 +64,7 @@ def test_another_way_to_write_an_address_is_judged_by_the_address(host: str, add
     if address.startswith("127."):
         check_permission(endpoint)
     else:
-        with pytest.raises(LogreplayError, match=r"is not this machine; if it is yours to load, say so with"):
+        with pytest.raises(LogreplayError, match=r"is not this machine; if you may load it, add"):
             check_permission(endpoint)
 
 

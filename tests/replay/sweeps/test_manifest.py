@@ -25,10 +25,10 @@ def test_a_manifest_remembers_what_was_made_and_refuses_another_sweep(tmp_path: 
 
 
 def test_a_folder_without_a_sweep_cannot_go_on(tmp_path: Path) -> None:
-    with pytest.raises(LogreplayError, match=r": holds no sweep that could go on: there is no manifest.json$"):
+    with pytest.raises(LogreplayError, match=r": holds no sweep that could be resumed: there is no manifest.json$"):
         Manifest.read(tmp_path)
     (tmp_path / "manifest.json").write_text('{"schema": "logreplay-sweep/2"}')
-    with pytest.raises(LogreplayError, match=r"manifest.json: is no manifest of a sweep, or is damaged"):
+    with pytest.raises(LogreplayError, match=r"manifest.json: is not a manifest of a sweep, or is damaged"):
         Manifest.read(tmp_path)
 
 
@@ -83,7 +83,7 @@ WHOLE: dict[str, Any] = {
 )
 def test_a_damaged_manifest_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / NAME).write_text(text)
-    with pytest.raises(LogreplayError, match=r"manifest\.json: is no manifest of a sweep, or is damaged; begin"):
+    with pytest.raises(LogreplayError, match=r"manifest\.json: is not a manifest of a sweep, or is damaged; start"):
         Manifest.read(tmp_path)
 
 

@@ -186,5 +186,7 @@ def test_a_sweep_that_was_cut_off_goes_on_with_the_same_rows(log: Path) -> None:
 
 def test_a_result_log_that_lost_bytes_cannot_go_on(tmp_path: Path) -> None:
     (tmp_path / JUDGED).write_text("short")
-    with pytest.raises(LogreplayError, match=r"results.csv: is shorter than it was when it was left; begin anew$"):
+    with pytest.raises(
+        LogreplayError, match=r"results.csv: is shorter than when the run was interrupted; start again$"
+    ):
         StepLog(tmp_path, Mark(judged=100))

@@ -71,7 +71,7 @@ def test_counts_add_up_and_times_are_those_of_the_slowest(each: list[tuple[int, 
 
 
 def test_counts_that_differ_from_those_of_the_workers_are_no_outcome() -> None:
-    with pytest.raises(AssertionError, match="what one counted, another did not"):
+    with pytest.raises(AssertionError, match="workers differ in their counts"):
         outcome_of(replace(shared(worker(5)), counters=counted(4)))
 
 

@@ -264,7 +264,7 @@ def test_a_reader_that_dies_ends_the_run_with_a_word(log: Path, target: str, mon
         async with asyncio.timeout(ENDS_WITHIN):
             await replay(Plan(Requests(log), Constant(100, 1)), sender_to(target)(), MemoryResults())
 
-    with pytest.raises(LogreplayError, match="the thread that reads what to send has died"):
+    with pytest.raises(LogreplayError, match="the thread that reads the requests has died"):
         asyncio.run(main())
 
 

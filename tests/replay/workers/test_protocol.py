@@ -74,7 +74,7 @@ def test_what_another_process_cannot_import_says_where_it_must_be_installed() ->
 def test_a_message_that_was_cut_off_anywhere_is_an_error_and_no_other() -> None:
     written = packed(Hello("token", "here", 1))
     for end in range(len(written)):
-        with pytest.raises(LogreplayError, match="what another process sent cannot be read here"):
+        with pytest.raises(LogreplayError, match="a message of another process cannot be read here"):
             unpacked(written[:end])
 
 
