@@ -55,7 +55,7 @@ def test_all_that_differs_is_told() -> None:
         manifest.check({"log": "a", "for": 20.0, "seed": 1, "order": "up"})
     assert str(told.value) == (
         "sweep: was another sweep: for was 10.0, is now 20.0, order was not given, is now 'up'; "
-        "give the same log, target and options, or begin anew with -o"
+        "give the same log, target and options, or start again with -o"
     )
 
 
