@@ -52,5 +52,5 @@ def test_conditions_are_read_from_the_command_line_each_in_its_order() -> None:
         parse("in_flight>5"),
     )
     assert made.main([], standalone_mode=False) == ()
-    with pytest.raises(click.BadParameter, match="'p99' is no condition to stop at"):
+    with pytest.raises(click.BadParameter, match="'p99' is not a stop condition"):
         made.main(["--stop", "p99"], standalone_mode=False)
