@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 import signal
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ _TRACES: Final = (
     "leaked semaphore",
     "this is a bug of logreplay",
 )
+_OF_THE_KILLED: Final = ("Warning: ", "leaked semaphore")
+"""What the interpreter's own tracker of semaphores says once their owner was killed."""
 _OPTION: Final = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[a-z]\b|RATES|LOG|TARGET)")
 _TAKEN_AS_GIVEN: Final = {"pipe.log", "socket", "__pycache__", "tmp", "home"}
 _FAILED: Final = re.compile("Error: |nothing was sent")
@@ -71,7 +74,8 @@ def _ended(ran: Ran) -> Iterator[Finding]:
 
 
 def _traces(ran: Ran) -> Iterator[Finding]:
-    for mark in _TRACES:
+    marks = [mark for mark in _TRACES if ran.code != -signal.SIGKILL or mark not in _OF_THE_KILLED]
+    for mark in marks:
         for stream in (ran.out, ran.err):
             if mark in stream and ran.code is not None:
                 yield Finding("traceback", stream[stream.index(mark) :][-_SHOWN:])
