@@ -24,7 +24,7 @@ class Analysis:
     """All tables of one run.
 
     Attributes:
-        requests: what was measured; None where only a per-second table is left of the run.
+        requests: the measured ones; None where only a per-second table is left of the run.
         seconds: per-second table.
         verdict: onset and saturation, with the step table and its evidence.
         summary: the contents of summary.json.

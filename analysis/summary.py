@@ -43,7 +43,7 @@ class About:
         log: the log that was replayed.
         target: where it was sent.
         options: the options of the run.
-        findings: what was seen that bears on the measurement: ``code``, ``severity``, ``text`` each.
+        findings: observations that bear on the measurement: ``code``, ``severity``, ``text`` each.
         more: further keys of summary.json.
     """
 
@@ -202,7 +202,7 @@ def remembering(summary: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[
 
 
 def plain(value: Any) -> Any:
-    """Make a value fit for JSON: what is not a finite number becomes null."""
+    """Make a value fit for JSON: numbers that are not finite become null."""
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

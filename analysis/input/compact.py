@@ -30,7 +30,7 @@ OUTCOMES[FIRST_ERROR + ERROR_WORDS.index("dropped")] = DROPPED
 
 
 def _micros(seconds: pl.Expr) -> pl.Expr:
-    """Seconds, 0 or more, → whole microseconds; null where they are no number, or none that 64 bits can hold."""
+    """Seconds, 0 or more, → whole microseconds; null where they are not a number, or none that 64 bits can hold."""
     return (seconds * 1e6 + 0.5).cast(pl.Int64, strict=False)
 
 

@@ -43,7 +43,7 @@ def with_watched(seconds: pl.DataFrame, results: Path | None) -> pl.DataFrame:
 
     Args:
         seconds: per-second table.
-        results: the result log; None, or no readings beside it: the table stays as it is.
+        results: the result log; None, or no readings beside it: the table stays unchanged.
 
     Raises:
         LogreplayError: the readings cannot be read.

@@ -66,7 +66,7 @@ def result_rows(path: Path) -> pl.LazyFrame | None:
 
 
 def seconds_table(path: Path) -> pl.DataFrame | None:
-    """Read a per-second table, of Play-it-Again-Sam or of ours, as the table of `buckets.seconds`; None if it is none.
+    """Read a per-second table, of Play-it-Again-Sam or logreplay, as the table of `buckets.seconds`; None for others.
 
     Returns:
         One row for every second from the first to the last; only means of the response time are known.
@@ -94,7 +94,7 @@ def seconds_table(path: Path) -> pl.DataFrame | None:
 
 
 def _lines(path: Path, form: str) -> pl.DataFrame | None:
-    """The lines of a text file, one a row, if most of the first ones that are no comment have this form."""
+    """The lines of a text file, one a row, if most of the first ones besides comments have this form."""
     lines = pl.scan_csv(
         path,
         has_header=False,

@@ -3,7 +3,7 @@
 The times are the observed ones, not those of a histogram's cells.
 
 Source: the text of HdrHistogram's outputPercentileDistribution: value, percentile, count up to it, 1/(1 - percentile),
-with five percentiles for each halving of what is left.
+with five percentiles for each halving of the rest.
 """
 
 import math

@@ -230,7 +230,7 @@ def heading() -> str:
 
 
 def trial_line(judged: Judged, goal: Goal) -> str:
-    """One line of a trial that was made: rate, what was seen, verdict, and the bracket it leaves."""
+    """One line of a trial that was made: rate, observations, verdict, and the bracket it leaves."""
     trial, outcome = judged.trial, judged.outcome
     why = f" ({outcome.void or outcome.cut})" if outcome.void or outcome.cut else ""
     low = goal.text(judged.low) if judged.low else "?"

@@ -13,7 +13,7 @@ Near its capacity a target is late in rare long bunches, minutes apart: a minute
 few per cent above what holds, and no test within that minute can tell. Only a longer look can, so the trials on which
 the promise rests are the longest.
 
-A trial may end early only as a failure. A short trial begins with empty queues and misses what is rare, so an early
+A trial may end early only as a failure. A short trial begins with empty queues and misses rare events, so an early
 pass is exactly the answer that flatters. A trial in which the replaying machine was the bottleneck says nothing of
 the target: it is neither passed nor failed.
 """
@@ -36,7 +36,7 @@ CONFIRMING: Final = 2
 """A confirmation is so many times as long as another full trial."""
 MOST_CONFIRMATIONS: Final = 4
 PATIENCE: Final = 11
-"""Trials after which a doubt is no reason for one more."""
+"""Trials after which a doubt gives no reason for one more."""
 HURRY: Final = 13
 """Trials after which steps down grow twice as fast: the end is nearer than the limit."""
 LEAST_EARLY_S: Final = 10
@@ -88,7 +88,7 @@ class Search:
     def hopeless(self, evidence: BoundEvidence) -> str:
         """Say why the trial under way can be ended as failed; empty if it must go on.
 
-        To be asked about once a second, with what was seen so far.
+        To be asked about once a second, with the observations so far.
         """
         trial = self.next
         assert isinstance(trial, Trial), "there is no trial under way"
@@ -199,7 +199,7 @@ class Search:
         return sum((each.outcome.evidence for each in trials), BoundEvidence.none(len(self.goal.bounds)))
 
     def _try(self, phase: Phase, rate: float) -> Generator[Trial, TrialOutcome, Verdict]:
-        """Make a trial; once more if it was void."""
+        """Make a trial; once more if it was invalid."""
         verdict: Verdict = "void"
         for _ in range(2):
             trial = self._trial(phase, rate)
@@ -248,7 +248,7 @@ class Search:
         return self._pooled(self._full_trials(trial.rate) if trial.phase in _FULL else ())
 
     def _full_trials(self, rate: float | None = None) -> list[Judged]:
-        """Those that were not void, at a rate or at all."""
+        """Those that were valid, at a rate or at all."""
         full = [each for each in self.judged if each.verdict != "void" and each.trial.phase in _FULL]
         return [each for each in full if rate is None or each.trial.rate == rate]
 

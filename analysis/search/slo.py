@@ -133,7 +133,7 @@ def observe(
     A request under way counts with its age: what it costs in the end can only be more.
 
     Args:
-        bounds: what is to be judged.
+        bounds: to be judged.
         scheduled: (n,) when each request was due; those due after ``until`` are ignored.
         ended: (n,) when its exchange was over, scheduled + response time; inf while it is under way.
         failed: (n,) got no answer, or not the expected one.

@@ -24,7 +24,7 @@ class Goal:
         highest: never tried above it; None: no limit.
         precision: how close the failed rate is to the confirmed one in the end: 0.05 is 5 %.
         trial_s: judged seconds of a full trial; None: 60, or as many as the bound needs requests.
-        trials: no more than these; void ones do not count.
+        trials: no more than these; invalid ones do not count.
         budget_s: no trial is begun that would end after this many seconds; None: no limit.
         users: what is searched is a number of users who wait for their answers; every rate here is one.
 
@@ -87,7 +87,7 @@ class Trial:
     """A trial to be made.
 
     Attributes:
-        number: from 1; void ones are numbered too.
+        number: from 1; invalid ones are numbered too.
         phase: why it is made.
         rate: requests/s to offer.
         settle_s: seconds at its start in which queues fill: not judged.
@@ -115,7 +115,7 @@ class TrialOutcome:
         seconds: it took, drain included.
         void: why it says nothing of the target; empty if it does.
         cut: why it was ended early (see `logreplay.analysis.search.search.Search.hopeless`); empty if it was not.
-        doubt: what speaks against it, without making it void.
+        doubt: what speaks against it, without making it invalid.
     """
 
     evidence: BoundEvidence
@@ -174,7 +174,7 @@ class Answer:
 
     @property
     def planning(self) -> float | None:
-        """The rate to plan with: a little less than what was confirmed."""
+        """The rate to plan with: a little less than the confirmed one."""
         return None if self.low is None else self.low / PLANNING
 
     @property

@@ -86,7 +86,7 @@ class Comparison:
         status_changed: share of the pairs whose status class differs, with its 95 % interval.
         bytes_changed: share of the answered pairs whose bodies differ by more than 1 % and 64 bytes, likewise.
         failed: share of requests not answered as expected, in each run.
-        notes: what was left out, and why.
+        notes: omissions, and why.
     """
 
     sentence: str

@@ -58,7 +58,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
         requests: the run.
         table: its steps, of `buckets.steps`.
         windows: when they were offered.
-        flow: what was on its way when.
+        flow: requests in flight over time.
 
     Returns:
         One row per step. ``growth``: of the requests in flight, per request scheduled, after the first fifth of the
@@ -105,7 +105,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
 def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     """Return a step table with evidence from nothing but a per-second table.
 
-    What is lost: percentiles of a step, requests in flight, kinds of errors, generator lag. The backlog is inferred: if
+    Lost: percentiles of a step, requests in flight, kinds of errors, generator lag. The backlog is inferred: if
     response times grow by s seconds a second, s/(1+s) of what comes is not served.
 
     Args:

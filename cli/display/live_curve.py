@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _HIGHEST: Final = 18
 _ROOM: Final = 6
-"""Lines of the terminal left to what was said before, and to the live line."""
+"""Lines of the terminal left to earlier lines, and to the live line."""
 
 
 class GrowingCurve:

@@ -122,5 +122,5 @@ def _writer(stream: TextIO) -> Callable[[str], object]:
 
 
 def lead_nowhere(stream: TextIO) -> None:
-    """Lead a standard stream whose reader has gone to nowhere: the interpreter would fail to write what is left."""
+    """Lead a standard stream whose reader has gone to nowhere: the interpreter would fail to write the rest."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

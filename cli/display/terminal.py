@@ -9,7 +9,7 @@ from logreplay.cli.display.outlet import lead_nowhere
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Tell the user something that is no result. Once nobody reads standard error any more, nobody is told."""
+    """Tell the user something besides the result. Once nobody reads standard error any more, nobody is told."""
     if not quiet:
         try:
             click.echo(text, err=True)

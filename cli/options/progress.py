@@ -137,7 +137,7 @@ class Telling:
             results: the result log, where it grows.
             first: the second of the run at which it begins; above 0 if it goes on.
             free: as in `logreplay.replay.monitor.snapshot_builder.SnapshotBuilder`.
-            quiet: only what was asked for by itself is told.
+            quiet: only explicitly requested output is told.
 
         Raises:
             LogreplayError: the page or the metrics cannot be served where they should.

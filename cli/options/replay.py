@@ -34,7 +34,7 @@ class ReplayOptions:
     sending: Sending
 
     def say(self, text: str) -> None:
-        """Tell the user something that is no result, unless ``--quiet`` was given."""
+        """Tell the user something besides the result, unless ``--quiet`` was given."""
         say(text, quiet=self.quiet)
 
 

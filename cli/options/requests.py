@@ -194,7 +194,7 @@ def arriving(
 
 
 def base(stream: "RequestStream") -> "Requests":
-    """The log's own requests, under all that is wrapped around them."""
+    """The log's own requests, without the streams wrapped around them."""
     from logreplay.replay.requests.plan import Requests
 
     inner: Any = stream

@@ -29,7 +29,7 @@ def _late(text: str) -> float | None:
 
 
 def _methods(text: str) -> frozenset[str]:
-    """Read ``GET,HEAD``. Methods are case-sensitive, so what is not upper case stands for both."""
+    """Read ``GET,HEAD``. Methods are case-sensitive, so any name not in upper case stands for both."""
     named = [part.strip() for part in text.split(",")]
     methods = frozenset(named) | {method.upper() for method in named}
     for method in sorted(methods):
@@ -102,7 +102,7 @@ class Sending:
             duration: seconds, of all of it; None: unknown.
 
         Returns:
-            What makes senders to the target (here or in another process), and what was found on the way.
+            What makes senders to the target (here or in another process), and findings on the way.
 
         Raises:
             LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.

@@ -15,7 +15,7 @@ def parse_pauses(text: str) -> Pauses:
     """Read ``1s``, ``0`` or ``1s..3s``.
 
     Raises:
-        ValueError: the range is empty, or one of its ends is no pause.
+        ValueError: the range is empty, or one of its ends is not a pause.
     """
     first, dots, last = text.partition("..")
     if not dots:

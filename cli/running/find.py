@@ -174,7 +174,7 @@ def _report(search: "Search", options: FindOptions, folder: Path, url: str, foun
 def _search(
     search: "Search", options: FindOptions, folder: Path, requests: "RequestStream", target: str, rule: "StopRule"
 ) -> "tuple[bool, list[Finding]]":
-    """Run the trials into ``results.csv`` of a folder; say whether the search ended, and what was found besides."""
+    """Run the trials into ``results.csv`` of a folder; say whether the search ended, and the findings besides."""
     from logreplay.replay.checks.cpu_contention import cpu_contention
     from logreplay.replay.engine.engine import stopped_by
     from logreplay.replay.results.recent import RecentRequests

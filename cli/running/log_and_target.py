@@ -177,7 +177,7 @@ def target_or_builtin(options: "ReplayOptions", log: "Path | Stored | UrlList", 
 
     Args:
         options: name a target, or ``--demo-target``.
-        log: what is replayed.
+        log: to be replayed.
         given: the user named it.
 
     Raises:
@@ -235,7 +235,7 @@ def followed(log: Path, seconds: float | None) -> "Followed":
         seconds: how long to follow it; None: until the run is stopped.
 
     Raises:
-        LogreplayError: it is not a file, is compressed, or what is there of it is not an access log.
+        LogreplayError: it is not a file, is compressed, or its present part is not an access log.
     """
     from logreplay.parsers.conversion.follow import LineParser
     from logreplay.parsers.record import LogreplayError

@@ -37,7 +37,7 @@ def report(
     as_json: bool = False,
     quiet: bool = False,
 ) -> dict[str, Any]:
-    """Analyse the ``results.csv`` of a folder, write what shows it, print it, and say what was found.
+    """Analyse the ``results.csv`` of a folder, write what shows it, print it, and report the findings.
 
     Args:
         folder: of the results.

@@ -147,7 +147,7 @@ class _OneRun:
     rule: "StopRule"
 
     def replay(self) -> "tuple[Outcome, list[Finding]]":
-        """Run the plan, and tell how it goes; what became of it, and what was found besides."""
+        """Run the plan, and tell how it goes; what became of it, and the findings besides."""
         from logreplay.analysis.output.folder import belonging
         from logreplay.replay.engine.engine import Engine, stopped_by
         from logreplay.replay.monitor.snapshot import Stage
@@ -188,7 +188,7 @@ class _OneRun:
                     beside.unlink(missing_ok=True)
 
     def report(self, outcome: "Outcome", findings: "list[Finding]", exchanges: Outlet | None) -> Exit:
-        """Write the summary beside the result log, and print what was found."""
+        """Write the summary beside the result log, and print the findings."""
         from logreplay.analysis.output.folder import summary_beside
         from logreplay.cli.display.tables import print_classic
         from logreplay.replay.senders.trace import describe

@@ -46,7 +46,7 @@ async def drive(
     """Make the trials that a search asks for, until it has its answer.
 
     Args:
-        search: is told what was seen.
+        search: is told the observations.
         engine: an open one, that writes into ``responses``.
         responses: what the engine saw, while it runs.
         requests: what to send in each trial.
@@ -54,7 +54,7 @@ async def drive(
         schedule_of: when the requests of a trial are due; see `by_chance`, `evenly` and `users`.
         contention: says after a trial that failed who else kept this machine busy, if that may be why; None: the
             target is elsewhere.
-        threaded: look at what was seen in another thread; False for runs in virtual time.
+        threaded: look at the observations in another thread; False for runs in virtual time.
         on_begin, on_progress, on_end: told before each trial; about once a second; after it, with nothing in flight.
 
     Returns:
@@ -194,7 +194,7 @@ class _Look:
         return self._search.hopeless(self.evidence(known_by, taken_up, known_by=known_by))
 
     def sent_late(self, until: float, taken_up: int, *, limited: bool) -> str:
-        """Whether a bound was missed only because we sent late, in words; empty if not.
+        """Whether a bound was missed only because the generator sent late, in words; empty if not.
 
         Lag is sent_late, except where requests had to wait for the in-flight limit: there the target held them up.
         """
@@ -245,7 +245,7 @@ def _void(ran: "Ran") -> str:
 
 
 def _doubt(ran: "Ran") -> str:
-    """What speaks against a trial without making it void; empty if nothing does."""
+    """What speaks against a trial without making it invalid; empty if nothing does."""
     vitals = ran.evidence.vitals
     if vitals.waited <= _BUSY * vitals.seconds:
         return ""

@@ -66,7 +66,7 @@ class Signals:
             undo()
 
     def done(self, code: int) -> None:
-        """Let a signal end the process at once with this exit code: what is left to wait for is dispensable."""
+        """Let a signal end the process at once with this exit code: the remaining wait is dispensable."""
         self._code = code
 
     def ignore(self) -> None:

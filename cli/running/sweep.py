@@ -92,7 +92,7 @@ class SweepOptions(ReplayOptions):
 
     @property
     def course(self) -> "Course":
-        """The steps, and what is between them."""
+        """The steps, and the pauses between them."""
         from logreplay.replay.sweeps.steps import Course
 
         order, going = cast("Order", self.order), self.keep_going or bool(self.vusers)

@@ -41,7 +41,7 @@ def sweep_into(
     """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes.
 
     Returns:
-        What became of each step that was begun, and what was found besides.
+        What became of each step that was begun, and the findings besides.
     """
     from logreplay.replay.sweeps.step_log import JUDGED
     from logreplay.replay.sweeps.steps import evenly

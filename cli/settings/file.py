@@ -38,7 +38,7 @@ def read_settings(group: click.Group, path: Path) -> dict[str, dict[str, Setting
         For each command the settings by the name of the parameter.
 
     Raises:
-        ClickException: it is no TOML, has an unknown name or a value of the wrong kind, or sets what it may not.
+        ClickException: it is not TOML, has an unknown name or a value of the wrong kind, or sets what it may not.
     """
     try:
         text = path.read_text(encoding="utf-8")
