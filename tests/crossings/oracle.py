@@ -5,7 +5,6 @@ import gzip
 import json
 import re
 import signal
-import signal
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
