@@ -168,7 +168,7 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: 
 
 
 def _common(verdict: SaturationVerdict, about: About, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The verdict, what was found, and what only the caller knows."""
+    """The verdict, the findings, and the facts that only the caller knows."""
     return {
         "schema": SCHEMA,
         "verdict": "VALID" if verdict.generator_limit is None else "GENERATOR_BOUND",

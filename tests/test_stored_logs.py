@@ -130,4 +130,4 @@ def test_a_stored_log_needs_a_target_and_http_is_none(
     assert logreplay("run", "s3://logs/access.csv", "--tps", 1, "-o", tmp_path / "r.csv") == 2
     assert "name a TARGET" in capsys.readouterr().err
     assert logreplay("run", "ftp://127.0.0.1:1/access.csv", "--tps", 1, "-o", tmp_path / "r.csv") == 2
-    assert "is no log" in capsys.readouterr().err
+    assert "is not a log" in capsys.readouterr().err

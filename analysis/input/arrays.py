@@ -41,7 +41,7 @@ _READERS: Final = 3
 """Threads: one more than two processors, since each waits for Polars and for the disk now and then."""
 
 _AHEAD: Final = 4
-"""Stretches read before their turn: what is read and not yet put together takes memory."""
+"""Stretches read before their turn; each takes memory until it is put together."""
 
 _SLOWEST_COLUMNS: Final = pl.Schema(
     {"url": pl.String, "op": pl.String, "rc": pl.Int64, "response": pl.UInt32, "scheduled": pl.Int64}
@@ -62,7 +62,7 @@ _KEPT: Final = {
 
 @dataclass(frozen=True)
 class RequestArrays:
-    """What was measured, one entry per request, in the order of the rows.
+    """The measured values, one entry per request, in the order of the rows.
 
     Attributes:
         scheduled: (n,) int64, microseconds since the start of the run.
@@ -268,7 +268,7 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM
 
 
 class _Columns:
-    """Columns that grow to twice their length: what is not yet written to takes no memory."""
+    """Columns that grow to twice their length: the unwritten part takes no memory."""
 
     def __init__(self, room: int) -> None:
         self._arrays: dict[str, npt.NDArray[Any]] = {name: np.empty(room, dtype) for name, dtype in _KEPT.items()}

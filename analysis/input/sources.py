@@ -22,7 +22,7 @@ COLUMNS: Final = (
     *("scheduled", "lag", "connect", "latency", "xfertime", "rc", "error", "expected_rc"),
     *("step", "offered", "bytes", "url", "op"),
 )
-"""What is needed of each request."""
+"""The columns needed of each request."""
 
 _BATCH: Final = 1 << 16
 _HEAD: Final = 100

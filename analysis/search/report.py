@@ -89,7 +89,7 @@ def _contradiction(search: Search) -> str:
 
 
 def seen(findings: Sequence[BoundFinding]) -> str:
-    """What was seen of the bounds: ``0.62 % over 300 ms, 0 % failed``; failures count as late, and it says so."""
+    """The observations on the bounds: ``0.62 % over 300 ms, 0 % failed``; failures count as late, and it says so."""
     failures = any(finding.bound.statistic == "errors" and finding.cost > 0 for finding in findings)
     return ", ".join(_seen(finding, " or failed" if failures else "") for finding in findings)
 

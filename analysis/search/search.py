@@ -1,6 +1,6 @@
 """The search for the highest rate that keeps a bound: a state machine without a clock.
 
-It says which trial comes next; told what was seen in it, it says the next one, and at the end the answer. Whoever
+It says which trial comes next; told its observations, it says the next one, and at the end the answer. Whoever
 drives it sends the requests (or simulates them).
 
 Theory of operation. 1. A trial at the lowest rate: is the bound kept at all? 2. Short trials, each 1.6 times faster,
@@ -14,7 +14,7 @@ few per cent above what holds, and no test within that minute can tell. Only a l
 the promise rests are the longest.
 
 A trial may end early only as a failure. A short trial begins with empty queues and misses rare events, so an early
-pass is exactly the answer that flatters. A trial in which the replaying machine was the bottleneck says nothing of
+pass is exactly the optimistic answer. A trial in which the replaying machine was the bottleneck says nothing of
 the target: it is neither passed nor failed.
 """
 
@@ -77,7 +77,7 @@ class Search:
         self.next = next(self._course)
 
     def tell(self, outcome: TrialOutcome) -> Trial | Answer:
-        """Say what was seen in the trial `next`; return what comes next."""
+        """Take the observations of the trial `next`; return what comes next."""
         try:
             self.next = self._course.send(outcome)
         except StopIteration as end:
@@ -244,7 +244,7 @@ class Search:
         return verdict
 
     def _pool(self, trial: Trial) -> BoundEvidence:
-        """What was seen in earlier full trials at the same rate."""
+        """The observations of earlier full trials at the same rate."""
         return self._pooled(self._full_trials(trial.rate) if trial.phase in _FULL else ())
 
     def _full_trials(self, rate: float | None = None) -> list[Judged]:
@@ -269,7 +269,7 @@ class Search:
         )
 
     def _floor_s(self) -> float:
-        """Response time at the lowest rate, by Little's law: what is in flight there is no backlog."""
+        """Response time at the lowest rate, by Little's law: requests in flight there are not a backlog."""
         if not self.judged or not len(in_flight := self.judged[0].outcome.evidence.in_flight):
             return 0.0
         return float(in_flight.mean()) / self.judged[0].trial.rate

@@ -90,7 +90,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundEvidence:
-    """What was seen of the requests that count, by the second in which they were scheduled.
+    """The observed requests that count, by the second in which they were scheduled.
 
     Attributes:
         counts: (s,) requests.

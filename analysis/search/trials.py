@@ -16,7 +16,7 @@ Why = Literal["found", "at-least", "not-met", "generator", "unproven", "drifted"
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is asked of a search.
+    """The goal of a search.
 
     Attributes:
         bounds: all of them must hold.
@@ -26,7 +26,7 @@ class Goal:
         trial_s: judged seconds of a full trial; None: 60, or as many as the bound needs requests.
         trials: no more than these; invalid ones do not count.
         budget_s: no trial is begun that would end after this many seconds; None: no limit.
-        users: what is searched is a number of users who wait for their answers; every rate here is one.
+        users: search for a number of users who wait for their answers; every rate here is one.
 
     Raises:
         ValueError: no bound, or a number that makes no sense.
@@ -108,12 +108,12 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """What was seen in a trial.
+    """The observations of a trial.
 
     Attributes:
         evidence: of its judged part.
         seconds: it took, drain included.
-        void: why it says nothing of the target; empty if it does.
+        void: the reason why it says nothing of the target; empty if it does.
         cut: why it was ended early (see `logreplay.analysis.search.search.Search.hopeless`); empty if it was not.
         doubt: what speaks against it, without making it invalid.
     """
@@ -131,7 +131,7 @@ class Judged:
 
     Attributes:
         trial, outcome: it.
-        verdict: pass, fail or void.
+        verdict: one of `Verdict`.
         findings: for each bound, from this trial alone.
         began: seconds since the start of the search.
         low, high: the bracket after it; None where there is no end yet.

@@ -101,11 +101,11 @@ def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
         several = ",".join(str(count) for count in sorted({max(1, users[0] // 2), users[0], 2 * users[0]}))
         text = (
             f"{users[0]} users reached {best:.4g}/s; one number of users does not show where throughput stops growing: "
-            f"try several, such as --vusers {several}; {law} for what was reached"
+            f"try several, such as --vusers {several}; {law} for this throughput"
         )
         return UsersVerdict(None, False, enough, best, text)
     if grew:
-        text = f"throughput still grew at {users[-1]} users, to {best:.4g}/s: try more; {law} for what was reached"
+        text = f"throughput still grew at {users[-1]} users, to {best:.4g}/s: try more; {law} for this throughput"
         return UsersVerdict(None, False, enough, best, text)
     if first == 0:
         text = (

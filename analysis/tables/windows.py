@@ -1,8 +1,8 @@
 """Computes one row per second, per step and per route from requests: exact, every second from first to last.
 
 Theory of operation: a request belongs to the second in which it was *scheduled*, whatever became of it, so a stall
-of the target shows in the seconds that should have been served. Counts of what was sent, what was completed and what
-was in flight belong to the second in which that happened. A second in which nothing happened has counts of 0 and no
+of the target shows in the seconds that should have been served. Counts of requests sent, completed and
+in flight belong to the second in which that happened. A second in which nothing happened has counts of 0 and no
 times at all.
 """
 
@@ -290,7 +290,7 @@ class Flow:
 
 
 def step_flow(requests: RequestArrays, windows: Windows) -> Flow:
-    """Count what was sent and what was over at the edges of the steps."""
+    """Count the requests sent and ended at the edges of the steps."""
     sent = _counts_before(requests, requests.lag, requests.sent, windows)
     over = _counts_before(requests, requests.response, requests.sent, windows)
     answered = good = over

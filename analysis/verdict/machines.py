@@ -12,7 +12,7 @@ from logreplay.analysis.wording import show
 FIGURES: Final = ("mean", *PERCENTILES)
 """Response times of a step that a bound may be set for. The mean is that of the requests answered as expected."""
 LONG_STEP_S: Final = 60
-"""Steps shorter than this flatter: queues have not filled yet. What is read off them is marked with ~."""
+"""Steps shorter than this give optimistic estimates, marked with ~: queues have not filled yet."""
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def _rates_win(rates: str | None) -> bool:
 
 
 def _without_rates(*given: str | None) -> tuple[str | None, str | None]:
-    """LOG and TARGET where no RATES are given: what was typed moves up, what was not comes from the settings."""
+    """LOG and TARGET where no RATES are given: typed arguments move up, the others come from the settings."""
     source = click.get_current_context().get_parameter_source
     names = ("rates", "log", "target")
     typed = [value for name, value in zip(names, given, strict=True) if source(name) is ParameterSource.COMMANDLINE]

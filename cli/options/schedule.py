@@ -184,7 +184,7 @@ class Pacing:
 
 
 def log_report(stream: "RequestStream", schedule: "Schedule", sent: int) -> dict[str, Any]:
-    """What the log was, what was made of it, and how often it was gone through; for the summary."""
+    """The log, its changes, and how often it was repeated; for the summary."""
     from logreplay.replay.requests.hook import Hooked
 
     figures, requests = stream.figures, base(stream)

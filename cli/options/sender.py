@@ -173,7 +173,7 @@ def local_workers(cluster: str | None) -> int | None:
 
 _NONE = Sending()
 _MEASURED = ("keep_alive", "by_client", "max_in_flight", "late", "workers", "cluster")
-"""Options that change what is measured."""
+"""Options that change the measurement."""
 _OPTIONS = (
     click.option(
         "--timeout", type=DURATION, default="30s", show_default=True, metavar="D", help="Fail a request after D."

@@ -61,7 +61,7 @@ class FindOptions(ReplayOptions):
 
     @property
     def goal(self) -> "Goal":
-        """What is searched for.
+        """The searched quantity.
 
         Raises:
             UsageError: no bound is given, or the figures do not go together.

@@ -164,7 +164,7 @@ def log_named(text: str) -> "Log":
     from logreplay.replay.requests.remote import SCHEMES, Stored
 
     if scheme not in SCHEMES:
-        raise ValueError(f"{text!r} is no log: a log is a file, or an object of a store such as s3://BUCKET/access.csv")
+        raise ValueError(f"{text!r} is not a log; name a file, or an object of a store such as s3://BUCKET/access.csv")
     return Stored(text)
 
 

@@ -83,7 +83,7 @@ def request_stream(
 
 
 def report_left_out(stream: "RequestStream", *, quiet: bool = False) -> None:
-    """Say what was not sent, and what a hook cost."""
+    """Report the requests not sent, and the time spent in a hook."""
     from logreplay.parsers.masking import masked
     from logreplay.replay.requests.hook import Hooked
 

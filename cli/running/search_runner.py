@@ -142,7 +142,7 @@ class _Look:
     def evidence(
         self, until: float, taken_up: int, *, known_by: float = math.inf, without_lag: bool = False
     ) -> "BoundEvidence":
-        """What was seen of the requests due ``until`` seconds after the start, and taken up by now.
+        """The observed requests due ``until`` seconds after the start, and taken up by now.
 
         Only what ended up to ``known_by`` seconds is taken to have ended.
         """
@@ -188,7 +188,7 @@ class _Look:
     def hopeless(self, until: float, taken_up: int) -> str:
         """Why the trial can be ended as failed; empty if it must go on.
 
-        Judged is what was known a moment ago: of an exchange that has just ended there may be no row yet.
+        It judges the figures of a moment ago: of an exchange that has just ended there may be no row yet.
         """
         known_by = until - _ROWS_AFTER_S
         return self._search.hopeless(self.evidence(known_by, taken_up, known_by=known_by))

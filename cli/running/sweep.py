@@ -189,7 +189,7 @@ def _report(
     *,
     by_rule: bool,
 ) -> Exit:
-    """Write and print what was found; ``by_rule``: a condition of --stop came true."""
+    """Write and print the findings; ``by_rule``: a condition of --stop came true."""
     from logreplay.analysis.summary import About
 
     more: dict[str, Any] = {"left_out": dict(stream.left_out)}

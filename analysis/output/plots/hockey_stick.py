@@ -109,7 +109,7 @@ def hockey_stick(
         seconds: per-second table, times in seconds.
         steps: step table, likewise, with the column ``verdict`` if there is one.
         verdict: the sentence above the picture.
-        caption: what was measured; written below the picture.
+        caption: the measurement in words; written below the picture.
         saturation: ``found``, ``rate``, ``low``, ``high`` as in summary.json.
         onset: the same.
         slo: bound of the response time, seconds.
@@ -162,7 +162,7 @@ def first_overloaded(steps: "Table") -> int:
 
 
 def grouped(steps: "Table") -> "Table":
-    """Put many rates, as of windows of a recorded log, into few classes of equal width; leave few rates as they are."""
+    """Put many rates, as of windows of a recorded log, into few classes of equal width; leave few rates unchanged."""
     rate = column(steps, "rate")
     if len(np.unique(rate)) <= _MOST_RATES:
         return steps

@@ -43,9 +43,9 @@ _MOST_POINTS: Final = 1000
 
 
 def achieved(ax: "Axes", steps: "Table") -> "Axes":
-    """Draw what was sent and what was answered against what was offered; errors as an area.
+    """Draw the sent and the completed rate against the offered rate; errors as an area.
 
-    Where the marks of what was sent leave the diagonal, this machine was the limit.
+    Where the marks of the sent rate leave the diagonal, this machine was the limit.
     """
     rate, offered, sent, good, errors, scheduled = by_rate(steps, "offered", "sent", "goodput", "errors", "scheduled")
     failed = offered * errors / scheduled
@@ -62,7 +62,7 @@ def achieved(ax: "Axes", steps: "Table") -> "Axes":
 
 
 def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
-    """Draw response time against what was achieved; the curve bends back where the target collapses."""
+    """Draw response time against the completed rate; the curve bends back where the target collapses."""
     rate, good, median, *tails = by_rate(steps, "goodput", "p50", "p95", "p99")
     for name, style, times in zip(("p50", "p95", "p99"), ("-", "--", ":"), (median, *tails), strict=True):
         ax.plot(
@@ -178,8 +178,8 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
 
     Args:
         ax: its place is taken by a row for each; the last of them is returned.
-        seconds: per-second table; its columns ``watch_NAME`` are drawn as they are. Of more than 1,000 seconds several
-            make a point: the mean of the rates, the highest of all else.
+        seconds: per-second table; its columns ``watch_NAME`` are drawn unchanged. Of more than 1,000 seconds several
+            make a point: the mean of the rates, the highest value of all others.
     """
     ax.set_axis_off()
     watched = [name for name in seconds.columns if name.startswith("watch_")]
