@@ -25,7 +25,7 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     """Print one row for each second of a run, as CSV.
 
     RESULTS is a result log, or the folder of a sweep. A request belongs to the second in which it was scheduled;
-    requests sent, completed and in flight are counted when that happened. Times are seconds, from the scheduled instant.
+    requests sent, completed and in flight count when that happened. Times are seconds, from the scheduled instant.
 
     \b
     Example: logreplay seconds results.csv -o seconds.csv

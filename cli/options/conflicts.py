@@ -76,7 +76,7 @@ def _numbered(sending: Sending, numbered: str) -> Iterator[str]:
 
 
 def _sharing(sending: Sending, users: Mapping[str, int]) -> Iterator[str]:
-    """The limit that is lower than the number of workers sharing it; those of a scheduler are counted when it is reached."""
+    """The limit that is lower than the number of workers; those of a scheduler are counted when it is reached."""
     count = sending.workers or local_workers(sending.cluster)
     if count is None:
         return
