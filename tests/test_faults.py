@@ -387,7 +387,7 @@ time.time, time.time_ns = lambda: real() + jumped(), lambda: real_ns() + jumped(
 from logreplay.cli.main import main
 main()
 """
-    words = ("run", log, target, "--tps", 100, "--for", "4s", "-q", "--workers", 1, "-o", path)
+    words = ("run", log, target, "--tps", 100, "--for", "4s", "--arrivals", "even", "-q", "--workers", 1, "-o", path)
     begin = time.time()
     done = subprocess.run([sys.executable, "-c", jumping, *map(str, words)], timeout=PATIENCE, check=False)
     assert done.returncode in MEASURED
