@@ -199,7 +199,7 @@ def test_the_installed_package_holds_what_the_tree_holds() -> None:
     }
     if not installed:
         pytest.skip("an editable installation: tox compares the wheel")
-    kinds = ("*.py", "py.typed", "*.html", "*.html.j2")
+    kinds = ("*.py", "py.typed", "*.html", "*.html.j2", "*.js", "*.css", "LICENSE.txt")
     tree = {
         f"logreplay/{path.relative_to(ROOT)}"
         for package in ORDER

@@ -51,7 +51,8 @@ ANOTHERS_PROGRAM = re.compile(r"(pip|pipx) install (-\S+ )*'?logreplay(?!-toolki
 
 def commands(command: click.Command, path: str = "logreplay") -> Iterator[tuple[str, str]]:
     """Each command and its help."""
-    context = click.Context(command, info_name=path)
+    parent = click.Context(cli, **cli.context_settings)  # or "-h" is unknown to the command from then on
+    context = click.Context(command, parent, info_name=path)
     yield path, command.get_help(context)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

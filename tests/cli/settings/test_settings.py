@@ -315,7 +315,7 @@ def test_a_file_cannot_permit_the_address_of_the_host_it_names_or_a_url_that_it_
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write('log = "http://192.0.2.1/x"\nallow-target = ["192.0.2.1"]\n[run]\ntps = 10\nfor = "1s"')
-    assert "say so with --allow-target 192.0.2.1" in failed(capsys, "run")
+    assert "add --allow-target 192.0.2.1" in failed(capsys, "run")
     write('target = "http://0xc0000201"\nallow-target = ["192.0.2.1"]\n[run]\ntps = 10\nfor = "1s"')
     assert "--allow-target" in failed(capsys, "run")
 
