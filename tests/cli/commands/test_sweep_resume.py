@@ -129,8 +129,8 @@ def test_a_sweep_does_not_go_on_with_another_file_to_inject(log: Path, target: s
 @pytest.mark.parametrize(
     ("now", "text"),
     [
-        ("results.csv.gz", "was packed into results.csv.gz, and nothing can be added to that; unpack it, then go on"),
-        ("results.csv.zst", "was packed into results.csv.zst, and nothing can be added to that; unpack it, then go on"),
+        ("results.csv.gz", "was packed into results.csv.gz, to which rows cannot be added; unpack it, then resume"),
+        ("results.csv.zst", "was packed into results.csv.zst, to which rows cannot be added; unpack it, then resume"),
         ("results.parquet", "is a Parquet file now, to which rows cannot be added; start again with -o"),
         ("elsewhere.csv", "is missing, and with it the finished steps; start again with -o"),
     ],

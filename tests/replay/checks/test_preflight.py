@@ -80,7 +80,9 @@ def can_unshare() -> bool:
 def test_ports_that_run_out_are_explained(log: Path, tmp_path: Path) -> None:
     """Twenty local ports, and a new connection for each of 400 requests."""
     output = tmp_path / "r.csv"
-    run = f"{sys.executable} -m logreplay.cli.main run {log} --tps 200 --for 2 --no-keep-alive -o {output}"
+    run = (
+        f"{sys.executable} -m logreplay.cli.main run {log} --demo-target --tps 200 --for 2 --no-keep-alive -o {output}"
+    )
     few = f"ip link set lo up; echo 40000 40019 > /proc/sys/net/ipv4/ip_local_port_range; {run}"
     done = subprocess.run(["unshare", "-rn", "sh", "-c", few], capture_output=True, text=True, timeout=60)
     assert done.returncode == 3, done.stderr
