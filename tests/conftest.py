@@ -1,5 +1,6 @@
 """Real servers for the tests: an nginx and an Apache of our own, on free loopback ports, with logs of their own."""
 
+import os
 import shutil
 import signal
 import socket
@@ -20,6 +21,9 @@ settings.register_profile(
     "unhurried", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")
+
+# where users run the program it is not set, and it hides what buffered output does at the exit
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 APACHE = shutil.which("apache2") or shutil.which("/usr/sbin/apache2")

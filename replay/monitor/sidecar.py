@@ -87,10 +87,15 @@ class Sidecar:
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         with suppress(BrokenPipeError):
             put(self._stdin, config)
-        in_time, _, _ = select.select([self._stdout], [], [], _OPENING_S)
-        if not in_time:
+        try:
+            in_time, _, _ = select.select([self._stdout], [], [], _OPENING_S)
+            if not in_time:
+                self._process.kill()
+            first = take(self._stdout)
+        except BaseException:  # interrupted
             self._process.kill()
-        first = take(self._stdout)
+            self._end()
+            raise
         if not isinstance(first, Opened):
             self._end()
             why = "died" if in_time else f"did not start within {_OPENING_S:g} s"
@@ -136,7 +141,7 @@ class Sidecar:
 
 def put(pipe: IO[bytes], message: object) -> None:
     """Write a message."""
-    pickle.dump(message, pipe)
+    pipe.write(pickle.dumps(message))
     pipe.flush()
 
 

@@ -6,6 +6,7 @@ import sys
 import threading
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from io import FileIO
 
 from aiohttp import web
 
@@ -22,7 +23,8 @@ _LESS_URGENT = 10
 async def _serve(config: SidecarConfig) -> None:
     """Serve and read until the pipe is closed."""
     state, over, loop = PageState(), asyncio.Event(), asyncio.get_running_loop()
-    tell = partial(put, sys.stdout.buffer)
+    # unbuffered: what a replay that has ended did not take would be written again at the exit, and fail aloud
+    tell = partial(put, FileIO(sys.stdout.fileno(), "w", closefd=False))
 
     def show_snapshots() -> None:
         while isinstance(snapshot := take(sys.stdin.buffer), Snapshot):

@@ -1,10 +1,11 @@
 """Runs a server while a block runs: in the running loop, or in a process that ends with the one that started it."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from logreplay.parsers.record import LogreplayError
@@ -62,5 +63,6 @@ async def serve_until_stdin_closes(url: str) -> None:
     """In the server: send the URL to the process that started it, and wait until that ends."""
     closed = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), closed.set)
-    print(url, flush=True)  # noqa: T201  the parent reads it
-    await closed.wait()
+    with suppress(BrokenPipeError):  # that process has ended
+        os.write(sys.stdout.fileno(), f"{url}\n".encode())
+        await closed.wait()

@@ -96,7 +96,8 @@ def run(case: Case, world: World, tls: ssl.SSLContext) -> Ran:
 
 
 def _run(case: Case, world: World, ran: Ran, stack: ExitStack) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("LOGREPLAY_")}
+    changed = ("LOGREPLAY_", "PYTHONUNBUFFERED")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(changed)}
     home = str(world.folder / "home")
     env = {**kept, "TMPDIR": str(world.folder / "tmp"), "HOME": home, "XDG_CACHE_HOME": home, "XDG_CONFIG_HOME": home}
     env |= {"PYTHONFAULTHANDLER": "1", "COLUMNS": "100", "TERM": "xterm", **world.env}

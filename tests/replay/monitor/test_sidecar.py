@@ -1,0 +1,43 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from logreplay.replay.monitor import sidecar
+from logreplay.replay.monitor.access import Address
+from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, put
+
+
+def _children() -> set[str]:
+    with open(f"/proc/self/task/{os.getpid()}/children") as children:
+        return set(children.read().split())
+
+
+def test_it_ends_without_a_word_if_the_replay_ended_before_it_had_opened() -> None:
+    read, write = os.pipe()
+    with subprocess.Popen(
+        [sys.executable, "-m", "logreplay.replay.monitor.sidecar_main"],
+        stdin=subprocess.PIPE,
+        stdout=write,
+        stderr=subprocess.PIPE,
+    ) as process:
+        os.close(write)
+        os.close(read)
+        assert process.stdin
+        assert process.stderr
+        put(process.stdin, SidecarConfig(live=Address("127.0.0.1", 0)))
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 0
+
+
+def test_it_is_ended_if_the_replay_is_interrupted_while_it_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = _children()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sidecar.select, "select", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Sidecar(SidecarConfig(live=Address("127.0.0.1", 0)), lambda _: None)
+    assert _children() == before
