@@ -121,6 +121,8 @@ def run(arguments: list[str]) -> int:
     except BaseException as error:  # a panic of Polars is no Exception
         from logreplay.parsers.record import LogreplayError  # loads Polars: only when something went wrong
 
+        if SIGNALS.raised and not isinstance(error, LogreplayError):
+            return Exit.INTERRUPTED  # a library took the interruption for an error of its own
         return _fail(str(error) if isinstance(error, LogreplayError) else sentence(error), arguments)
 
 

@@ -36,11 +36,14 @@ class Signals:
     raised, so that temporary files are removed. What waits for something that never comes (a hook, a disk, a
     resolver, a reader) may hold that up: half a second after the second signal the process ends, whatever it waits
     for. By then all that ended a second ago is on disk.
+
+    Attributes:
+        raised: whether `Interrupted` was raised.
     """
 
     def __init__(self) -> None:
         self._stop: Callable[[], object] | None = None
-        self._heard, self._last, self._raised = 0, 0.0, False
+        self._heard, self._last, self.raised = 0, 0.0, False
         self._code: int | None = None
 
     def listen(self, *always: signal.Signals) -> Callable[[], None]:
@@ -58,7 +61,7 @@ class Signals:
     def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
         """Within the block, the first signal calls this and nothing else."""
         undo = self.listen(signal.SIGINT, signal.SIGTERM)
-        self._stop, self._heard, self._raised = stop, 0, False
+        self._stop, self._heard, self.raised = stop, 0, False
         try:
             yield
         finally:
@@ -86,8 +89,8 @@ class Signals:
         elif self._stop:
             self._stop()
             return
-        if not self._raised:
-            self._raised = True
+        if not self.raised:
+            self.raised = True
             raise Interrupted
 
 

@@ -1,6 +1,8 @@
 """The last resort of the command line."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 
 from logreplay.cli.commands import man
 from logreplay.cli.main import run
+from logreplay.cli.running.signals import Signals
 
 
 def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
@@ -26,6 +29,29 @@ def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
     assert "Traceback" not in said
     assert "hunter2" not in said
     assert "\x1b" not in said
+
+
+def test_an_interruption_that_a_library_takes_for_an_error_of_its_own_is_still_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    signals = Signals()
+    monkeypatch.setattr("logreplay.cli.main.SIGNALS", signals)
+
+    def busy(*_: object) -> str:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            signal.pause()
+        except BaseException:
+            raise TypeError("not a data type") from None
+        return ""
+
+    monkeypatch.setattr(man, "page", busy)
+    undo = signals.listen()
+    try:
+        assert run(["man"]) == 130
+    finally:
+        undo()
+    assert "bug" not in capsys.readouterr().err
 
 
 def test_a_closed_standard_input_is_no_bug(tmp_path: Path) -> None:

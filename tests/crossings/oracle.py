@@ -210,6 +210,12 @@ def _result(case: Case, world: World) -> Path | None:
     return path if path.exists() else None
 
 
+def _is_old(result: Path) -> bool:
+    """Whether it is still the one that was there before."""
+    rows = result / "results.csv" if result.is_dir() else result
+    return rows.exists() and rows.read_bytes() == OLD
+
+
 def _growing(world: World) -> Path | None:
     """Where the rows of a command are that did not come to its end and was to replace a result; None: nowhere."""
     found = [*world.folder.glob("*.running.*"), *world.folder.glob("*/running")]
@@ -229,7 +235,7 @@ def _replayed(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
         return
     half = _ended_hard(case, ran) or (case.command != "run" and ran.code != 0)
     result = (_growing(world) if half else None) or _result(case, world)
-    if result is None or (result.is_file() and result.read_bytes() == OLD):
+    if result is None or _is_old(result):
         if (_ended_hard(case, ran) and ran.sent_s < _ON_DISK_S) or _ended_unjudged(case, ran):
             return
         if ran.got.requests:
@@ -252,7 +258,7 @@ def _rows(case: Case, result: Path) -> pl.DataFrame | None:
         _whole(result)
         return scan(result).collect()
     kept = [result / name for name in ("results.csv", "warmup.csv") if (result / name).exists()]
-    if not kept or kept[0].read_bytes() == OLD:
+    if not kept:
         return None
     for path in kept:
         _whole(path)
