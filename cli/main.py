@@ -73,6 +73,11 @@ def main() -> None:
     except KeyboardInterrupt:  # while an error was printed
         code = Exit.INTERRUPTED
     SIGNALS.done(code)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            lead_nowhere(stream)  # else the interpreter fails at its end (exit code 120)
     sys.exit(code)
 
 

@@ -60,3 +60,22 @@ def test_a_closed_standard_input_is_no_bug(tmp_path: Path) -> None:
     command = f"exec {sys.executable} -m logreplay.cli.main convert {log} -o {tmp_path / 'a.csv'} <&-"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_reader_that_went_away_before_an_interruption_changes_no_exit_code() -> None:
+    program = (
+        "import os, sys\n"
+        "from logreplay.cli import main\n"
+        "def interrupted(*_, **__):\n"
+        "    print('half a table')\n"
+        "    raise KeyboardInterrupt\n"
+        "main.cli.main = interrupted\n"
+        "main.main()\n"
+    )
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run([sys.executable, "-c", program], stdout=write, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (130, b"")
