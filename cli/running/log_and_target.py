@@ -44,7 +44,20 @@ def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
 
     with replayable(log, quiet=quiet) as source:
         assert not isinstance(source, Stored)
-        yield source if isinstance(source, Path) else source.path
+        with _as_file(source) as path:
+            yield path
+
+
+@contextmanager
+def _as_file(log: "Path | UrlList") -> Iterator[Path]:
+    """Requests as a file that any command reads."""
+    from logreplay.parsers.files import scratch_folder
+
+    if isinstance(log, Path):
+        yield log
+        return
+    with scratch_folder() as folder:
+        yield log.write_normalized(folder / "log.csv")
 
 
 @contextmanager
@@ -77,7 +90,7 @@ def replayable(log: "Log | None", *, quiet: bool = False) -> "Iterator[Path | St
     with scratch_folder() as folder, bundled_log() as sample:
         path = folder / "log.csv"
         if isinstance(log, UrlRow):
-            yield UrlList.one(log, path)
+            yield UrlList.one(log)
             return
         if log is None:
             say(f"no LOG is given: replaying the bundled sample log, {BUNDLED}", quiet=quiet)
@@ -89,7 +102,7 @@ def replayable(log: "Log | None", *, quiet: bool = False) -> "Iterator[Path | St
             if is_normalized(held) or is_request_file(held):
                 yield held
             elif is_url_list(held):
-                yield UrlList.read(held, name, path)
+                yield UrlList.read(held, name)
             else:
                 report = convert([held], path, ConvertOptions())
                 say(f"{name}: {report.sentence()}", quiet=quiet)
@@ -205,11 +218,9 @@ def target_or_builtin(options: "ReplayOptions", log: "Path | Stored | UrlList", 
         return
     if isinstance(log, Stored):
         raise click.UsageError(f"{log}: the built-in target answers from files only; give a TARGET")
-    if isinstance(log, UrlList):
-        if log.origins:
-            named = ", ".join(log.origins[:3]) + (", ..." if len(log.origins) > 3 else "")
-            raise click.UsageError(f"{log} names {named}, and no TARGET is given; name it: {log} {log.origins[0]}")
-        log = log.path
+    if isinstance(log, UrlList) and (origins := log.origins()):
+        named = ", ".join(origins[:3]) + (", ..." if len(origins) > 3 else "")
+        raise click.UsageError(f"{log} names {named}, and no TARGET is given; name it: {log} {origins[0]}")
     if given and not options.demo_target and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("no TARGET is given; name it, or add --demo-target to send to a built-in server")
     if not given:
@@ -222,7 +233,7 @@ def target_or_builtin(options: "ReplayOptions", log: "Path | Stored | UrlList", 
     from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 
     capacity = ServerCapacity()
-    with spawned(log, capacity) as url:
+    with _as_file(log) as path, spawned(path, capacity) as url:
         say(f"started the built-in target at {url}: {capacity}", quiet=quiet)
         yield url
 

@@ -9,12 +9,16 @@
     $(SITE)/api/cart POST <cart.json
 
 Bodies have a ``Content-Type``: of a file by its name, otherwise that of a form, as in siege.
+
+Theory of operation. A list is read in blocks of lines. One regular expression takes the plain lines of a block apart;
+assignments and other odd lines are gone through one by one. A list is read once before the run, for its bodies, origins
+and errors, and again in each pass of the replay, so it is never in memory as a whole.
 """
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from mimetypes import MimeTypes
 from pathlib import Path
 from typing import Final
@@ -22,23 +26,37 @@ from typing import Final
 import polars as pl
 
 from logreplay.parsers.files import why
-from logreplay.parsers.record import LogreplayError, read_batches
+from logreplay.parsers.record import SCHEMA, LogreplayError
 from logreplay.replay.requests.bodies import LARGEST
 from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, header_column
-from logreplay.replay.requests.url_rows import UrlRow, to_normalized
+from logreplay.replay.requests.url_rows import FIELDS, UrlRow, from_rows, timed, write_frames
 
 _LOOK: Final = 1 << 16
+_BLOCK: Final = 1 << 20
+"""Letters read together."""
 _VARIABLE: Final = re.compile(r"(\w+)\s*=\s*(\S*)", re.ASCII)
 _REFERENCE: Final = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))", re.ASCII)
 _LINE: Final = re.compile(r"(\S+)(?:\s+([A-Z]+)(?:\s+(.*))?)?")
-_HOST: Final = r"(?:localhost|[\w-]+(?:\.[\w-]+)+|\[[0-9a-fA-F:.]+\]|[\w.-]+(?=:[0-9]))(?::[0-9]+)?"
-_BARE: Final = re.compile(rf"{_HOST}/\S*", re.ASCII)
+_NAME: Final = "[0-9A-Za-z_-]+"
+_HOST: Final = rf"(?:(?:localhost|{_NAME}(?:\.{_NAME})+|\[[0-9a-fA-F:.]+\])(?::[0-9]+)?|[0-9A-Za-z_.-]+:[0-9]+)"
+_BARE: Final = re.compile(rf"{_HOST}/\S*")
 _URL_LINE: Final = re.compile(
     rf"(?:(?:https?://[^\s/]|/|\$)\S*|{_BARE.pattern})(?:\s+(?:GET|HEAD|POST|PUT|PATCH|DELETE)\b.*)?", re.ASCII
 )
 _FORM: Final = "application/x-www-form-urlencoded"
 _TYPES: Final = MimeTypes()
 """Python's own types, so that a list means the same on every machine."""
+
+_ASSIGNS: Final = r"^[\s\x1c-\x1f]*\w+\s*="
+"""Lines that may be assignments."""
+_URL: Final = (
+    rf"(?:(?P<origin>https?://(?P<host>[!$-.0-;=A-Z_a-z~]+))(?P<rest>(?:[/?][!$-~]*)?)"
+    rf"|(?P<bare>{_HOST})(?P<tail>/[!$-~]*)|(?P<path>/[!$-~]*))"
+)
+"""Urls that need no encoding; `_row` takes the others."""
+_PLAIN: Final = rf"^[ \t]*{_URL}(?:[ \t]+(?P<op>[A-Z]+)(?:[ \t]+(?P<data>.+))?)?[ \t]*$"
+_WITHOUT_BODY: Final = rf"(?m)^[ \t]*{_URL}(?:[ \t]+[A-Z]+)?[ \t]*$"
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,80 +67,149 @@ class Body:
     type: str
 
 
+@dataclass(slots=True)
+class Bodies:
+    """The bodies of a list, each once.
+
+    Attributes:
+        places: of each body.
+        files: of the body in each file, which is read once.
+    """
+
+    places: dict[Body, int] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
+
+    def place(self, op: str, data: str) -> str:
+        """The place of the body that follows a method.
+
+        Raises:
+            ValueError: the method has no body, or the file cannot be read.
+        """
+        if op in BODILESS:
+            raise ValueError(f"{op} sends no body, but {data[:40]!r} follows; write URL POST data")
+        if not data.startswith("<"):
+            return str(self._add(Body(data.encode("utf-8", "surrogateescape"), _FORM)))
+        name = data[1:].strip()
+        if name not in self.files:
+            self.files[name] = self._add(_read(name))
+        return str(self.files[name])
+
+    def _add(self, body: Body) -> int:
+        return self.places.setdefault(body, len(self.places))
+
+
 @dataclass(frozen=True, slots=True)
 class UrlList:
     """A list of urls as a source of requests, with their bodies.
 
     Attributes:
         name: of the list, for messages.
-        path: a normalized CSV that was made of it; ``body`` holds places in ``bodies``.
-        bodies: each once.
-        origins: ``http://host`` of its urls, each once, in their order.
+        listed: its file, or a single url.
+        bodies: of its requests.
         target: where a url goes that the user named by itself; empty for a list.
     """
 
     name: str
-    path: Path
-    bodies: Sequence[Body]
-    origins: Sequence[str]
+    listed: Path | UrlRow
+    bodies: Bodies
     target: str = ""
 
     @classmethod
-    def read(cls, listed: Path, name: str, path: Path) -> "UrlList":
-        """Read a list; write ``path``.
+    def read(cls, listed: Path, name: str) -> "UrlList":
+        """Read a list once.
 
         Args:
             listed: the list.
             name: for messages.
-            path: of the normalized CSV.
 
         Raises:
             LogreplayError: the list or the file of a body cannot be read, or a line is not a url.
         """
-        origins: dict[str, None] = {}
-        bodies: dict[Body, int] = {}
-
-        def rows() -> Iterator[UrlRow]:
-            with listed.open(encoding="utf-8", errors="surrogateescape") as file:
-                for row in _rows(name, file, bodies):
-                    if row.origin:
-                        origins[row.origin] = None
-                    yield row
-
-        try:
-            with path.open("wb") as csv:
-                csv.writelines(to_normalized(rows()))
-        except OSError as error:
-            raise LogreplayError(f"{name}: {why(error)}") from None
-        return cls(name, path, tuple(bodies), tuple(origins))
+        made = cls(name, listed.absolute(), Bodies())
+        for _ in made._frames(check=True):
+            pass
+        return made
 
     @classmethod
-    def one(cls, row: UrlRow, path: Path) -> "UrlList":
-        """A url that the user named by itself; write ``path``, see `read`."""
-        path.write_bytes(b"".join(to_normalized([row])))
-        return cls(str(row), path, (), (), row.origin or "")
+    def one(cls, row: UrlRow) -> "UrlList":
+        """A url that the user named by itself."""
+        return cls(str(row), row, Bodies(), row.origin or "")
+
+    def frames(self) -> Iterator[pl.DataFrame]:
+        """Yield its requests: columns `logreplay.replay.requests.url_rows.FIELDS`; ``body`` is a place in ``bodies``.
+
+        Raises:
+            LogreplayError: as `read`.
+        """
+        return self._frames()
+
+    def origins(self) -> Sequence[str]:
+        """``http://host`` of its urls, each once, in their order."""
+        found = (frame["origin"].drop_nulls().unique(maintain_order=True) for frame in self.frames())
+        return list(dict.fromkeys(origin for origins in found for origin in origins))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """See `logreplay.replay.requests.sources.RequestSource`."""
         content_type = header_column("Content-Type", ())
-        data = {str(place): body.data for place, body in enumerate(self.bodies)}
-        types = {str(place): body.type for place, body in enumerate(self.bodies)}
-        for frame in read_batches(self.path, list(dict.fromkeys((*columns, "body")))):
+        data = {str(place): body.data for body, place in self.bodies.places.items()}
+        types = {str(place): body.type for body, place in self.bodies.places.items()}
+        for frame in timed(self.frames()):
+            known = {*frame.columns} - {"body"}
+            rows = frame.select(
+                (pl.col(name) if name in known else pl.lit(None)).cast(SCHEMA.get(name, pl.String)).alias(name)
+                for name in columns
+            )
             if data:
                 payload = pl.Series(PAYLOAD, [data.get(place) for place in frame["body"]], dtype=pl.Binary)
                 type_ = pl.Series(content_type, [types.get(place) for place in frame["body"]], dtype=pl.String)
-                frame = frame.with_columns(payload, type_)
-            yield frame.with_columns(pl.lit(None, pl.String).alias("body"))
+                rows = rows.with_columns(payload, type_)
+            yield rows
+
+    def write_normalized(self, path: Path) -> Path:
+        """Write its requests, without their bodies, as a normalized CSV; return ``path``.
+
+        Raises:
+            LogreplayError: it cannot be written.
+        """
+        try:
+            with path.open("wb") as file:
+                file.writelines(write_frames(self.frames()))
+        except OSError as error:
+            raise LogreplayError(f"{self.name}: {why(error)}") from None
+        return path
 
     def fingerprint(self) -> str:
         """The identity of this list: a hash of its requests and their bodies."""
-        with self.path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256")
-        digest.update(repr(self.bodies).encode())
+        digest = hashlib.sha256()
+        for frame in self.frames():
+            digest.update(frame.select(FIELDS).write_csv(include_header=False).encode())
+        digest.update(repr(list(self.bodies.places)).encode())
         return digest.hexdigest()
 
     def __str__(self) -> str:
         return self.name
+
+    def _frames(self, *, check: bool = False) -> Iterator[pl.DataFrame]:
+        """The requests, a block of lines at a time; to check a list, without those of blocks that are in order."""
+        if isinstance(self.listed, UrlRow):
+            yield from_rows([self.listed])
+            return
+        variables: dict[str, str] = {}
+        number = 1
+        try:
+            with self.listed.open(encoding="utf-8", errors="surrogateescape") as file:
+                while text := file.read(_BLOCK) + file.readline():
+                    lines = text.count("\n")
+                    text = text.removesuffix("\n")
+                    if not (check and _is_plain(text)):
+                        frame = _requests(text, variables, self.bodies)
+                        if frame.height:
+                            yield frame
+                    number += lines
+        except _BadLine as bad:
+            raise LogreplayError(f"{self.name}: line {number + bad.place}: {bad}") from None
+        except OSError as error:
+            raise LogreplayError(f"{self.name}: {why(error)}") from None
 
 
 def is_url_list(path: Path) -> bool:
@@ -137,23 +224,90 @@ def is_url_list(path: Path) -> bool:
     return bool(_URL_LINE.fullmatch(first))
 
 
-def _rows(name: str, lines: Iterable[str], bodies: dict[Body, int]) -> Iterator[UrlRow]:
-    """The requests of a list; each new body goes into ``bodies``, and its place into the request."""
-    variables: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
+class _BadLine(ValueError):
+    """A line that is not a url."""
+
+    def __init__(self, place: int, error: ValueError) -> None:
+        super().__init__(str(error))
+        self.place = place
+
+
+def _is_plain(text: str) -> bool:
+    """Whether each of these lines is a url that can be sent without a body."""
+    if "$" in text or not text.isascii():
+        return False
+    return bool(pl.Series([text]).str.count_matches(_WITHOUT_BODY)[0] == text.count("\n") + 1)
+
+
+def _requests(text: str, variables: dict[str, str], bodies: Bodies) -> pl.DataFrame:
+    """The requests of some lines."""
+    lines = text.split("\n")
+    refers = "$" in text
+    texts = _filled_in(lines, variables) if refers else _texts(lines)
+    rest = pl.col("rest")
+    found = texts.str.extract_groups(_PLAIN).struct.unnest()
+    found = found.select(
+        pl.coalesce("path", "tail", pl.when(rest.str.starts_with("/")).then(rest).otherwise("/" + rest)).alias("url"),
+        pl.coalesce("host", "bare").alias("host"),
+        pl.col("op").fill_null("GET"),
+        pl.col("data").alias("body"),
+        pl.coalesce("origin", "http://" + pl.col("bare")).alias("origin"),
+    )
+    plain = found["url"].is_not_null() & ~texts.str.contains(r"\$[({]") if refers else found["url"].is_not_null()
+    by_hand = (~plain | found["body"].is_not_null()).arg_true()
+    if not len(by_hand):
+        return found
+    rows: list[UrlRow | None] = []
+    for place, is_plain, parts in zip(by_hand, plain.gather(by_hand), found[by_hand].iter_rows(), strict=True):
+        line = lines[place].strip()
         try:
-            if variable := _VARIABLE.fullmatch(text):
-                variables[variable[1]] = _filled(variable[2], variables)
+            if is_plain:
+                url, host, op, data, origin = parts
+                rows.append(UrlRow(url, host, op, bodies.place(op, data.strip()), origin))
+            elif not line or line.startswith("#") or (not refers and _assigned(line, variables)):
+                rows.append(None)
             else:
-                yield _row(_filled(text, variables), bodies)
+                rows.append(_row(line, bodies))
         except ValueError as error:
-            raise LogreplayError(f"{name}: line {number}: {error}") from None
+            raise _BadLine(place, error) from None
+    made = from_rows(rows)
+    found = found.select(column.scatter(by_hand, made[column.name]) for column in found)
+    return found.filter(pl.col("url").is_not_null())
 
 
-def _row(text: str, bodies: dict[Body, int]) -> UrlRow:
+def _filled_in(lines: list[str], variables: dict[str, str]) -> pl.Series:
+    """Replace variables in lines by their values; what assigns one becomes empty."""
+    texts = _texts(lines)
+    single = texts.str.contains(_ASSIGNS) | texts.str.contains(r"\$\w")
+    if single.any():
+        for place in (single | texts.str.contains("$", literal=True)).arg_true():
+            text = lines[place].strip()
+            if not text.startswith("#"):
+                lines[place] = "" if _assigned(text, variables) else _filled(text, variables)
+        return _texts(lines)
+    forms = {form: value for name, value in variables.items() for form in (f"$({name})", f"${{{name}}}")}
+    texts = texts.str.replace_many(list(forms), list(forms.values())) if forms else texts
+    lines[:] = texts
+    return texts
+
+
+def _assigned(text: str, variables: dict[str, str]) -> bool:
+    """Whether a line sets a variable, which is then set."""
+    variable = _VARIABLE.fullmatch(text)
+    if variable:
+        variables[variable[1]] = _filled(variable[2], variables)
+    return variable is not None
+
+
+def _texts(lines: list[str]) -> pl.Series:
+    """Lines as a series. What is not UTF-8 becomes a text that is gone through by hand."""
+    try:
+        return pl.Series(lines, dtype=pl.String)
+    except UnicodeEncodeError:
+        return pl.Series(["x=" if _SURROGATE.search(line) else line for line in lines], dtype=pl.String)
+
+
+def _row(text: str, bodies: Bodies) -> UrlRow:
     line = _LINE.fullmatch(text)
     url, op, data = line.groups() if line else (text, None, None)
     op = op or "GET"
@@ -161,13 +315,7 @@ def _row(text: str, bodies: dict[Body, int]) -> UrlRow:
         raise ValueError(f"{unset[0]} is not set; write {unset[1] or unset[2]}=value in a line above")
     if _BARE.fullmatch(url):
         url = f"http://{url}"
-    place = None
-    if data:
-        if op in BODILESS:
-            raise ValueError(f"{op} sends no body, but {data[:40]!r} follows; write URL POST data")
-        body = _read(data[1:].strip()) if data.startswith("<") else Body(data.encode("utf-8", "surrogateescape"), _FORM)
-        place = str(bodies.setdefault(body, len(bodies)))
-    return UrlRow.of(url, op, place)
+    return UrlRow.of(url, op, bodies.place(op, data) if data else None)
 
 
 def _filled(text: str, variables: Mapping[str, str]) -> str:

@@ -1,8 +1,7 @@
 """Turns urls into rows of normalized CSVs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -11,8 +10,8 @@ import polars as pl
 from logreplay.parsers.record import CORE_COLUMNS, to_csv
 
 _PRINTABLE: Final = "".join(map(chr, range(0x21, 0x7F))).replace('"', "")
-BATCH: Final = 65_536
-"""Rows written at a time."""
+FIELDS: Final = ("url", "host", "op", "body")
+"""What a url says of a request; all texts."""
 _FIRST_US: Final = 946_684_800_000_000
 """2000-01-01: the first row's time; rows are a second apart, so that they can be replayed by log times, too."""
 
@@ -54,28 +53,27 @@ def _quoted(text: str) -> str:
     return quote(text, safe=_PRINTABLE, errors="surrogateescape")
 
 
-def to_normalized(rows: Iterable[UrlRow]) -> Iterator[bytes]:
-    """Write rows as the text of a normalized CSV with ``host`` and ``body``, in pieces; the header line first."""
-    return write_frames(_frames(rows))
+def from_rows(rows: Sequence[UrlRow | None]) -> pl.DataFrame:
+    """Rows as a frame with the columns `FIELDS` and ``origin``; nulls for what is None."""
+    texts = [(row.url, row.host, row.op, row.body, row.origin) if row else (None,) * 5 for row in rows]
+    return pl.DataFrame(texts, schema=dict.fromkeys((*FIELDS, "origin"), pl.String), orient="row")
 
 
-def _frames(rows: Iterable[UrlRow]) -> Iterator[pl.DataFrame]:
-    rows = iter(rows)
-    while batch := list(islice(rows, BATCH)):
-        texts = [(row.url, row.host, row.op, row.body) for row in batch]
-        yield pl.DataFrame(texts, schema=dict.fromkeys(("url", "host", "op", "body"), pl.String), orient="row")
-
-
-def write_frames(frames: Iterable[pl.DataFrame]) -> Iterator[bytes]:
-    """As `to_normalized`, of rows with the columns ``url``, ``host``, ``op`` and ``body``."""
+def timed(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Add the other columns of a normalized CSV: ``date`` and ``time`` a second apart, zeros."""
     at = 0
-    yield (",".join((*CORE_COLUMNS, "host", "body")) + "\n").encode()
     for frame in frames:
         instant = pl.int_range(at, at + pl.len(), dtype=pl.Int64) * 1_000_000 + _FIRST_US
         start = instant.cast(pl.Datetime("us"))
         zeros = (pl.lit(0).alias(name) for name in ("latency", "xfertime", "thinktime", "bytes", "rc"))
-        timed = frame.with_columns(
+        yield frame.with_columns(
             start.dt.strftime("%Y-%m-%d").alias("date"), start.dt.strftime("%H:%M:%S%.6f").alias("time"), *zeros
         )
-        yield to_csv(timed.select(*CORE_COLUMNS, "host", "body"), header=False)
         at += frame.height
+
+
+def write_frames(frames: Iterable[pl.DataFrame]) -> Iterator[bytes]:
+    """Write rows with the columns `FIELDS` as the text of a normalized CSV, in pieces; the header line first."""
+    yield (",".join((*CORE_COLUMNS, "host", "body")) + "\n").encode()
+    for frame in timed(frames):
+        yield to_csv(frame.select(*CORE_COLUMNS, "host", "body"), header=False)

@@ -11,8 +11,10 @@ import numpy as np
 import polars as pl
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.requests.url_rows import BATCH, UrlRow
+from logreplay.replay.requests.url_rows import UrlRow
 
+BATCH: Final = 65_536
+"""Requests made at a time."""
 _NAME: Final = re.compile(r"\{(\w+)\}")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)", re.ASCII)
 _DIGITS: Final = 18

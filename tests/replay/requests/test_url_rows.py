@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.parsers.record import CORE_COLUMNS, read_csv
-from logreplay.replay.requests import url_rows
-from logreplay.replay.requests.url_rows import UrlRow, to_normalized
+from logreplay.replay.requests.url_rows import UrlRow, from_rows, write_frames
 
 
 def read(text: bytes, *columns: str) -> list[tuple[object, ...]]:
@@ -56,18 +55,18 @@ def test_a_path_becomes_something_that_can_be_sent(text: str) -> None:
 )
 def test_a_reader_finds_the_same_requests(texts: list[tuple[str, str | None]]) -> None:
     rows = [UrlRow.of(f"/{url}", "POST", body) for url, body in texts]
-    written = b"".join(to_normalized(rows))
+    written = b"".join(write_frames([from_rows(rows)]))
     expected = [(row.url, None, "POST", row.body) for row in rows]
     assert (read(written, "url", "host", "op", "body") if rows else []) == expected
 
 
-def test_rows_are_a_second_apart_also_from_one_batch_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(url_rows, "BATCH", 2)
-    pieces = list(to_normalized(UrlRow(f"/{number}") for number in range(5)))
+def test_rows_are_a_second_apart_also_from_one_block_to_the_next() -> None:
+    rows = [UrlRow(f"/{number}") for number in range(5)]
+    pieces = list(write_frames(map(from_rows, (rows[:2], rows[2:4], rows[4:]))))
     assert len(pieces) == 4
-    rows = read(b"".join(pieces), "date", "time", "url", "rc")
-    assert rows == [("2000-01-01", f"00:00:0{number}.000000", f"/{number}", 0) for number in range(5)]
+    found = read(b"".join(pieces), "date", "time", "url", "rc")
+    assert found == [("2000-01-01", f"00:00:0{number}.000000", f"/{number}", 0) for number in range(5)]
 
 
 def test_without_a_row_there_is_a_header_line() -> None:
-    assert b"".join(to_normalized([])).decode() == ",".join((*CORE_COLUMNS, "host", "body")) + "\n"
+    assert b"".join(write_frames([])).decode() == ",".join((*CORE_COLUMNS, "host", "body")) + "\n"

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.requests.url_rows import BATCH, UrlRow
-from logreplay.replay.requests.url_templates import Numbers, Templates, Texts, Values, values
+from logreplay.replay.requests.url_rows import UrlRow
+from logreplay.replay.requests.url_templates import BATCH, Numbers, Templates, Texts, Values, values
 
 
 def urls(templates: list[str], **variables: str) -> list[tuple[str, str | None]]:
