@@ -6,7 +6,7 @@ import click
 
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import folder_options, replay_options
-from logreplay.cli.options.requests import arrivals_option
+from logreplay.cli.options.requests import arrivals_option, restart_option
 from logreplay.cli.options.think import parse_pauses
 from logreplay.cli.options.types import DURATION, RATE, ParsedType, Whole, percent
 from logreplay.cli.running.find import BOUNDS, FindOptions, find_rate
@@ -68,6 +68,7 @@ def _bound_options(command: Any) -> Any:
     metavar="D|D..D",
     help="Pause of a user after each response.  [default: 0]",
 )
+@restart_option
 @click.option("--tps", "--rate", "tps", type=RATE, metavar="R", help="Say how many such machines carry R.")
 @folder_options
 @replay_options

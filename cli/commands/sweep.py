@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import folder_options, replay_options
-from logreplay.cli.options.requests import arrivals_option
+from logreplay.cli.options.requests import arrivals_option, restart_option
 from logreplay.cli.options.think import parse_pauses
 from logreplay.cli.options.types import DURATION, PAUSE, ParsedType, Whole, parse_rates
 from logreplay.cli.running.sweep import SweepOptions, sweep_rates
@@ -85,6 +85,7 @@ def _users(text: str) -> Sequence[int]:
     help="Order of the steps.",
 )
 @click.option("--keep-going", is_flag=True, help="Do not stop after two overloaded rates in a row.")
+@restart_option
 @click.option("--refine", is_flag=True, help="Add smaller steps around saturation afterwards.")
 @click.option(
     "--resume", type=click.Path(path_type=Path), metavar="DIR", help="Make the steps an interrupted sweep lacks."
@@ -94,9 +95,9 @@ def _users(text: str) -> Sequence[int]:
 def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) -> int:
     """Replay LOG against TARGET at each of RATES, and find the rate at which the target saturates.
 
-    RATES are requests/s: 50..400, 50..400:25 or 10,20,50. Each step sends the log from its beginning and waits for all
-    responses. The sweep stops after two overloaded rates in a row. --resume continues an interrupted sweep; repeat its
-    other arguments. LOG is an access log or a normalized CSV; TARGET is http://HOST:PORT.
+    RATES are requests/s: 50..400, 50..400:25 or 10,20,50. Each step reads on in the log where the last one ended, goes
+    round at its end, and waits for all responses. The sweep stops after two overloaded rates in a row. --resume
+    continues an interrupted sweep; repeat its other arguments. LOG is an access log or a normalized CSV; TARGET is http://HOST:PORT.
     Exit code 4: a --stop condition came true.
     Units: R requests/s, D a duration (300ms, 10s, 5m, 1h), P% a share (5% or 0.05). Without a [default], an option is
     off.

@@ -22,8 +22,8 @@ _GROUPS: Final[Mapping[str, Sequence[str]]] = {
         *("settle", "order", "refine", "start", "max_tps", "precision", "trial_s"),
     ),
     "Requests": (
-        *("match", "exclude", "status", "methods", "sample", "beginning", "shuffle", "random", "seed", "rewrite"),
-        *("param", "header", "host", "agent", "referer", "no_cache", "body", "inject", "hook"),
+        *("match", "exclude", "status", "methods", "sample", "beginning", "shuffle", "random", "seed", "restart"),
+        *("rewrite", "param", "header", "host", "agent", "referer", "no_cache", "body", "inject", "hook"),
     ),
     "Connection": (
         *("timeout", "max_in_flight", "late", "keep_alive", "by_client", "insecure", "cacert", "sender"),

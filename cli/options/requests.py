@@ -173,6 +173,11 @@ def arrivals_option(*kinds: str) -> Option:
     return click.option("--arrivals", type=click.Choice(kinds), help=f"{text}.  [default: {kinds[0]}]")
 
 
+restart_option: Final = click.option(
+    "--restart", is_flag=True, help="Begin each step or trial at the start of LOG, not where the last one ended."
+)
+
+
 def arriving(
     arrivals: str, stream: "RequestStream", shaping: Shaping
 ) -> "Callable[[float, float | None, int], Schedule]":

@@ -22,7 +22,7 @@ from logreplay.cli.running.log_and_target import new_name, replayable, target_or
 from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import ResultFolder, inputs
 from logreplay.cli.running.reporting import print_arrivals, report
-from logreplay.cli.running.requests import report_left_out, request_stream
+from logreplay.cli.running.requests import repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class FindOptions(ReplayOptions):
     budget: float
     arrivals: str | None
     vusers: bool
+    restart: bool
     think: Pauses | None
     tps: float | None
     no_plots: bool
@@ -106,7 +107,8 @@ class FindOptions(ReplayOptions):
             **{str(bound.statistic): bound.limit for bound in goal.bounds},
             "start": goal.start, "max_tps": self.max_tps, "precision": self.precision, "trial": self.trial_s,
             "trials": self.trials, "budget": self.budget, "arrivals": self.arrives, "vusers": self.vusers,
-            "think": said(self.think, self.shaping.seed), **self.sending.said(), **self.shaping.said(),
+            "restart": self.restart, "think": said(self.think, self.shaping.seed),
+            **self.sending.said(), **self.shaping.said(),
         }  # fmt: skip
 
 
@@ -131,6 +133,9 @@ def find_rate(options: FindOptions) -> Exit:
             requests = request_stream(options.shaping, csv, stack, methods=sending.methods, loop=True, quiet=quiet)
             rule = stop_rule(options.stop_at)
             ended, findings = _search(search, options, place.path, requests, url, rule)
+            again = "--restart" if options.restart else ""
+            urls, repeated = repeated_urls(requests, place.path, again, bundled=not options.log, quiet=quiet)
+            findings += repeated
         if not ended:
             why = f"stopped: {rule.hit};" if rule.hit else "interrupted"
             kept = f"\nresults: {place.path}" if place.measured else "; nothing was measured"
@@ -138,16 +143,23 @@ def find_rate(options: FindOptions) -> Exit:
             return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
         folder = place.keep()
         report_left_out(requests, quiet=quiet)
-        return _report(search, options, folder, url, [finding.as_dict() for finding in findings])
+        return _report(search, options, folder, url, [finding.as_dict() for finding in findings], urls)
 
 
-def _report(search: "Search", options: FindOptions, folder: Path, url: str, found: "list[dict[str, Any]]") -> Exit:
+def _report(
+    search: "Search",
+    options: FindOptions,
+    folder: Path,
+    url: str,
+    found: "list[dict[str, Any]]",
+    urls: "dict[str, Any]",
+) -> Exit:
     """Write and print the answer of a search that ended."""
     from logreplay.analysis.search.report import answer_of, sentence, slo, weaknesses
     from logreplay.analysis.summary import About
 
     text, facts = sentence(search, options.tps), slo(search, options.tps)
-    log, more = str(options.log) if options.log else None, {"answer": text, "slo": facts}
+    log, more = str(options.log) if options.log else None, {"answer": text, "slo": facts, **urls}
     about = About(log, url, options.said(search.goal), found + weaknesses(search), more=more)
     plots = not options.no_plots
 
@@ -200,6 +212,7 @@ def _search(
                     requests,
                     timeout_s=sending.timeout,
                     schedule_of=options.schedule_of,
+                    restart=options.restart,
                     contention=cpu_contention if here else None,
                     on_begin=teller.begin,
                     on_progress=watched(rule, engine, audience.see),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,7 @@ from logreplay.cli.running.log_and_target import replayable
 if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.requests.sources import RequestSource
+    from logreplay.replay.results.verdict import Finding
 
 
 def request_stream(
@@ -80,6 +81,52 @@ def request_stream(
     if shaping.hook:
         stream = hook.Hooked(stream, hook.load(shaping.hook), methods)
     return stream
+
+
+def repeated_urls(
+    stream: "RequestStream", folder: Path, restart: str, *, bundled: bool, quiet: bool
+) -> "tuple[dict[str, Any], list[Finding]]":
+    """Say how often the steps in a folder asked for a URL again, and whether a cache may have made use of it.
+
+    Args:
+        stream: the requests that were sent.
+        folder: with the result log, and with the one of the warm-up if there was one.
+        restart: the option for which each step began at the start of the log; empty if steps read on.
+        bundled: the log is that of the package, which nobody can make longer.
+        quiet: say nothing.
+
+    Returns:
+        The figures for summary.json, and the findings.
+
+    Raises:
+        LogreplayError: the log or the results cannot be read.
+    """
+    import polars as pl
+
+    from logreplay.analysis.tables.url_repeats import url_repeats
+    from logreplay.parsers.record import read_batches
+    from logreplay.replay.results.verdict import Finding, Severity
+    from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
+
+    sent = (
+        rows.filter(pl.col("row") >= 0, pl.col("error").ne_missing("dropped"))["url"]
+        for name in (JUDGED, ASIDE)
+        if (folder / name).exists()
+        for rows in read_batches(folder / name, ("row", "url", "error"))
+    )
+    if not (folder / JUDGED).exists():
+        return {}, []
+    found = url_repeats(sent, (frame["url"] for frame in base(stream).anew().one_pass()))
+    if not found:
+        return {}, []
+    say(found.sentence(), quiet=quiet)
+    remedy = "give a longer log"
+    if restart:
+        remedy = f"leave out {restart}, so that each step reads on where the last one ended"
+    elif found.requests <= found.log_requests:
+        remedy = "send each request once, with --shuffle instead of --random"
+    finding = Finding("urls_repeated", Severity.WARNING, found.warning(remedy))
+    return {"urls": found.as_dict()}, [finding] if found.repeats and not bundled else []
 
 
 def report_left_out(stream: "RequestStream", *, quiet: bool = False) -> None:

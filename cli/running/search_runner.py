@@ -38,6 +38,7 @@ async def drive(
     timeout_s: float,
     schedule_of: "Callable[[Trial], Schedule]",
     contention: "Callable[[], Awaitable[str]] | None" = None,
+    restart: bool = False,
     threaded: bool = True,
     on_begin: "Callable[[Trial], None]",
     on_progress: "Callable[[Progress], None]",
@@ -54,6 +55,7 @@ async def drive(
         schedule_of: when the requests of a trial are due; see `by_chance`, `evenly` and `users`.
         contention: says after a trial that failed who else kept this machine busy, if that may be why; None: the
             target is elsewhere.
+        restart: begin each trial at the start of the log; False: where the one before it ended.
         threaded: look at the observations in another thread; False for runs in virtual time.
         on_begin, on_progress, on_end: told before each trial; about once a second; after it, with nothing in flight.
 
@@ -67,7 +69,7 @@ async def drive(
     from logreplay.replay.requests.plan import Plan
 
     off_loop: _OffLoop = asyncio.to_thread if threaded else _at_once
-    clock, first = asyncio.get_running_loop().time, 0
+    clock, first, position = asyncio.get_running_loop().time, 0, 0
     while isinstance(search.next, Trial):
         trial = search.next
         on_begin(trial)
@@ -75,7 +77,8 @@ async def drive(
         look = _Look(search, trial, schedule, responses, first, timeout_s)
         watch = _Watch(look, engine, on_progress, off_loop)
         began = clock()
-        ran = await engine.run(Plan(requests, schedule, step=len(search.judged)), watch.progress)
+        ran = await engine.run(Plan(requests, schedule, len(search.judged), position), watch.progress)
+        position += 0 if restart else ran.used
         await watch.end()
         if ran.stopped:
             return False

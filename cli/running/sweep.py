@@ -18,7 +18,7 @@ from logreplay.cli.options.types import parse_rates
 from logreplay.cli.running.log_and_target import LogName, new_name, replayable, target_or_builtin
 from logreplay.cli.running.outputs import ResultFolder, inputs
 from logreplay.cli.running.reporting import report_sweep
-from logreplay.cli.running.requests import report_left_out, request_stream
+from logreplay.cli.running.requests import repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.sweep_runner import sweep_into
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class SweepOptions(ReplayOptions):
     repeat: int
     order: str
     keep_going: bool
+    restart: bool
     refine: bool
     resume: Path | None
     no_plots: bool
@@ -96,8 +97,18 @@ class SweepOptions(ReplayOptions):
         from logreplay.replay.sweeps.steps import Course
 
         order, going = cast("Order", self.order), self.keep_going or bool(self.vusers)
-        warmup, settle = self.warmup or 0, self.settle or 0
-        return Course(self.levels, self.duration, warmup, settle, self.repeat, order, self.shaping.seed, going)
+        warmup, settle, restart = self.warmup or 0, self.settle or 0, bool(self.restarts)
+        return Course(self.levels, self.duration, warmup, settle, self.repeat, order, self.shaping.seed, going, restart)
+
+    @property
+    def restarts(self) -> str:
+        """The option for which each step begins at the start of the log; empty if steps read on.
+
+        In the bursts of the log each step must have the same ones: the log is not equally busy everywhere.
+        """
+        if self.restart:
+            return "--restart"
+        return "--arrivals log" if self.arrivals == "log" else ""
 
     def at(self, stream: "RequestStream") -> "At":
         """What makes the schedule of a step."""
@@ -115,7 +126,7 @@ class SweepOptions(ReplayOptions):
             **({"vusers": levels, "think": said(self.think, self.shaping.seed)}
                if self.vusers else {"rates": levels, "arrivals": self.arrivals}),
             "for": self.duration, "warmup": self.warmup, "settle": self.settle, "repeat": self.repeat,
-            "order": self.order, **self.shaping.said(), **self.sending.said(),
+            "order": self.order, "restart": bool(self.restarts), **self.shaping.said(), **self.sending.said(),
         }  # fmt: skip
 
 
@@ -142,14 +153,17 @@ def sweep_rates(options: SweepOptions) -> Exit:
                 manifest, stream, url, options.course, options.sending, rule, options.telling,
                 at=options.at(stream), closed=bool(options.vusers), refine=options.refine, quiet=quiet,
             )  # fmt: skip
+            urls, repeated = repeated_urls(stream, folder.path, options.restarts, bundled=not log, quiet=quiet)
+            findings += repeated
         if not folder.measured:
             stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
             options.say(f"no judged request was sent: {stopped or 'the log holds nothing to replay'}")
             return (Exit.CONDITION if rule.hit else Exit.INTERRUPTED) if stopped else Exit.FAILED
         half = not rule.hit and any(outcome.stopped or outcome.lost for outcome in outcomes)
         return _report(
-            options, folder.path if half else folder.keep(), url, stream, outcomes, findings, by_rule=bool(rule.hit)
-        )
+            options, folder.path if half else folder.keep(), url, stream, outcomes, findings, urls,
+            by_rule=bool(rule.hit),
+        )  # fmt: skip
 
 
 def _folder(options: SweepOptions) -> ResultFolder:
@@ -186,21 +200,19 @@ def _report(
     stream: "RequestStream",
     outcomes: "Sequence[Outcome]",
     findings: "list[Finding]",
+    urls: dict[str, Any],
     *,
     by_rule: bool,
 ) -> Exit:
     """Write and print the findings; ``by_rule``: a condition of --stop came true."""
     from logreplay.analysis.summary import About
 
-    more: dict[str, Any] = {"left_out": dict(stream.left_out)}
+    more: dict[str, Any] = {"left_out": dict(stream.left_out), **urls}
     if options.vusers:
         more["users"] = _judge_users(folder, options)
         more["answer"] = more["users"]["sentence"]
-    told = [finding.as_dict() for finding in (*findings, *_of_the_generator(outcomes))]
     report_left_out(stream, quiet=options.quiet)
-    if stream.usable:
-        rounds = ", ".join(f"{outcome.scheduled / stream.usable:.2f}" for outcome in outcomes)
-        options.say(f"rounds through the log, by step: {rounds}")
+    told = [finding.as_dict() for finding in (*findings, *_of_the_generator(outcomes))]
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     if stopped:
         options.say(f"stopped: {stopped}; continue with --resume {folder}")

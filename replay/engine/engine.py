@@ -33,7 +33,7 @@ from logreplay.replay.engine.prefetch import Prefetcher
 from logreplay.replay.engine.priorities import quick_switching
 from logreplay.replay.engine.recorder import MOST_WAITING, Recorder
 from logreplay.replay.engine.run_clock import RunClock, Start
-from logreplay.replay.requests.hook import signer
+from logreplay.replay.requests.hook import Hooked, signer
 from logreplay.replay.requests.plan import Plan, ScheduledRequests
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
@@ -404,6 +404,7 @@ class Engine:
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out.most_common()),
             received=counts.received - before.received,
+            used=evidence.scheduled + (plan.requests.removed if isinstance(plan.requests, Hooked) else 0),
         )
 
     async def _off_loop(self, call: Callable[[], None]) -> None:

@@ -85,14 +85,14 @@ class Hooked(Made):
     first_error: str = ""
     _left_out: Counter[str] = field(default_factory=Counter)
 
-    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+    def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
         self._left_out.clear()
         self.calls, self.spent, self.first_error = 0, 0.0, ""
         if self.signing:
-            yield from self.requests.frames(rows)
+            yield from self.requests.frames(rows, begin)
             return
         refused = 0
-        for frame in self.requests.frames(min(rows, _ROWS)):
+        for frame in self.requests.frames(min(rows, _ROWS), begin):
             _, seen = self._through_hook(frame)
             refused = 0 if seen.height else refused + frame.height
             if refused > max(10_000, 2 * self.requests.usable):
@@ -119,6 +119,11 @@ class Hooked(Made):
     @property
     def left_out(self) -> Counter[str]:
         return self.requests.left_out + self._left_out
+
+    @property
+    def removed(self) -> int:
+        """Requests that the hook has left out since `frames` began."""
+        return self._left_out.total()
 
     @property
     def cost(self) -> float:

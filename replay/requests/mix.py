@@ -35,10 +35,10 @@ class Mixed(Made):
         if not 0 < self.share < 1:
             raise ValueError(f"a share is above 0 % and below 100 %, got {self.share:%}")
 
-    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
-        others = _Supply(self.injected, rows)
-        at = 0
-        for frame in self.requests.frames(rows):
+    def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
+        before, at = int(begin * self.share), begin
+        others = _Supply(self.injected, rows, before)
+        for frame in self.requests.frames(rows, begin - before):
             pattern = _pattern(at, frame.height, self.share)
             extra = others.take(int(pattern.sum()))
             if extra is None:
@@ -76,8 +76,8 @@ def _merged(
 class _Supply:
     """Takes as many requests from a stream as are wanted."""
 
-    def __init__(self, stream: RequestStream, rows: int) -> None:
-        self._frames = stream.frames(rows)
+    def __init__(self, stream: RequestStream, rows: int, begin: int) -> None:
+        self._frames = stream.frames(rows, begin)
         self._rest: pl.DataFrame | None = None
 
     def take(self, count: int) -> pl.DataFrame | None:

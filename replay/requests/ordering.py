@@ -24,13 +24,14 @@ class Shuffled(Made):
     requests: Requests
     seed: int = 0
 
-    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+    def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
         random = np.random.default_rng(self.seed)
         for deck in _gathered(self.requests):
             while True:
                 order = random.permuted(np.arange(deck.height, dtype=np.uint32))
-                for at in range(0, len(order), rows):
+                for at in range(begin, len(order), rows):
                     yield deck[order[at : at + rows]]
+                begin = max(0, begin - len(order))
                 if not self.requests.loop:
                     return
 
@@ -41,14 +42,14 @@ class Drawn(Made):
 
     Attributes:
         requests: to draw from, as for `Shuffled`; as many are drawn as it has, or without end if it loops.
-        seed: the same seed gives the same requests.
+        seed: the same seed gives the same requests, and others where the stream begins later.
     """
 
     requests: Requests
     seed: int = 0
 
-    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
-        random = np.random.default_rng(self.seed)
+    def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
+        random = np.random.default_rng([self.seed, begin])
         for deck in _gathered(self.requests):
             left = deck.height
             while left:

@@ -68,8 +68,8 @@ class Shape(Protocol):
 class RequestStream(Protocol):
     """Requests in the order in which they are to be sent."""
 
-    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
-        """Begin: yield them, about ``rows`` at a time, and none where there are none yet.
+    def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
+        """Begin: yield them, about ``rows`` at a time, and none where there are none yet; without the first ``begin``.
 
         Columns as in `Chunk`, and ``start`` (`Datetime[us]`, null where unknown).
 
@@ -142,23 +142,29 @@ class Requests:
     figures: LogFigures = field(default_factory=LogFigures)
     skipped_s: float = 0.0
 
-    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+    def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
         kept: list[pl.DataFrame] = []
         for frame in self.one_pass():
             if self.loop and self.usable <= KEPT_ROWS:
                 kept.append(frame)
-            yield from frame.iter_slices(rows) if frame.height else (frame,)
+            rest = frame.slice(max(0, begin - (self.usable - frame.height)))
+            yield from rest.iter_slices(rows) if rest.height else (rest,)
         if not self.loop:
             return
-        period = self.figures.period
+        period, at = self.figures.period, max(begin, self.usable)
         if self.usable <= KEPT_ROWS:
-            yield from _rounds(pl.concat(kept), rows, period)
-        passes = 0
+            yield from _rounds(pl.concat(kept), rows, period, at)
+        passes, before = divmod(at, self.usable)
         while True:
-            passes += 1
             later = pl.col("start") + pl.duration(microseconds=passes * period)
             for frame, _ in self._good():
-                yield from frame.with_columns(later).iter_slices(rows)
+                yield from frame.slice(before).with_columns(later).iter_slices(rows)
+                before = max(0, before - frame.height)
+            passes += 1
+
+    def anew(self) -> "Requests":
+        """The same requests, with counts of their own."""
+        return replace(self, left_out=Counter(), figures=LogFigures())
 
     def survey(self) -> LogFigures:
         """Go through the log once, to learn its rates. Changes nothing here.
@@ -166,7 +172,7 @@ class Requests:
         Raises:
             LogreplayError: it cannot be read, or has no times.
         """
-        once = replace(self, left_out=Counter(), figures=LogFigures())
+        once = self.anew()
         for _ in once.one_pass():
             pass
         if not once.figures.mean:
@@ -271,15 +277,17 @@ class Plan:
         requests: to send.
         schedule: their instants.
         step: index of the step in a sweep; goes into the result log.
+        begin: so many requests of the stream are passed over: an earlier plan sent them.
     """
 
     requests: RequestStream
     schedule: Schedule
     step: int = 0
+    begin: int = 0
 
     def __iter__(self) -> Iterator[Chunk]:
         pace = self.schedule.pacer()
-        for frame in self.requests.frames():
+        for frame in self.requests.frames(begin=self.begin):
             due = pace(instants(frame))
             yield Chunk(frame.head(len(due)).drop("start"), due)
             if len(due) < frame.height:
@@ -315,9 +323,8 @@ def instants(frame: pl.DataFrame) -> Instants:
     return frame["start"].cast(pl.Int64).fill_null(0).to_numpy()
 
 
-def _rounds(frame: pl.DataFrame, rows: int, period: int) -> Iterator[pl.DataFrame]:
-    """Repeat a short log without end, in pieces of full length; from the second round on."""
-    at = frame.height
+def _rounds(frame: pl.DataFrame, rows: int, period: int, at: int) -> Iterator[pl.DataFrame]:
+    """Repeat a short log without end, in pieces of full length; from request ``at`` on."""
     while True:
         index = np.arange(at, at + rows)
         shift = pl.Series((index // frame.height) * period).cast(pl.Duration("us"))

@@ -53,6 +53,8 @@ class Outcome:
         left_out: rows of the log that were not sent, by reason.
         lost: workers that were lost in it, by name.
         received: bytes of all responses, heads included; without those of lost workers.
+        used: requests of the stream that the plan used up, with those that a hook left out: the next plan reads on
+            after them.
     """
 
     step: int
@@ -69,6 +71,7 @@ class Outcome:
     left_out: dict[str, int] = field(default_factory=dict)
     lost: tuple[str, ...] = ()
     received: int = 0
+    used: int = 0
 
     def __post_init__(self) -> None:
         counters = self.counters

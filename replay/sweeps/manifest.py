@@ -19,7 +19,7 @@ from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step
 
 NAME: Final = "manifest.json"
-SCHEMA: Final = "logreplay-sweep/2"
+SCHEMA: Final = "logreplay-sweep/3"
 
 
 @dataclass(slots=True)

@@ -26,12 +26,14 @@ class Mark:
         judged, aside: bytes of the two files; 0: there is none.
         next_seq: number of the next request.
         next_s: from when on requests may be scheduled, seconds since the start of the run; whole.
+        position: requests of the log that the steps have used up.
     """
 
     judged: int = 0
     aside: int = 0
     next_seq: int = 0
     next_s: int = 0
+    position: int = 0
 
 
 class StepLog:
@@ -39,6 +41,7 @@ class StepLog:
 
     Attributes:
         next_seq: number of the first request of the next step; kept by the sweep.
+        position: requests of the log that the steps so far have used up; kept by the sweep.
     """
 
     def __init__(self, folder: Path, mark: Mark | None = None) -> None:
@@ -52,7 +55,7 @@ class StepLog:
             raise LogreplayError(_gone(folder))
         self._judged = self._begin(JUDGED, self._from.judged)
         self._aside: ResultLog | None = None
-        self.next_seq = self._from.next_seq
+        self.next_seq, self.position = self._from.next_seq, self._from.position
         self._judged_from: float = 0
         self._last_s = float(self._from.next_s)
 
@@ -88,7 +91,7 @@ class StepLog:
     def mark(self) -> Mark:
         """The finished part; its rows are on disk (fsync)."""
         aside = self._aside.sync() if self._aside else self._from.aside
-        return Mark(self._judged.sync(), aside, self.next_seq, math.ceil(self._last_s) + 1)
+        return Mark(self._judged.sync(), aside, self.next_seq, math.ceil(self._last_s) + 1, self.position)
 
     def close(self) -> None:
         """Finish the files."""

@@ -1,6 +1,7 @@
 """Runs the steps of a sweep into one result log, with a pause between them in which all responses arrive.
 
-Every step sends the log from its beginning, so that steps differ only in their rate.
+A step reads on in the log where the one before it ended, and goes round at its end: a target with a cache is asked for
+each URL as often as its visitors ask, not again in each step.
 """
 
 import random
@@ -55,6 +56,7 @@ class Course:
         order: of the rates; ``shuffle`` mixes them anew each time.
         seed: of shuffling.
         keep_going: make all steps, whether the target carries them or not.
+        restart: begin each step at the start of the log.
 
     Raises:
         ValueError: no rates, or no repetitions.
@@ -68,6 +70,7 @@ class Course:
     order: Order = "given"
     seed: int = 0
     keep_going: bool = False
+    restart: bool = False
 
     def __post_init__(self) -> None:
         if not self.rates:
@@ -161,12 +164,17 @@ async def sweep(
         LogreplayError: as `Engine.run`.
     """
     made, outcomes = list(done), list[Outcome]()
+
+    async def run(schedule: Schedule, step: int) -> Outcome:
+        begin = 0 if course.restart else results.position
+        outcome = await engine.run(Plan(requests, schedule, step, begin), on_progress)
+        results.next_seq += outcome.next_seq - outcome.first_seq
+        results.position += outcome.used
+        return outcome
+
     if course.warm_up:
         results.set_aside_all()
-        warm = await engine.run(
-            Plan(requests, at(min(course.rates), course.warm_up, WARM_UP), step=WARM_UP), on_progress
-        )
-        results.next_seq += warm.next_seq - warm.first_seq
+        warm = await run(at(min(course.rates), course.warm_up, WARM_UP), WARM_UP)
         if warm.stopped:
             return (warm,)
     for step in course.steps() if steps is None else steps:
@@ -176,8 +184,7 @@ async def sweep(
             on_begin(step)
         schedule = at(step.rate, course.settle + step.seconds, step.index)
         results.set_aside(due_before(schedule, course.settle))
-        outcome = await engine.run(Plan(requests, schedule, step=step.index), on_progress)
-        results.next_seq += outcome.next_seq - outcome.first_seq
+        outcome = await run(schedule, step.index)
         outcomes.append(outcome)
         if outcome.stopped or outcome.lost:
             break

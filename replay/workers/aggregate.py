@@ -91,6 +91,7 @@ class SharedPlan:
             left_out=dict(self.plan.requests.left_out.most_common()),
             lost=tuple(lost.name for lost in self.lost),
             received=sum(outcome.received for outcome in outcomes),
+            used=self.scheduled if self.by_client else next_ - first,
         )
 
     @property

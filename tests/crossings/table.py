@@ -132,6 +132,7 @@ _SWEEP: Final[Factors] = {
     "repeat": _option("repeat", twice="2"),
     "order": _option("order", given="given", up="up", down="down", shuffle="shuffle"),
     "keep-going": _flag("keep-going"),
+    "restart": _flag("restart"),
     "refine": _flag("refine"),
     **_FOLDER,
 }
@@ -147,6 +148,7 @@ _FIND: Final[Factors] = {
     "budget": {"-": "--budget 8s"},
     "arrivals": _option("arrivals", even="even", poisson="poisson"),
     "vusers": _flag("vusers"),
+    "restart": _flag("restart"),
     "think": _option("think", fixed="20ms", range="1ms..40ms"),
     "tps": _option("tps", some="500"),
     **_FOLDER,

@@ -21,10 +21,10 @@ class SlowHere(Made):
     pid: int
     seconds: float
 
-    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+    def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
         if os.getpid() == self.pid:
             time.sleep(self.seconds)  # reading a long log takes that long
-        yield from self.requests.frames(rows)
+        yield from self.requests.frames(rows, begin)
 
 
 @dataclass
@@ -33,9 +33,9 @@ class Blocked(Made):
 
     requests: RequestStream
 
-    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
+    def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
         threading.Event().wait()
-        yield from self.requests.frames(rows)
+        yield from self.requests.frames(rows, begin)
 
 
 @dataclass
@@ -45,8 +45,8 @@ class BreaksOnce(Made):
     requests: RequestStream
     claim: Path
 
-    def frames(self, rows: int = CHUNK_ROWS) -> Iterator[pl.DataFrame]:
-        for number, frame in enumerate(self.requests.frames(rows)):
+    def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
+        for number, frame in enumerate(self.requests.frames(rows, begin)):
             if number == 1 and self._is_first():
                 raise LogreplayError("the disk of this worker broke")
             yield frame

@@ -1,6 +1,7 @@
 """Other requests among those of a log."""
 
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_the_share_is_exact_however_the_log_is_cut(sizes: list[int], share: floa
         def __init__(self, op: str, sizes: Sequence[int]) -> None:
             self.op, self.sizes = op, sizes
 
-        def frames(self, rows: int = 1) -> object:
+        def frames(self, rows: int = 1, begin: int = 0) -> object:
             for size in self.sizes:
                 schema: dict[str, Any] = {"row": pl.Int64, "op": pl.String, "start": pl.Datetime("us")}
                 yield pl.DataFrame({"row": range(size), "op": [self.op] * size, "start": [None] * size}, schema=schema)
@@ -81,3 +82,16 @@ def test_the_rest_of_the_log_goes_without_when_the_others_end(tmp_path: Path) ->
     urls = [url for frame in Mixed(log, other, 0.5).frames(2) for url in frame["url"]]
     assert [url for url in urls if url != "/other"] == [f"/log/{n}" for n in range(9)]
     assert urls.count("/other") <= 1
+
+
+@pytest.mark.parametrize("begin", [1, 2, 3, 10, 77, 400])
+def test_both_streams_are_read_on_from_where_they_stood(tmp_path: Path, begin: int) -> None:
+    log = Requests(written(tmp_path / "log.csv", *(f"GET /log/{n} 200" for n in range(90))))
+    other = Requests(written(tmp_path / "other.csv", *(f"GET /other/{n} 200" for n in range(7))))
+    third = Requests(written(tmp_path / "third.csv", *(f"GET /third/{n} 200" for n in range(5))))
+    mixed = Mixed(Mixed(log, other, 0.3), third, 0.1)
+
+    def urls(begin: int, count: int) -> list[str]:
+        return list(islice((url for frame in mixed.frames(16, begin) for url in frame["url"]), count))
+
+    assert urls(begin, 200) == urls(0, begin + 200)[begin:]

@@ -54,6 +54,21 @@ def test_the_order_is_that_of_the_seed_whatever_the_size_of_the_blocks(log: Path
     assert len(rows(Drawn(looped), 1000, block)) == 1000
 
 
+@pytest.mark.parametrize("begin", [1, 99, 100, 130, 250])
+def test_a_shuffled_log_is_read_on_from_where_it_stood(log: Path, begin: int) -> None:
+    looped = Requests(log)
+    rest = chain.from_iterable(frame["row"].to_list() for frame in Shuffled(looped, seed=5).frames(16, begin))
+    assert list(islice(rest, 300)) == rows(Shuffled(looped, seed=5), begin + 300)[begin:]
+
+
+def test_what_begins_later_is_drawn_anew(log: Path) -> None:
+    def drawn(begin: int) -> list[int]:
+        return next(Drawn(Requests(log), seed=5).frames(40, begin))["row"].to_list()  # type: ignore[no-any-return]
+
+    assert drawn(40) == drawn(40)
+    assert drawn(40) != drawn(0)
+
+
 def test_another_order_has_no_times(log: Path) -> None:
     for stream in (Shuffled(Requests(log, loop=False)), Drawn(Requests(log, loop=False))):
         assert all(frame["start"].null_count() == frame.height for frame in stream.frames())

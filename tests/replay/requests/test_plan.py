@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, to_csv
+from logreplay.replay.requests import plan as plan_module
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.schedules.rates import Constant, Limited
 
@@ -90,6 +91,19 @@ def test_a_short_log_is_gone_round(tmp_path: Path, height: int) -> None:
     plan = Plan(Requests(path), Limited(Constant(1000), requests=12_345))
     rows = pl.concat(chunk.frame for chunk in plan)["row"].to_numpy()
     assert (rows == np.arange(12_345) % height).all()
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 16], ids=["read again", "kept"])
+@pytest.mark.parametrize("height", [1, 3, 2048, 5000])
+def test_a_plan_reads_on_from_where_another_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, height: int, kept: int
+) -> None:
+    monkeypatch.setattr(plan_module, "KEPT_ROWS", kept)
+    path = write(tmp_path / "log.csv", [(f"/{number}", "GET") for number in range(height)])
+    for begin in (1, height - 1, height, 3 * height + 2):
+        plan = Plan(Requests(path), Limited(Constant(1000), requests=7000), begin=begin)
+        rows = pl.concat(chunk.frame for chunk in plan)["row"].to_numpy()
+        assert (rows == np.arange(begin, begin + 7000) % height).all()
 
 
 def test_a_plan_ends_with_its_schedule_or_its_log(log: Path) -> None:

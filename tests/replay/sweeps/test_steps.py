@@ -46,15 +46,27 @@ def swept(log: Path, *rates: float, at: At = evenly, **how: Any) -> tuple[tuple[
     return run(main(), loop), scan(log.parent / JUDGED).collect()
 
 
-def test_each_step_sends_the_log_from_its_beginning_at_its_rate(log: Path) -> None:
-    outcomes, rows = swept(log, 10, 50, 25)
-    assert [outcome.scheduled for outcome in outcomes] == [100, 500, 250]
-    assert rows.sort("seq")["row"].to_list() == [*range(100), *(list(range(100)) * 5), *(list(range(100)) * 3)[:250]]
+def test_each_step_reads_on_in_the_log_at_its_rate(log: Path) -> None:
+    outcomes, rows = swept(log, 5, 12, 25)
+    assert [outcome.scheduled for outcome in outcomes] == [50, 120, 250]
+    assert rows.sort("seq")["row"].to_list() == [row % 100 for row in range(420)]
     assert rows.group_by("step").agg(pl.col("offered").unique().first()).sort("step")["offered"].to_list() == [
-        10,
-        50,
+        5,
+        12,
         25,
     ]
+
+
+def test_each_step_begins_at_the_start_of_the_log_where_that_is_asked_for(log: Path) -> None:
+    _, rows = swept(log, 5, 12, 25, restart=True)
+    assert rows.sort("seq")["row"].to_list() == [*range(50), *range(100), *range(20), *[*range(100)] * 2, *range(50)]
+
+
+def test_what_warms_up_and_settles_is_read_on_from_too(log: Path) -> None:
+    _, rows = swept(log, 1, 2, warm_up=3, settle=2)
+    aside = scan(log.parent / ASIDE).collect()
+    assert pl.concat([rows, aside]).sort("seq")["row"].to_list() == list(range(3 + 12 + 24))
+    assert rows["row"].min() == 5
 
 
 def test_each_second_of_a_run_belongs_to_one_step(log: Path) -> None:
