@@ -5,7 +5,7 @@ clients of that day, in whole milliseconds and often not at all. What can be com
 slow relative to the others, which answers have another status or size.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -16,12 +16,14 @@ from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict import comparison
+from logreplay.analysis.verdict.comparison import TOLERANCE, Change
 
 FEWEST: Final = 20
 FACTOR: Final = 1.5
 """A route this much slower or faster than the others, compared with the log, is named."""
 
 _ROUTES: Final = 30
+_SERVER_ERROR: Final = 500
 _EXPECTED: Final = {
     ("304", "200"): "304 → 200: the replay sends no validators (If-Modified-Since)",
     ("206", "200"): "206 → 200: the replay sends no ranges",
@@ -42,6 +44,10 @@ class Fidelity:
         transitions: ``baseline`` (log) and ``candidate`` (replay) status, ``requests``.
         status_changed: share of the requests whose status class differs, with its 95 % interval.
         bytes_changed: share of those with the same status whose bodies differ by more than 1 % and 64 bytes.
+        change: of the service time, request by request; None where the log has no times for most requests.
+        failed: share of requests with a status of 500 and above in the log; not answered as expected in the replay.
+        rows_unmatched: rows of the log that no request of the replay matches: not sent, or sent with another URL.
+        requests_unmatched: requests of the replay that match no row of the log: injected, or sent with another URL.
         gap_distance: largest distance between the distributions of the gaps between requests, each in units of its
             mean (Kolmogorov-Smirnov), 0 to 1: 0 is the log's own rhythm.
         notes: what explains the most frequent changes.
@@ -52,14 +58,22 @@ class Fidelity:
     transitions: pl.DataFrame
     status_changed: tuple[float, float, float]
     bytes_changed: tuple[float, float, float]
+    change: Change | None
+    failed: tuple[float, float]
+    rows_unmatched: int
+    requests_unmatched: int
     gap_distance: float
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        value = {name: getattr(self, name) for name in ("sentence", "gap_distance", "notes")}
+        value = {name: getattr(self, name) for name in _PLAIN}
+        value["change"] = asdict(self.change) if self.change else None
         value |= {name: getattr(self, name).to_dicts() for name in ("by_route", "transitions")}
-        return value | {name: list(getattr(self, name)) for name in ("status_changed", "bytes_changed")}
+        return value | {name: list(getattr(self, name)) for name in ("status_changed", "bytes_changed", "failed")}
+
+
+_PLAIN: Final = ("sentence", "rows_unmatched", "requests_unmatched", "gap_distance", "notes")
 
 
 def is_log(source: Source) -> bool:
@@ -67,8 +81,13 @@ def is_log(source: Source) -> bool:
     return not sources.has_schedule(source)
 
 
-def against_log(log: Source, run: Source) -> Fidelity:
+def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fidelity:
     """Compare a replay with the normalized log it was made from, by row of the log.
+
+    Args:
+        log: normalized log.
+        run: result log.
+        tolerance: changes of the service time up to this fraction are called none.
 
     Raises:
         LogreplayError: one of them cannot be read.
@@ -82,17 +101,48 @@ def against_log(log: Source, run: Source) -> Fidelity:
     status = comparison.share(pairs, pl.col("kind") // 100 != pl.col("kind_new") // 100)
     size = comparison.share(same_status, comparison.other_size())
     table = _by_route(pairs)
+    change = _change(pairs)
+    rows_unmatched = logged.height - pairs["row"].n_unique()
+    requests_unmatched = replayed.height - pairs.height
+    notes = [_EXPECTED[key] for key in zip(changes["baseline"], changes["candidate"], strict=True) if key in _EXPECTED]
+    if rows_unmatched:
+        notes.append(f"{rows_unmatched:,} of {logged.height:,} rows of the log are matched by no request of the replay")
+    if requests_unmatched:
+        notes.append(
+            f"{requests_unmatched:,} of {replayed.height:,} requests of the replay match no row of the log: "
+            "injected, or sent with another method or URL"
+        )
+    if change:
+        notes.append(
+            f"service time against the log: {change.sentence(tolerance)}; a server's log leaves out the network"
+        )
     return Fidelity(
-        sentence=_sentence(pairs.height, status[0], size[0], table),
+        sentence=_sentence(pairs, status[0], size[0], table),
         by_route=table,
         transitions=changes,
         status_changed=status,
         bytes_changed=size,
+        change=change,
+        failed=(_share(pairs["kind"] >= _SERVER_ERROR), _share(~pairs["good_new"])),
+        rows_unmatched=rows_unmatched,
+        requests_unmatched=requests_unmatched,
         gap_distance=_distance(_gaps(logged), _gaps(replayed)),
-        notes=[
-            _EXPECTED[key] for key in zip(changes["baseline"], changes["candidate"], strict=True) if key in _EXPECTED
-        ],
+        notes=notes,
     )
+
+
+def _share(flags: pl.Series) -> float:
+    return float(flags.to_numpy().mean()) if len(flags) else 0.0
+
+
+def _change(pairs: pl.DataFrame) -> Change | None:
+    """The median ratio of service times; None where most requests have none in the log, such as 0 of whole seconds."""
+    answered = pairs.filter("good_new", pl.col("service_new") > 0)
+    timed = answered.filter(pl.col("service") > 0).sort("scheduled_new")
+    if timed.height < answered.height / 2:
+        return None
+    ratio = pl.col("service_new") / pl.col("service")
+    return comparison.median_change(timed.select(scheduled="scheduled_new", log=ratio.log()))
 
 
 def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -110,13 +160,17 @@ def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(relative=(ratio - ratio.median()).exp())
 
 
-def _sentence(pairs: int, status: float, size: float, table: pl.DataFrame) -> str:
-    if not pairs:
+def _sentence(pairs: pl.DataFrame, status: float, size: float, table: pl.DataFrame) -> str:
+    if pairs.is_empty():
         return "nothing to compare: no request of the replay is in the log"
-    text = f"{pairs:,} requests: status class as in the log for {1 - status:.1%}, size for {1 - size:.1%} of those"
+    text = (
+        f"{pairs.height:,} requests: status class as in the log for {1 - status:.1%}, size for {1 - size:.1%} of those"
+    )
     known = table.drop_nulls("relative")
     if known.is_empty():
-        return f"{text}; the log holds no times to compare"
+        if not pairs.select((pl.col("service") > 0).any()).item():
+            return f"{text}; the log holds no times to compare"
+        return f"{text}; no route has {FEWEST} requests with times to compare"
     moved = known.filter((pl.col("relative") > FACTOR) | (pl.col("relative") < 1 / FACTOR))
     text += f"; {known.height - moved.height} of {known.height} routes as slow, relative to the others, as in the log"
     if moved.height:

@@ -1,25 +1,26 @@
-"""Compares two runs: slower, faster, or no difference detected.
+"""Compares runs: slower, faster, or no difference detected.
 
 Runs of the same log are compared request by request: the same row at the same rate, in both runs. That finds a
 change of 3 % where the percentiles of a run, taken alone, differ by more from one minute to the next. Runs of
 different logs can only be compared by their percentiles. One pair of runs says nothing of how much runs differ by
-themselves: repeat them in turn, A B A B.
+themselves. Several pairs, run in turn, A B A B, are judged by the spread between the pairs.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.input import arrays
+from logreplay.analysis.input import arrays, sources
 from logreplay.analysis.input.compact import FIRST_ERROR, compact_rows
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.statistics import bootstrap
+from logreplay.analysis.statistics import estimates
+from logreplay.analysis.statistics.estimates import Estimate, student
 from logreplay.analysis.statistics.intervals import wilson
-from logreplay.analysis.statistics.quantiles import rank
 from logreplay.analysis.tables.windows import SETTLE
 from logreplay.analysis.verdict import stability
 
@@ -28,6 +29,16 @@ FEWEST_PAIRS: Final = 100
 QUANTILES: Final = (0.5, 0.9, 0.99)
 _GROUPS: Final = 30
 _SAME_LOG: Final = 0.9
+_DOUBT: Final = 0.05
+
+_ONE_PAIR: Final = (
+    "one pair of runs does not show how much runs differ by themselves: run both in turn, three times or more, and "
+    "compare all of them: BASELINE CANDIDATE BASELINE CANDIDATE ..."
+)
+_NOT_IN_TURN: Final = (
+    "the runs of a pair did not follow each other: a change of the machine between them counts as one of the target; "
+    "run in turn, and name the runs in turn: BASELINE CANDIDATE BASELINE CANDIDATE ..."
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,8 @@ class Change:
         low: lower end of its 95 % interval.
         high: upper end.
         count: requests (or pairs of them) it rests on.
-        blocks: blocks of time it rests on; under 30 the interval is not to be trusted.
+        blocks: blocks of time, of a second or longer, it rests on; of several pairs of runs: pairs.
+        freedom: degrees of freedom of the interval, which is that of Student's t.
     """
 
     ratio: float
@@ -47,45 +59,61 @@ class Change:
     high: float
     count: int
     blocks: int
+    freedom: float
 
-    def verdict(self, tolerance: float = TOLERANCE) -> str:
-        """``slower``, ``faster``, or ``no difference detected``."""
-        if self.low > 1 and self.ratio > 1 + tolerance:
+    @classmethod
+    def of(cls, estimate: Estimate, count: int) -> "Change":
+        """Return the change that an estimate of the logarithm of the ratio stands for."""
+        low, high = (math.exp(min(end, 700)) for end in estimate.ends(1 - _DOUBT))
+        return cls(math.exp(estimate.value), low, high, count, estimate.blocks, estimate.freedom)
+
+    def verdict(self, tolerance: float = TOLERANCE, among: int = 1) -> str:
+        """``slower``, ``faster``, or ``no difference detected``.
+
+        Args:
+            tolerance: changes up to this fraction are called none.
+            among: changes judged together: the interval is so wide that in 95 % of the cases none is judged wrongly.
+        """
+        wider = student(1 - _DOUBT / among, self.freedom) / student(1 - _DOUBT, self.freedom)
+        if math.log(self.ratio) > wider * math.log(self.ratio / self.low) and self.ratio > 1 + tolerance:
             return "slower"
-        if self.high < 1 and self.ratio < 1 - tolerance:
+        if -math.log(self.ratio) > wider * math.log(self.high / self.ratio) and self.ratio < 1 - tolerance:
             return "faster"
         return "no difference detected"
 
     def detectable(self, tolerance: float = TOLERANCE) -> float:
         """The smallest change that would have been seen, as a fraction."""
-        return max(tolerance, math.sqrt(self.high / self.low) - 1)
+        return max(tolerance, math.sqrt(self.high / max(self.low, 1e-300)) - 1)
 
     def sentence(self, tolerance: float = TOLERANCE) -> str:
         """The verdict with its figures."""
-        verdict = self.verdict(tolerance)
-        if verdict == "no difference detected":
-            return f"no difference detected (smallest detectable ~{self.detectable(tolerance):.1%})"
-        low, high = sorted(abs(end - 1) for end in (self.low, self.high))
-        text = f"{verdict} by {abs(self.ratio - 1):.1%} ({low:.1%} to {high:.1%})"
-        return text if self.blocks >= bootstrap.FEWEST_BLOCKS else f"{text}, on {self.blocks} blocks of 2 s only"
+        verdict, detectable = self.verdict(tolerance), self.detectable(tolerance)
+        if verdict != "no difference detected":
+            low, high = sorted(abs(end - 1) for end in (self.low, self.high))
+            return f"{verdict} by {abs(self.ratio - 1):.1%} ({low:.1%} to {high:.1%})"
+        if detectable > 1:
+            return f"{verdict}: too short, or too unsteady, to detect even a doubling"
+        return f"{verdict} ({self.low - 1:+.1%} to {self.high - 1:+.1%}; smallest detectable ~{detectable:.1%})"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What differs between two runs.
+    """What differs between two runs, or between several pairs of runs.
 
     Attributes:
         sentence: the answer in words.
         paired: whether requests were compared one by one.
-        change: of the response time: median of the ratios of pairs, or ratio of the medians; None where too few.
+        change: of the response time: median of the ratios of pairs, or ratio of the medians; of several pairs of
+            runs the geometric mean of theirs; None where too few.
         slower_share: share of the pairs in which the candidate was slower (ties half); None if not paired.
         quantiles: name → ratio of that percentile of the runs.
-        by_step: change per step; ``rate``, ``ratio``, ``low``, ``high``, ``pairs``, ``verdict``.
-        by_route: the same per route, for the most frequent ones.
+        by_pair: change per pair of runs; ``pair`` (from 1), ``ratio``, ``low``, ``high``, ``count``, ``verdict``.
+        by_step: the same per step; ``rate`` instead of ``pair``.
+        by_route: the same per route, for the most frequent ones. The verdicts allow for the number of rows.
         transitions: ``baseline`` and ``candidate`` status, ``requests``, the most frequent first.
         status_changed: share of the pairs whose status class differs, with its 95 % interval.
         bytes_changed: share of the answered pairs whose bodies differ by more than 1 % and 64 bytes, likewise.
-        failed: share of requests not answered as expected, in each run.
+        failed: share of requests not answered as expected: of the baseline, of the candidate; all steps of a sweep.
         notes: omissions, and why.
     """
 
@@ -94,6 +122,7 @@ class Comparison:
     change: Change | None
     slower_share: float | None
     quantiles: dict[str, Change]
+    by_pair: pl.DataFrame
     by_step: pl.DataFrame
     by_route: pl.DataFrame
     transitions: pl.DataFrame
@@ -107,44 +136,47 @@ class Comparison:
         value = {name: getattr(self, name) for name in ("sentence", "paired", "slower_share", "notes")}
         value["change"] = asdict(self.change) if self.change else None
         value["quantiles"] = {name: asdict(change) for name, change in self.quantiles.items()}
-        for name in ("by_step", "by_route", "transitions"):
+        for name in ("by_pair", "by_step", "by_route", "transitions"):
             value[name] = getattr(self, name).to_dicts()
         return value | {name: list(getattr(self, name)) for name in ("status_changed", "bytes_changed", "failed")}
 
 
-def compare(baseline: Source, candidate: Source, *, tolerance: float = TOLERANCE) -> Comparison:
-    """Compare two runs, request by request where both replayed the same log.
+def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float = TOLERANCE) -> Comparison:
+    """Compare two runs, request by request where both replayed the same log; or several pairs of runs.
 
     Args:
         baseline: result log.
         candidate: result log.
+        more: further result logs, in turn: baseline, candidate, baseline, candidate.
         tolerance: changes up to this fraction are called none, however certain.
 
     Raises:
         LogreplayError: a result log cannot be read.
+        ValueError: a baseline has no candidate.
     """
-    notes: list[str] = []
-    old, new = _comparable(baseline, candidate, notes)
-    pairs = old.join(new, on=["rate", "row", "turn"], suffix="_new", maintain_order="left")
-    alike = pairs.filter(pl.col("what") == pl.col("what_new"))
-    paired = alike.height >= max(_SAME_LOG * pairs.height, 0.5 * min(old.height, new.height), 1)
-    pairs = alike if paired else alike.head(0)
-    if not paired:
-        notes.append("the runs do not replay the same requests: compared by percentiles, which sees far less")
-    quantiles = quantile_changes(old, new)
-    timed = pairs.filter("good", "good_new", pl.col("response") > 0, pl.col("response_new") > 0)
-    timed = timed.with_columns(log=(pl.col("response_new") / pl.col("response")).log(), route=route(pl.col("url")))
-    change = median_change(timed) if paired else quantiles.get("p50")
-    failed = (1 - _mean(old["good"]), 1 - _mean(new["good"]))
+    runs = (baseline, candidate, *more)
+    found = [_pair_of_runs(old, new) for old, new in zip(runs[::2], runs[1::2], strict=True)]
+    pairs, timed = (pl.concat(getattr(each, name) for each in found) for name in ("pairs", "timed"))
+    change = _combined([each.change for each in found])
+    failed = (1 - _mean([each.good[0] for each in found]), 1 - _mean([each.good[1] for each in found]))
     answered = pairs.filter(pl.col("kind") == pl.col("kind_new"), pl.col("kind") < FIRST_ERROR)
+    quantiles = {name: _combined([each.quantiles.get(name) for each in found]) for name in found[0].quantiles}
+    notes = list(dict.fromkeys(note for each in found for note in each.notes))
+    if len(found) == 1:
+        notes.append(_ONE_PAIR)
+    elif not _in_turn(runs):
+        notes.append(_NOT_IN_TURN)
     return Comparison(
         sentence=_sentence(change, failed, tolerance),
-        paired=paired,
+        paired=all(each.paired for each in found),
         change=change,
         slower_share=_slower(timed) if timed.height else None,
-        quantiles=quantiles,
-        by_step=_grouped(timed, "rate", tolerance).sort("rate"),
-        by_route=_grouped(timed, "route", tolerance),
+        quantiles={name: ratio for name, ratio in quantiles.items() if ratio},
+        by_pair=_table(
+            "pair", pl.Int64, {index: each.change for index, each in enumerate(found, 1) if each.change}, tolerance
+        ),
+        by_step=_grouped(found, "rate", tolerance).sort("rate"),
+        by_route=_grouped(found, "route", tolerance),
         transitions=transitions(pairs),
         status_changed=share(pairs, pl.col("kind") // 100 != pl.col("kind_new") // 100),
         bytes_changed=share(answered, other_size()),
@@ -153,8 +185,59 @@ def compare(baseline: Source, candidate: Source, *, tolerance: float = TOLERANCE
     )
 
 
-def _mean(flags: pl.Series) -> float:
-    return float(flags.to_numpy().mean()) if len(flags) else 1.0
+@dataclass(frozen=True, slots=True)
+class _PairOfRuns:
+    """One baseline, one candidate: their requests in pairs, and what differs."""
+
+    paired: bool
+    pairs: pl.DataFrame
+    timed: pl.DataFrame
+    change: Change | None
+    quantiles: dict[str, Change]
+    good: tuple[pl.Series, pl.Series]
+    notes: list[str]
+
+
+def _pair_of_runs(baseline: Source, candidate: Source) -> _PairOfRuns:
+    notes: list[str] = []
+    whole = rows(baseline), rows(candidate)
+    old, new = _comparable((baseline, candidate), whole, notes)
+    pairs = old.join(new, on=["rate", "row", "turn"], suffix="_new", maintain_order="left")
+    alike = pairs.filter(pl.col("what") == pl.col("what_new"))
+    paired = alike.height >= max(_SAME_LOG * pairs.height, 0.5 * min(old.height, new.height), 1)
+    pairs = alike if paired else alike.head(0)
+    if not paired:
+        notes.append("the runs do not replay the same requests: compared by percentiles, which sees far less")
+    timed = pairs.filter("good", "good_new", pl.col("response") > 0, pl.col("response_new") > 0)
+    timed = timed.with_columns(log=(pl.col("response_new") / pl.col("response")).log(), route=route(pl.col("url")))
+    quantiles = quantile_changes(old, new)
+    change = median_change(timed) if paired else quantiles.get("p50")
+    return _PairOfRuns(paired, pairs, timed, change, quantiles, (whole[0]["good"], whole[1]["good"]), notes)
+
+
+def _in_turn(runs: Sequence[Source]) -> bool:
+    """Whether the runs of each pair followed each other in time; True where a time is unknown."""
+    starts = [sources.started(run) for run in runs]
+    known = [start for start in starts if start is not None]
+    order = {start: place for place, start in enumerate(sorted(known))}
+    places = [order[start] // 2 for start in known]
+    return len(known) < len(runs) or places[::2] == places[1::2]
+
+
+def _combined(changes: Sequence[Change | None]) -> Change | None:
+    """The change of several pairs of runs, from the spread between them; None where fewer than two have one."""
+    if len(changes) == 1:
+        return changes[0]
+    known = [change for change in changes if change]
+    if len(known) < 2:
+        return None
+    logs = np.log([change.ratio for change in known])
+    return Change.of(estimates.mean(logs), sum(change.count for change in known))
+
+
+def _mean(flags: Sequence[pl.Series]) -> float:
+    together = pl.concat(flags)
+    return float(together.to_numpy().mean()) if len(together) else 1.0
 
 
 def rows(source: Source) -> pl.DataFrame:
@@ -186,55 +269,41 @@ def readable(source: Source, *names: str, **columns: pl.Expr) -> pl.DataFrame:
     )
 
 
-def median_change(pairs: pl.DataFrame, bins: int = 2000) -> Change | None:
-    """Return the median ratio of pairs, with an interval by blocks of time; None under `FEWEST_PAIRS`.
+def median_change(pairs: pl.DataFrame) -> Change | None:
+    """Return the median ratio of pairs; None for fewer than `FEWEST_PAIRS`, or less than five seconds with any.
 
     Args:
         pairs: ``scheduled`` (seconds) and ``log`` (logarithm of the ratio).
-        bins: ranks told apart; fewer are faster.
     """
     if pairs.height < FEWEST_PAIRS:
         return None
-    at, logs = pairs["scheduled"].to_numpy(), pairs["log"].to_numpy()
-    ends = bootstrap.edges(logs, bins)
-    sorted_in = bootstrap.blocks(at, logs, ends)
-    low, high = np.quantile(bootstrap.resampled(sorted_in, ends, [0.5])[:, 0], [0.025, 0.975])
-    return Change(math.exp(np.median(logs)), math.exp(low), math.exp(high), len(logs), sorted_in.number)
+    found = estimates.quantile(pairs["scheduled"].to_numpy(), pairs["log"].to_numpy(), 0.5)
+    return Change.of(found, pairs.height) if found else None
 
 
 def quantile_changes(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, Change]:
     """Return the ratios of the percentiles of two runs, of the requests answered as expected, with intervals."""
     sides = [run.filter(pl.col("good"), pl.col("response") > 0) for run in (old, new)]
-    if min(side.height for side in sides) < FEWEST_PAIRS:
+    fewest = min(side.height for side in sides)
+    if fewest < FEWEST_PAIRS:
         return {}
-    drawn, exact, numbers = [], [], []
-    for seed, side in enumerate(sides):
-        at, values = side["scheduled"].to_numpy(), side["response"].to_numpy()
-        bins = bootstrap.edges(values)
-        sorted_in = bootstrap.blocks(at, values, bins)
-        drawn.append(bootstrap.resampled(sorted_in, bins, list(QUANTILES), seed))
-        ordered = np.sort(values)
-        exact.append([ordered[rank(len(ordered), share) - 1] for share in QUANTILES])
-        numbers.append(sorted_in.number)
-    low, high = np.quantile(drawn[1] / drawn[0], [0.025, 0.975], axis=0)
-    return {
-        f"p{100 * share:g}": Change(
-            float(exact[1][index] / exact[0][index]),
-            float(low[index]),
-            float(high[index]),
-            min(side.height for side in sides),
-            min(numbers),
-        )
-        for index, share in enumerate(QUANTILES)
-    }
+    logs = [(side["scheduled"].to_numpy(), np.log(side["response"].to_numpy())) for side in sides]
+    changes = {}
+    for p in QUANTILES:
+        before, after = (estimates.quantile(*side, p) for side in logs)
+        if before and after:
+            changes[f"p{100 * p:g}"] = Change.of(after.minus(before), fewest)
+    return changes
 
 
-def _comparable(baseline: Source, candidate: Source, notes: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _comparable(
+    runs: tuple[Source, Source], whole: tuple[pl.DataFrame, pl.DataFrame], notes: list[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows of both runs; of sweeps only the settled part of the steps that both runs carried."""
-    old, new = rows(baseline), rows(candidate)
+    old, new = whole
     if old["step"].n_unique() == new["step"].n_unique() == 1:
         return old, new
-    tables = [stability.judged_steps(arrays.read(source)) for source in (baseline, candidate)]
+    tables = [stability.judged_steps(arrays.read(source)) for source in runs]
     stable = (pl.col("verdict") == "stable").all()  # of several trials, all
     carried = [set(table.filter(stable.over("rate"))["rate"].to_list()) for table in tables]
     offered = [set(run["rate"].to_list()) for run in (old, new)]
@@ -265,18 +334,28 @@ def _slower(timed: pl.DataFrame) -> float:
     return float(np.mean(logs > 0) + np.mean(logs == 0) / 2)
 
 
-def _grouped(timed: pl.DataFrame, by: str, tolerance: float) -> pl.DataFrame:
+def _grouped(found: Sequence[_PairOfRuns], by: str, tolerance: float) -> pl.DataFrame:
     """The change of each of the most frequent groups."""
-    counts = (
-        timed.group_by(by, maintain_order=True).len().sort("len", descending=True, maintain_order=True).head(_GROUPS)
-    )
-    found = []
-    for name in counts[by].to_list():
-        if change := median_change(timed.filter(pl.col(by) == name), bins=400):
-            found.append({by: name, **asdict(change), "verdict": change.verdict(tolerance)})
+    keys = pl.concat([each.timed.select(by) for each in found])
+    counts = keys.group_by(by, maintain_order=True).len().sort("len", descending=True, maintain_order=True)
+    changes = {
+        name: _combined([median_change(each.timed.filter(pl.col(by) == name)) for each in found])
+        for name in counts[by].head(_GROUPS).to_list()
+    }
+    return _table(by, keys.schema[by], {name: change for name, change in changes.items() if change}, tolerance)
+
+
+def _table(
+    by: str, kind: pl.DataType | type[pl.DataType], changes: Mapping[Any, Change], tolerance: float
+) -> pl.DataFrame:
+    """Changes as rows, judged together."""
+    rows = [
+        {by: name, **asdict(change), "verdict": change.verdict(tolerance, among=len(changes))}
+        for name, change in changes.items()
+    ]
     floats = dict.fromkeys(("ratio", "low", "high"), pl.Float64)
     ints = dict.fromkeys(("count", "blocks"), pl.Int64)
-    return pl.DataFrame(found, {by: timed.schema[by]} | floats | ints | {"verdict": pl.String})
+    return pl.DataFrame(rows, {by: kind} | floats | ints | {"freedom": pl.Float64, "verdict": pl.String})
 
 
 def transitions(pairs: pl.DataFrame) -> pl.DataFrame:

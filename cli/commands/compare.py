@@ -1,26 +1,30 @@
-"""``logreplay compare``: the differences between two runs, or between a log and its replay."""
+"""``logreplay compare``: the differences between runs, or between a log and its replay."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
-from click.core import ParameterSource
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.types import ParsedType, percent, picture
 from logreplay.cli.settings.configurable import Configurable
 
+_FAILED_MORE: Final = 0.01
+"""Share of the requests that may fail in the candidate beyond those of the baseline."""
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from logreplay.analysis.verdict.compare_log import Fidelity
-    from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.analysis.verdict.comparison import Change, Comparison
 
 
 @click.command(cls=Configurable, short_help="Say whether one run is slower than another.")
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.argument("candidate", type=click.Path(path_type=Path))
+@click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[BASELINE CANDIDATE]...")
 @click.option(
     "--tolerance",
     type=percent(most=10),
@@ -30,7 +34,11 @@ if TYPE_CHECKING:
     help="Call smaller changes none.",
 )
 @click.option(
-    "--fail-above", type=percent(most=10), metavar="P%", help="Exit with 4 if CANDIDATE is slower by more, such as 5%."
+    "--fail-above",
+    type=percent(most=10),
+    metavar="P%",
+    help="Exit with 4 if CANDIDATE is slower by more, such as 5%, or if 1% more of its requests failed; with 3 if that "
+    "cannot be judged. Limits --tolerance to P%.",
 )
 @click.option(
     "-o", "--output", type=ParsedType(picture), metavar="FILE", help="Draw the changes into a PNG or SVG file."
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
 def compare(
     baseline: Path,
     candidate: Path,
+    more: Sequence[Path],
     tolerance: float,
     fail_above: float | None,
     output: Path | None,
@@ -52,8 +61,12 @@ def compare(
     changes of 3 %; other runs are compared by percentiles. If BASELINE is the log that CANDIDATE replayed, statuses,
     sizes and times by route are compared.
 
+    One pair of runs does not show how much runs differ by themselves. Make several, in turn, and name all of them in
+    this order: they are judged by the spread between the pairs.
+
     \b
     Example: logreplay compare before.csv after.csv --fail-above 5%
+             logreplay compare 1a.csv 1b.csv 2a.csv 2b.csv 3a.csv 3b.csv
     """
     import json
 
@@ -61,54 +74,74 @@ def compare(
     from logreplay.analysis.verdict import compare_log, comparison
     from logreplay.parsers.files import check_absent, check_distinct
 
+    runs = (baseline, candidate, *more)
     if output is not None:
-        check_distinct([("-o", output)], [("BASELINE", baseline), ("CANDIDATE", candidate)])
+        check_distinct([("-o", output)], [(("BASELINE", "CANDIDATE")[at % 2], run) for at, run in enumerate(runs)])
         if not force:
             check_absent(output)
-    if compare_log.is_log(sources.locate(baseline)):
-        _refuse_gates(baseline, fail_above=fail_above, output=output)
-        likeness = compare_log.against_log(baseline, candidate)
-        click.echo(json.dumps(likeness.as_dict(), indent=2) if as_json else likeness.sentence)
-        if not as_json:
-            _print_likeness(likeness)
-        return Exit.OK
-    found = comparison.compare(baseline, candidate, tolerance=tolerance)
+    if len(runs) % 2:
+        raise click.UsageError(
+            f"{len(runs)} runs: expected a candidate after each baseline, as in A1 B1 A2 B2; {runs[-1]} has none"
+        )
+    logs = [run for run in runs if compare_log.is_log(sources.locate(run))]
+    if logs and (len(more) or logs != [baseline]):
+        raise click.UsageError(f"{logs[-1]} is a log, not a run: compare it with one run, logreplay compare LOG RUN")
+    if fail_above is not None:
+        tolerance = min(tolerance, fail_above)
+    found: Fidelity | Comparison
+    if logs:
+        if output:
+            raise click.UsageError(f"-o and the log {baseline} as BASELINE exclude each other: it draws two runs")
+        found = compare_log.against_log(baseline, candidate, tolerance=tolerance)
+    else:
+        found = comparison.compare(*runs, tolerance=tolerance)
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
-    if not as_json:
-        _print_comparison(found)
-    if output is not None:
-        _draw(found, output, tolerance, force=force)
-        say(str(output))
-    failed = fail_above is not None and found.change is not None and found.change.verdict(tolerance) == "slower"
-    return Exit.CONDITION if failed and found.change.ratio > 1 + fail_above else Exit.OK  # type: ignore[union-attr,operator]
+    for note in found.notes if not as_json else ():
+        say(note)
+    if isinstance(found, comparison.Comparison):
+        if not as_json:
+            _print_comparison(found, runs, tolerance)
+        if output is not None:
+            _draw(found, output, tolerance, force=force)
+            say(str(output))
+    elif not as_json:
+        _print_likeness(found)
+    return Exit.OK if fail_above is None else _gate(found.change, found.failed, fail_above)
 
 
-def _refuse_gates(baseline: Path, *, fail_above: float | None, output: Path | None) -> None:
-    """Refuse the options that have no meaning where BASELINE is a log: it says how the requests were spread.
+def _gate(change: "Change | None", failed: tuple[float, float], limit: float) -> Exit:
+    """Whether the candidate passes; says why not, and where a change of this size could not have been seen."""
+    if failed[1] - failed[0] > _FAILED_MORE:
+        say(f"--fail-above: {failed[1]:.2%} of the requests failed, {failed[0]:.2%} in the baseline")
+        return Exit.CONDITION
+    if change is None:
+        say(f"--fail-above {limit:.1%}: cannot be judged, since too few requests have a time in both")
+        return Exit.INVALID
+    if change.verdict(limit) == "slower":
+        return Exit.CONDITION
+    if (least := change.detectable(0)) > limit:
+        say(
+            f"--fail-above {limit:.1%}: a change of this size could not have been detected (smallest ~{least:.1%}); "
+            "run longer, or compare several pairs of runs"
+        )
+    return Exit.OK
 
-    Raises:
-        UsageError: names the option and the log.
-    """
-    tolerance = click.get_current_context().get_parameter_source("tolerance") is not ParameterSource.DEFAULT
-    for option, given in (("--fail-above", fail_above is not None), ("--tolerance", tolerance), ("-o", bool(output))):
-        if given:
-            raise click.UsageError(
-                f"{option} and the log {baseline} as BASELINE exclude each other: response times are compared between "
-                "two result logs; give the result log of a run as BASELINE"
-            )
 
-
-def _print_comparison(found: "Comparison") -> None:
+def _print_comparison(found: "Comparison", runs: Sequence[Path], tolerance: float) -> None:
     from logreplay.cli.display.tables import OpenTable
 
-    for note in found.notes:
-        say(note)
+    names = {at // 2 + 1: f"{runs[at]} → {runs[at + 1]}" for at in range(0, len(runs), 2)}
+    by_pair = [row | {"pair": names[row["pair"]]} for row in found.by_pair.rows(named=True)]
     tables = [
+        ("pair", by_pair if len(names) > 1 else []),
         ("rate", found.by_step.rows(named=True)),
         ("route", found.by_route.rows(named=True)),
         (
             "percentile",
-            [{"percentile": name, **vars(change), "verdict": ""} for name, change in found.quantiles.items()],
+            [
+                {"percentile": name, **vars(change), "verdict": change.verdict(tolerance, among=len(found.quantiles))}
+                for name, change in found.quantiles.items()
+            ],
         ),
     ]
     for by, rows in tables:
@@ -127,8 +160,6 @@ def _print_likeness(found: "Fidelity") -> None:
     from logreplay.analysis.wording import show
     from logreplay.cli.display.tables import OpenTable
 
-    for note in found.notes:
-        say(note)
     table = OpenTable("route", "requests", "p50 in the log", "p50", "relative to the others")
     for row in found.by_route.iter_rows(named=True):
         relative = "–" if row["relative"] is None else f"{row['relative']:.2f}x"

@@ -4,6 +4,7 @@ As in `logreplay.analysis.output.plots.hockey_stick`: each takes an Axes and dat
 """
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -97,7 +98,7 @@ def shown(found: Comparison) -> dict[str, Change]:
     if found.change is None or not found.paired:
         return dict(found.quantiles)
     routes = {
-        row["route"]: Change(row["ratio"], row["low"], row["high"], row["count"], row["blocks"])
+        row["route"]: Change(*(row[field.name] for field in fields(Change)))
         for row in found.by_route.iter_rows(named=True)
     }
     return {"all, request by request": found.change, **routes, **found.quantiles}

@@ -47,13 +47,43 @@ def test_a_route_that_is_slower_than_in_the_log_is_named() -> None:
 def test_a_change_of_status_is_explained_where_it_is_usual() -> None:
     once = run(1)
     found = compare_log.against_log(log_of(once, rc=pl.lit(304)), once)
-    assert found.notes == ["304 → 200: the replay sends no validators (If-Modified-Since)"]
+    assert found.notes[0] == "304 → 200: the replay sends no validators (If-Modified-Since)"
     assert found.status_changed[0] == 1
 
 
 def test_a_log_without_times_is_compared_by_status_and_size() -> None:
     once = run(1)
     assert compare_log.against_log(log_of(once, latency=pl.lit(0.0)), once).sentence.endswith("no times to compare")
+
+
+def test_a_log_whose_routes_are_too_rare_has_times_all_the_same() -> None:
+    once = run(1, seconds=10)
+    few = once.filter(pl.col("row") < 4 * (compare_log.FEWEST - 1))
+    found = compare_log.against_log(log_of(few), few)
+    assert found.sentence.endswith(f"no route has {compare_log.FEWEST} requests with times to compare")
+
+
+def test_rows_of_the_log_that_no_request_matched_are_counted_and_so_are_requests_not_in_the_log() -> None:
+    once = run(1, seconds=20)
+    part = once.filter(pl.col("row") < 1000).with_columns(
+        url=pl.when(pl.col("row") < 30).then(pl.lit("/rewritten")).otherwise("url")
+    )
+    found = compare_log.against_log(log_of(once), part)
+    assert (found.rows_unmatched, found.requests_unmatched) == (once.height - 970, 30)
+    assert f"{once.height - 970:,} of {once.height:,} rows of the log are matched by no request of the replay" in (
+        found.notes
+    )
+    assert any(note.startswith("30 of 1,000 requests of the replay match no row of the log") for note in found.notes)
+
+
+def test_service_times_are_compared_with_those_of_the_log_where_it_has_them() -> None:
+    once = run(1)
+    found = compare_log.against_log(log_of(once), once.with_columns(latency=pl.col("latency") * 1.3))
+    assert found.change is not None
+    assert found.change.verdict() == "slower"
+    assert found.change.ratio == pytest.approx(1.3, abs=0.001)
+    whole = log_of(once, latency=pl.when(pl.col("latency") > 0.1).then(1.0).otherwise(0.0))
+    assert compare_log.against_log(whole, once).change is None
 
 
 def test_a_log_is_told_from_a_run() -> None:

@@ -20,7 +20,7 @@ def run(seed: int, *, slower: float = 1.0, rates: list[float] | None = None, sec
 def test_a_run_does_not_differ_from_itself() -> None:
     same = compare(run(1), run(1))
     assert same.paired
-    assert same.sentence == "no difference detected (smallest detectable ~2.0%)"
+    assert same.sentence == "no difference detected (+0.0% to +0.0%; smallest detectable ~2.0%)"
     assert same.slower_share == 0.5
     assert same.status_changed[0] == same.bytes_changed[0] == 0
 
@@ -46,7 +46,7 @@ def test_five_percent_are_found_between_two_runs(seed: int) -> None:
 def test_only_steps_that_both_runs_carried_are_compared() -> None:
     found = compare(run(1, rates=[100, 200, 400], seconds=20), run(2, rates=[100, 200, 400], seconds=20))
     assert sorted(found.by_step["rate"]) == [100, 200]
-    assert found.notes == ["left out, since not both runs carried them: steps at 400/s"]
+    assert found.notes[0] == "left out, since not both runs carried them: steps at 400/s"
 
 
 def test_runs_of_different_logs_are_compared_by_percentiles_and_that_is_said() -> None:
@@ -54,7 +54,7 @@ def test_runs_of_different_logs_are_compared_by_percentiles_and_that_is_said() -
     found = compare(run(1), other)
     assert not found.paired
     assert found.sentence.startswith("slower by")
-    assert found.notes == ["the runs do not replay the same requests: compared by percentiles, which sees far less"]
+    assert found.notes[0] == "the runs do not replay the same requests: compared by percentiles, which sees far less"
     assert found.slower_share is None
 
 
@@ -84,3 +84,66 @@ def test_the_pairs_of_a_looped_log_are_its_turns() -> None:
     assert found.change is not None
     assert found.change.count == pytest.approx(once.height, abs=2)  # a time of 0 has no ratio
     assert comparison.rows(looped)["turn"].max() == (once.height - 1) // 500
+
+
+def differing(shifts: list[float], *, slower: float = 1.0) -> list[pl.DataFrame]:
+    """Runs in turn, baseline, candidate, ..., an hour after each other; each is slower by its own shift."""
+    runs = [run(index, slower=(slower if index % 2 else 1.0) * shift, seconds=60) for index, shift in enumerate(shifts)]
+    return [
+        frame.with_columns(time=pl.lit(f"{hour:02}") + pl.col("time").str.slice(2)) for hour, frame in enumerate(runs)
+    ]
+
+
+def test_runs_that_differ_by_themselves_are_called_different_by_one_pair_and_not_by_several() -> None:
+    runs = differing([1.0, 1.08, 1.06, 0.97, 1.03, 1.09, 0.95, 1.0])
+    assert compare(*runs[:2]).sentence.startswith("slower by")
+    found = compare(*runs)
+    assert found.sentence.startswith("no difference detected")
+    assert found.by_pair["pair"].to_list() == [1, 2, 3, 4]
+    assert found.change is not None
+    assert found.change.ratio == pytest.approx(np.exp(np.log(found.by_pair["ratio"].to_numpy()).mean()))
+    assert found.change.blocks == 4
+
+
+def test_a_change_beyond_that_of_the_runs_themselves_is_found_by_several_pairs() -> None:
+    found = compare(*differing([1.0, 1.002, 1.004, 0.998, 1.002, 1.004, 1.001, 1.0], slower=1.1))
+    assert found.sentence.startswith("slower by 9.7% (8.6% to 10.7%)")
+    assert found.by_route["verdict"].to_list() == ["slower"] * 4
+    assert set(found.quantiles) == {"p50", "p90", "p99"}
+    assert found.transitions["requests"].sum() == sum(found.by_pair["count"])
+
+
+def test_only_one_pair_and_runs_not_in_turn_have_a_note_of_their_own() -> None:
+    runs = differing([1.0] * 4)
+    assert "one pair of runs does not show" in compare(*runs[:2]).notes[0]
+    assert compare(*runs).notes == []
+    swapped = compare(runs[0], runs[2], runs[1], runs[3])
+    assert "the runs of a pair did not follow each other" in swapped.notes[0]
+    turned = compare(runs[0], runs[1], runs[3], runs[2])
+    assert turned.notes == []
+
+
+def test_a_baseline_without_a_candidate_is_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        compare(*differing([1.0] * 3))
+
+
+def test_of_many_routes_that_are_equal_none_is_called_slower() -> None:
+    names = pl.lit("/") + (pl.col("row") % 25).cast(pl.String).replace_strict(
+        {str(index): chr(97 + index) for index in range(25)}
+    )
+    verdicts = [
+        verdict
+        for seed in range(0, 8, 2)
+        for verdict in compare(*(run(each).with_columns(url=names) for each in (seed, seed + 1))).by_route["verdict"]
+    ]
+    assert len(verdicts) == 100
+    assert set(verdicts) == {"no difference detected"}
+
+
+def test_a_run_too_short_to_say_anything_says_so() -> None:
+    once = run(1, seconds=10)
+    unsteady = once.with_columns(latency=pl.col("latency") * (1 + 20 * (pl.col("scheduled") // 1 % 3)))
+    assert compare(once, unsteady).sentence == (
+        "no difference detected: too short, or too unsteady, to detect even a doubling"
+    )

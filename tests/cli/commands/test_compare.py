@@ -41,7 +41,7 @@ def logreplay(*arguments: object) -> Result:
 def test_a_run_compared_with_itself_exits_with_0(folder: Path) -> None:
     done = logreplay("compare", folder / "once.csv", folder / "once.csv", "--fail-above", "5%")
     assert done.exit_code == Exit.OK
-    assert done.stdout.startswith("no difference detected (smallest detectable ~2.0%)\n")
+    assert done.stdout.startswith("no difference detected (+0.0% to +0.0%; smallest detectable ~2.0%)\n")
 
 
 @pytest.mark.parametrize(("bound", "code"), [("3%", Exit.CONDITION), ("10%", Exit.OK)])
@@ -67,17 +67,72 @@ def test_a_log_is_compared_by_shape(folder: Path) -> None:
     assert "status class as in the log for 100.0%" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "option"),
-    [(("--fail-above", "5%"), "--fail-above"), (("--tolerance", "1%"), "--tolerance"), (("-o", "a.svg"), "-o")],
-)
-def test_options_of_response_times_are_refused_where_the_baseline_is_a_log(
-    folder: Path, words: tuple[str, ...], option: str
-) -> None:
-    done = logreplay("compare", folder / "log.csv", folder / "once.csv", *words)
+def test_a_picture_is_refused_where_the_baseline_is_a_log(folder: Path) -> None:
+    done = logreplay("compare", folder / "log.csv", folder / "once.csv", "-o", "a.svg")
     assert isinstance(done.exception, UsageError)
-    assert f"{option} and the log {folder / 'log.csv'} as BASELINE exclude each other" in done.exception.message
+    assert f"-o and the log {folder / 'log.csv'} as BASELINE exclude each other" in done.exception.message
     assert not Path("a.svg").exists()
+
+
+@pytest.mark.parametrize(("bound", "code"), [("3%", Exit.CONDITION), ("10%", Exit.OK)])
+def test_a_replay_slower_than_its_log_exits_with_4_above_the_bound(folder: Path, bound: str, code: Exit) -> None:
+    done = logreplay("compare", folder / "log.csv", folder / "slower.csv", "--fail-above", bound)
+    assert done.exit_code == code
+    assert "service time against the log: slower by 5.0%" in done.stderr
+
+
+def test_a_log_without_times_cannot_be_a_bound(folder: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_bytes(to_csv(pl.read_csv(folder / "log.csv").with_columns(latency=0), header=True))
+    done = logreplay("compare", log, folder / "once.csv", "--fail-above", "3%")
+    assert done.exit_code == Exit.INVALID
+    assert "--fail-above 3.0%: cannot be judged" in done.stderr
+
+
+def test_a_bound_below_the_tolerance_is_kept(folder: Path, tmp_path: Path) -> None:
+    frame = pl.read_csv(folder / "once.csv")
+    slower = tmp_path / "slower.csv"
+    slower.write_bytes(to_csv(frame.with_columns(pl.col("latency") * 1.015), header=True))
+    done = logreplay("compare", folder / "once.csv", slower, "--fail-above", "1%")
+    assert (done.exit_code, done.stdout.partition("(")[0]) == (Exit.CONDITION, "slower by 1.5% ")
+    assert logreplay("compare", folder / "once.csv", slower).stdout.startswith("no difference detected")
+    assert logreplay("compare", folder / "once.csv", slower, "--fail-above", "2%").exit_code == Exit.OK
+
+
+def test_a_candidate_that_answers_with_errors_does_not_pass(folder: Path, tmp_path: Path) -> None:
+    failing = tmp_path / "failing.csv"
+    failing.write_bytes(to_csv(pl.read_csv(folder / "once.csv").with_columns(rc=500), header=True))
+    done = logreplay("compare", folder / "once.csv", failing, "--fail-above", "5%")
+    assert done.exit_code == Exit.CONDITION
+    assert "--fail-above: 100.00% of the requests failed, 0.00% in the baseline" in done.stderr
+
+
+def test_runs_too_short_to_judge_do_not_pass(folder: Path, tmp_path: Path) -> None:
+    short = tmp_path / "short.csv"
+    short.write_bytes(to_csv(pl.read_csv(folder / "once.csv").head(50), header=True))
+    done = logreplay("compare", short, short, "--fail-above", "5%")
+    assert done.exit_code == Exit.INVALID
+    assert "--fail-above 5.0%: cannot be judged" in done.stderr
+
+
+def test_several_pairs_of_runs_are_shown_one_by_one(folder: Path) -> None:
+    once, slower = folder / "once.csv", folder / "slower.csv"
+    done = logreplay("compare", once, slower, once, slower, once, slower)
+    assert done.stdout.startswith("slower by 5.0%")
+    assert done.stdout.count("once.csv → ") == 3
+    assert "one pair of runs" not in done.stderr
+    assert "one pair of runs does not show" in logreplay("compare", once, slower).stderr
+
+
+def test_runs_without_a_partner_and_logs_among_several_pairs_are_refused(folder: Path) -> None:
+    once, log = folder / "once.csv", folder / "log.csv"
+    done = logreplay("compare", once, once, once)
+    assert isinstance(done.exception, UsageError)
+    assert "3 runs: expected a candidate after each baseline" in done.exception.message
+    for runs in ((log, once, log, once), (once, log)):
+        done = logreplay("compare", *runs)
+        assert isinstance(done.exception, UsageError)
+        assert f"{log} is a log, not a run" in done.exception.message
 
 
 @pytest.mark.parametrize("option", ["--fail-above", "--tolerance"])

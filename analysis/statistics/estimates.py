@@ -1,0 +1,115 @@
+"""Estimates from values that depend on their neighbours in time, with standard errors that allow for it.
+
+Theory of operation. Requests of the same second wait in the same queue, and the speed of a machine wanders over many
+seconds. The error of a mean of such values comes from the slow waves in them. So the series of one value a second is
+multiplied with cosines, slow ones of whole half periods; the mean of the squares of these products estimates the
+variance, and Student's t allows for there being few of them. Waves of 50 s and longer are used: values that depend
+on each other for up to ten seconds or so are then covered, and independent ones give an exact interval at any length.
+
+Source: Müller, A theory of robust long-run variance estimation, 2007; Lazarus, Lewis, Stock and Watson, HAR inference:
+recommendations for practice, 2018 (equal-weighted cosines). docs/compare_table.py measures it.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from logreplay.analysis.statistics.quantiles import Floats
+
+FEWEST_BLOCKS: Final = 5
+_BLOCK_S: Final = 1.0
+_MOST_BLOCKS: Final = 1000
+_SLOW_S: Final = 50.0
+_MOST_WAVES: Final = 40
+_INNER: Final = 0.8
+"""Share of the way from a quantile to the end of the values that the spread of the values is read over at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its standard errors.
+
+    Attributes:
+        value: the estimate.
+        down: standard error towards lower values.
+        up: standard error towards higher values.
+        freedom: degrees of freedom of Student's t; 1 or more.
+        blocks: blocks of time (or runs) it rests on.
+    """
+
+    value: float
+    down: float
+    up: float
+    freedom: float
+    blocks: int
+
+    def ends(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return both ends of the interval."""
+        t = student(confidence, self.freedom)
+        return self.value - t * self.down, self.value + t * self.up
+
+    def minus(self, other: "Estimate") -> "Estimate":
+        """Return the difference from an independent estimate, with the degrees of freedom of Welch."""
+        down, up = math.hypot(self.down, other.up), math.hypot(self.up, other.down)
+        parts = [(each.down**2 + each.up**2, each.freedom) for each in (self, other)]
+        squares = sum(part**2 / freedom for part, freedom in parts)
+        freedom = sum(part for part, _ in parts) ** 2 / squares if squares else min(freedom for _, freedom in parts)
+        return Estimate(self.value - other.value, down, up, freedom, min(self.blocks, other.blocks))
+
+
+def quantile(at: Floats, values: Floats, share: float) -> Estimate | None:
+    """Estimate a quantile; None for fewer than `FEWEST_BLOCKS` blocks of time.
+
+    Args:
+        at: (n,) seconds.
+        values: (n,).
+        share: 0.5 for the median.
+    """
+    length = max(_BLOCK_S, float(np.ptp(at)) / _MOST_BLOCKS) if len(at) else _BLOCK_S
+    _, block = np.unique((at // length).astype(np.int64), return_inverse=True)
+    blocks = int(block.max(initial=-1)) + 1
+    if blocks < FEWEST_BLOCKS:
+        return None
+    ordered = np.sort(values)
+    found = _at(ordered, share)
+    over = (values > found) + (values == found) / 2
+    residuals: Floats = np.bincount(block, over - over.mean()).astype(np.float64)
+    waves = int(min(max(blocks * length / _SLOW_S * 2, 1), _MOST_WAVES))
+    error = math.sqrt(_variance(residuals, waves)) / len(values)  # of the share of the values below
+    reach = student(0.95, waves) * error
+    low, high = min(reach, _INNER * share), min(reach, _INNER * (1 - share))
+    if not error:
+        return Estimate(found, 0.0, 0.0, waves, blocks)
+    down = (found - _at(ordered, share - low)) * error / low
+    up = (_at(ordered, share + high) - found) * error / high
+    return Estimate(found, down, up, waves, blocks)
+
+
+def mean(values: Floats) -> Estimate:
+    """Estimate the mean of two or more independent values, such as one of each run."""
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return Estimate(float(np.mean(values)), error, error, len(values) - 1, len(values))
+
+
+@cache
+def student(confidence: float, freedom: float) -> float:
+    """Return the two-sided quantile of Student's t: 1.96 for 0.95 and many degrees of freedom."""
+    angle = np.linspace(0, math.pi / 2, 20_001)
+    density = np.cos(angle) ** (freedom - 1)  # of the angle whose tangent is t / sqrt(freedom)
+    mass = np.cumsum(density) - (density[0] + density) / 2
+    return math.sqrt(freedom) * math.tan(float(np.interp(confidence * mass[-1], mass, angle)))
+
+
+def _variance(series: Floats, waves: int) -> float:
+    """Variance of the sum of a series whose mean is 0, from its slowest cosines."""
+    number = len(series)
+    angles = math.pi * np.outer(np.arange(1, waves + 1), (np.arange(number) + 0.5) / number)
+    return 2 * float(np.mean(np.square(np.cos(angles) @ series)))
+
+
+def _at(ordered: Floats, share: float) -> float:
+    """The value at a share of sorted values, on the line between two of them."""
+    return float(np.interp(share * len(ordered) - 0.5, np.arange(len(ordered)), ordered))
