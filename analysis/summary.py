@@ -70,6 +70,7 @@ def summarise(requests: RequestArrays, verdict: SaturationVerdict, about: About 
     mixed = requests.several_rates
     value: dict[str, Any] = {
         **_common(verdict, about, _findings(requests, verdict)),
+        **({} if len(requests.labels) > 1 else {"answer": _of_one_step(figures)}),
         **{name: figure for name, figure in figures.items() if not (mixed and name in OF_ONE_RATE)},
         "punctuality": _punctuality(requests),
         "started": requests.started.isoformat() if requests.started else None,
@@ -88,9 +89,42 @@ def summarise(requests: RequestArrays, verdict: SaturationVerdict, about: About 
 
 
 def last_stable(steps: pl.DataFrame) -> int | None:
-    """Return the label of the stable step of the highest rate, the last of several; None if no step was stable."""
-    stable = steps.filter(pl.col("verdict") == "stable").sort("rate", maintain_order=True)
-    return int(stable["step"][-1]) if stable.height else None
+    """Return the label of the stable step of the highest rate, the last of several; None if there is none.
+
+    A rate at which half of the trials or more were not stable does not count, as in the verdict.
+    """
+    stable = pl.col("verdict") == "stable"
+    found = steps.filter(stable & (stable.mean().over("rate") > 0.5)).sort("rate", maintain_order=True)
+    return int(found["step"][-1]) if found.height else None
+
+
+def step_names(steps: pl.DataFrame, summary: Mapping[str, Any]) -> dict[int, str]:
+    """Return the name of each step by its label, in order of rate: ``250/s``, ``250/s, trial 2``, ``8 users``.
+
+    Steps that are stretches of a recorded log are called windows.
+    """
+    again = "window" if "windows" in (finding["code"] for finding in summary["findings"]) else "trial"
+    users = {row["step"]: row["users"] for row in summary.get("users", {}).get("steps", []) if "step" in row}
+    labels: dict[str, list[int]] = {}
+    order = sorted(zip(steps["step"], steps["rate"], strict=True), key=lambda step: (users.get(step[0], 0), step[1]))
+    for label, rate in order:
+        count = users.get(label)
+        name = f"{rate:.4g}/s" if count is None else f"{count} user{'s' * (count > 1)}"
+        labels.setdefault(name, []).append(label)
+    return {
+        label: name if len(trials) == 1 else f"{name}, {again} {number}"
+        for name, trials in labels.items()
+        for number, label in enumerate(trials, 1)
+    }
+
+
+def _of_one_step(figures: Mapping[str, Any]) -> str:
+    """Return the answer of a run of one step, in which there is no saturation to be found."""
+    counts, times = figures["requests"], figures["response_s"]
+    known = [f"{name} {show(times[name], failed=True)}" for name in ("p50", "p99") if times[name] is not None]
+    sentence = f"{figures['rate']['sent']:.4g} requests/s: {', '.join(known) or 'no response as expected'}"
+    share = counts["unexpected"] / counts["scheduled"]
+    return f"{sentence}; {100 * share:.2g} % of the requests were not answered as expected" if share else sentence
 
 
 def _named_step(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,13 +15,25 @@
 
   const ticks125 = (u) => {
     const { min, max } = u.scales.y;
-    const steps = max / min > 3e4 || u.height < 250 ? [1] : [1, 2, 5];
+    const steps = max / min > 3e4 || u.height < 250 ? [1] : max / min < 12 ? [1, 1.5, 2, 3, 4, 5, 7] : [1, 2, 5];
     const found = [];
     for (let power = Math.floor(Math.log10(min)); 10 ** power <= max; power++) {
       found.push(...steps.map((step) => step * 10 ** power).filter((tick) => tick >= min && tick <= max));
     }
     return found;
   };
+
+  const shares = (u) => {  // those of 0, 50, 90, 99 … % that have room, the highest first
+    const room = 60;
+    const found = [];
+    for (const x of [0, 0.30103, 1, 2, 3, 4, 5, 6].filter((x) => x <= u.scales.x.max && x >= u.scales.x.min).reverse()) {
+      const far = found.every((other) => Math.abs(u.valToPos(x, "x") - u.valToPos(other, "x")) >= room);
+      if (far) found.unshift(x);
+    }
+    return found;
+  };
+
+  const line = ({ dash } = {}) => (!dash ? "solid" : dash[0] > 4 ? "dashed" : "dotted");
 
   // Series with abscissas of their own, some of them twice, become columns over common abscissas. Where a series has no
   // value it is undefined, which its line passes over; null stays a gap.
@@ -84,11 +96,30 @@
       u.ctx.lineTo(middle, top + height);
       u.ctx.stroke();
       u.ctx.font = `${12 * devicePixelRatio}px system-ui`;
-      const before = nth || middle > x0 + 0.6 * width;  // room for the name
+      const before = middle > x0 + width / 2;  // on the side that has more room
+      const named = `${name} ~${figure(Math.round(at))}/s`;
+      const ranged = `${named} (${figure(low)}–${figure(high)})`;
+      const room = (before ? middle - x0 : x0 + width - middle) - 8 * devicePixelRatio;
       u.ctx.textAlign = before ? "right" : "left";
-      u.ctx.fillText(`${name} ~${figure(Math.round(at))}/s`, middle + (before ? -5 : 5) * devicePixelRatio, top + (14 + 16 * nth) * devicePixelRatio);
+      u.ctx.fillText(u.ctx.measureText(ranged).width < room ? ranged : named, middle + (before ? -5 : 5) * devicePixelRatio, top + (14 + 16 * nth) * devicePixelRatio);
       u.ctx.restore();
     }
+  };
+
+  // Dashes across what was not measured, and the points of percentiles that too few requests support.
+  const dashes = (u, row, index) => {
+    const { across } = row.series[index - 1] || {};
+    if (!across || !u.series[index].show) return;
+    const [xs, ys] = [across[0].map((x) => u.valToPos(x, "x", true)), across[1].map((y) => u.valToPos(y, "y", true))];
+    u.ctx.save();
+    u.ctx.strokeStyle = css("--faint");
+    u.ctx.lineWidth = devicePixelRatio;
+    u.ctx.setLineDash([2, 4].map((length) => length * devicePixelRatio));
+    u.ctx.beginPath();
+    u.ctx.moveTo(xs[0], ys[0]);
+    u.ctx.lineTo(xs[1], ys[1]);
+    u.ctx.stroke();
+    u.ctx.restore();
   };
 
   const options = (row, width, group) => ({
@@ -100,7 +131,7 @@
       ...(group && { sync: { key: group } }),
     },
     scales: {
-      x: { time: false },
+      x: { time: false, ...(row.from != null && { range: (u, low, high) => (u.data[0][0] === low ? [row.from, high + 0.02 * (high - row.from)] : [low, high]) }) },
       y: row.log
         ? { distr: 3, range: (_, low, high) => (low > 0 ? [low / 1.5, high * 1.5] : [0.1, 10]) }
         : { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.05] },
@@ -108,7 +139,7 @@
     axes: [
       { label: row.x, labelSize: 22, size: 34, labelFont: "12px system-ui", font: "12px system-ui",
         values: (_, ticks) => ticks.map(row.nines ? nines : figure),
-        ...(row.nines && { splits: (u) => [0, 0.30103, 1, 2, 3, 4, 5].filter((x) => x <= u.scales.x.max && (u.width > 600 || x % 1 === 0)) }) },
+        ...(row.nines && { splits: (u) => shares(u) }) },
       { label: row.y, labelSize: 22, size: 54, labelFont: "12px system-ui", font: "12px system-ui",
         values: (_, ticks) => ticks.map(figure), ...(row.log && { splits: ticks125, filter: (_, ticks) => ticks }) },
     ].map((axis) => ({ ...axis, stroke: () => css("--faint"), grid: { stroke: () => css("--line"), width: 1 },
@@ -122,12 +153,19 @@
         width: thick || 1.5,
         dash,
         value: (_, y) => figure(y),
-        ...(dots === "only" && { paths: () => null }),
-        points: { show: Boolean(dots), size: dots === "only" ? 4 : 6, width: 1,
-                  fill: () => (dots === "only" ? colour(mark) : css("--card")) },
+        ...(["small", "hollow"].includes(dots) && { paths: () => null }),
+        ...(row.stepped && { paths: uPlot.paths.stepped({ align: 1 }) }),
+        points: { show: Boolean(dots), size: dots === "small" ? 4 : dots === "hollow" ? 9 : 6, width: 1.2,
+                  fill: () => (dots === "hollow" ? css("--card") : colour(mark)) },
       })),
     ],
-    hooks: { drawAxes: [(u) => spans(u, row)] },
+    legend: { markers: { width: 3, dash: (_, index) => line(row.series[index - 1]) } },
+    hooks: {
+      ready: [(u) => row.series.forEach(({ dots }, i) => {
+        if (["small", "hollow"].includes(dots)) u.root.querySelectorAll(".u-series")[i + 1].classList.add("point");
+      })],
+      drawAxes: [(u) => spans(u, row)], drawSeries: [(u, index) => dashes(u, row, index)],
+    },
   });
 
   const made = [];

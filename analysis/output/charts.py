@@ -1,7 +1,8 @@
 """The data of the report's interactive charts, as plain values for JSON.
 
 A chart is a list of rows that share their abscissa. A row has its height in pixels, the labels ``x`` and ``y``, and
-``series``, each with abscissas and ordinates of its own; null ends a line. Colours are names of the page's variables.
+``series``, each with abscissas and ordinates of its own; null ends a line. A series may have ``across``: two points to
+be joined by dashes, between which nothing was measured. Colours are names of the page's variables.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +14,15 @@ from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.output import pictures
 from logreplay.analysis.output.plots import single_run
-from logreplay.analysis.output.plots.hockey_stick import by_rate, column, first_overloaded, grouped
+from logreplay.analysis.output.plots.hockey_stick import (
+    by_rate,
+    column,
+    first_overloaded,
+    grouped,
+    percentiles_by_rate,
+)
 from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
+from logreplay.analysis.summary import step_names
 from logreplay.parsers.masking import terminal_safe
 
 Chart = list[dict[str, Any]]
@@ -52,28 +60,35 @@ def _hockey_stick(analysis: Analysis) -> Chart:
     every = -(-seconds.height // _MOST_DOTS)
     offered, median = column(seconds, "offered")[::every], 1000 * column(seconds, middle)[::every]
     known = np.isfinite(median) & (median > 0)
-    series = [_series(f"{middle} of one second", offered[known], median[known], dots="only", colour="faint")]
-    rate, *curves = by_rate(steps, middle, "p95", "p99")
-    for name, times, dash in zip((middle, "p95", "p99"), curves, _DASHES, strict=False):
-        if np.isfinite(times).any():
-            wall = first_overloaded(steps)
-            x, y = rate, 1000 * times
-            if 0 < wall < len(rate):  # a gap in the line: no rate in between was measured
-                x, y = np.insert(x, wall, rate[wall - 1 : wall + 1].mean()), np.insert(y, wall, np.nan)
-            series.append(_series(name, x, y, dash=dash, dots="too"))
+    series = [_series(f"{middle} of one second", offered[known], median[known], dots="small", colour="faint")]
+    rate, wall = by_rate(steps)[0], first_overloaded(steps)
+    percentiles = percentiles_by_rate(steps, middle)
+    for (name, times, _), dash in zip(percentiles, _DASHES, strict=False):
+        x, y, across = rate, times, {}
+        if 0 < wall < len(rate):  # a gap in the line: no rate in between was measured
+            ends = slice(wall - 1, wall + 1)
+            x, y = np.insert(x, wall, rate[ends].mean()), np.insert(y, wall, np.nan)
+            across = {"across": [_numbers(rate[ends]), _numbers(times[ends])]} if np.isfinite(times[ends]).all() else {}
+        series.append(_series(name, x, y, dash=dash, dots="solid", **across))
+    for name, times, supported in percentiles:
+        if not supported.all():
+            hollow = f"{name}: too few requests, longest time"
+            series.append(_series(hollow, rate[~supported], times[~supported], dots="hollow"))
     bends = (("saturation", verdict.saturation), ("onset", verdict.onset))
     spans = [{"low": b.low, "at": b.rate, "high": b.high, "colour": name, "name": name} for name, b in bends if b.found]
-    labels = {"x": "offered rate, requests/s", "y": "response time, ms"}
+    labels = {"x": "offered rate, requests/s", "y": "response time, ms", "from": 0}
     return [{"height": 380, **labels, "log": True, "series": series, "spans": spans}]
 
 
 def _percentiles(analysis: Analysis, requests: RequestArrays) -> Chart:
     shown: Sequence[str] | None = None
     if requests.several_rates:
-        chosen = [*pictures.telling_steps(analysis), *analysis.steps.sort("rate")["step"]]
-        chosen = list(dict.fromkeys(chosen))[:_MOST_CURVES]
-        curves: Mapping[str, Micros] = single_run.spread_by_step(requests, chosen)
-        shown = list(single_run.spread_by_step(requests, pictures.telling_steps(analysis)))
+        telling, names = pictures.telling_steps(analysis), step_names(analysis.steps, analysis.summary)
+        chosen = list(dict.fromkeys((*telling, *names)))[:_MOST_CURVES]
+        curves: Mapping[str, Micros] = single_run.spread_by_step(
+            requests, {label: name for label, name in names.items() if label in chosen}
+        )
+        shown = list(telling.values())
     else:
         curves = single_run.spread(requests)
     series = []
@@ -95,8 +110,15 @@ def _timeline(analysis: Analysis) -> Chart:
     at = column(seconds, "second")
 
     def row(label: str, *series: dict[str, Any]) -> dict[str, Any]:
-        each = f"second, {width} at a time" if width > 1 else "second"
-        return {"height": 150, "x": each, "y": terminal_safe(label), "series": list(series)}
+        each = f"second (each point: the mean rate of {width} s, or their highest value)" if width > 1 else "second"
+        return {
+            "height": 150,
+            "x": each,
+            "at": "second",
+            "y": terminal_safe(label),
+            "stepped": True,
+            "series": list(series),
+        }
 
     return [
         row(
@@ -123,8 +145,8 @@ def _achieved(analysis: Analysis) -> Chart:
     )
     series = [
         _series("offered", rate, offered, colour="faint", dash=[2, 3]),
-        _series("sent", rate, sent, colour="saturation", dots="only"),
-        _series("answered as expected", rate, good, dots="too"),
+        _series("sent", rate, sent, colour="saturation", dots="hollow"),
+        _series("answered as expected", rate, good, dots="solid"),
         _series("failed", rate, offered * errors / scheduled, colour="bad", dash=[8, 4]),
     ]
-    return [{"height": 400, "x": "offered rate, requests/s", "y": "requests/s", "series": series}]
+    return [{"height": 400, "x": "offered rate, requests/s", "y": "requests/s", "from": 0, "series": series}]

@@ -41,11 +41,11 @@ _ROUTES: Final = 30
 _CAPTIONS: Final = {
     "hockeystick": (
         "Response time against offered rate",
-        "Each dot is one second. Curves are percentiles of the steps.",
+        "Each small dot is one second. Curves are percentiles of the steps.",
     ),
     "achieved": (
         "Achieved against offered",
-        "Crosses below the diagonal: this machine was the limit. Dots below it: the target was.",
+        "Sent below the diagonal: this machine was the limit. Answered below it: the target was.",
     ),
     "throughput": (
         "Response time against throughput",
@@ -97,6 +97,7 @@ def html(analysis: Analysis) -> str:
     environment.filters["between"] = between
     environment.filters["count"] = lambda number: "–" if number is None else f"{number:,.0f}"
     environment.filters["shown"] = shown
+    environment.filters["option"] = _option
     environment.filters["rate"] = lambda number: "–" if number is None else f"{number:.4g}"
     interactive = charts.charts(analysis)
     library, script = _resource("uplot/uPlot.iife.min.js"), _resource("charts.js")
@@ -111,6 +112,7 @@ def html(analysis: Analysis) -> str:
         run=analysis.summary,
         tiles=_tiles(analysis),
         steps=analysis.steps.to_dicts() if analysis.steps.height > 1 else [],
+        names=summary.step_names(analysis.steps, analysis.summary),
         whole=None if "by_step" in analysis.summary else _tables(analysis.summary, analysis.requests),
         parts=_parts(analysis),
         slowest=_slowest(analysis),
@@ -163,18 +165,19 @@ def _parts(analysis: Analysis) -> list[dict[str, Any]]:
         }
         for figures in by_step
     ]
-    parts.sort(key=lambda part: part["rate"])
+    order = list(summary.step_names(analysis.steps, analysis.summary))
+    parts.sort(key=lambda part: order.index(part["step"]))
     opened = next((part for part in parts if part["last_stable"]), parts[0])
     return [{**part, "open": part is opened} for part in parts]
 
 
 def _slowest(analysis: Analysis) -> list[dict[str, Any]]:
-    """The slowest requests of all steps, each with the rate of its step where there are several."""
+    """The slowest requests of all steps, each with the label of its step."""
     if analysis.requests is None:
         return []
-    rates = analysis.steps.sort("start").select("start", step_rate="rate")
+    starts = analysis.steps.sort("start").select("start", "step")
     slowest = analysis.requests.slowest.with_row_index("place").sort("scheduled")
-    return slowest.join_asof(rates, left_on="scheduled", right_on="start").sort("place").to_dicts()
+    return slowest.join_asof(starts, left_on="scheduled", right_on="start").sort("place").to_dicts()
 
 
 def shown(url: str) -> str:
@@ -211,20 +214,30 @@ def _last_stable(analysis: Analysis) -> dict[str, Any] | None:
     return None if label is None else analysis.steps.row(by_predicate=pl.col("step") == label, named=True)
 
 
-def _pictures(analysis: Analysis) -> list[tuple[str, str, str, Markup]]:
-    """(kind, name, what it shows, drawing) of every picture that the data allow."""
+def _option(value: Any) -> str:
+    """The value of an option in words: numbers without trailing zeros, lists with commas."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, list):
+        return ", ".join(map(_option, value))
+    return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
+
+
+def _pictures(analysis: Analysis) -> list[tuple[str, str, str, str, Markup]]:
+    """(kind, name, what it shows, what the drawing leaves out, drawing) of every picture that the data allow."""
     found = []
     for kind in pictures.kinds(analysis):
         name, what = _CAPTIONS[kind]
         if kind == "hockeystick":
             measured = pictures.caption(analysis)
             what = f"{what} {measured[0].upper()}{measured[1:]}."
-        if kind == "percentiles":
-            what += _left_out(analysis)
+            if 0 < hockey_stick.first_overloaded(analysis.steps) < analysis.steps["rate"].n_unique():
+                what += " Grey dashes join the last stable to the first overloaded step: no rate between was measured."
+        drawn = _left_out(analysis) if kind == "percentiles" else ""
         watched = sum(name.startswith("watch_") for name in analysis.seconds.columns)
         height = 4.6 + watched if kind == "timeline" else 3.9
         size = (5.2, 4.8) if kind in ("achieved", "throughput") else (5.6, height)
-        found.append((kind, name, what, svg(partial(pictures.draw, analysis=analysis, kind=kind), size, name)))
+        found.append((kind, name, what, drawn, svg(partial(pictures.draw, analysis=analysis, kind=kind), size, name)))
     return found
 
 
@@ -233,11 +246,11 @@ def _left_out(analysis: Analysis) -> str:
     drawn = pictures.telling_steps(analysis)
     if analysis.requests is None or not analysis.requests.several_rates or analysis.steps.height <= max(len(drawn), 1):
         return ""
-    left = analysis.steps.filter(~pl.col("step").is_in(drawn))["rate"].sort().to_list()
-    rates = [f"{rate:.4g}" for rate in left]
-    if len(rates) > 20:
-        return f" Drawn: {len(drawn)} of {analysis.steps.height} steps."
-    return f" Left out: {', '.join(rates)}/s."
+    names = summary.step_names(analysis.steps, analysis.summary)
+    left = [name for label, name in names.items() if label not in drawn]
+    if len(left) > 20:
+        return f"Drawn: {len(drawn)} of {analysis.steps.height} steps."
+    return f"Left out: {'; '.join(left)}."
 
 
 def svg(draw: "Callable[[Axes], object]", size: tuple[float, float], title: str) -> Markup:

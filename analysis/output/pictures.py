@@ -8,6 +8,7 @@ import polars as pl
 
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.output.plots import hockey_stick, single_run
+from logreplay.analysis.summary import step_names
 from logreplay.parsers.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
@@ -88,8 +89,8 @@ def _short(name: str) -> str:
     return drawn if len(drawn) <= 60 else f"{drawn[:29]}…{drawn[-30:]}"
 
 
-def telling_steps(analysis: Analysis) -> list[int]:
-    """Return the labels of up to four steps worth comparing: the lowest, half-way, the last stable, the first not.
+def telling_steps(analysis: Analysis) -> dict[int, str]:
+    """Return label and name of up to four steps worth comparing: the lowest, half-way, the last stable, the first not.
 
     Of several trials at a rate the first speaks for it.
     """
@@ -97,4 +98,4 @@ def telling_steps(analysis: Analysis) -> list[int]:
     stable = ordered.filter(pl.col("verdict") == "stable")["step"].to_list()
     others = ordered.filter(pl.col("verdict") != "stable")["step"].to_list()
     chosen = [*stable[:1], *stable[len(stable) // 2 : len(stable) // 2 + 1], *stable[-1:], *others[:1]]
-    return list(dict.fromkeys(chosen))
+    return {label: name for label, name in step_names(analysis.steps, analysis.summary).items() if label in chosen}

@@ -49,8 +49,8 @@ def users_table(requests: RequestArrays, users: Mapping[int, int], duration: flo
         duration: seconds of each step, without the wait for the last answers.
 
     Returns:
-        In order of users: ``users``, ``sent``, ``throughput`` (answered within the step, per second), ``errors``, and
-        of the response times in seconds ``mean``, ``p50``, ``p90``, ``p99``.
+        In order of users: ``users``, ``step``, ``sent``, ``throughput`` (answered within the step, per second),
+        ``errors``, and of the response times in seconds ``mean``, ``p50``, ``p90``, ``p99``.
     """
     rows = []
     end = requests.scheduled + requests.response
@@ -64,6 +64,7 @@ def users_table(requests: RequestArrays, users: Mapping[int, int], duration: flo
         rows.append(
             {
                 "users": users[label],
+                "step": label,
                 "sent": int(mine.sum()),
                 "throughput": float(in_time.sum()) / duration,
                 "errors": int((mine & ~requests.good).sum()),

@@ -117,7 +117,7 @@ def hockey_stick(
     """
     steps = grouped(steps)
     middle = "p50" if "p50" in seconds.columns and np.isfinite(column(steps, "p50")).any() else "mean"
-    percentiles = _percentiles(steps, middle)
+    percentiles = percentiles_by_rate(steps, middle)
     rate = by_rate(steps)[0]
     offered, median = column(seconds, "offered"), 1000 * column(seconds, middle)
     drawn = [median, *(times for _, times, _ in percentiles)]
@@ -173,8 +173,11 @@ def grouped(steps: "Table") -> "Table":
     return pl.DataFrame({"rate": classes, **{name: column(steps, name) for name in names}, "verdict": verdict})
 
 
-def _percentiles(steps: "Table", middle: str) -> list[tuple[str, Floats, Bools]]:
-    """Name, milliseconds by rate, and whether enough requests support it, of each percentile that is known."""
+def percentiles_by_rate(steps: "Table", middle: str) -> list[tuple[str, Floats, Bools]]:
+    """Return name, milliseconds by rate, and whether enough requests support it, of each percentile that is known.
+
+    Where they do not, the longest time of the step stands for it.
+    """
     _, number, longest = by_rate(steps, "scheduled", "max")
     found = []
     for name, times in zip((middle, "p95", "p99"), by_rate(steps, middle, "p95", "p99")[1:], strict=True):

@@ -39,6 +39,7 @@ _POINTS: Final = 140
 _HEAT: Final = ListedColormap(colormaps["viridis"](np.linspace(0.12, 0.93, 256)), name="viridis without its ends")
 _HEAT_S: Final = 2
 _HEAT_ROWS: Final = 90
+_HEAT_RATES: Final = 150
 _MOST_POINTS: Final = 1000
 
 
@@ -102,6 +103,7 @@ def percentiles(ax: "Axes", curves: Mapping[str, Micros], *, slo: tuple[float, f
         ax.plot([slo[0]], [1000 * slo[1]], marker="+", ms=14, mew=2, color=GREEN, lw=0, label=f"bound {show(slo[1])}")
     ax.set_xscale("function", functions=(_nines, lambda x: 1 - 10.0**-x))
     marks = [mark for mark in (0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999) if mark <= deepest]
+    marks = marks[deepest >= 0.9999 :]  # 0 % and 50 % would overlap
     ax.xaxis.set_major_locator(FixedLocator(marks))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.6g} %"))
@@ -129,17 +131,11 @@ def spread(requests: RequestArrays) -> dict[str, Micros]:
     return curves
 
 
-def spread_by_step(requests: RequestArrays, steps: Sequence[int]) -> dict[str, Micros]:
-    """Return the curves of `percentiles` for some steps, given by their labels: response times, named by rate."""
-    curves: dict[str, Micros] = {}
-    for step in sorted(steps, key=lambda step: requests.rates[requests.labels.index(step)]):
-        index = requests.labels.index(step)
-        chosen = requests.step == index
-        name = f"{requests.rates[index]:g}/s" if np.isfinite(requests.rates[index]) else f"step {step}"
-        if name in curves:  # a further trial at this rate
-            name = f"{name}, step {step}"
-        curves[name] = np.sort(requests.judged[chosen])
-    return curves
+def spread_by_step(requests: RequestArrays, names: Mapping[int, str]) -> dict[str, Micros]:
+    """Return the curves of `percentiles` for some steps, given by label and name: response times."""
+    return {
+        name: np.sort(requests.judged[requests.step == requests.labels.index(label)]) for label, name in names.items()
+    }
 
 
 def heat_map(ax: "Axes", requests: RequestArrays) -> "Axes":
@@ -167,7 +163,11 @@ def heat_map(ax: "Axes", requests: RequestArrays) -> "Axes":
     ax.set_ylabel("response time, ms")
     rate = ax.twinx()
     seconds = np.bincount(requests.scheduled // SECOND)
-    rate.step(np.arange(len(seconds)), seconds, where="post", color=BLUE, lw=0.8, alpha=0.7)
+    width = -(-len(seconds) // _HEAT_RATES)  # of more, the line would cover the cells
+    means = np.add.reduceat(seconds, np.arange(0, len(seconds), width)) / np.minimum(
+        width, len(seconds) - np.arange(0, len(seconds), width)
+    )
+    rate.step(np.arange(0, len(seconds), width), means, where="post", color=BLUE, lw=0.8, alpha=0.7)
     rate.set_ylabel("offered, requests/s", color=BLUE)
     rate.set_ylim(bottom=0)
     return ax
@@ -210,8 +210,8 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
         axes[3].set_ylim(auto=True)
         axes[3].set_yscale("log")
     plain_numbers(axes[3].yaxis)
-    each = f"; of each {width:,} the mean rate, else the highest" if width > 1 else " since the start of the run"
-    axes[-1].set_xlabel(f"seconds{each}")
+    each = f" (each point: the mean rate of {width:,} s, or their highest value)" if width > 1 else ""
+    axes[-1].set_xlabel(f"seconds since the start of the run{each}")
     axes[-1].ticklabel_format(axis="x", style="plain")
     axes[-1].set_xlim(0, at[-1] + width)
     return axes[-1]

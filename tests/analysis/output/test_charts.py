@@ -31,6 +31,9 @@ def test_the_curves_have_a_gap_between_the_last_stable_and_the_first_overloaded_
     curve = next(series for series in charts(sweep)["hockeystick"][0]["series"] if series["name"] == "p50")
     wall = curve["y"].index(None)
     steps = sweep.steps.sort("rate")
+    (left, right), heights = curve["across"]
+    assert [left, right] == steps["rate"][wall - 1 : wall + 1].to_list()
+    assert heights == pytest.approx([curve["y"][wall - 1], curve["y"][wall + 1]])
     assert curve["y"][:wall] == pytest.approx((1000 * steps["p50"][:wall]).to_list(), rel=1e-3)
     assert set(steps["verdict"][:wall]) == {"stable"}
     assert steps["verdict"][wall] == "overloaded"
@@ -40,7 +43,16 @@ def test_each_trial_at_a_rate_has_its_own_curve() -> None:
     rng = np.random.default_rng(3)
     run = analyse(simulate.serve(simulate.sweep([50, 100, 50, 100], 5, rng), SimulatedQueue(4, 0.016), rng))
     names = [curve["name"] for curve in charts(run)["percentiles"][0]["series"]]
-    assert names == ["50/s", "50/s, step 2", "100/s", "100/s, step 3"]
+    assert names == ["50/s, trial 1", "50/s, trial 2", "100/s, trial 1", "100/s, trial 2"]
+
+
+def test_points_are_hollow_only_where_too_few_requests_support_the_percentile() -> None:
+    rng = np.random.default_rng(3)
+    run = analyse(simulate.serve(simulate.sweep([50, 200, 300], 5, rng), SimulatedQueue(8, 0.016), rng))
+    series = {one["name"]: one for one in charts(run)["hockeystick"][0]["series"]}
+    assert series["p99"]["dots"] == "solid"
+    hollow = {name: one["x"] for name, one in series.items() if one.get("dots") == "hollow"}
+    assert hollow == {"p99: too few requests, longest time": [50]}
 
 
 def test_every_value_fits_json(sweep: Analysis) -> None:

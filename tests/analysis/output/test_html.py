@@ -16,7 +16,8 @@ import pytest
 import simulate
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.output import html
-from logreplay.analysis.summary import About
+from logreplay.analysis.summary import About, last_stable
+from simulate import SimulatedQueue
 from support.browser import CHROMIUM, browser
 
 RATES = range(50, 401, 50)
@@ -75,6 +76,29 @@ def test_each_step_has_its_own_tables_and_the_last_stable_one_is_open(text: str,
     titles = re.findall(r'<details class="step"( open)?>\s*<summary><strong>(\S+)/s</strong>', text)
     assert [float(rate) for _, rate in titles] == steps["rate"].sort().to_list()
     assert [float(rate) for opened, rate in titles if opened] == [last_stable]
+
+
+def test_two_trials_at_a_rate_have_two_titles() -> None:
+    rng = np.random.default_rng(1)
+    run = analyse(simulate.serve(simulate.sweep([50, 100, 200, 50, 100, 200], 4, rng), SimulatedQueue(4, 0.016), rng))
+    text = html.html(run)
+    titles = re.findall(r"<summary><strong>(.*?)</strong>", text)
+    assert titles == [f"{rate}/s, trial {trial}" for rate in (50, 100, 200) for trial in (1, 2)]
+    assert "Left out: 50/s, trial 2; 100/s, trial 2; 200/s, trial 2." in text
+
+
+def test_a_rate_at_which_half_of_the_trials_were_overloaded_is_not_the_last_stable_one() -> None:
+    rates, verdicts = [50.0, 100.0, 50.0, 100.0], ["stable", "overloaded", "stable", "stable"]
+    assert last_stable(pl.DataFrame({"step": range(4), "rate": rates, "verdict": verdicts})) == 2
+
+
+def test_steps_of_users_are_named_by_their_number() -> None:
+    rng = np.random.default_rng(1)
+    run = analyse(simulate.serve(simulate.sweep([50, 100, 200], 4, rng), SimulatedQueue(4, 0.016), rng))
+    users = [{"step": step, "users": count} for step, count in ((2, 1), (0, 8), (1, 16))]
+    text = html.html(replace(run, summary={**run.summary, "users": {"steps": users}}))
+    assert re.findall(r"<summary><strong>(.*?)</strong>", text) == ["1 user", "8 users", "16 users"]
+    assert not re.search(r">[\d.]+/s</td>|Left out: [^.]*/s", text)
 
 
 def test_no_percentile_is_of_several_rates(text: str) -> None:
@@ -143,6 +167,26 @@ def test_charts_take_the_place_of_the_pictures_where_javascript_runs(text: str, 
             visible = "[...document.querySelectorAll('.drawing')].filter(each => each.offsetHeight > 0).length"
             assert await seen.value(visible) == 2
             assert not seen.console
+
+    asyncio.run(look_on())
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+@pytest.mark.parametrize("width", [390, 1400])
+def test_nothing_is_wider_than_the_page(text: str, tmp_path: Path, width: int) -> None:
+    (tmp_path / "report.html").write_text(text)
+
+    async def look_on() -> None:
+        async with browser() as seen:
+            size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+            await seen.call("Emulation.setDeviceMetricsOverride", **size)
+            await seen.open((tmp_path / "report.html").as_uri())
+            await seen.until("document.querySelectorAll('.live .uplot').length == 7")
+            wider = (
+                "[...document.querySelectorAll('main *')].filter(each => !each.closest('.scroll, svg') && "
+                "each.getBoundingClientRect().right > innerWidth + 1).map(each => each.outerHTML.slice(0, 80))"
+            )
+            assert await seen.value(wider) == []
 
     asyncio.run(look_on())
 

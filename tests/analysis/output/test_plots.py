@@ -114,7 +114,7 @@ def test_of_several_trials_at_a_rate_the_curve_goes_through_the_median(sweep: An
 def test_of_several_trials_at_a_rate_one_speaks_for_it(sweep: Analysis) -> None:
     worse = sweep.steps.with_columns(pl.col("step") + 100, verdict=pl.lit("overloaded"))
     again = replace(sweep, verdict=replace(sweep.verdict, steps=pl.concat([sweep.steps, worse])))
-    assert pictures.telling_steps(again) == pictures.telling_steps(sweep)
+    assert list(pictures.telling_steps(again)) == list(pictures.telling_steps(sweep))
 
 
 def test_figures_that_were_watched_have_a_row_each(sweep: Analysis) -> None:
