@@ -276,7 +276,7 @@ def _requests(text: str, variables: dict[str, str], bodies: Bodies) -> pl.DataFr
 
 
 def _filled_in(lines: list[str], variables: dict[str, str]) -> pl.Series:
-    """Replace variables in lines by their values; what assigns one becomes empty."""
+    """Replace variables in lines by their values; a line that assigns one becomes empty."""
     texts = _texts(lines)
     single = texts.str.contains(_ASSIGNS) | texts.str.contains(r"\$\w")
     if single.any():
@@ -300,7 +300,7 @@ def _assigned(text: str, variables: dict[str, str]) -> bool:
 
 
 def _texts(lines: list[str]) -> pl.Series:
-    """Lines as a series. What is not UTF-8 becomes a text that is gone through by hand."""
+    """Lines as a series. Lines that are not UTF-8 become Python strings first."""
     try:
         return pl.Series(lines, dtype=pl.String)
     except UnicodeEncodeError:

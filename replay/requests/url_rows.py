@@ -11,7 +11,7 @@ from logreplay.parsers.record import CORE_COLUMNS, to_csv
 
 _PRINTABLE: Final = "".join(map(chr, range(0x21, 0x7F))).replace('"', "")
 FIELDS: Final = ("url", "host", "op", "body")
-"""What a url says of a request; all texts."""
+"""Fields of a request that a URL line may give, all as text."""
 _FIRST_US: Final = 946_684_800_000_000
 """2000-01-01: the first row's time; rows are a second apart, so that they can be replayed by log times, too."""
 
@@ -54,7 +54,7 @@ def _quoted(text: str) -> str:
 
 
 def from_rows(rows: Sequence[UrlRow | None]) -> pl.DataFrame:
-    """Rows as a frame with the columns `FIELDS` and ``origin``; nulls for what is None."""
+    """Rows as a frame with the columns `FIELDS` and ``origin``; None becomes null."""
     texts = [(row.url, row.host, row.op, row.body, row.origin) if row else (None,) * 5 for row in rows]
     return pl.DataFrame(texts, schema=dict.fromkeys((*FIELDS, "origin"), pl.String), orient="row")
 
