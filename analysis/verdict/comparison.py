@@ -157,10 +157,10 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
     runs = (baseline, candidate, *more)
     found = [_pair_of_runs(old, new) for old, new in zip(runs[::2], runs[1::2], strict=True)]
     pairs, timed = (pl.concat(getattr(each, name) for each in found) for name in ("pairs", "timed"))
-    change = _combined([each.change for each in found])
+    change = combined([each.change for each in found])
     failed = (1 - _mean([each.good[0] for each in found]), 1 - _mean([each.good[1] for each in found]))
     answered = pairs.filter(pl.col("kind") == pl.col("kind_new"), pl.col("kind") < FIRST_ERROR)
-    quantiles = {name: _combined([each.quantiles.get(name) for each in found]) for name in found[0].quantiles}
+    quantiles = {name: combined([each.quantiles.get(name) for each in found]) for name in found[0].quantiles}
     notes = list(dict.fromkeys(note for each in found for note in each.notes))
     if len(found) == 1:
         notes.append(_ONE_PAIR)
@@ -224,8 +224,8 @@ def _in_turn(runs: Sequence[Source]) -> bool:
     return len(known) < len(runs) or places[::2] == places[1::2]
 
 
-def _combined(changes: Sequence[Change | None]) -> Change | None:
-    """The change of several pairs of runs, from the spread between them; None where fewer than two have one."""
+def combined(changes: Sequence[Change | None]) -> Change | None:
+    """Return the change of several pairs of runs, from the spread between them; None where fewer than two have one."""
     if len(changes) == 1:
         return changes[0]
     known = [change for change in changes if change]
@@ -339,7 +339,7 @@ def _grouped(found: Sequence[_PairOfRuns], by: str, tolerance: float) -> pl.Data
     keys = pl.concat([each.timed.select(by) for each in found])
     counts = keys.group_by(by, maintain_order=True).len().sort("len", descending=True, maintain_order=True)
     changes = {
-        name: _combined([median_change(each.timed.filter(pl.col(by) == name)) for each in found])
+        name: combined([median_change(each.timed.filter(pl.col(by) == name)) for each in found])
         for name in counts[by].head(_GROUPS).to_list()
     }
     return _table(by, keys.schema[by], {name: change for name, change in changes.items() if change}, tolerance)
