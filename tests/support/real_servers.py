@@ -152,6 +152,20 @@ def nginx_tls(folder: Path) -> Iterator[WebServer]:
         yield WebServer(f"https://127.0.0.1:{port}", server.log, server.files, server.pid)
 
 
+@contextmanager
+def nginx_cache(folder: Path, behind: str) -> Iterator[WebServer]:
+    """nginx that caches all answers of another server; ``behind``: that server's base URL."""
+    if NGINX is None:
+        pytest.skip("nginx is not installed")
+    port = free_port()
+    cache = f"proxy_cache_path {folder}/cache keys_zone=all:10m; proxy_cache all; proxy_cache_valid any 10m;"
+    location = f"location / {{ proxy_pass {behind}; }}"
+    conf = NGINX_CONF.format(folder=folder, port=port, server=location, log_format=NGINX_COMBINED, escape="default")
+    (folder / "conf").write_text(conf.replace("http {", f"http {{ {cache}", 1))
+    with running([NGINX, "-c", folder / "conf", "-p", folder, "-e", folder / "error.log"], folder, port) as server:
+        yield server
+
+
 SERVERS: dict[str, Callable[[Path], AbstractContextManager[WebServer]]] = {
     "nginx-tls": nginx_tls,
     "lighttpd": lighttpd,
