@@ -17,7 +17,7 @@ from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile
 from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.schedule_accuracy import punctuality
-from logreplay.analysis.tables.windows import step_windows
+from logreplay.analysis.tables.windows import run_spans, step_windows
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import TRIALS
 from logreplay.analysis.wording import between, show
@@ -29,8 +29,6 @@ LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, 
 OF_ONE_RATE: Final = ("rate", "siege", "ab", "response_s", "ok_response_s", "service_s", "lag_s")
 """Figures that mean something for one rate only."""
 
-_GAPS: Final = 10
-"""Mean gaps that random arrivals may lack at both edges of a schedule together: more in one run of 2,000."""
 NARROW: Final = 0.7
 """Share of saturation above which an interval from within one step is too narrow."""
 
@@ -145,19 +143,17 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
     assert counts["scheduled"] == counts["sent"] + counts["dropped"]
     assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
     answered = counts["ok"] + counts["http_error"]
-    first, last, _ = requests.sending
-    elapsed = max(requests.last_end - first, 1) / SECOND
-    offered_s = _offered_s(requests)
+    offered_s, sent_s, ended_s = run_spans(requests)
     named, served = requests.kinds, siege_ab.served(requests)
     return {
         "requests": counts,
         "rate": {
             "offered": counts["scheduled"] / offered_s,
-            "sent": counts["sent"] / _span(first, last, counts["sent"]),
-            "completed": answered / elapsed,
-            "goodput": (counts["scheduled"] - counts["unexpected"]) / elapsed,
+            "sent": counts["sent"] / sent_s,
+            "completed": answered / ended_s,
+            "goodput": (counts["scheduled"] - counts["unexpected"]) / ended_s,
         },
-        "elapsed_s": elapsed,
+        "elapsed_s": max(requests.last_end - requests.sending[0], 1) / SECOND,
         "siege": siege_ab.siege(requests, served),
         "ab": siege_ab.ab(requests, served),
         **_all_times(requests, counts["unexpected"], served),
@@ -267,7 +263,7 @@ def siege_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         for name, unit, meaning in (
             ("transactions", "", "responses but 408, 500–509"),
             ("availability", " %", "share of the requests sent"),
-            ("elapsed_time", " s", "first request sent to last one ended"),
+            ("elapsed_time", " s", "until the last one ended"),
             ("data_transferred", " MB", "of 2^20 bytes, bodies"),
             ("response_time", " s", "mean service time"),
             ("transaction_rate", " /s", ""),
@@ -364,27 +360,6 @@ def _times(ordered: Micros, answered: Micros) -> dict[str, Any]:
         },
         "max": None if most is None else int(most) / SECOND,
     }
-
-
-def _offered_s(requests: RequestArrays) -> float:
-    """Seconds over which the requests of a run were scheduled.
-
-    Random arrivals begin and end some gaps away from the edges of their schedule, so the instants alone give a rate
-    that is a little wrong. The rate that the file names is taken where the instants agree with it within `_GAPS`.
-    """
-    count, first, last = len(requests), int(requests.scheduled.min()), int(requests.scheduled.max())
-    step = int(requests.step.min())
-    rate = requests.rates[step] if step == int(requests.step.max()) else 0.0
-    if rate > 0 and 0 <= count / rate - (last - first) / SECOND <= _GAPS / rate:
-        return count / rate
-    return _span(first, last, count)
-
-
-def _span(first: int, last: int, count: int) -> float:
-    """Seconds covered by so many instants between two, in microseconds, the gap after the last one included."""
-    if count < 2:
-        return 1.0
-    return max(last - first + (last - first) // (count - 1), 1) / SECOND
 
 
 def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[str, str]]:

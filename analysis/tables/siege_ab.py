@@ -15,6 +15,7 @@ from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.compact import FIRST_ERROR, HTTP_ERROR, NET_ERROR
 from logreplay.analysis.statistics.quantiles import Micros, average, deviation
+from logreplay.analysis.tables.windows import run_spans
 
 MEGABYTE: Final = 1 << 20
 SERVED: Final = (50, 66, 75, 80, 90, 95, 98, 99, 100)
@@ -25,9 +26,13 @@ _CHALLENGES: Final = (401, 407)
 
 
 def elapsed(requests: RequestArrays) -> float:
-    """Seconds from the first request sent to the last one over."""
+    """Seconds from the first request sent to the last one over; at least the schedule's where its rate is known.
+
+    Both tools stop at a time or after a number of requests, and do not know of a schedule with a pause at its end.
+    """
     first, _, over = requests.sending
-    return (over - first) / SECOND
+    scheduled_s = run_spans(requests)[0] if any(rate > 0 for rate in requests.rates) else 0.0
+    return max((over - first) / SECOND, scheduled_s)
 
 
 def served(requests: RequestArrays) -> Micros:

@@ -24,6 +24,11 @@ Bools = npt.NDArray[np.bool_]
 
 _FEW_EDGES: Final = 16
 
+_GAPS: Final = 10
+"""Mean gaps that random arrivals may lack at both edges of a schedule together: more in one run of 2,000."""
+_FEW: Final = 100
+"""Requests up to which their instants say little about the rate at which they were scheduled."""
+
 SETTLE: Final = 0.2
 """Share at the start of a step in which the queues still fill: not judged."""
 
@@ -225,7 +230,8 @@ class Windows:
     Attributes:
         start: first scheduled instant.
         last: last scheduled instant.
-        stop: one mean gap after the last one, but not after the start of the step that follows in time.
+        stop: when the schedule's span is over (`scheduled_span`), but after the last instant, and not after the start
+            of the step that follows in time.
         count: requests scheduled.
     """
 
@@ -256,12 +262,48 @@ def step_windows(requests: RequestArrays) -> Windows:
         runs = np.flatnonzero(changes(step))  # rows are nearly in order: few
         np.minimum.at(start, step[runs], np.minimum.reduceat(scheduled, runs))
         np.maximum.at(last, step[runs], np.maximum.reduceat(scheduled, runs))
-    gap = np.where(count > 1, (last - start) / np.maximum(count - 1, 1), SECOND)
-    stop = last + np.maximum(gap, 1).astype(np.int64)
+    stop = np.maximum(start + scheduled_span(count, start, last, np.array(requests.rates)), last + 1)
     order = np.argsort(start)
     following = np.full(number, np.iinfo(np.int64).max)
     following[order[:-1]] = start[order[1:]]
     return Windows(start, last, np.where(following > last, np.minimum(stop, following), stop), count)
+
+
+def scheduled_span(count: Ints, first: Ints, last: Ints, rates: Floats) -> Ints:
+    """Return the time over which requests were scheduled, microseconds: (n,), as are the arguments.
+
+    Random arrivals begin and end some gaps away from the edges of their schedule, and the instants of few of them say
+    little about their rate: two within a second may lie 0.1 s apart. So the rate that the file names decides where the
+    instants can come of it. Otherwise, the span ends a mean gap after the last instant.
+
+    Args:
+        count: requests.
+        first, last: instants of the first and the last one, microseconds.
+        rates: requests/s asked for; NaN or 0 where the file does not say.
+    """
+    between = last - first
+    known = np.where(rates > 0, rates, np.nan)
+    nominal = count / known * SECOND
+    far = np.where(count <= _FEW, np.maximum(_GAPS, 4 * np.sqrt(count)), _GAPS) / known * SECOND
+    gap = np.where(count > 1, between / np.maximum(count - 1, 1), SECOND)
+    span = np.where(np.abs(nominal - between) <= far, nominal, between + np.maximum(gap, 1))
+    return np.maximum(np.rint(span), 1).astype(np.int64)
+
+
+def run_spans(requests: RequestArrays) -> tuple[float, float, float]:
+    """Return the seconds by which the counts of a run are divided for its offered, its sent and its completed rate.
+
+    They are those of the schedule, longer where requests were sent or ended after it. A response that comes earlier
+    does not shorten them: one request within a second is 1/s, though it took a millisecond.
+    """
+    first, last = int(requests.scheduled.min()), int(requests.scheduled.max())
+    step = int(requests.step.min())
+    rate = requests.rates[step] if step == int(requests.step.max()) else np.nan
+    count = np.array([len(requests)])
+    whole = int(scheduled_span(count, np.array([first]), np.array([last]), np.array([rate]))[0])
+    late = (max(0, at - max(first + whole, last)) for at in (0, requests.sending[1], requests.last_end))
+    offered, sent, ended = ((whole + more) / SECOND for more in late)
+    return offered, sent, ended
 
 
 @dataclass(frozen=True)

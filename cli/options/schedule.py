@@ -191,7 +191,9 @@ def log_report(stream: "RequestStream", schedule: "Schedule", sent: int) -> dict
     rate = schedule.rate or figures.mean * _speed_of(schedule)
     report: dict[str, Any] = {
         "log_mean": figures.mean or None,
-        "log_peak": figures.peak or None,
+        "log_peak": figures.peak if figures.peak >= max(figures.mean, 1) else None,
+        "log_s": figures.period / 1e6 if figures.mean else None,
+        "log_requests": figures.requests if figures.mean else None,
         "factor": rate / figures.mean if figures.mean and rate else None,
         "rounds": sent / stream.usable if stream.usable else None,
     }
@@ -212,10 +214,12 @@ def _speed_of(schedule: "Schedule") -> float:
 def log_sentence(report: dict[str, Any]) -> str:
     """The same in words; empty if there is nothing to say."""
     parts = []
-    if report["log_mean"]:
+    if report["log_peak"]:
         parts.append(
             f"the log holds {report['log_mean']:.4g} requests/s on average, {report['log_peak']} in its busiest second"
         )
+    elif report["log_mean"]:  # too short for a busiest second
+        parts.append(f"the log holds {report['log_requests']} requests in {report['log_s']:.3g} s")
     if report["factor"]:
         parts.append(f"this run offered {report['factor']:.4g} times its mean rate")
     if report["rounds"] and report["rounds"] > 1:

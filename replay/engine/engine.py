@@ -77,6 +77,19 @@ class Limits:
         if self.drop_after is not None and self.drop_after < 0:
             raise ValueError(f"drop_after must not be below 0 s, got {self.drop_after!r}")
 
+    def check_none(self, users: Users) -> None:
+        """Check that a closed loop has no limits.
+
+        Raises:
+            ValueError: there is one; names it.
+        """
+        for name, value in (("max_in_flight", self.max_in_flight), ("drop_after", self.drop_after)):
+            if value is not None:
+                raise ValueError(
+                    f"Limits({name}={value!r}) and {users.count} users exclude each other: each user has one request "
+                    f"in flight, which is due when it is sent; leave out {name}"
+                )
+
 
 class Replayer(Protocol):
     """Runs plans into one result log: `Engine` in this process, `logreplay.replay.workers.coordinator.Coordinator` in
@@ -206,6 +219,8 @@ class Engine:
         users = plan.schedule if isinstance(plan.schedule, Users) else None
         if users and not self._tell:
             raise ValueError("an engine that runs users must be made with closed=True")
+        if users:
+            self._limits.check_none(users)
         if users and signer(plan):
             raise LogreplayError(
                 "--vusers and a --hook that is marked as signing exclude each other: the due time of a user's "

@@ -211,11 +211,13 @@ class Coordinator:
             self._running = False
 
     async def _run(self, plan: Plan, on_progress: Callable[[Progress], None] | None) -> Outcome:
-        if isinstance(plan.schedule, Users) and plan.schedule.count < len(self._workers):
-            raise LogreplayError(
-                f"{plan.schedule.count} users cannot be shared by {len(self._workers)} workers; "
-                "take fewer with --workers"
-            )
+        if isinstance(plan.schedule, Users):
+            self._limits.check_none(plan.schedule)
+            if plan.schedule.count < len(self._workers):
+                raise LogreplayError(
+                    f"{plan.schedule.count} users cannot be shared by {len(self._workers)} workers; "
+                    "take fewer with --workers"
+                )
         packed(plan)  # here, where an error can be raised; it is sent from another thread
         self._plan, self._at = plan, 0
         if not self._stopped:

@@ -167,6 +167,18 @@ def test_the_report_of_a_log_is_told_in_a_sentence(log_of_two_seconds: Requests)
     assert log_sentence(unread) == ""
 
 
+def test_a_log_shorter_than_a_second_has_no_busiest_one(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = [f"2026-01-01,00:00:00.{tenth},0,0,0,5,/ok,200,GET" for tenth in range(9)]
+    path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
+    requests = Requests(path, loop=False)
+    list(requests.one_pass())
+    report = log_report(requests, LogTimes(2.0), sent=9)
+    assert report["log_mean"] == pytest.approx(10)
+    assert report["log_peak"] is None
+    assert log_sentence(report) == "the log holds 9 requests in 0.9 s; this run offered 2 times its mean rate"
+
+
 @pytest.fixture
 def log_of_two_seconds(tmp_path: Path) -> Requests:
     path = tmp_path / "log.csv"

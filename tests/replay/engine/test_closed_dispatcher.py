@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.replay.engine.engine import Engine
+from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
@@ -181,3 +181,15 @@ def test_a_real_target_serves_so_many_users_as_it_has_workers(log: Path) -> None
 def test_a_closed_loop_may_be_limited_in_number(log: Path) -> None:
     (outcome,), _ = closed(log, Users(3, requests=25), capacity=ServerCapacity(2, 0.1))
     assert outcome.counters.sent == 25
+
+
+@pytest.mark.parametrize("limits", [Limits(max_in_flight=2), Limits(drop_after=0.0)])
+def test_limits_of_an_open_loop_are_refused(log: Path, limits: Limits) -> None:
+    async def main() -> None:
+        async with Engine(Workers(ServerCapacity()), MemoryResults(), limits=limits, closed=True) as engine:
+            await engine.run(Plan(Requests(log), Users(3, duration=1)))
+
+    with pytest.raises(
+        ValueError, match=r"^Limits\((max_in_flight=2|drop_after=0.0)\) and 3 users exclude each other: "
+    ):
+        asyncio.run(main())

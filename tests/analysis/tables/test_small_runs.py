@@ -1,0 +1,88 @@
+"""Rates of runs with few requests: they are divided by the time of their schedule."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from logreplay.analysis.analyze import analyse
+from logreplay.analysis.input.arrays import read
+from logreplay.analysis.tables.windows import run_spans, scheduled_span, steps
+from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA
+
+RATES = ("offered", "sent", "completed", "goodput")
+
+
+def rows(rate: float | None, scheduled: Sequence[float], latency: float = 0.001, lag: float = 0.0) -> pl.DataFrame:
+    """Rows of a run at a rate; None: a run that has no rate."""
+    none = {name: pl.lit(None, SCHEMA.get(name, pl.Float64)) for name in RESULT_COLUMNS}
+    some = {
+        "date": "2026-01-01",
+        "time": "00:00:00.0",
+        "url": "/",
+        "op": "GET",
+        "rc": 200,
+        "step": 0,
+        "latency": latency,
+    }
+    zero = dict.fromkeys(("xfertime", "connect", "bytes"), 0)
+    frame = pl.DataFrame({"scheduled": scheduled, "seq": range(len(scheduled))})
+    known = {name: pl.lit(value) for name, value in {**some, **zero, "lag": lag}.items()}
+    offered = pl.lit(rate, pl.Float64)
+    return frame.with_columns(**{**none, **known, "offered": offered, "scheduled": "scheduled", "seq": "seq"})
+
+
+def summary(frame: pl.DataFrame) -> dict[str, Any]:
+    return analyse(frame).summary
+
+
+@pytest.mark.parametrize(
+    ("rate", "scheduled"),
+    [(1.0, [0.42]), (2.0, [0.35, 0.6]), (2.0, [0.5, 0.5]), (3.0, [0.1, 0.2, 0.9]), (0.1, [7.0])],
+)
+def test_a_run_of_few_requests_has_the_rate_of_its_schedule(rate: float, scheduled: list[float]) -> None:
+    found = summary(rows(rate, scheduled))
+    assert {name: found["rate"][name] for name in RATES} == dict.fromkeys(RATES, pytest.approx(rate))
+    assert found["siege"]["transaction_rate"] == pytest.approx(rate)
+    assert found["ab"]["requests_per_second"] == pytest.approx(rate)
+    table = steps(read(rows(rate, scheduled)))
+    assert table["offered"].to_list() == pytest.approx([rate])
+    assert table["sent"].to_list() == pytest.approx([rate])
+
+
+def test_as_many_random_requests_as_were_asked_for_are_offered_at_their_rate() -> None:
+    found = summary(rows(50, [0.01, 0.05, 0.06, 0.11, 0.165]))["rate"]
+    assert found["offered"] == found["sent"] == pytest.approx(50)
+    assert found["completed"] == pytest.approx(50, rel=0.02)
+
+
+def test_one_request_without_a_rate_is_one_a_second() -> None:
+    found = summary(rows(None, [3.0]))
+    assert found["rate"]["offered"] == found["rate"]["completed"] == 1
+
+
+def test_what_ends_after_the_schedule_prolongs_it() -> None:
+    found = summary(rows(2, [0.25, 0.75], latency=4.0))["rate"]
+    assert (found["offered"], found["sent"]) == (2, 2)
+    assert found["completed"] == pytest.approx(2 / 4.5)
+    found = summary(rows(2, [0.25, 0.75], lag=9.25))["rate"]
+    assert found["sent"] == pytest.approx(2 / 9.75)
+
+
+@pytest.mark.parametrize("rate", [1, 5, 50, 2000])
+@pytest.mark.parametrize("seconds", [1, 3, 20])
+def test_random_arrivals_have_the_rate_that_was_asked_for(rate: int, seconds: int) -> None:
+    rng = np.random.default_rng(rate + seconds)
+    for _ in range(5):
+        found = run_spans(read(rows(rate, np.sort(rng.uniform(0, seconds, rate * seconds)).tolist())))
+        assert found[0] == pytest.approx(seconds)
+        assert found[2] == pytest.approx(seconds, rel=0.01)
+
+
+def test_instants_that_cannot_come_of_the_rate_count_themselves() -> None:
+    """The bursts of a log, twice as dense here as they are on average."""
+    one = np.array([1])
+    span = scheduled_span(300 * one, 0 * one, 14_950_000 * one, np.array([10.0]))
+    assert span.tolist() == pytest.approx([15_000_000])
