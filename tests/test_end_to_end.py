@@ -52,6 +52,7 @@ def replay_and_read_back(server: WebServer, folder: Path) -> tuple[pl.DataFrame,
     return sent, got.slice(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["nginx", "apache"])
 def test_a_servers_own_log_of_a_replay_says_what_was_sent(kind: str, request: pytest.FixtureRequest) -> None:
     start: ServerFactory = request.getfixturevalue(kind)

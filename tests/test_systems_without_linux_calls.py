@@ -11,6 +11,8 @@ WITHOUT = """
 import os, resource, sys
 from pathlib import Path
 
+import pytest
+
 for name in [name for name in dir(os) if name.startswith(("sched_", "timerfd_", "posix_f"))]:
     delattr(os, name)
 
@@ -38,6 +40,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_convert_and_run_need_no_call_that_only_linux_has(tmp_path: Path) -> None:
     log, normalized = tmp_path / "access.log", tmp_path / "access.csv"
     log.write_text('10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET / HTTP/1.1" 200 17 "-" "curl/8.5.0"\n' * 20)

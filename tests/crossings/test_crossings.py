@@ -58,6 +58,7 @@ def test_rules_name_values_of_the_table(command: str) -> None:
         assert rule.names or rule.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_pair_that_may_meet_meets_and_no_rule_is_broken(command: str) -> None:
     rules = RULES[command]
@@ -87,6 +88,7 @@ def test_each_refusal_breaks_its_rule() -> None:
         assert all(case.refused for case in refusals(command, 5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_plain_crossing_finds_nothing(command: str, tmp_path: Path) -> None:
     crossed = Crossings(tmp_path).cross(Case(command, defaults(COMMANDS[command])))

@@ -136,6 +136,7 @@ def verdict(server: Server, seed: int) -> saturation.SaturationVerdict:
     return saturation.judge(stability.judged_steps(arrays.read(server(simulate.sweep(RATES, 10, rng), rng))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("server", "capacity"), WALLS.values(), ids=WALLS)
 def test_saturation_is_found_within_6_percent_in_18_of_20_runs(server: Server, capacity: float) -> None:
     found = [verdict(server, seed).saturation for seed in SEEDS]

@@ -108,6 +108,7 @@ class NumbersOfTheFasterWorker(MemoryResults):
         self._results.write(rows.with_columns(pl.col("seq") * 2))
 
 
+@pytest.mark.slow
 def test_all_requests_of_users_count_though_one_worker_has_sent_more_than_the_other(log: Path) -> None:
     """Rows of the faster worker were ignored from the number on that all workers together had taken up."""
     goal = Goal((Bound("p99", 0.028),), 1, trial_s=20.0, users=True)
@@ -128,6 +129,7 @@ def test_a_hopeless_trial_is_cut_and_the_next_one_begins_after_its_answers_are_i
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+@pytest.mark.slow
 def test_a_trial_that_failed_while_others_kept_the_machine_busy_counts_for_nothing(log: Path) -> None:
     async def busy() -> str:
         return "others used 90% of this machine's processors"

@@ -58,6 +58,7 @@ def left_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name != "in.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_of_two_runs_to_one_name_one_is_made_and_the_other_refused(target: str, form: str) -> None:
     words = ("run", "in.csv", target, "--tps", 20, "--for", "2s", "-o", f"r.{form}")
@@ -68,6 +69,7 @@ def test_of_two_runs_to_one_name_one_is_made_and_the_other_refused(target: str, 
     assert left_in(Path()) == sorted([f"r.{form}", "r.hgrm", "r.hlog", "r.summary.json"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz"])
 @pytest.mark.parametrize("force", [(), ("--force",)])
 def test_a_result_that_grows_is_neither_shared_nor_replaced(
@@ -86,6 +88,7 @@ def test_a_result_that_grows_is_neither_shared_nor_replaced(
     assert rows["seq"].n_unique() == rows.height > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", [("-o", "sw"), ("-o", "sw", "--force"), ("--resume", "sw")])
 def test_a_folder_in_which_a_sweep_runs_takes_no_second_one(
     target: str, capsys: pytest.CaptureFixture[str], again: tuple[str, ...]
@@ -175,6 +178,7 @@ def test_a_sweep_that_is_stopped_in_its_warm_up_keeps_the_earlier_result(target:
     assert left_in(Path("sw")) == ["results.csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["find in.csv {} --p99 1s --start 20 --trial 3s", "sweep 20,30 in.csv {} --for 60s --no-plots"]
 )
@@ -204,6 +208,7 @@ def test_what_fails_before_it_sends_leaves_nothing_behind() -> None:
     assert left_in(Path()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("old", [True, False])
 def test_a_run_of_which_no_row_came_leaves_nothing_that_it_watched(old: bool, here: Path, target: str) -> None:
     names = old_result() if old else []
@@ -223,6 +228,7 @@ def test_the_summary_of_another_result_is_not_replaced(
     assert_precious([belonging])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.csv.zst", "r.parquet"])
 def test_a_new_result_replaces_all_that_belongs_to_the_old_one(target: str, name: str) -> None:
     old_result(name)
@@ -235,6 +241,7 @@ def test_a_new_result_replaces_all_that_belongs_to_the_old_one(target: str, name
     assert not Path("r.watch.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "grows"), [("r.csv", "r.csv.running.csv"), ("r.parquet", "r.parquet.running.csv.zst")]
 )
@@ -261,6 +268,7 @@ def test_a_killed_run_leaves_the_old_result_and_its_own_rows(
     assert not Path(grows).exists()
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_no_lock_and_no_temporary_file_after_the_next_start(target: str) -> None:
     process = start("run", "in.csv", target, "--tps", 20, "--for", "60s", "-o", "killed.csv")
     try:
@@ -285,6 +293,7 @@ def test_a_new_sweep_replaces_all_of_the_old_one_and_nothing_else(target: str) -
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_leaves_the_old_one_and_goes_on_beside_it(target: str) -> None:
     words = ("sweep", "20,30", "in.csv", target, "--for", "1s", "--no-plots", "--keep-going")
     assert logreplay(*words, "-o", "sw") in MEASURED

@@ -159,6 +159,7 @@ def test_one_url_wins_over_a_target_of_the_settings(server: RecordingServer, fol
     assert len(received(server, f"{server.url}/shop", "--requests", 2)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "targets"),
     [

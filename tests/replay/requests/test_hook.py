@@ -75,6 +75,7 @@ def signed(request: Planned) -> Planned:
     return request
 
 
+@pytest.mark.slow
 @both_senders
 @pytest.mark.parametrize(("rate", "count"), [(2, 8), (400, 400)])
 def test_a_hook_that_signs_is_called_within_the_second_before_a_request_is_due(

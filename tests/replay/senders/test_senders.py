@@ -116,6 +116,7 @@ def test_the_bytes_of_heads_and_bodies_are_counted(tmp_path: Path, sender: type[
     assert outcome.received == 10 * (head + 5) + 10 * chunked
 
 
+@pytest.mark.slow
 @SENDERS
 def test_everything_at_once_is_accounted_for(tmp_path: Path, sender: type[WireSender]) -> None:
     paths = ["/ok", "/404", "/chunked", "/reset", "/stall", "/garbage", "/close", "/short", "/endless", "/until-close"]

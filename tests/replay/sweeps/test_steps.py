@@ -163,6 +163,7 @@ def test_what_is_above_two_rates_that_were_not_carried_is_left_out(
     assert pointless(rate, [FinishedStep(Step(0, each, 10), not bad) for each, bad in made]) is expected
 
 
+@pytest.mark.slow
 def test_a_sweep_that_was_cut_off_goes_on_with_the_same_rows(log: Path) -> None:
     """Killed in its third step: its rows are there, but no note that it was finished."""
     course = Course([50, 100, 150, 120], 10.0)
