@@ -36,14 +36,14 @@ def load(path: "str | Path") -> "pd.DataFrame":
 
     Returns:
         One row per request in the order of the file, with the columns of the file and, in seconds, ``service``
-        (connect + latency + xfertime) and ``response`` (from the scheduled instant: lag + service), and ``good``:
-        answered as expected.
+        (connect + latency + xfertime) and ``response`` (from the scheduled instant: lag + queued + service), and
+        ``good``: answered as expected.
 
     Raises:
         LogreplayError: it cannot be read.
     """
     rows = sources.open_rows(path).collect()
-    service = pl.col("response") - pl.col("lag")
+    service = pl.col("response") - pl.col("lag") - pl.col("queued")
     derived = compact_rows(rows).select(service=service / 1e6, response=pl.col("response") / 1e6, good="good")
     return rows.hstack(derived.collect()).to_pandas()
 

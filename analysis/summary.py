@@ -26,7 +26,7 @@ from logreplay.parsers.masking import masked
 SCHEMA: Final = "logreplay/1"
 LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
-OF_ONE_RATE: Final = ("rate", "siege", "ab", "response_s", "ok_response_s", "service_s", "lag_s")
+OF_ONE_RATE: Final = ("rate", "siege", "ab", "response_s", "ok_response_s", "service_s", "lag_s", "queued_s")
 """Figures that mean something for one rate only."""
 
 NARROW: Final = 0.7
@@ -329,7 +329,7 @@ def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
 
 
 def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str, dict[str, Any]]:
-    """Response times of all and of the answered, service times, lag."""
+    """Response times of all and of the answered, service times, lag, waits for a connection."""
     answered = requests.outcome <= HTTP_ERROR
     ordered = requests.judged
     ordered.sort()  # in place: 20 million take 80 MB
@@ -344,6 +344,7 @@ def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str
         **times,
         "service_s": _times(of_sent, served),
         "lag_s": _times(np.sort(requests.lag), requests.lag),
+        "queued_s": _times(np.sort(requests.queued), requests.queued),
     }
 
 

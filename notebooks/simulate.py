@@ -241,6 +241,7 @@ def results(
             "expected_bytes": 1000,
             "expected_latency": None,
             "client": None,
+            "queued": 0.0,
         },
         schema_overrides={name: SCHEMA[name] for name in _TYPED},
     )

@@ -161,7 +161,19 @@ def test_damaged_rows_are_understood_alike_in_stretches_and_as_a_whole(
         assert cut.unreadable == whole.unreadable
         assert cut.routes == whole.routes
         assert cut.slowest.equals(whole.slowest)
-        for name in ("scheduled", "lag", "response", "connect", "latency", "kind", "good", "step", "bytes", "route"):
+        for name in (
+            "scheduled",
+            "lag",
+            "queued",
+            "response",
+            "connect",
+            "latency",
+            "kind",
+            "good",
+            "step",
+            "bytes",
+            "route",
+        ):
             assert np.array_equal(getattr(cut, name), getattr(whole, name)), name
 
 

@@ -20,7 +20,7 @@ from typing import IO, Any, Final
 import polars as pl
 import pytest
 
-from logreplay.parsers.record import scan
+from logreplay.parsers.record import RESPONSE_PARTS, scan
 from support.address_monitor import can_watch
 from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows, wait_until
 from support.delayed_responses import delayed_responses
@@ -101,7 +101,7 @@ def whole_until_a_second_ago(path: Path, rate: float | None, killed: float) -> N
     assert rows["seq"].n_unique() == rows.height
     if not rows.height:
         return
-    ended = pl.sum_horizontal("scheduled", "lag", "connect", "latency", "xfertime")
+    ended = pl.sum_horizontal("scheduled", *RESPONSE_PARTS)
     first = rows.sort("seq").row(0, named=True)
     began = _epoch(first) - first["scheduled"] - first["lag"]
     known = set(rows["seq"])

@@ -35,7 +35,7 @@ _ROOM: Final = 1 << 20
 """Rows for which there is room at first, where nothing is known of their number."""
 
 _SHORTEST_ROW: Final = 64
-"""Bytes: a row of a result log has its date and time, 20 commas, and more."""
+"""Bytes: a row of a result log has its date and time, 21 commas, and more."""
 
 _READERS: Final = 3
 """Threads: one more than two processors, since each waits for Polars and for the disk now and then."""
@@ -49,6 +49,7 @@ _SLOWEST_COLUMNS: Final = pl.Schema(
 _KEPT: Final = {
     "scheduled": np.int64,
     "lag": np.uint32,
+    "queued": np.uint32,
     "response": np.uint32,
     "connect": np.uint32,
     "latency": np.uint32,
@@ -67,6 +68,7 @@ class RequestArrays:
     Attributes:
         scheduled: (n,) int64, microseconds since the start of the run.
         lag: (n,) uint32, microseconds; times over 71 minutes count as 71 minutes.
+        queued: (n,) uint32, microseconds: waiting for a connection.
         response: (n,) uint32, microseconds from the scheduled instant to the end, as measured, whatever the outcome.
         connect: (n,) uint32, microseconds: opening a connection, 0 where one was reused.
         latency: (n,) uint32, microseconds: from the request to the first byte of the answer.
@@ -87,6 +89,7 @@ class RequestArrays:
 
     scheduled: Ints
     lag: npt.NDArray[np.uint32]
+    queued: npt.NDArray[np.uint32]
     response: npt.NDArray[np.uint32]
     connect: npt.NDArray[np.uint32]
     latency: npt.NDArray[np.uint32]
@@ -128,7 +131,7 @@ class RequestArrays:
     @property
     def service(self) -> npt.NDArray[np.uint32]:
         """(n,) microseconds: connect + latency + xfertime."""
-        return self.response - self.lag
+        return self.response - self.lag - self.queued
 
     @property
     def judged(self) -> npt.NDArray[np.uint32]:

@@ -76,10 +76,12 @@ def _reduced() -> dict[str, pl.Expr]:
     service = pl.sum_horizontal(
         pl.col("connect").fill_null(0.0), pl.col("latency"), pl.col("xfertime").fill_null(0.0), ignore_nulls=False
     )
+    lag, queued = (pl.max_horizontal(pl.col(name).fill_nan(None).fill_null(0.0), 0.0) for name in ("lag", "queued"))
     return {
         "scheduled": pl.when(_in_time()).then(_micros(pl.col("scheduled"))),
-        "lag": _compact(pl.col("lag")).fill_null(0),
-        "response": _compact(service + pl.max_horizontal(pl.col("lag").fill_nan(None).fill_null(0.0), 0.0)),
+        "lag": _compact(lag).fill_null(0),
+        "queued": (_compact(lag + queued) - _compact(lag)).fill_null(0),
+        "response": _compact(service + lag + queued),
         "connect": _compact(pl.col("connect")).fill_null(0),
         "latency": _compact(pl.col("latency")).fill_null(0),
         "kind": kind,

@@ -19,7 +19,7 @@ Source: TypeAlias = "str | Path | pl.LazyFrame | pl.DataFrame | pd.DataFrame"
 """What can be analysed: a file (or the folder that holds its ``results.csv``), or a table of result rows."""
 
 COLUMNS: Final = (
-    *("scheduled", "lag", "connect", "latency", "xfertime", "rc", "error", "expected_rc"),
+    *("scheduled", "lag", "queued", "connect", "latency", "xfertime", "rc", "error", "expected_rc"),
     *("step", "offered", "bytes", "url", "op"),
 )
 """The columns needed of each request."""

@@ -174,10 +174,8 @@ async def answers(sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
 
-    def done(
-        seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int, /
-    ) -> None:
-        ended.set_result(error)
+    def done(*record: int) -> None:
+        ended.set_result(record[-1])
 
     await sender.open(done, monotonic)
     try:

@@ -134,7 +134,7 @@ class Dispatcher:
             if now - when > patience:
                 exchanges.seq = seq = seq + 1
                 at += 1
-                recorder.record(seq - 1, now, 0, 0, 0, 0, 0, DROPPED)
+                recorder.record(seq - 1, now, 0, 0, 0, 0, 0, 0, DROPPED)
             elif seq - recorder.recorded >= cap:
                 if not self.blocked:
                     self.limited += 1

@@ -56,9 +56,18 @@ class Exchanges:
             self._expected.update(enumerate(chunk.frame["expected_rc"].to_list(), chunk.first))
 
     def _record_and_tell(
-        self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
+        self,
+        seq: int,
+        start: int,
+        queued: int,
+        connect: int,
+        latency: int,
+        xfertime: int,
+        size: int,
+        status: int,
+        error: int,
     ) -> None:
-        self.recorder.record(seq, start, connect, latency, xfertime, size, status, error)
+        self.recorder.record(seq, start, queued, connect, latency, xfertime, size, status, error)
         self.on_end(seq)
 
     def _see(self, exchange: Exchange) -> None:

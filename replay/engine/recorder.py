@@ -1,6 +1,6 @@
 """Turns the records of exchanges into rows and counts, outside the loop.
 
-Theory of operation. In the loop each finished exchange is packed as eight integers into a buffer: nothing else is
+Theory of operation. In the loop each finished exchange is packed as nine integers into a buffer: nothing else is
 done there. Buffers, and the chunks of the plan they belong to, go through one queue to a second thread, which
 counts, joins each record with its row of the plan, and writes. A chunk is freed when all its requests are
 recorded, so memory is flat however long the run.
@@ -33,11 +33,12 @@ from logreplay.replay.results.result_log import MemoryResults, Results
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.senders.contract import ERROR_CODES
 
-FIELDS: Final = ("seq", "start", "connect", "latency", "xfertime", "size", "status", "error")
+FIELDS: Final = ("seq", "start", "queued", "connect", "latency", "xfertime", "size", "status", "error")
 RECORD: Final = np.dtype([(name, np.int64) for name in FIELDS])
 DROPPED: Final = ERROR_CODES["dropped"]
 
-_PACK: Final = struct.Struct("8q").pack_into
+_PACK: Final = struct.Struct("9q").pack_into
+_LENGTH: Final = RECORD.itemsize
 _BUFFER_RECORDS: Final = 16_384
 """Records handed on together at most: each hand-over costs about as much as a thousand records."""
 MOST_WAITING: Final = 500_000
@@ -100,7 +101,7 @@ class Recorder:
         self.delay = WriteLag()
         self._written = 0
         self._results, self._run_clock = results, run_clock
-        self._buffer, self._at = bytearray(_BUFFER_RECORDS * 64), 0
+        self._buffer, self._at = bytearray(_BUFFER_RECORDS * _LENGTH), 0
         self._chunks: list[Registered] = []
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True) if threaded else None
@@ -112,13 +113,22 @@ class Recorder:
         self._put(chunk)
 
     def record(
-        self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int
+        self,
+        seq: int,
+        start: int,
+        queued: int,
+        connect: int,
+        latency: int,
+        xfertime: int,
+        size: int,
+        status: int,
+        error: int,
     ) -> None:
         """Record the end of one exchange (see `logreplay.replay.senders.contract.Done`)."""
-        _PACK(self._buffer, self._at, seq, start, connect, latency, xfertime, size, status, error)
-        self._at += 64
+        _PACK(self._buffer, self._at, seq, start, queued, connect, latency, xfertime, size, status, error)
+        self._at += _LENGTH
         self.recorded += 1
-        if self._at == _BUFFER_RECORDS * 64:
+        if self._at == _BUFFER_RECORDS * _LENGTH:
             self.flush()
 
     @property
@@ -240,7 +250,7 @@ def _rehearse() -> None:
     run_clock.begin_run(Start(0, 0))
     recorder = Recorder(results, run_clock, threaded=False)
     recorder.register(Registered(0, pl.DataFrame([{**planned, "client": ""}]), np.zeros(1, np.int64), 0, 1.0))
-    recorder.record(0, 0, 0, 0, 0, 0, 200, 0)
+    recorder.record(0, 0, 0, 0, 0, 0, 0, 200, 0)
     recorder.flush()
     to_csv(results.frame, header=False)
 
@@ -274,6 +284,7 @@ def result_rows(
         pl.Series("seq", np.ascontiguousarray(records["seq"])),
         _seconds("scheduled", due - origin),
         _seconds("lag", records["start"] - due),
+        _seconds("queued", records["queued"]),
         _seconds("connect", records["connect"]),
         _ERROR_NAMES[np.ascontiguousarray(records["error"])].alias("error"),
     ).select(RESULT_COLUMNS)

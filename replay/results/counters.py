@@ -76,7 +76,8 @@ class Counters:
             self.status[code] += count
         lag = records["start"] - due
         self.lag.add(lag)
-        self.response.add((lag + records["connect"] + records["latency"] + records["xfertime"])[sent])
+        response = lag + records["queued"] + records["connect"] + records["latency"] + records["xfertime"]
+        self.response.add(response[sent])
 
     @property
     def completed(self) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from logreplay.parsers.record import RESPONSE_PARTS
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.senders.answers import failed
 
@@ -29,7 +30,7 @@ class RecentRequests:
         kept = rows.select(
             "seq",
             "scheduled",
-            pl.sum_horizontal("lag", "connect", "latency", "xfertime").alias("response"),
+            pl.sum_horizontal(RESPONSE_PARTS).alias("response"),
             "lag",
             "rc",
             pl.col("expected_rc").fill_null(0),

@@ -85,7 +85,7 @@ class RunEvidence:
         duration: of the schedule; None if the log decided.
         seconds: until the last request was taken up.
         limited: requests that had to wait for the in-flight limit.
-        queued: requests that had to wait for the one before them of the same client.
+        queued: requests that had to wait for a connection.
         local: connections this machine could not open, by the name of its error.
         vitals: of the generator's process.
         delay: of writing rows.
@@ -147,8 +147,7 @@ def _generator(seen: RunEvidence) -> list[Finding]:
     p50 = seen.counters.response.quantile(0.5) or 0.0
     p95, p99 = (seen.counters.lag.quantile(share) or 0.0 for share in (0.95, 0.99))
     late = p95 > max(0.05, 0.2 * p50)
-    unhindered = not seen.limited and not seen.queued
-    if unhindered and (late or p99 > max(0.005, 0.1 * p50)):
+    if not seen.limited and (late or p99 > max(0.005, 0.1 * p50)):
         severity = Severity.VOID if late else Severity.WARNING
         text = f"requests were started late: lag p95 {_ms(p95)}, p99 {_ms(p99)}; {_why_late(seen)}"
         findings.append(Finding("lag", severity, text))
@@ -252,7 +251,7 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
     if seen.queued:
         text = (
             f"{seen.queued} requests waited for an answer to the same client's one before (--by-client): the loop was "
-            "not fully open, and a slow target received less load; the wait is in the response times, as lag"
+            "not fully open, and a slow target received less load; the wait is in the response times, as queued"
         )
         findings.append(Finding("by_client", Severity.INFO, text))
     if seen.counters.dropped:

@@ -156,7 +156,7 @@ class AiohttpSender:
         self.counts.connections += points.connect > 0
         self.counts.reused += bool(points.sends and not points.connect)
         connect, latency, xfertime = _split(points, start, end)
-        self._done(seq, start, connect, latency, xfertime, size, status, ERROR_CODES[error])
+        self._done(seq, start, 0, connect, latency, xfertime, size, status, ERROR_CODES[error])
         if self._trace:
             head = "\r\n".join((f"{op} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent), "", ""))
             sent_bytes, times = head.encode() + (body or b""), (connect / 1e9, latency / 1e9, xfertime / 1e9)

@@ -26,13 +26,24 @@ class Done(Protocol):
     """How a sender reports the end of an exchange. Times are nanoseconds of the engine's clock."""
 
     def __call__(
-        self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int, /
+        self,
+        seq: int,
+        start: int,
+        queued: int,
+        connect: int,
+        latency: int,
+        xfertime: int,
+        size: int,
+        status: int,
+        error: int,
+        /,
     ) -> None:
         """Record it.
 
         Args:
             seq: as given to `Sender.send`.
             start: as given to `Sender.send`.
+            queued: from the start until there was a connection, or a place on one, for it.
             connect: time spent on opening a connection, 0 if one was reused.
             latency: connected to first byte of the response.
             xfertime: first byte to last byte.
@@ -77,7 +88,7 @@ class SenderCounts:
     reused: int = 0
     retried: int = 0
     queued: int = 0
-    """Requests that waited for the one before them of the same client."""
+    """Requests that waited for a connection."""
     received: int = 0
     """Bytes of all responses, heads included, without TLS."""
     local: Counter[str] = field(default_factory=Counter)

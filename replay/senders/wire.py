@@ -346,7 +346,7 @@ class Connection(asyncio.Protocol):
         seq, start, connect, first = self.seq, self.start, self.connect, self._first or now
         self.seq = -1
         del sender.busy[seq]
-        sender.done(seq, start, connect, first - start - connect, now - first, self._body, status, _OK)
+        sender.done(seq, start, 0, connect, first - start - connect, now - first, self._body, status, _OK)
         if sender.trace:
             self._traced(seq, now, status, "", "")
         if not lasting:
@@ -384,7 +384,7 @@ class Connection(asyncio.Protocol):
             connect, latency, xfertime = connected - start, first - connected, end - first
         status = self._status()
         sender.note(word, detail)
-        sender.done(seq, start, connect, latency, xfertime, self._body, status, ERROR_CODES[word])
+        sender.done(seq, start, 0, connect, latency, xfertime, self._body, status, ERROR_CODES[word])
         self._traced(seq, end, status, word, detail)
         self.drop()
 

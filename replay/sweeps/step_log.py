@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.record import RESPONSE_PARTS, LogreplayError
 from logreplay.replay.results.result_log import ResultLog
 
 JUDGED: Final = "results.csv"
@@ -78,7 +78,7 @@ class StepLog:
         """Append rows, each to the file where it belongs."""
         if self._from.next_seq:
             rows = rows.with_columns(pl.col("seq") + self._from.next_seq, pl.col("scheduled") + self._from.next_s)
-        ended = rows.select(pl.sum_horizontal("scheduled", "lag", "connect", "latency", "xfertime").max()).item()
+        ended = rows.select(pl.sum_horizontal("scheduled", *RESPONSE_PARTS).max()).item()
         self._last_s = max(self._last_s, ended or 0.0)
         aside = rows.filter(pl.col("seq") < self._judged_from)
         if aside.height:

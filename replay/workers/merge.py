@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.record import RESPONSE_PARTS, LogreplayError
 from logreplay.replay.engine.recorder import DROPPED, RECORD, result_rows
 from logreplay.replay.requests.plan import Chunk
 from logreplay.replay.results.counters import Counters
@@ -235,4 +235,4 @@ class MergedLog:
 
 
 def _completion() -> pl.Expr:
-    return pl.sum_horizontal("scheduled", "lag", "connect", "latency", "xfertime").alias(_END)
+    return pl.sum_horizontal("scheduled", *RESPONSE_PARTS).alias(_END)

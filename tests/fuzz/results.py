@@ -50,7 +50,7 @@ def _batches(data: bytes) -> Iterator[pl.DataFrame]:
 def _check(batch: pl.DataFrame) -> None:
     rows = compact.compact(batch.lazy()).collect()
     assert rows.height == batch.height
-    for name in ("lag", "connect", "kind", "good", "step", "bytes"):
+    for name in ("lag", "queued", "connect", "kind", "good", "step", "bytes"):
         assert rows[name].null_count() == 0, name
     assert arrays.name_kinds(rows["kind"].to_numpy()).total() == rows.height
     scheduled = rows["scheduled"].drop_nulls().to_numpy()

@@ -46,8 +46,19 @@ class _Sender(WireSender):
         return self.now
 
     def _done(
-        self, seq: int, start: int, connect: int, latency: int, xfertime: int, size: int, status: int, error: int, /
+        self,
+        seq: int,
+        start: int,
+        queued: int,
+        connect: int,
+        latency: int,
+        xfertime: int,
+        size: int,
+        status: int,
+        error: int,
+        /,
     ) -> None:
+        assert queued == 0
         self.ends.append((seq, start, connect, latency, xfertime, size, status, error))
 
     def dial(self, seq: int, request: bytes, start: int) -> None:

@@ -33,6 +33,7 @@ class Row(NamedTuple):
 
     seq: int
     start: int
+    queued: int
     connect: int
     latency: int
     xfertime: int
@@ -46,7 +47,7 @@ class Row(NamedTuple):
 
     @property
     def total(self) -> int:
-        return self.connect + self.latency + self.xfertime
+        return self.queued + self.connect + self.latency + self.xfertime
 
 
 class Client:

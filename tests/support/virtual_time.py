@@ -68,7 +68,7 @@ class OneServerQueue:
             begin = self._stall[1]
         self._free = begin + self._service
         latency = round(self._free * 1e9) - start
-        self._loop.call_at(self._free, self._done, seq, start, 0, latency, 0, 10, 200, 0)
+        self._loop.call_at(self._free, self._done, seq, start, 0, 0, latency, 0, 10, 200, 0)
 
     def cancel(self) -> None: ...
 

@@ -1,6 +1,7 @@
 """Result rows become whole microseconds, kinds and flags; damaged values become none, not others."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logreplay.analysis.input.arrays import read
 from logreplay.analysis.input.compact import (
     DROPPED,
     ERROR_WORDS,
@@ -21,9 +23,9 @@ from logreplay.analysis.input.compact import (
 )
 from logreplay.analysis.input.sources import COLUMNS
 from logreplay.analysis.statistics.quantiles import LONGEST
-from logreplay.parsers.record import SCHEMA
+from logreplay.parsers.record import RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
 
-SECONDS = ("scheduled", "lag", "connect", "latency", "xfertime")
+SECONDS = ("scheduled", *RESPONSE_PARTS)
 
 
 def compacted(**values: Any) -> dict[str, Any]:
@@ -45,6 +47,25 @@ def test_times_are_whole_microseconds() -> None:
     found = compacted(scheduled=1.5, lag=0.001, connect=0.002, latency=0.25, xfertime=0.0000004)
     assert [found[name] for name in ("scheduled", "lag", "connect", "latency")] == [1_500_000, 1000, 2000, 250_000]
     assert found["response"] == 253_000  # from the scheduled instant, lag included
+
+
+def test_the_wait_for_a_connection_is_part_of_the_response_and_not_of_the_service_time() -> None:
+    found = compacted(lag=0.0000006, queued=0.1000006, latency=0.25)
+    assert found["response"] == 350_001
+    assert found["response"] - found["lag"] - found["queued"] == 250_000
+
+
+def test_a_log_of_an_earlier_version_has_no_waits(tmp_path: Path) -> None:
+    columns = [name for name in RESULT_COLUMNS if name != "queued"]
+    values = {"date": "2026-01-01", "time": "00:00:00.000000", "url": "/", "op": "GET", "lag": "0.5", "latency": "0.25"}
+    row = ",".join(values.get(name, "0") for name in columns)
+    (tmp_path / "old.csv").write_text(",".join(columns) + "\n" + row + "\n")
+    requests = read(tmp_path / "old.csv")
+    assert (requests.queued.tolist(), requests.response.tolist(), requests.service.tolist()) == (
+        [0],
+        [750_000],
+        [250_000],
+    )
 
 
 def test_what_was_sent_early_did_not_wait_less() -> None:

@@ -79,7 +79,7 @@ def test_answers_after_the_end_of_a_step_do_not_count_for_its_throughput() -> No
     frame = pl.DataFrame(rows).with_columns(
         pl.lit("2026-01-01").alias("date"),
         pl.lit("00:00:00").alias("time"),
-        *(pl.lit(0.0).alias(name) for name in ("xfertime", "thinktime", "lag", "connect")),
+        *(pl.lit(0.0).alias(name) for name in ("xfertime", "thinktime", "lag", "queued", "connect")),
         pl.lit(0).alias("bytes"),
         *(pl.lit(None, pl.String).alias(name) for name in ("error", "client")),
         *(pl.lit(None, pl.Int64).alias(name) for name in ("row", "expected_rc", "expected_bytes")),

@@ -41,7 +41,7 @@ class Workers:
 
     def _end(self, seq: int, start: int, latency: int) -> None:
         del self.waiting[seq]
-        self._done(seq, start, 0, latency, 0, 10, 200, 0)
+        self._done(seq, start, 0, 0, latency, 0, 10, 200, 0)
 
     def cancel(self) -> None: ...
 

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 import uvloop
 
+from logreplay.parsers.record import RESPONSE_PARTS
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome
@@ -54,7 +55,7 @@ def run(
     outcome = uvloop.run(main())
     rows = results.frame.sort("seq").with_columns(
         service=pl.col("connect") + pl.col("latency") + pl.col("xfertime"),
-        response=pl.col("lag") + pl.col("connect") + pl.col("latency") + pl.col("xfertime"),
+        response=pl.sum_horizontal(RESPONSE_PARTS),
     )
     return outcome, rows
 

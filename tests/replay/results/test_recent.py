@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA
+from logreplay.parsers.record import RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
 from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults
 
 
 def rows(first: int, ended: Sequence[dict[str, Any]]) -> pl.DataFrame:
     """Rows of a result log: a good answer after some parts of a second, but for what each one says of itself."""
-    good = {"scheduled": 1.0, "lag": 0.5, "connect": 0.25, "latency": 0.125, "xfertime": 0.0625, "rc": 200}
+    times = dict(zip(RESPONSE_PARTS, (0.5, 0.03125, 0.25, 0.125, 0.0625), strict=True))
+    good = {"scheduled": 1.0, "rc": 200, **times}
     values = [{"seq": first + place} | good | one for place, one in enumerate(ended)]
     return pl.DataFrame(values, schema={name: SCHEMA[name] for name in RESULT_COLUMNS})
 
@@ -35,7 +36,7 @@ def test_the_response_time_counts_from_the_scheduled_send_time() -> None:
     recent = RecentRequests(MemoryResults())
     recent.write(rows(7, [{"scheduled": 2.5}]))
     ended = recent.ended
-    assert (ended.seq[0], ended.scheduled[0], ended.lag[0], ended.response[0]) == (7, 2.5, 0.5, 0.9375)
+    assert (ended.seq[0], ended.scheduled[0], ended.lag[0], ended.response[0]) == (7, 2.5, 0.5, 0.96875)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.parsers.record import LogreplayError, scan
+from logreplay.parsers.record import RESPONSE_PARTS, LogreplayError, scan
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.outcome import Outcome
@@ -79,7 +79,7 @@ def test_each_second_of_a_run_belongs_to_one_step(log: Path) -> None:
 
 def test_a_step_begins_when_all_answers_of_the_one_before_are_in(log: Path) -> None:
     _, rows = swept(log, 400, 100)
-    end = pl.col("scheduled") + pl.col("lag") + pl.col("connect") + pl.col("latency") + pl.col("xfertime")
+    end = pl.sum_horizontal("scheduled", *RESPONSE_PARTS)
     ends = rows.filter(pl.col("step") == 0).select(end.max()).item()
     begins = rows.filter(pl.col("step") == 1)["scheduled"].min()
     assert isinstance(begins, float)

@@ -18,7 +18,7 @@ import pytest
 
 from logreplay.cli.main import run
 from logreplay.parsers.conversion.job import ConvertOptions, convert
-from logreplay.parsers.record import LogreplayError, scan
+from logreplay.parsers.record import RESPONSE_PARTS, LogreplayError, scan
 from logreplay.replay.engine.engine import Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome, Progress
@@ -38,7 +38,7 @@ from support.recording_server import RecordingServer, recording
 pytestmark = pytest.mark.alone
 
 SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
-TIMES = ("date", "time", "latency", "xfertime", "lag", "connect")
+TIMES = ("date", "time", *RESPONSE_PARTS)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_the_merged_log_is_that_of_one_process_but_for_times(sample: Path, targe
     same = [name for name in rows.columns if name not in TIMES and name not in ("bytes", "rc")]
     assert rows.sort("seq").select(same).equals(alone.frame.sort("seq").select(same))
     assert (two.scheduled, two.left_out, two.first_seq) == (one.scheduled, one.left_out, 0)
-    ends = rows.select(pl.sum_horizontal("scheduled", "lag", "connect", "latency", "xfertime")).to_series()
+    ends = rows.select(pl.sum_horizontal("scheduled", *RESPONSE_PARTS)).to_series()
     assert ends.is_sorted()
     assert seen[-1].scheduled > 500
     assert (seen[-1].counters.response.quantile(0.5) or 0) > 0

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA, LogreplayError
+from logreplay.parsers.record import RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA, LogreplayError
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
@@ -67,7 +67,7 @@ def ended_at(*ends: float) -> pl.DataFrame:
     return EMPTY.clear(count).with_columns(
         pl.Series("scheduled", ends),
         pl.Series("seq", range(count)),
-        *(pl.lit(0.0).alias(name) for name in ("lag", "connect", "latency", "xfertime")),
+        *(pl.lit(0.0).alias(name) for name in RESPONSE_PARTS),
     )
 
 
