@@ -4,14 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from logreplay.cli.exit_codes import Exit
 from logreplay.replay.servers.minimal import responding
 
 WITHOUT = """
 import os, resource, sys
 from pathlib import Path
-
-import pytest
 
 for name in [name for name in dir(os) if name.startswith(("sched_", "timerfd_", "posix_f"))]:
     delattr(os, name)
