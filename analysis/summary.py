@@ -201,7 +201,7 @@ def _common(verdict: SaturationVerdict, about: About, found: Sequence[Mapping[st
     """The verdict, the findings, and the facts that only the caller knows."""
     return {
         "schema": SCHEMA,
-        "verdict": "VALID" if verdict.generator_limit is None else "GENERATOR_BOUND",
+        "verdict": verdict.word,
         "answer": verdict.sentence,
         "findings": [dict(finding) for finding in (*about.findings, *found)],
         "log": about.log,

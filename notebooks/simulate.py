@@ -196,6 +196,8 @@ def results(
     latency: Floats,
     *,
     rc: npt.NDArray[np.int64] | None = None,
+    error: npt.NDArray[np.str_] | None = None,
+    expected_rc: npt.NDArray[np.int64] | None = None,
     lag: Floats | None = None,
     urls: Sequence[str] = ("/", "/products/1", "/search?q=a", "/cart"),
     timeout_s: float = 30.0,
@@ -206,6 +208,8 @@ def results(
         arrivals: scheduled send times of the n requests.
         latency: (n,) seconds from the request to the first byte of its response; above ``timeout_s``: a time-out.
         rc: (n,) status of the response; default: 200.
+        error: (n,) one of `logreplay.parsers.record.ERRORS` where no response came, empty elsewhere; default: none.
+        expected_rc: (n,) status in the log; default: 200.
         lag: (n,) seconds between the scheduled and the actual start; default: 0.
         urls: requested URLs, in turn.
         timeout_s: time-out of the client, seconds.
@@ -216,7 +220,8 @@ def results(
     count = len(arrivals.scheduled)
     late = np.zeros(count) if lag is None else lag
     status = np.full(count, 200) if rc is None else rc
-    failed, took = latency > timeout_s, np.minimum(latency, timeout_s)
+    words = np.where(latency > timeout_s, "timeout", "" if error is None else error)
+    failed, took = words != "", np.minimum(latency, timeout_s)
     start = pl.Series(_EPOCH + ((arrivals.scheduled + late) * 1e6).round().astype("timedelta64[us]"))
     log = pl.DataFrame(
         {
@@ -236,8 +241,8 @@ def results(
             "scheduled": arrivals.scheduled,
             "lag": late,
             "connect": 0.0,
-            "error": ["timeout" if each else None for each in failed.tolist()],
-            "expected_rc": 200,
+            "error": [word or None for word in words.tolist()],
+            "expected_rc": 200 if expected_rc is None else expected_rc,
             "expected_bytes": 1000,
             "expected_latency": None,
             "client": None,

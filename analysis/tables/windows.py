@@ -313,17 +313,29 @@ class Flow:
     Attributes:
         start: (4, steps) the counts at the start of each step, in this order.
         settled: (4, steps) from when on it is judged.
+        middle: (4, steps) half-way between that and its end.
         stop: (4, steps) at its end.
     """
 
     start: Ints
     settled: Ints
+    middle: Ints
     stop: Ints
+
+    @property
+    def in_flight_start(self) -> Ints:
+        """(steps,) sent and not yet over when the step begins."""
+        return np.asarray(self.start[0] - self.start[1])
 
     @property
     def in_flight_settled(self) -> Ints:
         """(steps,) sent and not yet over when the judging begins."""
         return np.asarray(self.settled[0] - self.settled[1])
+
+    @property
+    def in_flight_middle(self) -> Ints:
+        """(steps,) sent and not yet over half-way through the judged part."""
+        return np.asarray(self.middle[0] - self.middle[1])
 
     @property
     def in_flight(self) -> Ints:
@@ -339,16 +351,15 @@ def step_flow(requests: RequestArrays, windows: Windows) -> Flow:
     if not requests.good.all():  # usually all are; spares two sorts
         answered = _counts_before(requests, requests.response, requests.outcome <= HTTP_ERROR, windows)
         good = _counts_before(requests, requests.response, requests.good, windows)
-    start, settled, stop = np.moveaxis(np.array([sent, over, answered, good]), 1, 0)
-    return Flow(start, settled, stop)
+    return Flow(*np.moveaxis(np.array([sent, over, answered, good]), 1, 0))
 
 
 def _counts_before(requests: RequestArrays, after: npt.NDArray[np.uint32], chosen: Bools, windows: Windows) -> Ints:
-    """(3, steps) how many of the chosen were so far before the start, the settled time and the stop of each step.
+    """(4, steps) how many of the chosen were so far before the start, settled time, middle and stop of each step.
 
     ``after``: (n,) microseconds from the schedule of each request to the instant that counts.
     """
-    edges = np.array([windows.start, windows.settled, windows.stop])
+    edges = np.array([windows.start, windows.settled, (windows.settled + windows.stop) // 2, windows.stop])
     counts = np.zeros(edges.shape, np.int64)
     for rows in slices(len(requests)):
         instants = those(requests.scheduled[rows] + after[rows], chosen[rows])

@@ -69,7 +69,7 @@ def capacity(
         )
     bound = f"{percentile} within {show(within)}"
     needed = SMALLEST_SAMPLE[PERCENTILES[percentile]] if percentile in PERCENTILES else 1
-    valid = steps.filter((pl.col("verdict") != "generator-limited") & (pl.col("scheduled") >= needed))
+    valid = steps.filter(~pl.col("verdict").is_in(("generator-limited", "outage")) & (pl.col("scheduled") >= needed))
     valid = valid.with_columns(pl.col("mean").cast(pl.Float64))
     if percentile == "mean":  # none where nothing was answered as expected, and then no bound was kept
         valid = valid.with_columns(pl.col("mean").fill_null(math.inf))

@@ -6,6 +6,7 @@ neither: the reason is given instead of a number.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -14,13 +15,19 @@ import polars as pl
 
 from logreplay.analysis.statistics import queueing
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.analysis.verdict import stability
+from logreplay.analysis.verdict.stability import ERROR_SHARE, FAILED_ALTOGETHER
+from logreplay.analysis.wording import show
 
 FEWEST_STEPS: Final = 5
 GIVES_UP_AFTER: Final = 2
 """Bad steps in a row after which a sweep goes no higher: if it had no others, that is the answer."""
 FEWEST_REQUESTS: Final = 100
 RISE: Final = 3.0
+FLAT: Final = 2.0
+"""Response times are flat if the median of the good responses is below so many times that at the lowest rate."""
+GAVE_UP: Final = 3.0
+GAVE_UP_S: Final = 0.1
+"""Errors that take so many times as long as a good response, and so long, are the end of a wait."""
 NEAR: Final = 0.075
 """Share of a rate: so close to saturation steps of ten seconds are good or bad by chance."""
 
@@ -58,6 +65,7 @@ class SaturationVerdict:
         saturation: the rate from which the backlog grows or errors start.
         generator_limit: highest rate this machine could send, where that ended the measurement; else None.
         steps: the step table with the evidence of each step.
+        target_failing: whether more than half of the requests failed at every rate.
     """
 
     sentence: str
@@ -65,6 +73,14 @@ class SaturationVerdict:
     saturation: Bend
     generator_limit: float | None
     steps: pl.DataFrame = field(repr=False)
+    target_failing: bool = False
+
+    @property
+    def word(self) -> str:
+        """Whether the target was measured: ``VALID``, ``GENERATOR_BOUND`` or ``TARGET_FAILING``."""
+        if self.generator_limit is not None:
+            return "GENERATOR_BOUND"
+        return "TARGET_FAILING" if self.target_failing else "VALID"
 
 
 def judge(table: pl.DataFrame) -> SaturationVerdict:
@@ -73,26 +89,35 @@ def judge(table: pl.DataFrame) -> SaturationVerdict:
     Args:
         table: steps with their evidence, of `stability.judged_steps`.
     """
-    usable = by_rate(table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan()))
+    measured = table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
+    usable = by_rate(measured.filter(pl.col("outage").is_null()))
+    failed = usable.height > 0 and bool((usable["errors"] > FAILED_ALTOGETHER * usable["scheduled"]).all())
     all_bad = usable.select((pl.col("over") | pl.col("failing")) & ~pl.col("generator")).to_series().all()
+    if failed and not usable["generator"].any():
+        return _nothing(_all_failed(usable), table, target_failing=True)
     if usable.height < FEWEST_STEPS and not (usable.height >= GIVES_UP_AFTER and all_bad):
         text = f"not enough data: {usable.height} rates with {FEWEST_REQUESTS} requests or more, {FEWEST_STEPS} needed"
-        return SaturationVerdict(text, Bend(False, text), Bend(False, text), None, table)
+        return _nothing(text + _outages(measured), table)
     rates = usable["rate"].to_numpy()
     bad = (usable["over"] | usable["failing"]).to_numpy()
     generator = usable["generator"].to_numpy()
-    first_generator, first_bad = persistent(generator), persistent(bad)
+    first_generator, first_bad = persistent(generator), _first_bad(usable, bad)
     if first_generator is not None and (first_bad is None or first_generator <= first_bad + 1):
         return _generator_limited(usable, first_generator, table)
     if first_bad == 0:
         text = f"saturated already at the lowest rate, {rates[0]:g}/s: sweep lower"
-        return SaturationVerdict(text, Bend(False, text), Bend(False, text), None, table)
+        return _nothing(text + _outages(measured), table)
     onset = find_onset(usable[: (first_bad + 1) if first_bad else usable.height])
     if first_bad is None:
-        return _none(usable, onset, table)
+        return _none(usable, onset, table, _outages(measured))
     saturation = _saturation(usable, first_bad)
     sentence = f"saturation ~{saturation.rate:.0f}/s ({saturation.low:g}–{saturation.high:g}): {saturation.why}"
-    return SaturationVerdict(sentence + _collapse(usable), onset, saturation, None, table)
+    collapse = _collapse(usable) if usable["over"][first_bad] else ""
+    return SaturationVerdict(sentence + collapse + _outages(measured), onset, saturation, None, table)
+
+
+def _nothing(text: str, table: pl.DataFrame, *, target_failing: bool = False) -> SaturationVerdict:
+    return SaturationVerdict(text, Bend(False, text), Bend(False, text), None, table, target_failing)
 
 
 def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
@@ -108,8 +133,9 @@ def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
         steps.group_by("rate")
         .agg(
             pl.col("scheduled", "errors", "net_errors").sum(),
-            pl.col(medians).median(),
+            pl.col(*medians, "ok_p50", "ok_p99", "failed_p50", "duration").median(),
             pl.col("failure").drop_nulls().first(),
+            pl.col("error_base").first(),
             over=_half(bad) & mostly_over,
             failing=_half(bad) & (_half(pl.col("failing")) | ~mostly_over),
             generator=_half(pl.col("generator")),
@@ -128,6 +154,24 @@ def persistent(bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> int | None:
         following = bad[index + 1 : index + 5]
         if following.all() or following.sum() >= 3:
             return int(index)
+    return None
+
+
+def _first_bad(usable: pl.DataFrame, bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> int | None:
+    """Return the first bad step that stays bad and is not refuted: by a higher rate at which more was answered.
+
+    A server cannot answer more than it carries. Where a backlog grew at a rate, and more than this rate was answered
+    at a higher one, other load, a pause or a cold cache had slowed the server, and not the rate. Where it grew at all
+    higher rates as well, a part of the server is saturated, as by one slow route, and the rest is not.
+    """
+    rates, over = usable["rate"].to_numpy(), usable["over"].to_numpy()
+    good = usable["goodput"].fill_null(0.0).to_numpy() / (1 - usable["error_base"].to_numpy())
+    left = bad.copy()
+    while (first := persistent(left)) is not None:
+        later = good[first + 1 :]
+        if not over[first] or bad[first:].all() or not len(later) or np.median(later) <= (1 + NEAR) * rates[first]:
+            return first
+        left[first] = False
     return None
 
 
@@ -170,33 +214,44 @@ def _bent_fit(x: Floats, y: Floats, at: float) -> tuple[float, tuple[float, floa
 def _saturation(usable: pl.DataFrame, first: int) -> Bend:
     rates = usable["rate"].to_numpy()
     low, high = widened(rates, first)
-    guesses = _capacities(usable, first) if usable["over"][first] else [_one_percent_errors(usable, first)]
-    near = [guess for guess in guesses if low <= guess <= high]
-    rate = float(np.median(near) if near else rates[first - 1 : first + 1].mean())
+    if usable["over"][first]:
+        least, most = (1 - NEAR) * rates[first - 1], (1 + NEAR) * rates[first]
+        near = [guess for guess in _capacities(usable, first) if least <= guess <= most]
+        rate = float(np.median(near) if near else rates[first - 1 : first + 1].mean())
+    else:
+        rate = _one_percent_errors(usable, first)
     return Bend(True, _why(usable, first), rate, low, high)
 
 
-def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
-    """What the overloaded steps say the capacity is: what they achieved, and how fast they fell behind.
-
-    While r requests/s come and c are served, waiting grows by r/c - 1 seconds a second, until the time-out cuts it
-    off. What a server achieves in overload may fall from step to step: then the first step says most.
-    """
-    rates = usable["rate"].to_numpy()[first : first + 5]
-    growing = usable["slope"].to_numpy()[first : first + 5]
-    cut_off = (usable["net_errors"] / usable["scheduled"]).to_numpy()[first : first + 5] > 0.5
-    fluid = (rates / (1 + np.maximum(growing, 0.0)))[~cut_off]
-    guesses = [float(np.median(fluid))] if len(fluid) else []
-    achieved = usable["completed"].drop_nulls().to_numpy()[first : first + 3]
-    if len(achieved):
-        guesses.append(float(max(achieved[0], np.median(achieved))))
-    return guesses
+def _good(usable: pl.DataFrame) -> Floats:
+    """(rates,) requests/s answered as expected, or that failed as they do at the lowest rates."""
+    good: Floats = usable["goodput"].to_numpy() / (1 - usable["error_base"].to_numpy())
+    return np.where(np.isnan(good), usable["rate"].to_numpy(), good)
 
 
 def _one_percent_errors(usable: pl.DataFrame, first: int) -> float:
-    """The rate at which 1 % fail, on the line between the last good step and the first failing one."""
+    """The rate at which 1 % fail: at most what the first failing step answered.
+
+    Between the last good step and that one the share is taken to grow exponentially, as that of a queue with a limit.
+    """
     ends = usable[first - 1 : first + 1]
-    return float(np.interp(stability.ERROR_SHARE, ends["errors"] / ends["scheduled"], ends["rate"]))
+    shares = np.maximum(ends["errors"].to_numpy(), 0.5) / ends["scheduled"].to_numpy()
+    rates = ends["rate"].to_numpy()
+    limit = ERROR_SHARE + usable["error_base"][first]
+    rate = float(np.interp(math.log(limit), np.log(np.maximum.accumulate(shares)), rates))
+    return float(np.clip(min(rate, _good(ends)[1]), rates[0], rates[1]))
+
+
+def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
+    """What the overloaded steps say the capacity is: what they answered, and how fast they fell behind.
+
+    While r requests/s come and c are served, waiting grows by r/c - 1 seconds a second, until the time-out cuts it
+    off. What a server answers in overload may fall from step to step: then the first step says most.
+    """
+    overloaded = usable[first : first + 3]
+    answered = _good(overloaded)
+    fluid = overloaded["rate"].to_numpy() / (1 + np.maximum(overloaded["slope"].to_numpy(), 0.0))
+    return [float(max(answered[0], np.median(answered))), float(np.median(fluid))]
 
 
 def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
@@ -211,12 +266,49 @@ def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
 
 
 def _why(usable: pl.DataFrame, first: int) -> str:
-    row = usable.row(first, named=True)
-    good = usable.row(first - 1, named=True)["rate"]
+    row, lowest = usable.row(first, named=True), usable.row(0, named=True)
+    span = f"from {usable['rate'][first - 1]:g}–{row['rate']:g}/s on"
     if row["over"]:
-        return f"the backlog grows from {good:g}–{row['rate']:g}/s on"
-    errors = f"errors from {good:g}–{row['rate']:g}/s ({row['failure']})"
-    return f"{errors}, response times flat: rate limiter or load shedding"
+        return f"the backlog grows {span}" + (f", then errors ({row['failure']})" if row["failing"] else "")
+    return f"errors {span} ({row['failure']}), {_cause(row, lowest)}"
+
+
+def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:
+    """Words for what refuses requests, from the kind of the errors and from how long the others and they took."""
+    kind = row["failure"].partition(":")[0]
+    normal, now, failed = (each or math.nan for each in (lowest["ok_p50"], row["ok_p50"], row["failed_p50"]))
+    flat = not now > FLAT * normal
+    if kind in ("timeout", "connect_timeout"):
+        return f"which are time-outs of the client, after {show(failed)}"
+    if kind in ("refused", "reset", "closed", "short_body"):
+        if flat and kind == "refused":
+            return "response times flat: a limit of connections or load shedding"
+        return "the target dropped connections: crashes, or a limit of connections"
+    if failed > GAVE_UP * normal and failed > GAVE_UP_S:
+        return f"which came after {show(failed)}: a time-out in the target, as of a connection pool or a queue"
+    if kind in ("429", "503"):
+        return "response times flat: rate limiter or load shedding" if flat else "a queue with a limit: load shedding"
+    return "which the application answers at once" if kind.isdigit() else "whose kind the log does not say"
+
+
+def _all_failed(usable: pl.DataFrame) -> str:
+    """Words for a target that failed more than half of the requests at every rate."""
+    share = int(usable["errors"].sum()) / int(usable["scheduled"].sum())
+    text = f"the target fails at every rate: {share:.0%} of the requests ({usable['failure'][0]}); "
+    best = usable["goodput"].fill_null(0.0).to_numpy().max()
+    if best > 0:
+        return f"{text}at most {best:.3g}/s were answered as expected: sweep lower, or repair the target"
+    return text + "nothing was measured: check its address and its log"
+
+
+def _outages(measured: pl.DataFrame) -> str:
+    """Words for the outages in steps that do not count."""
+    steps = measured.filter(pl.col("outage").is_not_null())
+    told = []
+    for text in steps["outage"].unique(maintain_order=True):
+        rates = steps.filter(pl.col("outage") == text)["rate"].unique().sort()
+        told.append(f"{text} ({', '.join(f'{rate:g}' for rate in rates)}/s)")
+    return f"; outage, not counted: {', '.join(told)}" if told else ""
 
 
 def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) -> SaturationVerdict:
@@ -229,11 +321,13 @@ def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) ->
     return SaturationVerdict(text, Bend(False, text), Bend(False, text), limit, table)
 
 
-def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame) -> SaturationVerdict:
+def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame, outages: str) -> SaturationVerdict:
     high = float(usable["rate"].to_numpy().max())
-    name = _known(usable, "p99", "p95", "mean")
+    name = _known(usable, "p99", "ok_p99", "p95", "mean")
     tail = usable[name].drop_nulls().to_numpy()
+    tail = tail[np.isfinite(tail)]
     rise = float(tail.max() / tail[0]) if len(tail) and tail[0] > 0 else 1.0
+    name = "p99 of the good responses" if name == "ok_p99" else name
     if rise < RISE:
         text = f"no saturation up to {round(high, 1):g}/s: response times stay flat ({name} rose {rise:.1f}x)"
     else:
@@ -248,21 +342,23 @@ def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame) -> SaturationV
             text += (
                 f"; queueing fit suggests ~{found.capacity:.0f}/s (rho {found.utilisation:.2f} reached; rough, ±15 %)"
             )
-    return SaturationVerdict(text, onset, Bend(False, text), None, table)
+    return SaturationVerdict(text + outages, onset, Bend(False, text), None, table)
 
 
 def _known(steps: pl.DataFrame, *names: str) -> str:
     """The first of these columns that has a time for enough steps; else the last."""
-    return next((name for name in names if steps[name].is_finite().sum() >= FEWEST_STEPS), names[-1])
+    enough = max(FEWEST_STEPS, steps.height - 1)  # one step may have an infinite one
+    return next((name for name in names if steps[name].is_finite().sum() >= enough), names[-1])
 
 
 def _collapse(usable: pl.DataFrame) -> str:
-    """Words for goodput that falls by more than a fifth under its peak while more is offered.
+    """Words for goodput that falls by more than a fifth under its peak, and stays there, while more is offered.
 
-    Steps in which most requests ran into the time-out are left out: there, goodput depends on the time-out.
+    Steps with time-outs of the client are left out: there, goodput depends on the time-out.
     """
-    goodput = usable.filter(pl.col("net_errors") < 0.5 * pl.col("scheduled"))["goodput"].drop_nulls().to_numpy()
+    waited = usable.filter(pl.col("net_errors") < ERROR_SHARE * pl.col("scheduled"))
+    goodput = waited["goodput"].drop_nulls().to_numpy()
     if not len(goodput):
         return ""
-    peak = int(goodput.argmax())
-    return "; congestion collapse" if goodput[peak:].min() < 0.8 * goodput[peak] else ""
+    after = goodput[int(goodput.argmax()) + 1 :]
+    return "; congestion collapse" if len(after) >= GIVES_UP_AFTER and after[-2:].max() < 0.8 * goodput.max() else ""

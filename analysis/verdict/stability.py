@@ -1,4 +1,4 @@
-"""Judges whether a step was in balance: backlog, drift of the response time, errors, generator lag.
+"""Judges whether a step was in balance: backlog, drift of the response time, errors, outages, generator lag.
 
 A server that keeps up answers as fast at the end of a step as at its start, whatever its latency is. One that does
 not shows it in time, within the step, long before percentiles of the step tell: requests in flight grow, response
@@ -7,7 +7,7 @@ times climb. So a step is judged by itself, not by comparison with a guess of wh
 Source: thresholds as simulated on known queues (see tests/analysis/verdict/test_known_queues.py).
 """
 
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -18,15 +18,25 @@ from logreplay.analysis.statistics.intervals import wilson
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Ints, Part
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables.windows import SETTLE, Flow, Windows, step_flow, step_windows, steps
+from logreplay.analysis.verdict.outages import Outage, outages
 
 BLOCKS: Final = 10
 GROWTH: Final = 0.02
 TREND_Z: Final = 2.3
 DRIFT: Final = 0.25
+SLOW_GROWTH: Final = 0.005
+CLEAR_Z: Final = 3.3
+CLEAR_DRIFT: Final = 1.0
+"""A smaller growth than `GROWTH` counts where the trend is beyond doubt: slightly above the capacity."""
 BACKLOG_S: Final = 1.0
 ERROR_SHARE: Final = 0.01
+FAILED_ALTOGETHER: Final = 0.5
+"""Share of failed requests above which a step measured only failures."""
+SENT_ENOUGH: Final = 0.98
 TRIALS: Final = 3
 """Steps of the same rate from which on their spread says more than an interval from within one."""
+
+Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 _Z99: Final = 2.5758
 
@@ -52,7 +62,7 @@ def _between(name: str, of_trials: pl.Expr) -> pl.Expr:
 
 
 def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flow: Flow) -> pl.DataFrame:
-    """Judge each step of a run by itself.
+    """Judge each step of a run: its balance by itself, its errors against those at the lowest rates.
 
     Args:
         requests: the run.
@@ -64,42 +74,119 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
         One row per step. ``growth``: of the requests in flight, per request scheduled, after the first fifth of the
         step. ``trend_z``: Mann-Kendall statistic of ten successive medians of the response time. ``drift``: last two
         of these less the first two, over the first. ``slope``: seconds of response time gained per second.
-        ``error_low``: lower end of the 99 % Wilson interval of the share of errors. ``over``: the backlog grows,
-        or more than a second of work is waiting. ``failing``: more than 1 % errors, ``failure`` the most frequent
-        of them and its share. ``generator``: the generator lag was too large.
-        ``verdict``: ``stable``, ``overloaded``, ``errors`` or ``generator-limited``.
+        ``error_low``: lower end of the 99 % Wilson interval of the share of errors. ``error_base``: share of errors at
+        the lowest rates, where it is the same at two of them or more; else 0. ``failed_p50``: median service time of
+        the errors, seconds. ``over``: the backlog grows. ``failing``: more than 1 % errors beyond ``error_base``,
+        ``failure`` the most frequent of all errors and its share. ``outage``: a span in which nothing was answered as
+        expected and that says nothing about the rate. ``generator``: the generator sent less than the rate, and late.
+        ``verdict``: ``stable``, ``overloaded``, ``errors``, ``outage`` or ``generator-limited``.
     """
-    medians = _block_medians(requests, windows)
-    backlog, at_settled = flow.in_flight, flow.in_flight_settled
+    medians, means = _block_times(requests, windows)
     number = len(requests.labels)
-    arrivals = windows.count * (1 - SETTLE)
-    growth = (backlog - at_settled) / np.maximum(arrivals, 1)
-    z = mann_kendall(medians)
-    drift = _drift(medians)
-    service, lag = (table[name].to_numpy() for name in ("service_p50", "lag_p95"))
     rate = windows.count / np.maximum(windows.length, 1) * SECOND
-    error_low = _error_low(table["errors"].to_numpy(), windows.count)
-    patience = BACKLOG_S + np.nan_to_num(service).min()  # a slow but steady server holds rate x latency in flight
-    over = ((growth > GROWTH) & (z > TREND_Z) & (drift > DRIFT)) | (backlog > rate * patience)
-    failing = error_low > ERROR_SHARE
-    generator = lag > np.maximum(0.05, 0.2 * np.nan_to_num(service))
-    verdict = np.select([generator, over, failing], ["generator-limited", "overloaded", "errors"], default="stable")
+    service, lag, lag_p50 = (table[name].to_numpy() for name in ("service_p50", "lag_p95", "lag_p50"))
+    more, more_by_middle = flow.in_flight - flow.in_flight_settled, flow.in_flight_middle - flow.in_flight_settled
+    growth = more / np.maximum(windows.count * (1 - SETTLE), 1)
+    z, drift = mann_kendall(medians), _drift(medians)
+    spacing = (windows.stop - windows.settled) / SECOND / BLOCKS
+    slope = theil_sen(medians, spacing)
+    fastest = np.nan_to_num(np.fmin.reduce(medians, axis=1))
+    empty = flow.in_flight_start < rate * fastest / 10  # a slow server has yet to fill with rate x response time
+    patience = BACKLOG_S + np.where(empty, fastest, np.nan_to_num(service).min())
+    rises = ((z > TREND_Z) & (drift > DRIFT)) | ((z >= CLEAR_Z) & (slope > GROWTH))
+    over = (
+        (rises & (growth > GROWTH))
+        | (_clearly(means) & (growth > SLOW_GROWTH) & (theil_sen(means, spacing) > SLOW_GROWTH))
+        | ((more > rate * patience) & (4 * more_by_middle > more))  # what came at its end only is a stall
+    )
+    errors, found = table["errors"].to_numpy(), outages(requests)
+    dead = np.isin(np.arange(number), [step for outage in found for step in outage.steps])
+    failing, base = more_errors(table["rate"].to_numpy(), errors, windows.count, known=~dead)
+    threshold = np.maximum(0.05, 0.2 * np.nan_to_num(service))
+    generator = (lag > threshold) & ((table["sent"].to_numpy() < SENT_ENOUGH * rate) | (lag_p50 > threshold))
+    excused = _excused(found, table["rate"].to_numpy(), over, failing | dead)
+    out = np.array([index in excused for index in range(number)], dtype=np.bool_)
+    over, failing = over & ~out, failing & ~out
+    verdict = np.select(
+        [generator, out, over, failing], ["generator-limited", "outage", "overloaded", "errors"], default="stable"
+    )
     return pl.DataFrame(
         {
             "step": requests.labels,
             "growth": growth,
             "trend_z": z,
             "drift": drift,
-            "slope": theil_sen(medians, (windows.stop - windows.settled) / SECOND / BLOCKS),
-            "error_low": error_low,
+            "slope": slope,
+            "error_low": _error_low(errors, windows.count),
+            "error_base": np.full(number, base),
+            "failed_p50": _failed_p50(requests, number),
             "over": over,
             "failing": failing,
-            "failure": [_failure(requests, index) if failing[index] else None for index in range(number)],
+            "failure": [_failure(requests, index) if errors[index] else None for index in range(number)],
+            "outage": [excused.get(index) for index in range(number)],
             "generator": generator,
             "verdict": verdict.astype(object),
         },
-        schema_overrides={"verdict": pl.String, "failure": pl.String},
+        schema_overrides={"verdict": pl.String, "failure": pl.String, "outage": pl.String},
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tuple[Flags, float]:
+    """Return which steps (n,) fail more often than the lowest rates do, and the share of errors at these.
+
+    Errors that come at the same share whatever the rate are no sign of overload. The lowest third of the rates is
+    pooled, from the lowest on, while the share is not clearly higher. The share of one rate alone is no base: a limit
+    below the lowest rate has errors there, too, and more at the next.
+
+    Args:
+        rate: (n,) requests/s.
+        errors: (n,) not answered as expected.
+        scheduled: (n,) requests.
+        known: (n,) steps without an outage: the base is taken from these.
+
+    Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10: the lower
+    end of its 99 % interval must be above `ERROR_SHARE`.
+    """
+    lowest, pooled, pooled_errors, rates = np.unique(rate[known]), 0, 0, 0
+    for each in lowest[: max(2, len(lowest) // 3)]:
+        at = known & (rate == each)
+        more, count = int(errors[at].sum()), int(scheduled[at].sum())
+        if pooled and _difference_low(more, count, pooled_errors, pooled) > ERROR_SHARE:
+            break
+        pooled, pooled_errors, rates = pooled + count, pooled_errors + more, rates + 1
+    if rates < 2:
+        return _error_low(errors, scheduled) > ERROR_SHARE, 0.0
+    return _difference_low(errors, scheduled, pooled_errors, pooled) > ERROR_SHARE, pooled_errors / max(pooled, 1)
+
+
+def _difference_low(errors: "Ints | int", scheduled: "Ints | int", base_errors: int, base: int) -> Floats:
+    """By how much the share of errors exceeds that of a base, at least (99 %)."""
+    number = np.maximum(scheduled, 1)
+    share, base_share = errors / number, base_errors / base
+    low, high = wilson(share, number, _Z99)[0], wilson(base_share, base, _Z99)[1]
+    result: Floats = share - base_share - np.hypot(share - low, high - base_share)
+    return result
+
+
+def _clearly(series: Floats) -> Flags:
+    rises: Flags = (mann_kendall(series) >= CLEAR_Z) & (_drift(series) > CLEAR_DRIFT)
+    return rises
+
+
+def _excused(found: list[Outage], rate: Floats, over: Flags, failing: Flags) -> dict[int, str]:
+    """The steps whose outage says nothing about their rate, and what to say of it.
+
+    It does not if that rate or a higher one was carried without, or if it is the only one and no rate up to there
+    overloaded the target. One that lasts to the end and in which requests waited may be an overload.
+    """
+    excused: dict[int, str] = {}
+    for outage in found:
+        carried = bool((~over & ~failing & (rate >= rate[list(outage.steps)].max())).any())
+        alone = len(found) == 1 and not over[rate <= rate[outage.steps[0]]].any()
+        if carried or (alone and (outage.ended or not outage.waited)):
+            for step in outage.steps:
+                excused[step] = f"{excused[step]}, {outage.text}" if step in excused else outage.text
+    return excused
 
 
 def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
@@ -136,8 +223,12 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     mean = table["mean"].to_numpy()
     waiting = mean > BACKLOG_S + np.fmin.reduce(mean)  # NaN where there is no time at all
     over = ((growth > GROWTH) & (z > TREND_Z) & (drift > DRIFT)) | waiting
-    failing = error_low > ERROR_SHARE
-    unknown = ("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "lag_p95")
+    counts = table["errors"].to_numpy(), table["scheduled"].to_numpy()
+    failing, base = more_errors(rate, *counts, known=np.ones(table.height, np.bool_))
+    unknown = (
+        *("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "lag_p95"),
+        *("ok_p50", "ok_p99", "failed_p50"),
+    )
     return (
         table.drop("series")
         .with_columns(
@@ -150,9 +241,11 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
             drift=pl.Series(drift),
             slope=pl.Series(slope),
             error_low=pl.Series(error_low),
+            error_base=pl.lit(base),
             over=pl.Series(over),
             failing=pl.Series(failing),
             failure=pl.when(pl.Series(failing)).then(pl.lit("kind unknown")),
+            outage=pl.lit(None, pl.String),
             generator=pl.lit(False),
             verdict=pl.Series(np.select([over, failing], ["overloaded", "errors"], default="stable").tolist()),
         )
@@ -166,8 +259,14 @@ def _failure(requests: RequestArrays, step: int) -> str:
     return f"{name}: {100 * count / kinds.total():.0f} %"
 
 
-def _block_medians(requests: RequestArrays, windows: Windows) -> Floats:
-    """(steps, `BLOCKS`) medians of the response time as measured, seconds, after the first fifth of each step."""
+def _failed_p50(requests: RequestArrays, number: int) -> Floats:
+    """(steps,) median service time of the requests that were sent and not answered as expected, seconds."""
+    failed = np.flatnonzero(requests.sent & ~requests.good)
+    return Grouped(requests.step[failed], requests.service[failed], number).quantile(0.5)
+
+
+def _block_times(requests: RequestArrays, windows: Windows) -> tuple[Floats, Floats]:
+    """(steps, `BLOCKS`) medians and means of the response time as measured, seconds, after each step's first fifth."""
     number = len(requests.labels)
     length = np.maximum((windows.stop - windows.settled) // BLOCKS, 1)
 
@@ -178,8 +277,16 @@ def _block_medians(requests: RequestArrays, windows: Windows) -> Floats:
         groups = step * BLOCKS + np.minimum(block, BLOCKS - 1)
         return those(groups, inside), those(requests.response[rows], inside)
 
+    groups = number * BLOCKS
+    counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
+    for rows in slices(len(requests)):
+        group, response = part(rows)
+        counts += np.bincount(group, minlength=groups)
+        sums += np.bincount(group, response, groups)
+    means = np.where(counts > 0, sums / np.maximum(counts, 1) / SECOND, np.nan)
     parts = (part(rows) for rows in slices(len(requests)))
-    return Grouped.of_parts(parts, number * BLOCKS, len(requests)).quantile(0.5).reshape(number, BLOCKS)
+    medians = Grouped.of_parts(parts, groups, len(requests)).quantile(0.5)
+    return medians.reshape(number, BLOCKS), means.reshape(number, BLOCKS)
 
 
 def _error_low(errors: Ints, scheduled: Ints) -> Floats:

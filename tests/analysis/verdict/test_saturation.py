@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from logreplay.analysis.verdict.saturation import Bend, by_rate, find_onset, judge, persistent, widened
 
 FLOATS = ("mean", "p50", "p90", "p95", "p99", "sent", "completed", "goodput", "slope", "lag_p95", "rate")
+FLOATS += ("ok_p50", "ok_p99", "failed_p50", "duration", "error_base")
 FLAGS = ("over", "failing", "generator")
 RATES = tuple(float(rate) for rate in range(50, 401, 50))
 
@@ -18,13 +19,18 @@ RATES = tuple(float(rate) for rate in range(50, 401, 50))
 def step(rate: float, **seen: Any) -> dict[str, Any]:
     """A step of ten seconds that its target carried, but for what was seen."""
     good = {"scheduled": int(10 * rate), "errors": 0, "net_errors": 0, "failure": None, "slope": 0.0, "lag_p95": 0.001}
+    good |= {"duration": 10.0, "error_base": 0.0, "failed_p50": 0.001, "outage": None}
     rates = dict.fromkeys(("rate", "sent", "completed", "goodput"), rate)
-    times = dict.fromkeys(("mean", "p50", "p90", "p95", "p99"), 0.02)
+    times = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "ok_p50", "ok_p99"), 0.02)
     return {**good, **rates, **times, **dict.fromkeys(FLAGS, False), **seen}
 
 
 def table(*steps: dict[str, Any]) -> pl.DataFrame:
-    kinds = dict.fromkeys(FLOATS, pl.Float64) | dict.fromkeys(FLAGS, pl.Boolean) | {"failure": pl.String}
+    kinds = (
+        dict.fromkeys(FLOATS, pl.Float64)
+        | dict.fromkeys(FLAGS, pl.Boolean)
+        | {"failure": pl.String, "outage": pl.String}
+    )
     counts = dict.fromkeys(("scheduled", "errors", "net_errors"), pl.Int64)
     return pl.DataFrame(steps, schema={**kinds, **counts})
 
@@ -58,11 +64,15 @@ def test_the_order_of_the_steps_does_not_matter() -> None:
 
 def test_a_limiter_saturates_where_one_percent_fail() -> None:
     flat = [step(rate) for rate in RATES[:5]]
-    refused = [step(rate, failing=True, errors=int(rate), failure="503: 100 %") for rate in RATES[5:]]  # 10 %
+    refused = [
+        step(rate, failing=True, errors=int(10 * rate - 2550), goodput=255.0, failure="503: 100 %")
+        for rate in RATES[5:]
+    ]
     said = judge(table(*flat, *refused))
-    assert said.saturation.rate == pytest.approx(255)  # a tenth of the way from 0 % at 250/s to 10 % at 300/s
+    assert said.saturation.rate == pytest.approx(255)
     assert (
-        said.saturation.why == "errors from 250–300/s (503: 100 %), response times flat: rate limiter or load shedding"
+        said.saturation.why
+        == "errors from 250–300/s on (503: 100 %), response times flat: rate limiter or load shedding"
     )
 
 
@@ -118,7 +128,7 @@ def test_too_few_steps_or_none_that_was_carried_are_said(steps: list[dict[str, A
 
 def test_goodput_that_falls_by_a_fifth_under_overload_is_a_congestion_collapse() -> None:
     steps = carried_up_to(260)
-    fell = [{**each, "goodput": 150.0} if each["rate"] > 350 else each for each in steps]
+    fell = [{**each, "goodput": 150.0} if each["rate"] > 300 else each for each in steps]
     assert judge(table(*fell)).sentence == judge(table(*steps)).sentence + "; congestion collapse"
 
 
@@ -183,14 +193,14 @@ def test_a_straight_rise_has_no_onset() -> None:
 
 
 def test_the_mean_serves_where_no_quantile_is_known() -> None:
-    unknown = dict.fromkeys(("p50", "p90", "p95", "p99"))
+    unknown = dict.fromkeys(("p50", "p90", "p95", "p99", "ok_p50", "ok_p99"))
     said = judge(table(*(step(rate, **unknown) for rate in RATES)))
     assert said.sentence == "no saturation up to 400/s: response times stay flat (mean rose 1.0x)"
     assert said.onset.why == "response times stay at their floor (mean rose 1.0x)"
 
 
 def test_steps_without_any_time_are_judged_all_the_same() -> None:
-    unknown = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "completed", "goodput"))
+    unknown = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "ok_p50", "ok_p99", "completed", "goodput"))
     good, bad = [step(rate, **unknown) for rate in RATES[:5]], [step(rate, over=True, **unknown) for rate in RATES[5:]]
     assert judge(table(*good)).sentence == "no saturation up to 250/s: response times stay flat (mean rose 1.0x)"
     assert judge(table(*good, *bad)).saturation.found
