@@ -300,7 +300,7 @@ def _assigned(text: str, variables: dict[str, str]) -> bool:
 
 
 def _texts(lines: list[str]) -> pl.Series:
-    """Lines as a series. Lines that are not UTF-8 become Python strings first."""
+    """Lines as a series. A line that is not UTF-8 becomes ``x=``, which is then read by itself."""
     try:
         return pl.Series(lines, dtype=pl.String)
     except UnicodeEncodeError:
