@@ -16,7 +16,7 @@ from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
 LOG = ROOT / "sample_logs" / "nginx_request_time.log"
-BY_DATA = {"errors", "status", "options", "left_out", "what", "served_within", "seen"}
+BY_DATA = {"errors", "status", "unexpected_status", "options", "left_out", "what", "served_within", "seen"}
 """Objects whose keys come from the data."""
 ELSEWHERE = {"body", "request_bytes"}
 """Columns of other logs."""
@@ -108,5 +108,5 @@ def test_the_page_names_the_keys_of_a_file(results: Path, heading: str, names: l
 
 def test_the_page_says_which_keys_a_sweep_lacks(results: Path) -> None:
     run, sweep = (json.loads((results / name).read_bytes()) for name in ("run.summary.json", "sweep/summary.json"))
-    assert set(run) - set(sweep) - {"received_bytes", "replay", "stopped"} == set(OF_ONE_RATE)
+    assert set(run) - set(sweep) - {"received_bytes", "replay", "stopped", "unexpected_status"} == set(OF_ONE_RATE)
     assert set(OF_ONE_RATE) <= set(sweep["by_step"][0])

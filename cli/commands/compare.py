@@ -11,6 +11,8 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.types import ParsedType, percent, picture
 from logreplay.cli.settings.configurable import Configurable
 
+_WIDEST: Final = 4
+"""Ratio of the ends of an interval above which it is not printed."""
 _FAILED_MORE: Final = 0.01
 """Share of the requests that may fail in the candidate beyond those of the baseline."""
 
@@ -150,6 +152,8 @@ def _print_comparison(found: "Comparison", runs: Sequence[Path], tolerance: floa
         table = OpenTable(by, "change", "95 % interval", "requests", "verdict")
         for row in rows:
             interval = f"{row['low'] - 1:+.1%} to {row['high'] - 1:+.1%}"
+            if row["high"] > _WIDEST * row["low"]:
+                interval = "too wide"
             name = f"{row[by]:g}/s" if isinstance(row[by], float) else row[by]
             table.add(name, f"{row['ratio'] - 1:+.1%}", interval, f"{row['count']:,}", row["verdict"])
         table.print()

@@ -214,7 +214,7 @@ def _speed_of(schedule: "Schedule") -> float:
 def log_sentence(report: dict[str, Any]) -> str:
     """The same in words; empty if there is nothing to say."""
     parts = []
-    if report["log_peak"]:
+    if report["log_mean"] and report["log_peak"]:
         parts.append(
             f"the log holds {report['log_mean']:.4g} requests/s on average, {report['log_peak']} in its busiest second"
         )

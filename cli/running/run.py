@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
 
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from logreplay.replay.results.stop_rules import StopRule
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.trace import Watch
+
+_STATUSES: Final = 8
+"""Most kinds of unexpected statuses that are printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +240,7 @@ class _OneRun:
         said = {**options.pacing.said(options.shaping.seed), **options.shaping.said(), **options.sending.said()}
         more = {
             "verdict": str(outcome.health.verdict),
+            "unexpected_status": dict(outcome.counters.unexpected.most_common()),
             "left_out": outcome.left_out,
             "stopped": outcome.stopped or None,
             "received_bytes": outcome.received,
@@ -312,3 +316,7 @@ def _print_summary(summary: dict[str, Any]) -> None:
         f"offered {rate['offered']:.6g}/s, sent {rate['sent']:.6g}/s, completed {rate['completed']:.6g}/s, "
         f"goodput {rate['goodput']:.6g}/s"
     )
+    if found := summary["unexpected_status"]:
+        more = f", {len(found) - _STATUSES} more in the summary" if len(found) > _STATUSES else ""
+        named = ", ".join(f"{count:,} x {change}" for change, count in list(found.items())[:_STATUSES])
+        click.echo(f"status other than in the log: {named}{more}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS
 from logreplay.replay.results.histogram import Histogram
-from logreplay.replay.senders.answers import is_new_error
+from logreplay.replay.senders.answers import is_new_error, unexpected
 from logreplay.replay.senders.contract import ERROR_CODES
 
 _DROPPED: Final = ERROR_CODES["dropped"]
@@ -31,6 +31,8 @@ class Counters:
         new_errors: a status of 400 or above came, and the log had none of its class (4xx, 5xx).
         errors: requests by error word.
         status: responses by status.
+        unexpected: responses whose status is unexpected, by status in the log and status: ``200 → 404``,
+            ``none → 404``.
         bytes: of bodies received.
         samples: for each error and each status of 400 and above the first request, as method and url.
         lag: of all requests, the dropped ones too.
@@ -46,6 +48,7 @@ class Counters:
     new_errors: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     status: Counter[int] = field(default_factory=Counter)
+    unexpected: Counter[str] = field(default_factory=Counter)
     bytes: int = 0
     samples: dict[str, str] = field(default_factory=dict)
     lag: Histogram = field(default_factory=Histogram)
@@ -74,6 +77,12 @@ class Counters:
             self.errors[_WORDS[code]] += count
         for code, count in zip(*_counts(status[status > 0]), strict=True):
             self.status[code] += count
+        other = whole & (status != expected_rc)
+        for (logged, code), count in Counter(
+            zip(expected_rc[other].tolist(), status[other].tolist(), strict=True)
+        ).items():
+            if unexpected(code, logged):
+                self.unexpected[f"{logged or 'none'} → {code}"] += count
         lag = records["start"] - due
         self.lag.add(lag)
         response = lag + records["queued"] + records["connect"] + records["latency"] + records["xfertime"]
@@ -91,7 +100,13 @@ class Counters:
 
     def copy(self) -> "Counters":
         """A copy of the present state; another thread may be counting."""
-        whole = replace(self, errors=self.errors.copy(), status=self.status.copy(), samples=self.samples.copy())
+        whole = replace(
+            self,
+            errors=self.errors.copy(),
+            status=self.status.copy(),
+            unexpected=self.unexpected.copy(),
+            samples=self.samples.copy(),
+        )
         whole.lag, whole.response = self.lag + Histogram(), self.response + Histogram()
         return whole
 

@@ -75,6 +75,7 @@ def test_a_run_prints_the_figures_of_siege_and_ab_if_asked(
         "connect", "processing", "waiting", "total",
     ]  # fmt: skip
     assert lines[-1].startswith("served within: 50 % ")
+    assert "status other than in the log: 8 x 200 → 404" in lines
 
 
 def test_a_run_writes_a_row_for_each_request(log: Path, server: RawServer, tmp_path: Path) -> None:

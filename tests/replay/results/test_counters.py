@@ -120,3 +120,8 @@ def test_of_two_samples_of_a_kind_a_sum_keeps_the_left_one() -> None:
         "reset": "a",
         "tls": "c",
     }
+
+
+def test_unexpected_statuses_are_counted_beside_those_of_the_log() -> None:
+    ended = [(404, 0, 200, 0), (404, 0, 200, 0), (200, 0, 304, 0), (404, 0, 404, 0), (503, 0, 0, 0), (200, 0, 0, 0)]
+    assert counted(ended).unexpected == {"200 → 404": 2, "none → 503": 1}
