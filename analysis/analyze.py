@@ -14,7 +14,7 @@ from logreplay.analysis.input.external_metrics import by_step, with_watched
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.summary import About, summarise, summarise_seconds
 from logreplay.analysis.tables import windows
-from logreplay.analysis.verdict import saturation, stability
+from logreplay.analysis.verdict import per_second, saturation, stability
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.parsers.record import LogreplayError
 
@@ -58,15 +58,10 @@ def analyse(
     Raises:
         LogreplayError: it cannot be read.
     """
-    try:
-        requests = arrays.read(source, executor)
-    except LogreplayError:
-        path = sources.locate(source) if isinstance(source, str | Path) else None
-        table = pias.seconds_table(path) if path is not None and path.exists() else None
-        if table is None:
-            raise
-        verdict = saturation.judge(stability.judged_seconds(table))
-        return Analysis(None, table, verdict, summarise_seconds(table, verdict, about))
+    requests = _read(source, executor)
+    if isinstance(requests, pl.DataFrame):
+        verdict = saturation.judge(per_second.judged_seconds(requests))
+        return Analysis(None, requests, verdict, summarise_seconds(requests, verdict, about))
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
         judging = threads.submit(_judged, requests, about)
         others = [threads.submit(work, requests) for work in meanwhile]
@@ -74,11 +69,44 @@ def analyse(
         verdict, summary = judging.result()
         for other in others:
             other.result()
-        seconds = with_watched(counting.result(), sources.locate(source) if isinstance(source, str | Path) else None)
+        seconds = with_watched(counting.result(), _path(source))
         verdict = replace(verdict, steps=by_step(verdict.steps, seconds))
         if "steps" in summary:
             summary["steps"] = verdict.steps.to_dicts()
         return Analysis(requests, seconds, verdict, summary)
+
+
+def seconds(source: Source) -> pl.DataFrame:
+    """Return the per-second table of a result log, `logreplay.analysis.tables.windows.seconds`, or a table as read.
+
+    Of a per-second table of others, what it does not say is null.
+
+    Raises:
+        LogreplayError: it cannot be read.
+    """
+    requests = _read(source)
+    if isinstance(requests, pl.DataFrame):
+        unknown = [pl.lit(None).alias(name) for name in windows.SECONDS if name not in requests.columns]
+        return requests.with_columns(unknown).select(
+            *windows.SECONDS, *(name for name in requests.columns if name not in windows.SECONDS)
+        )
+    return with_watched(windows.seconds(requests), _path(source))
+
+
+def _read(source: Source, executor: Executor | None = None) -> RequestArrays | pl.DataFrame:
+    """The requests of a source; its per-second table, if it is one."""
+    try:
+        return arrays.read(source, executor)
+    except LogreplayError:
+        path = _path(source)
+        table = pias.seconds_table(path) if path is not None and path.exists() else None
+        if table is None:
+            raise
+        return table
+
+
+def _path(source: Source) -> Path | None:
+    return sources.locate(source) if isinstance(source, str | Path) else None
 
 
 def _judged(requests: RequestArrays, about: About | None) -> tuple[SaturationVerdict, dict[str, Any]]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
+from logreplay.analysis import analyze
 from logreplay.analysis.analyze import analyse
-from logreplay.analysis.input import arrays, sources
+from logreplay.analysis.input import sources
 from logreplay.analysis.input.compact import compact_rows
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.tables import windows
 from logreplay.analysis.verdict import comparison, machines
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
@@ -54,7 +54,7 @@ def seconds(results: Results) -> "pd.DataFrame":
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return windows.seconds(arrays.read(results)).to_pandas()
+    return analyze.seconds(results).to_pandas()
 
 
 def steps(results: Results) -> "pd.DataFrame":

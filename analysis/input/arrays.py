@@ -5,6 +5,7 @@ order of the rows (that of completion). All tables and verdicts are computed fro
 requests fit in well under 1.5 GB, and a quantile is an observed value.
 """
 
+import itertools
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -26,10 +27,12 @@ from logreplay.analysis.input.routes import Routes
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import FAILED, Ints
 from logreplay.analysis.statistics.slices import slices
+from logreplay.analysis.statistics.step_finder import LONGEST_S, find_steps
 from logreplay.parsers.record import LogreplayError
 
 _WINDOWS_S: Final = (10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)
 _MOST_WINDOWS: Final = 1000
+_MICROS: Final = 1_000_000
 SLOWEST: Final = 20
 _ROOM: Final = 1 << 20
 """Rows for which there is room at first, where nothing is known of their number."""
@@ -84,7 +87,8 @@ class RequestArrays:
         started: instant 0 of the run, UTC; None where the file has no valid date.
         unreadable: rows left out for want of a time.
         has_schedule: whether the file says when requests were due; without it lag is unknown and taken as 0.
-        window_s: seconds that count as one step, where the file names none; else None.
+        window_s: seconds that count as one step, where the file names none and none were found; else None.
+        found_steps: whether the steps, which the file does not name, were found in the counts of its seconds.
     """
 
     scheduled: Ints
@@ -106,6 +110,7 @@ class RequestArrays:
     unreadable: int = 0
     has_schedule: bool = True
     window_s: int | None = None
+    found_steps: bool = False
 
     def __len__(self) -> int:
         return len(self.scheduled)
@@ -118,9 +123,10 @@ class RequestArrays:
     def several_rates(self) -> bool:
         """Whether steps were sent at rates of their own, so that their times must not be pooled.
 
-        Stretches of one run that stand for steps (``window_s``) belong to the same load: the run has common times.
+        Stretches of one run that stand for steps (``window_s``, ``found_steps``) belong to the same load: the run has
+        common times.
         """
-        return len(self.labels) > 1 and self.window_s is None
+        return len(self.labels) > 1 and self.window_s is None and not self.found_steps
 
     def of_step(self, index: int) -> "RequestArrays":
         """The requests of one step, given by its index in ``labels``."""
@@ -267,7 +273,7 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM
         unreadable=unreadable,
         has_schedule=sources.has_schedule(source),
     )
-    return _in_windows(requests) if len(labels) == 1 else requests
+    return _in_steps(requests) if len(labels) == 1 else requests
 
 
 class _Columns:
@@ -303,6 +309,24 @@ def _last_of_each(labels: npt.NDArray[np.int32], values: npt.NDArray[np.float32]
     """Label → its last value."""
     last = np.flatnonzero(np.diff(labels, append=labels[-1:] + 1))
     return dict(zip(labels[last].tolist(), values[last].tolist(), strict=True))
+
+
+def _in_steps(requests: RequestArrays) -> RequestArrays:
+    """Divide a run of one step, where its rate is not the same throughout: into steps, or windows."""
+    if not np.isnan(requests.rates[0]) or requests.scheduled.max() > LONGEST_S * _MICROS:
+        return _in_windows(requests)
+    counts = np.bincount(requests.scheduled // _MICROS)
+    if (edges := find_steps(counts)) is None:
+        return _in_windows(requests)
+    rates = [float(np.median(counts[start:stop])) for start, stop in itertools.pairwise(edges.tolist())]
+    used, step = np.unique(np.searchsorted(edges[1:] * _MICROS, requests.scheduled, side="right"), return_inverse=True)
+    return replace(
+        requests,
+        step=step.astype(np.int32),
+        labels=tuple(used.tolist()),
+        rates=tuple([*rates, np.nan][each] for each in used.tolist()),  # the last one: stragglers
+        found_steps=True,
+    )
 
 
 def _in_windows(requests: RequestArrays) -> RequestArrays:

@@ -28,7 +28,7 @@ _SECOND: Final = (
     _WHEN + r"{s}(?<latency>{n}){s}(?<xfertime>{n}){s}(?<thinktime>{n}){s}(?<bytes>[0-9,]+){s}(?<requests>[0-9]+)"
     r"(?:{s}(?<errors>[0-9]+))?\s*$"
 )
-_SECONDS_CSV: Final = r"^second,offered,sent,|^[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+,-?[0-9]+,[0-9.e-]*,"
+_SECONDS_CSV: Final = r"^second,offered,sent,|^[0-9]+,[0-9]+,[0-9]*,[0-9]*,[0-9]+,-?[0-9]*,[0-9.e-]*,"
 _RATE: Final = r"^#\s*(?:TPS|request/second)\s*=\s*([0-9.]+)"
 
 

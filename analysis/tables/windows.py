@@ -32,7 +32,7 @@ _FEW: Final = 100
 SETTLE: Final = 0.2
 """Share at the start of a step in which the queues still fill: not judged."""
 
-_SECONDS: Final = (
+SECONDS: Final = (
     *("second", "offered", "sent", "completed", "errors", "in_flight"),
     *("mean", "p50", "p90", "p95", "p99", "max", "bytes", "ok", "service_p50", "lag_p50", "lag_max", "step"),
 )
@@ -70,7 +70,7 @@ def seconds(requests: RequestArrays) -> pl.DataFrame:
     table = table.with_columns(pl.col(counts).fill_null(0), step=pl.Series(_step_of_each_second(requests, number)))
     return table.with_columns(
         pl.col(pl.Float64).fill_nan(None), step=pl.when(pl.col("offered") > 0).then("step")
-    ).select(_SECONDS)
+    ).select(SECONDS)
 
 
 def _due(first: int, stop: int, part: RequestArrays) -> pl.DataFrame:

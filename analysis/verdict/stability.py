@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those, window_s
+from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.statistics.intervals import wilson
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Ints, Part
@@ -87,7 +87,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
     service, lag, lag_p50 = (table[name].to_numpy() for name in ("service_p50", "lag_p95", "lag_p50"))
     more, more_by_middle = flow.in_flight - flow.in_flight_settled, flow.in_flight_middle - flow.in_flight_settled
     growth = more / np.maximum(windows.count * (1 - SETTLE), 1)
-    z, drift = mann_kendall(medians), _drift(medians)
+    z, drift = mann_kendall(medians), relative_rise(medians)
     spacing = (windows.stop - windows.settled) / SECOND / BLOCKS
     slope = theil_sen(medians, spacing)
     fastest = np.nan_to_num(np.fmin.reduce(medians, axis=1))
@@ -96,7 +96,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
     rises = ((z > TREND_Z) & (drift > DRIFT)) | ((z >= CLEAR_Z) & (slope > GROWTH))
     over = (
         (rises & (growth > GROWTH))
-        | (_clearly(means) & (growth > SLOW_GROWTH) & (theil_sen(means, spacing) > SLOW_GROWTH))
+        | (clearly_rises(means) & (growth > SLOW_GROWTH) & (theil_sen(means, spacing) > SLOW_GROWTH))
         | ((more > rate * patience) & (4 * more_by_middle > more))  # what came at its end only is a stall
     )
     errors, found = table["errors"].to_numpy(), outages(requests)
@@ -117,7 +117,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
             "trend_z": z,
             "drift": drift,
             "slope": slope,
-            "error_low": _error_low(errors, windows.count),
+            "error_low": least_error_share(errors, windows.count),
             "error_base": np.full(number, base),
             "failed_p50": _failed_p50(requests, number),
             "over": over,
@@ -155,7 +155,7 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
             break
         pooled, pooled_errors, rates = pooled + count, pooled_errors + more, rates + 1
     if rates < 2:
-        return _error_low(errors, scheduled) > ERROR_SHARE, 0.0
+        return least_error_share(errors, scheduled) > ERROR_SHARE, 0.0
     return _difference_low(errors, scheduled, pooled_errors, pooled) > ERROR_SHARE, pooled_errors / max(pooled, 1)
 
 
@@ -168,8 +168,9 @@ def _difference_low(errors: "Ints | int", scheduled: "Ints | int", base_errors: 
     return result
 
 
-def _clearly(series: Floats) -> Flags:
-    rises: Flags = (mann_kendall(series) >= CLEAR_Z) & (_drift(series) > CLEAR_DRIFT)
+def clearly_rises(series: Floats) -> Flags:
+    """Return whether each row (rows, n) of times doubles, and rises beyond doubt."""
+    rises: Flags = (mann_kendall(series) >= CLEAR_Z) & (relative_rise(series) > CLEAR_DRIFT)
     return rises
 
 
@@ -187,70 +188,6 @@ def _excused(found: list[Outage], rate: Floats, over: Flags, failing: Flags) -> 
             for step in outage.steps:
                 excused[step] = f"{excused[step]}, {outage.text}" if step in excused else outage.text
     return excused
-
-
-def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
-    """Return a step table with evidence from nothing but a per-second table.
-
-    Lost: percentiles of a step, requests in flight, kinds of errors, generator lag. The backlog is inferred: if
-    response times grow by s seconds a second, s/(1+s) of what comes is not served.
-
-    Args:
-        seconds: needs ``second``, ``offered``, ``errors``, ``mean``; where it has no ``step``, each `window_s` are one.
-    """
-    if "step" not in seconds.columns:
-        seconds = seconds.with_columns(step=pl.col("second") // window_s(seconds.height))
-    seconds = seconds.filter(pl.col("step").is_not_null())
-    answered = pl.when(pl.col("mean").is_not_null()).then("offered")
-    table = seconds.group_by("step", maintain_order=True).agg(
-        start=pl.col("second").min().cast(pl.Float64),
-        duration=(pl.col("second").max() - pl.col("second").min() + 1).cast(pl.Float64),
-        scheduled=pl.col("offered").sum(),
-        errors=pl.col("errors").sum(),
-        mean=(pl.col("mean") * answered).sum() / answered.sum(),
-        series="mean",
-    )
-    width = int(table["series"].list.len().to_numpy().max())
-    series = np.full((table.height, width), np.nan)
-    for row, values in enumerate(table["series"].to_list()):
-        judged = values[round(SETTLE * len(values)) :]
-        series[row, : len(judged)] = [np.nan if value is None else value for value in judged]
-    rate = (table["scheduled"] / table["duration"]).to_numpy()
-    z, slope = mann_kendall(series), np.nan_to_num(theil_sen(series, np.ones(table.height)))
-    growth = slope / (1 + np.maximum(slope, 0.0))
-    drift = _drift(series)
-    error_low = _error_low(table["errors"].to_numpy(), table["scheduled"].to_numpy())
-    mean = table["mean"].to_numpy()
-    waiting = mean > BACKLOG_S + np.fmin.reduce(mean)  # NaN where there is no time at all
-    over = ((growth > GROWTH) & (z > TREND_Z) & (drift > DRIFT)) | waiting
-    counts = table["errors"].to_numpy(), table["scheduled"].to_numpy()
-    failing, base = more_errors(rate, *counts, known=np.ones(table.height, np.bool_))
-    unknown = (
-        *("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "lag_p95"),
-        *("ok_p50", "ok_p99", "failed_p50"),
-    )
-    return (
-        table.drop("series")
-        .with_columns(
-            rate=pl.Series(rate),
-            offered=pl.Series(rate),
-            **dict.fromkeys(unknown, pl.lit(None, pl.Float64)),
-            net_errors=pl.lit(0),
-            growth=pl.Series(growth),
-            trend_z=pl.Series(z),
-            drift=pl.Series(drift),
-            slope=pl.Series(slope),
-            error_low=pl.Series(error_low),
-            error_base=pl.lit(base),
-            over=pl.Series(over),
-            failing=pl.Series(failing),
-            failure=pl.when(pl.Series(failing)).then(pl.lit("kind unknown")),
-            outage=pl.lit(None, pl.String),
-            generator=pl.lit(False),
-            verdict=pl.Series(np.select([over, failing], ["overloaded", "errors"], default="stable").tolist()),
-        )
-        .with_columns(pl.col(pl.Float64).fill_nan(None))
-    )
 
 
 def _failure(requests: RequestArrays, step: int) -> str:
@@ -289,14 +226,14 @@ def _block_times(requests: RequestArrays, windows: Windows) -> tuple[Floats, Flo
     return medians.reshape(number, BLOCKS), means.reshape(number, BLOCKS)
 
 
-def _error_low(errors: Ints, scheduled: Ints) -> Floats:
-    """(steps,) the lower end of the 99 % Wilson interval of the share of errors."""
+def least_error_share(errors: Ints, scheduled: Ints) -> Floats:
+    """Return (steps,) the lower end of the 99 % Wilson interval of the share of errors."""
     number = np.maximum(scheduled, 1)
     return wilson(errors / number, number, _Z99)[0]
 
 
-def _drift(series: Floats) -> Floats:
-    """By how much the last two values of each row exceed its first two, as a share of these; NaN for empty rows."""
+def relative_rise(series: Floats) -> Floats:
+    """Return how much the last two values of each row exceed the first two, as a share of these; NaN for empty rows."""
     result = np.full(len(series), np.nan)
     for index, row in enumerate(series):
         known = row[~np.isnan(row)]

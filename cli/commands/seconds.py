@@ -24,15 +24,15 @@ from logreplay.cli.settings.configurable import Configurable
 def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quiet: bool) -> None:
     """Print one row for each second of a run, as CSV.
 
-    RESULTS is a result log, or the folder of a sweep. A request belongs to the second in which it was scheduled;
-    requests sent, completed and in flight count when that happened. Times are seconds, from the scheduled instant.
+    RESULTS is a result log, the folder of a sweep, or a per-second table of Play-it-Again-Sam. A request belongs to the
+    second in which it was scheduled; requests sent, completed and in flight count when that happened. Times are
+    seconds, from the scheduled instant.
 
     \b
     Example: logreplay seconds results.csv -o seconds.csv
     """
-    from logreplay.analysis.input import arrays, sources
-    from logreplay.analysis.input.external_metrics import with_watched
-    from logreplay.analysis.tables.windows import seconds as per_second
+    from logreplay.analysis.analyze import seconds as per_second
+    from logreplay.analysis.input import sources
     from logreplay.parsers.files import atomic_path, check_distinct
     from logreplay.parsers.record import to_csv
 
@@ -43,7 +43,7 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
         if output is not None:
             check_distinct([("-o", output)], [("result log", path)])
             fresh = stack.enter_context(atomic_path(output, force=force))
-        table = with_watched(per_second(arrays.read(results)), path)
+        table = per_second(results)
         text = table.write_ndjson().encode() if as_json else to_csv(table, header=True)
         if output is None:
             click.echo(text, nl=False)

@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 
 import simulate
+from logreplay.analysis import analyze
 from logreplay.analysis.input import arrays, pias
 from logreplay.analysis.tables import windows
-from logreplay.analysis.verdict import saturation, stability
+from logreplay.analysis.verdict import per_second, saturation, stability
 from simulate import SimulatedQueue
 
 RATES = range(50, 401, 25)
@@ -60,11 +61,16 @@ def test_a_slow_request_belongs_to_the_step_it_started_in(requests: pl.DataFrame
     np.testing.assert_allclose(table["scheduled"].to_numpy()[: len(truth)], truth, rtol=0.03)
 
 
-def test_without_a_rate_each_ten_seconds_are_a_step(requests: pl.DataFrame, tmp_path: Path) -> None:
+def test_without_a_rate_the_steps_are_found_in_the_requests_of_each_second(
+    requests: pl.DataFrame, tmp_path: Path
+) -> None:
     path = tmp_path / "raw.csv"
     path.write_text(old_form(requests, rate=False).replace("#request/second = 50\n", ""))
     read = arrays.read(path)
-    assert read.window_s == 10
+    assert read.found_steps
+    assert len(read.labels) == len(RATES)
+    assert not read.several_rates
+    np.testing.assert_allclose(read.rates, RATES, rtol=0.12)
     assert saturation.judge(stability.judged_steps(read)).saturation.rate == pytest.approx(250, rel=0.1)
 
 
@@ -109,7 +115,7 @@ def test_a_per_second_table_is_enough_to_find_saturation(requests: pl.DataFrame,
     table = pias.seconds_table(path)
     assert table is not None
     assert table["offered"].sum() == requests.height
-    verdict = saturation.judge(stability.judged_seconds(table))
+    verdict = saturation.judge(per_second.judged_seconds(table))
     assert verdict.saturation.rate == pytest.approx(250, rel=0.12)
 
 
@@ -120,7 +126,19 @@ def test_a_flat_per_second_table_has_no_knee(tmp_path: Path) -> None:
     path.write_text(old_seconds(flat))
     table = pias.seconds_table(path)
     assert table is not None
-    assert saturation.judge(stability.judged_seconds(table)).sentence.startswith("no saturation up to 4")
+    assert saturation.judge(per_second.judged_seconds(table)).sentence.startswith("no saturation up to 4")
+
+
+def test_a_table_that_was_read_is_printed_with_the_columns_of_any_other(requests: pl.DataFrame, tmp_path: Path) -> None:
+    path, again = tmp_path / "cooked.csv", tmp_path / "seconds.csv"
+    path.write_text(old_seconds(requests))
+    table = analyze.seconds(path)
+    assert table.columns == list(windows.SECONDS)
+    assert table["p99"].is_null().all()
+    table.write_csv(again)
+    first, second = analyze.analyse(path), analyze.analyse(again)
+    assert second.verdict.sentence == first.verdict.sentence
+    assert second.steps["rate"].to_list() == first.steps["rate"].to_list()
 
 
 def test_a_second_missing_from_the_table_is_there_and_empty(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +10,7 @@ from hypothesis.extra import numpy as arrays_of
 
 import simulate
 from logreplay.analysis.input import arrays
-from logreplay.analysis.verdict.stability import judged_seconds, judged_steps, mann_kendall, theil_sen
+from logreplay.analysis.verdict.stability import judged_steps, mann_kendall, theil_sen
 from simulate import SimulatedQueue
 
 VALUES = st.integers(-1000, 1000).map(float)
@@ -111,33 +110,3 @@ def test_of_three_trials_each_stable_one_shows_the_spread_and_the_others_show_no
     assert table["verdict"].to_list() == ["stable", "errors", "stable"]
     assert table["p99_low"].to_list() == [table["p99"].min(), None, table["p99"].min()]
     assert table["p99_high"].to_list() == [table["p99"].max(), None, table["p99"].max()]
-
-
-def seconds(mean: list[float | None], *, offered: int = 100, errors: int = 0) -> pl.DataFrame:
-    columns = {"second": range(len(mean)), "offered": offered, "errors": errors}
-    return pl.DataFrame({**columns, "mean": pl.Series(mean, dtype=pl.Float64)})
-
-
-def test_a_table_of_seconds_shows_an_overload_by_times_that_climb() -> None:
-    table = judged_seconds(seconds([*[0.01] * 10, *(0.01 + 0.3 * second for second in range(10))]))
-    assert table["verdict"].to_list() == ["stable", "overloaded"]
-    assert table["slope"].to_list() == pytest.approx([0, 0.3])
-    assert table["growth"].to_list() == pytest.approx([0, 0.3 / 1.3])
-    assert table["rate"].to_list() == [100, 100]
-
-
-def test_a_table_of_seconds_counts_errors_of_which_the_kind_is_unknown() -> None:
-    table = judged_seconds(seconds([0.01] * 20, errors=5))
-    assert table.select("verdict", "failure").unique().rows() == [("errors", "kind unknown")]
-
-
-def test_seconds_of_steps_that_the_table_names_are_kept_together() -> None:
-    steps = pl.Series([None, 7, 7, 7, 7, 9, 9, 9, 9], dtype=pl.Int64)
-    table = judged_seconds(seconds([0.01] * 9).with_columns(step=steps))
-    assert table.select("step", "start", "duration", "scheduled").rows() == [(7, 1, 4, 400), (9, 5, 4, 400)]
-
-
-def test_a_table_of_seconds_in_which_nothing_was_answered_has_no_times_and_no_overload() -> None:
-    table = judged_seconds(seconds([None] * 20, errors=100))
-    assert table["mean"].to_list() == [None, None]
-    assert table["verdict"].to_list() == ["errors", "errors"]

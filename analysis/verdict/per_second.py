@@ -1,0 +1,140 @@
+"""Judges the steps of a per-second table, of which only counts and means of the response time are known.
+
+The rules are those of `logreplay.analysis.verdict.stability`, for the mean of each second instead of the requests.
+"""
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis.input.arrays import window_s
+from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.analysis.statistics.step_finder import find_steps
+from logreplay.analysis.tables.windows import SETTLE
+from logreplay.analysis.verdict.stability import (
+    BACKLOG_S,
+    DRIFT,
+    GROWTH,
+    SLOW_GROWTH,
+    TREND_Z,
+    Flags,
+    clearly_rises,
+    least_error_share,
+    mann_kendall,
+    more_errors,
+    relative_rise,
+    theil_sen,
+)
+
+TREND_S: Final = 8
+"""Seconds from which on a trend can be told from chance: as many as a step of ten seconds has."""
+LEVEL: Final = 2.0
+"""After an overloaded step: times above so many times those before the overload have not recovered."""
+
+
+def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
+    """Return a step table with evidence from nothing but a per-second table.
+
+    Lost: percentiles of a step, requests in flight, kinds of errors, generator lag. The backlog is inferred: if
+    response times grow by s seconds a second, s/(1+s) of what comes is not served. A step is as long as the table, or
+    `step_finder`, says. A step shorter than `TREND_S` is judged by the seconds before it as well. After an overloaded
+    step, response times that stay high have levelled off at some limit of the client: that step is overloaded, too.
+
+    Args:
+        seconds: needs ``second``, ``offered``, ``errors``, ``mean``; ``step`` where it names steps.
+    """
+    if "step" not in seconds.columns or seconds["step"].is_null().all():
+        seconds = seconds.with_columns(step=_steps_of(seconds["offered"].to_numpy()))
+    seconds = seconds.filter(pl.col("step").is_not_null() & (pl.col("offered") > 0))
+    answered = pl.when(pl.col("mean").is_not_null()).then("offered")
+    table = seconds.group_by("step", maintain_order=True).agg(
+        start=pl.col("second").min().cast(pl.Float64),
+        duration=(pl.col("second").max() - pl.col("second").min() + 1).cast(pl.Float64),
+        rate=_usual_rate(),
+        scheduled=pl.col("offered").sum(),
+        errors=pl.col("errors").sum(),
+        mean=(pl.col("mean") * answered).sum() / answered.sum(),
+    )
+    series = _judged_means(seconds, table)
+    z, slope = mann_kendall(series), np.nan_to_num(theil_sen(series, np.ones(table.height)))
+    growth = slope / (1 + np.maximum(slope, 0.0))
+    drift = relative_rise(series)
+    counts = table["errors"].to_numpy(), table["scheduled"].to_numpy()
+    mean = table["mean"].to_numpy()
+    waiting = mean > BACKLOG_S + np.fmin.reduce(mean)  # NaN where there is no time at all
+    climbing = (growth > GROWTH) & (drift > DRIFT)
+    slowly = clearly_rises(series) & (growth > SLOW_GROWTH) & (slope > SLOW_GROWTH)
+    rate = table["rate"].to_numpy()
+    over = _whole_overloads((climbing & (z > TREND_Z)) | slowly | waiting, climbing, mean, rate)
+    failing, base = more_errors(rate, *counts, known=np.ones(table.height, np.bool_))
+    unknown = (
+        *("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "lag_p95"),
+        *("ok_p50", "ok_p99", "failed_p50"),
+    )
+    return table.with_columns(
+        offered="rate",
+        **dict.fromkeys(unknown, pl.lit(None, pl.Float64)),
+        net_errors=pl.lit(0),
+        growth=pl.Series(growth),
+        trend_z=pl.Series(z),
+        drift=pl.Series(drift),
+        slope=pl.Series(slope),
+        error_low=pl.Series(least_error_share(*counts)),
+        error_base=pl.lit(base),
+        over=pl.Series(over),
+        failing=pl.Series(failing),
+        failure=pl.when(pl.Series(failing)).then(pl.lit("kind unknown")),
+        outage=pl.lit(None, pl.String),
+        generator=pl.lit(False),
+        verdict=pl.Series(np.select([over, failing], ["overloaded", "errors"], default="stable").tolist()),
+    ).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _usual_rate() -> pl.Expr:
+    """Mean of the seconds within 3 standard deviations of random arrivals around their median."""
+    offered = pl.col("offered").cast(pl.Float64)
+    median = offered.median()
+    return offered.filter((offered - median).abs() <= 3 * median.sqrt()).mean()
+
+
+def _steps_of(offered: Ints) -> pl.Series:
+    """The step of each second that a table does not name: as found, or windows of equal length; none for stragglers."""
+    edges = find_steps(offered)
+    second = np.arange(len(offered))
+    if edges is None:
+        return pl.Series(second // window_s(len(offered)))
+    step = np.searchsorted(edges, second, side="right") - 1
+    return pl.Series(step).set(pl.Series(second >= edges[-1]), None)
+
+
+def _judged_means(seconds: pl.DataFrame, table: pl.DataFrame) -> Floats:
+    """(steps, seconds) means of the seconds by which each step is judged; NaN after the last one.
+
+    The first fifth is left out; where fewer than `TREND_S` are left, seconds before are taken as well.
+    """
+    mean, second = (seconds[name].cast(pl.Float64).to_numpy() for name in ("mean", "second"))
+    start, length = table["start"].to_numpy(), table["duration"].to_numpy()
+    judged = np.minimum(start + np.round(SETTLE * length), np.maximum(start + length - TREND_S, 0))
+    first, stop = np.searchsorted(second, judged), np.searchsorted(second, start + length)
+    series = np.full((table.height, int((stop - first).max())), np.nan)
+    for row, (begin, end) in enumerate(zip(first.tolist(), stop.tolist(), strict=True)):
+        series[row, : end - begin] = mean[begin:end]
+    return series
+
+
+def _whole_overloads(over: Flags, climbing: Flags, mean: Floats, rate: Floats) -> Flags:
+    """Overloads from the step in which times begin to climb to the one in which they recover, in order of time.
+
+    Before an overloaded step: those that climb without a break, at no higher a rate. After it: those at no lower a rate
+    whose times are still above `LEVEL` times those before.
+    """
+    over, usual = over.copy(), np.inf
+    upwards = np.diff(rate, prepend=-np.inf) >= 0
+    for step in range(len(over) - 1, 0, -1):
+        over[step - 1] |= over[step] & upwards[step] & climbing[step - 1] & (mean[step - 1] < mean[step])
+    for step in range(1, len(over)):
+        if not over[step - 1]:
+            usual = mean[step - 1]
+        over[step] |= over[step - 1] & upwards[step] & (mean[step] > LEVEL * usual)
+    return over

@@ -1,0 +1,69 @@
+"""The steps of a sweep are found in the number of requests of each second, and none are made up."""
+
+import numpy as np
+import pytest
+
+from logreplay.analysis.statistics.quantiles import Ints
+from logreplay.analysis.statistics.step_finder import find_steps, sending_ends
+
+
+def counts(rates: list[float], lengths: list[float], start: float = 0.0, seed: int | None = None) -> Ints:
+    """Requests of each second of steps: evenly spaced, or with a seed at random."""
+    rng, times = np.random.default_rng(seed), []
+    for rate, length in zip(rates, lengths, strict=True):
+        even = (np.arange(int(rate * length)) + 0.5) / rate
+        times.append(start + (even if seed is None else rng.uniform(0, length, rng.poisson(rate * length))))
+        start += length
+    return np.bincount(np.concatenate(times).astype(np.int64))
+
+
+@pytest.mark.parametrize("length", [3, 5, 7, 10, 15])
+@pytest.mark.parametrize("start", [0.0, 0.6])
+def test_steps_of_one_length_are_found_wherever_in_a_second_they_begin(length: int, start: float) -> None:
+    rates = [20.0 * number for number in range(1, 13)]
+    edges = find_steps(counts(rates, [length] * 12, start))
+    assert edges is not None
+    begins = edges[:-1][np.diff(edges) > 1]  # the first second may be a part of one
+    np.testing.assert_allclose(begins, start + length * np.arange(12), atol=1)
+
+
+def test_increments_of_three_deviations_are_found_among_random_arrivals() -> None:
+    edges = find_steps(counts([15.0 * number for number in range(3, 28)], [10] * 25, 0.3, seed=1))
+    assert edges is not None
+    assert set(np.diff(edges[1:-1]).tolist()) == {10}
+
+
+def test_steps_of_different_lengths_are_found_by_their_edges() -> None:
+    lengths = [7, 12, 4, 20, 9, 15, 30.0]
+    edges = find_steps(counts([50, 100, 150, 200, 250, 300, 350.0], lengths, seed=3))
+    assert edges is not None
+    np.testing.assert_allclose(edges, np.cumsum([0, *lengths]), atol=1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_one_rate_has_no_steps(seed: int) -> None:
+    assert find_steps(np.random.default_rng(seed).poisson(10.0 ** (seed / 2), 200)) is None
+    assert find_steps(np.full(100, 10**seed)) is None
+
+
+def test_traffic_in_bursts_has_no_steps() -> None:
+    rng = np.random.default_rng(1)
+    assert find_steps(rng.poisson(rng.gamma(0.5, 100, 600))) is None
+
+
+@pytest.mark.parametrize("table", [[], [0], [0] * 30, [5] * 11])
+def test_too_little_has_no_steps(table: list[int]) -> None:
+    assert find_steps(np.array(table, np.int64)) is None
+
+
+def test_stragglers_after_the_end_belong_to_no_step() -> None:
+    swept = counts([50.0 * number for number in range(1, 9)], [10] * 8)
+    table = np.concatenate([swept, [3, 0, 1, 0, 0, 2, 1]])
+    edges = find_steps(table)
+    assert edges is not None
+    assert edges[-1] == sending_ends(table) == len(swept)
+
+
+def test_a_sweep_downwards_keeps_its_last_step() -> None:
+    swept = counts([50.0 * number for number in range(8, 0, -1)], [10] * 8)
+    assert sending_ends(swept) == len(swept)

@@ -1,0 +1,58 @@
+"""Steps of a per-second table are judged by the means of their seconds."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from logreplay.analysis.verdict.per_second import judged_seconds
+
+
+def seconds(mean: list[float | None], *, offered: int = 100, errors: int = 0) -> pl.DataFrame:
+    columns = {"second": range(len(mean)), "offered": offered, "errors": errors}
+    return pl.DataFrame({**columns, "mean": pl.Series(mean, dtype=pl.Float64)})
+
+
+def test_a_table_of_seconds_shows_an_overload_by_times_that_climb() -> None:
+    table = judged_seconds(seconds([*[0.01] * 10, *(0.01 + 0.3 * second for second in range(10))]))
+    assert table["verdict"].to_list() == ["stable", "overloaded"]
+    assert table["slope"].to_list() == pytest.approx([0, 0.3])
+    assert table["growth"].to_list() == pytest.approx([0, 0.3 / 1.3])
+    assert table["rate"].to_list() == [100, 100]
+
+
+def test_times_that_level_off_after_an_overload_are_no_recovery() -> None:
+    means = [*[0.01] * 10, *(0.01 + 0.05 * second for second in range(10)), *[0.5] * 10]
+    rates = pl.Series(np.repeat([100, 150, 200], 10))
+    table = judged_seconds(seconds([*means, *[0.5] * 10]).head(30).with_columns(offered=rates, step=rates))
+    assert table["verdict"].to_list() == ["stable", "overloaded", "overloaded"]
+    recovered = judged_seconds(seconds([*means[:20], *[0.01] * 10]).with_columns(offered=rates, step=rates))
+    assert recovered["verdict"].to_list() == ["stable", "overloaded", "stable"]
+
+
+def test_three_seconds_are_judged_with_those_before_them() -> None:
+    rates = pl.Series(np.repeat([100, 110, 120, 130], 3))
+    means = [0.01] * 4 + [0.01 + 0.05 * second for second in range(8)]
+    table = judged_seconds(seconds(list(means)).with_columns(offered=rates, step=rates))
+    assert table["verdict"].to_list() == ["stable", "stable", "overloaded", "overloaded"]
+
+
+def test_one_percent_above_capacity_is_an_overload_if_times_rise_surely_and_double() -> None:
+    table = judged_seconds(seconds([0.01 + 0.01 * second for second in range(20)]).with_columns(step=0))
+    assert table["verdict"].to_list() == ["overloaded"]
+
+
+def test_a_table_of_seconds_counts_errors_of_which_the_kind_is_unknown() -> None:
+    table = judged_seconds(seconds([0.01] * 20, errors=5))
+    assert table.select("verdict", "failure").unique().rows() == [("errors", "kind unknown")]
+
+
+def test_seconds_of_steps_that_the_table_names_are_kept_together() -> None:
+    steps = pl.Series([None, 7, 7, 7, 7, 9, 9, 9, 9], dtype=pl.Int64)
+    table = judged_seconds(seconds([0.01] * 9).with_columns(step=steps))
+    assert table.select("step", "start", "duration", "scheduled").rows() == [(7, 1, 4, 400), (9, 5, 4, 400)]
+
+
+def test_a_table_of_seconds_in_which_nothing_was_answered_has_no_times_and_no_overload() -> None:
+    table = judged_seconds(seconds([None] * 20, errors=100))
+    assert table["mean"].to_list() == [None, None]
+    assert table["verdict"].to_list() == ["errors", "errors"]
