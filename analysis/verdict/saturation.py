@@ -95,8 +95,9 @@ def judge(table: pl.DataFrame) -> SaturationVerdict:
     all_bad = usable.select((pl.col("over") | pl.col("failing")) & ~pl.col("generator")).to_series().all()
     if failed and not usable["generator"].any():
         return _nothing(_all_failed(usable), table, target_failing=True)
-    if usable.height < FEWEST_STEPS and not (usable.height >= GIVES_UP_AFTER and all_bad):
-        text = f"not enough data: {usable.height} rates with {FEWEST_REQUESTS} requests or more, {FEWEST_STEPS} needed"
+    tried = measured["rate"].n_unique() if usable.height else 0
+    if tried < FEWEST_STEPS and not (usable.height >= GIVES_UP_AFTER and all_bad):
+        text = f"not enough data: {tried} rates with {FEWEST_REQUESTS} requests or more, {FEWEST_STEPS} needed"
         return _nothing(text + _outages(measured), table)
     rates = usable["rate"].to_numpy()
     bad = (usable["over"] | usable["failing"]).to_numpy()
@@ -294,7 +295,7 @@ def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:
 def _all_failed(usable: pl.DataFrame) -> str:
     """Words for a target that failed more than half of the requests at every rate."""
     share = int(usable["errors"].sum()) / int(usable["scheduled"].sum())
-    text = f"the target fails at every rate: {share:.0%} of the requests ({usable['failure'][0]}); "
+    text = f"the target fails at every rate: {100 * share:.0f} % of the requests ({usable['failure'][0]}); "
     best = usable["goodput"].fill_null(0.0).to_numpy().max()
     if best > 0:
         return f"{text}at most {best:.3g}/s were answered as expected: sweep lower, or repair the target"

@@ -136,7 +136,7 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
 
     Errors that come at the same share whatever the rate are no sign of overload. The lowest third of the rates is
     pooled, from the lowest on, while the share is not clearly higher. The share of one rate alone is no base: a limit
-    below the lowest rate has errors there, too, and more at the next.
+    below the lowest rate has errors there, too, and more at the next. A step of which more than half fails is failing.
 
     Args:
         rate: (n,) requests/s.
@@ -156,7 +156,8 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
         pooled, pooled_errors, rates = pooled + count, pooled_errors + more, rates + 1
     if rates < 2:
         return least_error_share(errors, scheduled) > ERROR_SHARE, 0.0
-    return _difference_low(errors, scheduled, pooled_errors, pooled) > ERROR_SHARE, pooled_errors / max(pooled, 1)
+    more_failed = _difference_low(errors, scheduled, pooled_errors, pooled) > ERROR_SHARE
+    return more_failed | (errors > FAILED_ALTOGETHER * scheduled), pooled_errors / max(pooled, 1)
 
 
 def _difference_low(errors: "Ints | int", scheduled: "Ints | int", base_errors: int, base: int) -> Floats:

@@ -70,7 +70,7 @@ def report_sweep(
     """Report a sweep: its tables on stdout, its answer on stderr.
 
     Returns:
-        Whether the target was measured, and not this machine.
+        Whether the target was measured, and not this machine or nothing but failures.
     """
     from logreplay.cli.display.tables import print_summary
 
@@ -81,4 +81,4 @@ def report_sweep(
 
     summary = report(folder, about, show, plots=plots, as_json=as_json, quiet=quiet)
     say(f"{summary['answer']}\nresults: {folder}", quiet=quiet)
-    return summary.get("generator_limit") is None
+    return bool(summary["verdict"] == "VALID")

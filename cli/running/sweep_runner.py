@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.sweeps.manifest import Manifest
     from logreplay.replay.sweeps.step_log import StepLog
-    from logreplay.replay.sweeps.steps import At, Course, Step
+    from logreplay.replay.sweeps.steps import At, Course, FinishedStep, Step
 
 _REFINED_STEPS = 4
 
@@ -105,7 +105,7 @@ class _Sweep:
                         done=self.manifest.done,
                         on_begin=lambda step: self._begin(step, count),
                         on_progress=watched(self.rule, engine, self.audience.see),
-                        on_end=lambda step, outcome: self._end(step, outcome, results),
+                        on_end=lambda done, outcome: self._end(done, outcome, results),
                     )
             return outcomes, findings
 
@@ -134,10 +134,8 @@ class _Sweep:
         rate, name = None if self.closed else step.rate, f"step {step.index + 1} of {count}"
         self.audience.begin(Stage(name, rate, step.seconds, level=step.rate, users=self.closed))
 
-    def _end(self, step: "Step", outcome: "Outcome", results: "StepLog") -> None:
-        from logreplay.replay.sweeps.steps import FinishedStep, carried
-
-        done, counted = FinishedStep(step, carried(outcome)), outcome.counters
+    def _end(self, done: "FinishedStep", outcome: "Outcome", results: "StepLog") -> None:
+        step, counted = done.step, outcome.counters
         self.manifest.finish(done, results.mark())
         note = (
             f"{step.rate:g}{' users' if self.closed else '/s'} for {outcome.seconds:.0f} s: "

@@ -7,6 +7,7 @@ each URL as often as its visitors ask, not again in each step.
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Final, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from logreplay.replay.engine.engine import Replayer
 from logreplay.replay.requests.plan import Plan, RequestStream
 from logreplay.replay.results.outcome import Outcome, Progress
+from logreplay.replay.results.verdict import FAILING
 from logreplay.replay.schedules.rates import Constant, Schedule
 from logreplay.replay.sweeps.step_log import StepLog
 
@@ -22,6 +24,9 @@ At = Callable[[float, float, int], Schedule]
 
 Order = Literal["given", "up", "down", "shuffle"]
 _BLOCK: Final = 65_536
+MIDWAY: Final = 0.6
+"""Share of a step after which the requests in flight are counted, to compare them with those at its end."""
+
 WARM_UP: int = -1
 """Index of the warm-up, which belongs to no step."""
 
@@ -37,10 +42,18 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class FinishedStep:
-    """What a sweep remembers of a step that was made: the step, and whether the target `carried` it."""
+    """What a sweep remembers of a step that was made.
+
+    Attributes:
+        step: the step.
+        carried: whether the target kept up; judged at once, to decide if the sweep goes higher. The verdict of a step,
+            such as ``overloaded``, is that of the analysis, which sees all rows.
+        failed: share of requests that failed and that the log does not have as failures.
+    """
 
     step: Step
     carried: bool
+    failed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +116,25 @@ def pointless(rate: float, done: Sequence[FinishedStep]) -> bool:
     return len(carried_once) >= 2 and not any(list(carried_once.values())[-2:])
 
 
-def carried(outcome: Outcome) -> bool:
-    """Whether the target kept up, judged at once when a step ends, to decide if the sweep goes higher.
+def finished(step: Step, outcome: Outcome, midway: int, done: Sequence[FinishedStep]) -> FinishedStep:
+    """Judge at once whether the target kept up with a step.
 
     It did not if more than a second's worth of requests waited at the end (at least two: a single one may have come
-    just before it), or if more than one in a hundred failed that the log does not have as a failure. The verdict of a
-    step, such as ``overloaded``, is that of the analysis, which sees all rows.
+    just before it), and more than `MIDWAY` through the step, beyond chance. A slow target that keeps up has as many in
+    flight at both times. Nor did it if more than half of the requests failed, or 1 % more than twice the share at the
+    lowest rate.
+
+    Args:
+        step: the step.
+        outcome: what became of it.
+        midway: requests in flight `MIDWAY` through.
+        done: the steps made before.
     """
-    failures, sent = outcome.counters.new_failures, outcome.counters.sent
-    return outcome.backlog <= max(outcome.offered, 1) and failures <= 0.01 * sent
+    counters, backlog = outcome.counters, outcome.backlog
+    failed = counters.new_failures / max(counters.sent, 1)
+    base = min(((each.step.rate, each.failed) for each in done), default=(0.0, failed))[1]
+    grew = backlog > max(outcome.offered, 1) and (backlog - midway > 3 * sqrt(backlog) or outcome.evidence.limited > 0)
+    return FinishedStep(step, not grew and failed <= min(0.01 + 2 * base, FAILING), failed)
 
 
 def evenly(rate: float, seconds: float, index: int) -> Schedule:
@@ -141,7 +164,7 @@ async def sweep(
     done: Sequence[FinishedStep] = (),
     on_begin: Callable[[Step], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
-    on_end: Callable[[Step, Outcome], None] | None = None,
+    on_end: Callable[[FinishedStep, Outcome], None] | None = None,
 ) -> tuple[Outcome, ...]:
     """Run the steps in order, until a worker is lost; leave out rates that are known to overload the target.
 
@@ -165,9 +188,17 @@ async def sweep(
     """
     made, outcomes = list(done), list[Outcome]()
 
-    async def run(schedule: Schedule, step: int) -> Outcome:
+    midway = 0
+
+    async def run(schedule: Schedule, step: int, look_at: float = 0.0) -> Outcome:
+        def progress(now: Progress) -> None:
+            nonlocal midway
+            midway = now.in_flight if now.elapsed <= look_at else midway
+            if on_progress:
+                on_progress(now)
+
         begin = 0 if course.restart else results.position
-        outcome = await engine.run(Plan(requests, schedule, step, begin), on_progress)
+        outcome = await engine.run(Plan(requests, schedule, step, begin), progress)
         results.next_seq += outcome.next_seq - outcome.first_seq
         results.position += outcome.used
         return outcome
@@ -184,11 +215,12 @@ async def sweep(
             on_begin(step)
         schedule = at(step.rate, course.settle + step.seconds, step.index)
         results.set_aside(due_before(schedule, course.settle))
-        outcome = await run(schedule, step.index)
+        midway = 0
+        outcome = await run(schedule, step.index, course.settle + MIDWAY * step.seconds)
         outcomes.append(outcome)
         if outcome.stopped or outcome.lost:
             break
-        made.append(FinishedStep(step, carried(outcome)))
+        made.append(finished(step, outcome, midway, made))
         if on_end:
-            on_end(step, outcome)
+            on_end(made[-1], outcome)
     return tuple(outcomes)

@@ -1,6 +1,7 @@
 """A sweep, in virtual time against one server of 200 requests/s."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from logreplay.replay.sweeps.steps import (
     Course,
     FinishedStep,
     Step,
-    carried,
     due_before,
     evenly,
     pointless,
@@ -86,9 +86,60 @@ def test_a_step_begins_when_all_answers_of_the_one_before_are_in(log: Path) -> N
     assert ends <= begins
 
 
+class SlowTarget(OneServerQueue):
+    """Answers each request after three seconds, and a share of them with 500."""
+
+    def __init__(self, failing: Callable[[float], float]) -> None:
+        super().__init__(3.0, NO_STALL)
+        self._failing, self._sent = failing, list[float]()
+
+    def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+        self._sent.append(start / 1e9)
+        rate = sum(at > start / 1e9 - 1 for at in self._sent[-1000:])
+        share = self._failing(rate)
+        failed = int(seq * share) != int((seq + 1) * share)
+        end = start / 1e9 + self._service
+        self._loop.call_at(end, self._done, seq, start, 0, 0, round(3e9), 0, 10, 500 if failed else 200, 0)
+
+
+def carried(log: Path, *rates: float, target: OneServerQueue | None = None) -> list[bool]:
+    """Whether each step that was made was carried."""
+    return [step.carried for step in made(log, *rates, target=target)]
+
+
+def made(log: Path, *rates: float, target: OneServerQueue | None = None) -> list[FinishedStep]:
+    loop, steps = VirtualTimeLoop(), list[FinishedStep]()
+
+    async def main() -> None:
+        sender = target or OneServerQueue(0.005, stall=NO_STALL)
+        async with Engine(sender, results := StepLog(log.parent), clock=loop.now_ns, threaded=False) as engine:
+            course = Course(rates, 10.0)
+            await sweep(engine, results, Requests(log), course, on_end=lambda step, _: steps.append(step))
+
+    run(main(), loop)
+    return steps
+
+
 def test_two_steps_in_a_row_that_were_not_carried_end_a_sweep(log: Path) -> None:
-    outcomes, _ = swept(log, 100, 300, 350, 400)
-    assert [carried(outcome) for outcome in outcomes] == [True, False, False]
+    assert carried(log, 100, 300, 350, 400) == [True, False, False]
+
+
+def test_a_slow_target_that_keeps_up_carries_every_step(log: Path) -> None:
+    assert carried(log, 20, 40, 80, target=SlowTarget(lambda rate: 0.0)) == [True] * 3
+
+
+def test_failures_that_come_at_every_rate_end_no_sweep(log: Path) -> None:
+    assert carried(log, 20, 40, 80, target=SlowTarget(lambda rate: 0.03)) == [True] * 3
+
+
+def test_failures_that_begin_at_a_rate_end_a_sweep(log: Path) -> None:
+    steps = made(log, 20, 40, 80, 100, target=SlowTarget(lambda rate: 0.02 if rate < 35 else 0.2))
+    assert [step.carried for step in steps] == [True, False, False]
+    assert [step.failed for step in steps] == pytest.approx([0.02, 0.19, 0.19], abs=0.02)
+
+
+def test_a_target_that_fails_more_than_half_of_the_requests_is_swept_for_two_steps(log: Path) -> None:
+    assert carried(log, 20, 40, 80, target=SlowTarget(lambda rate: 1.0)) == [False] * 2
 
 
 def test_a_sweep_goes_on_where_it_is_told_to(log: Path) -> None:
