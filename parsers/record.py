@@ -172,14 +172,20 @@ def read_texts(path: str | Path, rows: int = 8192) -> Iterator[pl.DataFrame]:
         LogreplayError: as for `scan`.
     """
     path = Path(path)
-    frame = scan(path)
-    names = frame.collect_schema().names()
+    names = scan(path).collect_schema().names()
     with _read_to_its_end(path) as file:
         if is_parquet(path):
-            yield from frame.cast(pl.String).collect_batches(chunk_size=rows, maintain_order=True)
+            texts = pl.scan_parquet(path).select(map(_as_text, names))
+            yield from texts.collect_batches(chunk_size=rows, maintain_order=True)
             return
         for block in _csv_blocks(_decompressed(file), rows * _ROW_BYTES):
             yield _parsed(block, names, _CSV)
+
+
+def _as_text(name: str) -> pl.Expr:
+    """A column of a Parquet file as text; 200.0 as 200 where the record has whole numbers."""
+    text = pl.col(name).cast(pl.String)
+    return pl.coalesce(pl.col(name).cast(SCHEMA.get(name, pl.String), strict=False).cast(pl.String), text)
 
 
 @contextmanager

@@ -132,7 +132,7 @@ def _summary_of(results: Path) -> dict[str, Any]:
     for path in (summary_beside(results), results.with_name(SUMMARY)):
         try:
             value = json.loads(path.read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
         if isinstance(value, dict):
             return value

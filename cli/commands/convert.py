@@ -85,7 +85,9 @@ _FILTERS: Final = ("since", "until", "match", "exclude", "status", "method", "cl
     help="Write lines that became no row to this file.  [default: OUTPUT.rejects]",
 )
 @click.option("--strict", is_flag=True, help="Stop at the first rejected line.")
-@click.option("--max-rejects", metavar="N|P%", help="Fail if more lines are rejected: a number, or a share such as 2%.")
+@click.option(
+    "--max-rejects", metavar="N|P%", help="Fail if more lines are rejected: a number, or a share (2% or 0.02)."
+)
 @cluster_option
 @click.option("--force", is_flag=True, help="Replace existing results.")
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON on stdout.")
@@ -162,7 +164,7 @@ def _limit(text: str | None, *, strict: bool) -> "Limit":
         return Limit(count=0) if strict else Limit.read(text) if text else Limit()
     except ValueError:
         raise click.UsageError(
-            f"--max-rejects {text!r}: expected a number of lines such as 10, or a share such as 2%"
+            f"--max-rejects {text!r}: expected a number of lines such as 10, or a share such as 2% or 0.02"
         ) from None
 
 

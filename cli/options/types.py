@@ -65,7 +65,7 @@ def seconds_of(text: str) -> float:
         ValueError: not a duration, or not within these limits.
     """
     match = _DURATION.fullmatch(text.strip().lower())
-    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    seconds = round(float(match[1]) * _SECONDS[match[2]], 9) if match else 0.0
     if seconds <= 0:
         raise ValueError(f"{text!r}: expected a duration above 0, such as 300ms, 10s or 5m")
     if not _SHORTEST_S <= seconds <= _LONGEST_S:

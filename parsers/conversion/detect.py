@@ -171,9 +171,8 @@ def _by_directives(data: bytes, name: str) -> Detection:
         rows += parsed.rows.height + sum(refusal.kind == "unreplayable" for refusal in parsed.refusals)
         count += parsed.rows.height + len(parsed.refusals)
     if count and rows < ENOUGH * count:
-        raise LogreplayError(
-            f"{name}: has #Fields, but only {rows} of {count} sample lines fit; give the format with -f"
-        )
+        why = header.fault() or "give the format with -f"
+        raise LogreplayError(f"{name}: has #Fields, but only {rows} of {count} sample lines fit; {why}")
     server = "iis" if "Internet Information" in header.software else "w3c"
     return Detection((), share=rows / count if count else 1.0, sample=count, server=server)
 

@@ -54,16 +54,18 @@ class Limit:
 
     @classmethod
     def read(cls, text: str) -> "Limit":
-        """Read ``100`` or ``2%``.
+        """Read a number of lines, ``100``, or a share, ``2%`` or ``0.02``.
 
         Raises:
             ValueError: neither.
         """
         number = text.strip().removesuffix("%")
         value = float(number)
-        if not 0 <= value < inf or (text.strip() == number and not value.is_integer()):
+        if not 0 <= value < inf or (text.strip() == number and value > 1 and not value.is_integer()):
             raise ValueError(text)
-        return cls(count=int(value)) if text.strip() == number else cls(share=value / 100)
+        if text.strip() != number:
+            return cls(share=value / 100)
+        return cls(count=int(value)) if value.is_integer() else cls(share=value)
 
 
 def check_limit(report: ConvertReport, limit: Limit, *, final: bool) -> None:

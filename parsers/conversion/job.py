@@ -208,6 +208,7 @@ class _Job:
             if self._options.filter.client and "client" not in tables.columns:
                 raise LogreplayError(f"--client: {self._tables[0]} has no column client; leave out --client")
             self._sort(tables.rows(), AsLines(tables.columns[2:]), packed=False)
+            self._expect_rows("mend the table, or convert its log again")
         else:
             self._run_logs(progress, executor)
         if self._bounds:
@@ -226,15 +227,24 @@ class _Job:
         packed = options.filter.condition(options.timezone) is None and not options.redact
         intake.pack = pack if packed else None
         self._sort(intake.rows(), pack, packed=packed)
+        self._expect_rows("leave out --format to detect the format, or give another")
+        report.resolution_s = intake.fine
+        report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
+
+    def _expect_rows(self, remedy: str) -> None:
+        """Check that not every line was rejected.
+
+        Raises:
+            LogreplayError: it was.
+        """
+        report = self.report
         if report.rejected and report.rejected + report.blank == report.lines:
             self.keep_rejects()
             name, number, reason = report.first_bad[0]
             raise LogreplayError(
                 f"{name}: no line fits the format {report.format}; line {number}: {reason}; all lines are in "
-                f"{report.rejects}; leave out --format to detect the format, or give another"
+                f"{report.rejects}; {remedy}"
             )
-        report.resolution_s = intake.fine
-        report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
 
     def _sort(self, batches: Iterator[pl.DataFrame], pack: "AsLines", *, packed: bool) -> None:
         """Filter and redact rows, and sort them by start."""

@@ -1,8 +1,9 @@
 """Replaces personal data in rows by pseudonyms; the log still replays with the same shape.
 
 Query values, users, addresses and bodies are replaced; equal values by equal substitutes throughout one
-conversion, of the same length and kind, so that distinct requests stay distinct and sizes stay. The key is made for
-each conversion and kept nowhere: substitutes cannot be computed back, nor compared with those of another conversion.
+conversion, of the same length and kind, so that distinct requests stay distinct and sizes stay. Two values share a
+substitute only if a log has more values of a length than there are substitutes, which are 36 of one character. The key
+is made for each conversion and kept nowhere: substitutes cannot be computed back, nor compared with those of another.
 Paths, names of query fields, hosts and user agents stay.
 """
 
@@ -18,6 +19,10 @@ import polars as pl
 
 _VALUE: Final = re.compile(r"(?<==)[^&;#]+")
 _LETTERS: Final = string.ascii_lowercase + string.digits
+_SHORT: Final = 8
+"""Characters up to which two random substitutes may well be equal."""
+_TRIES: Final = 1000
+_ROUNDS: Final = 8
 
 
 class Redactor:
@@ -29,6 +34,8 @@ class Redactor:
 
     def __init__(self, key: bytes | None = None) -> None:
         self._key = key or token_bytes(32)
+        self._given: dict[tuple[str, str], str] = {}
+        self._taken: set[tuple[str, str]] = set()
 
     def rows(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Redact the rows of a normalized record."""
@@ -52,7 +59,12 @@ class Redactor:
 
     def same_shape(self, text: str) -> str:
         """A substitute of the same length; digits only for digits only."""
-        return self._letters(text, len(text), string.digits if text.isdigit() else _LETTERS)
+        if text.isascii() and text.isdigit():
+            return self._number(text)
+        alphabet = string.digits if text.isdigit() else _LETTERS
+        if len(text) > _SHORT:
+            return self._letters(text, len(text), alphabet)
+        return self._unlike(f"text of {len(text)}", text, lambda salted: self._letters(salted, len(text), alphabet))
 
     def address(self, text: str) -> str:
         """A substitute inside 10.0.0.0/8 or fd00::/8; names get a name."""
@@ -60,8 +72,33 @@ class Redactor:
         if ":" in text:
             return str(IPv6Address(b"\xfd" + digest))
         if text.replace(".", "").isdigit():
-            return str(IPv4Address(b"\x0a" + digest[:3]))
+            return self._unlike("IPv4", text, lambda salted: str(IPv4Address(b"\x0a" + self._digest(salted, 15)[:3])))
         return "host-" + self._letters(text, 8)
+
+    def _unlike(self, kind: str, text: str, substitute: Callable[[str], str]) -> str:
+        """A substitute that no other text of this kind has, while there are any left."""
+        if (kind, text) not in self._given:
+            salted = (f"{text}\0{attempt}" if attempt else text for attempt in range(_TRIES))
+            found = next(
+                (each for each in map(substitute, salted) if (kind, each) not in self._taken), substitute(text)
+            )
+            self._given[kind, text] = found
+            self._taken.add((kind, found))
+        return self._given[kind, text]
+
+    def _number(self, digits: str) -> str:
+        """Permute the numbers of this length: a Feistel network over decimal digits, so that none meet.
+
+        Source: Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002.
+        """
+        if len(digits) < 2:
+            order = sorted(string.digits, key=lambda each: self._digest(f"digit {each}", 16))
+            return "".join(order[int(digit)] for digit in digits)
+        left, right = digits[: len(digits) // 2], digits[len(digits) // 2 :]
+        for turn in range(_ROUNDS):
+            mixed = int(left) + int.from_bytes(self._digest(f"{turn} {len(digits)} {right}", 64))
+            left, right = right, str(mixed % 10 ** len(left)).zfill(len(left))
+        return left + right
 
     def _letters(self, text: str, length: int, alphabet: str = _LETTERS) -> str:
         digest = self._digest(text, 64)

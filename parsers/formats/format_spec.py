@@ -185,7 +185,7 @@ def _json_definition(
     quoted = re.sub(rf'"(?:[^"\\]|\\.)*"|({bare})', lambda m: json.dumps(m[1]) if m[1] else m[0], text)
     try:
         template = json.loads(quoted, strict=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise LogreplayError(f"log format {name}: looks like JSON, but cannot be parsed: {text!r}") from None
     found: list[tuple[Field, tuple[str, ...]]] = []
 

@@ -16,6 +16,9 @@ from logreplay.parsers.formats.log_format import MILLISECOND, Field, compile_tok
 
 _VALUE: Final = r"[^ \t]*"
 
+_MOST_FIELDS: Final = 1000
+_REQUEST: Final = {"cs-uri-stem", "cs-uri"}
+
 _FIELDS: Final = {
     "c-ip": Field("client"),
     "cs-method": Field("op"),
@@ -68,9 +71,26 @@ class FieldsDirective:
             case "date" | "start-date":
                 self.day = value.split()[0] if value.split() else ""
 
+    @property
+    def _names(self) -> set[str]:
+        return {name.lower() for name in self.fields}
+
+    def fault(self) -> str:
+        """Why no request can be read by these directives; empty if one can."""
+        names = self._names
+        if len(self.fields) > _MOST_FIELDS:
+            return f"#Fields names {len(self.fields):,} fields; at most {_MOST_FIELDS:,} are read"
+        if not names & _REQUEST:
+            return "#Fields does not name cs-uri-stem; add it to the fields that the server logs"
+        if "time" not in names:
+            return "#Fields does not name time; add date and time to the fields that the server logs"
+        if "date" not in names and not self.day:
+            return "#Fields does not name date, and there is no #Date; add date to the fields that the server logs"
+        return ""
+
     def format(self) -> Format | None:
-        """The format that these directives describe; None before ``#Fields``, or if no request is among them."""
-        if not any(name.lower() in ("cs-uri-stem", "cs-uri") for name in self.fields):
+        """The format that these directives describe; None without a field for the request, or with too many fields."""
+        if len(self.fields) > _MOST_FIELDS or not self._names & _REQUEST:
             return None
         cloudfront = "x-edge-location" in self.fields
         format = w3c_format(self.fields, "\t" if cloudfront else self.separator, "cloudfront" if cloudfront else "w3c")

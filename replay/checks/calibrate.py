@@ -166,5 +166,5 @@ def remembered_ceiling() -> float | None:
     """Return the ceiling of the last calibration of this machine, requests/s; None if there was none."""
     try:
         return float(json.loads(remembered_at().read_text(encoding="utf-8"))["ceiling"]) or None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -45,12 +45,15 @@ def parse(text: str) -> Condition:
         ValueError: not of the form FIGURE>LIMIT/WINDOW.
     """
     match = _CONDITION.fullmatch(text.strip())
-    unit = {"errors": ("%",), "in_flight": ("",)}.get(match[1], tuple(_SECONDS)) if match else ()
+    unit = {"errors": ("%", ""), "in_flight": ("",)}.get(match[1], tuple(_SECONDS)) if match else ()
     if not match or match[1] not in FIGURES or match[3] not in unit:
         raise ValueError(f"{text!r} is not a stop condition; write errors>5%/10s, p99>2s/10s or in_flight>5000")
-    scale = 0.01 if match[3] == "%" else 1.0 if match[1] == "in_flight" else _SECONDS[match[3]]
+    figure, number = match[1], float(match[2])
+    if figure == "errors" and not match[3] and number >= 1:
+        raise ValueError(f"{text!r} is ambiguous: write errors>{number:g}%, or errors>{number / 100:g}")
+    scale = 0.01 if match[3] == "%" else 1.0 if figure in ("errors", "in_flight") else _SECONDS[match[3]]
     window = float(match[4]) * _SECONDS[match[5]] if match[4] else 0.0
-    return Condition(match[1], float(match[2]) * scale, window, text.strip())
+    return Condition(figure, round(number * scale, 9), window, text.strip())
 
 
 @dataclass(slots=True)

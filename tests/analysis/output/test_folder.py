@@ -81,3 +81,10 @@ def test_steps_have_the_mean_of_each_watched_figure(results: Path, tmp_path: Pat
     assert steps["watch_cpu"].is_sorted()
     assert steps["watch_queue"].to_list() == [7.0, *[None] * 7]
     assert pl.read_csv(tmp_path / "steps.csv")["watch_cpu"].null_count() == 0
+
+
+def test_a_deeply_nested_file_in_the_place_of_the_summary_is_left_aside(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_bytes(results.read_bytes())
+    (tmp_path / "summary.json").write_text('{"a":' + "[" * 100_000)
+    summary, _ = write_folder(tmp_path / "results.csv", tmp_path, plots=False)
+    assert json.loads((tmp_path / "summary.json").read_bytes())["answer"] == summary["answer"]

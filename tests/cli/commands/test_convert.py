@@ -78,14 +78,20 @@ def test_a_condition_on_rejects_has_its_own_exit_code(tmp_path: Path) -> None:
     [
         (
             ["--max-rejects", "many"],
-            "--max-rejects 'many': expected a number of lines such as 10, or a share such as 2%",
+            "--max-rejects 'many': expected a number of lines such as 10, or a share such as 2% or 0.02",
         ),
-        (["--max-rejects", "inf"], "--max-rejects 'inf': expected a number of lines such as 10, or a share such as 2%"),
+        (
+            ["--max-rejects", "inf"],
+            "--max-rejects 'inf': expected a number of lines such as 10, or a share such as 2% or 0.02",
+        ),
         (
             ["--max-rejects", "1e999%"],
-            "--max-rejects '1e999%': expected a number of lines such as 10, or a share such as 2%",
+            "--max-rejects '1e999%': expected a number of lines such as 10, or a share such as 2% or 0.02",
         ),
-        (["--max-rejects", "nan"], "--max-rejects 'nan': expected a number of lines such as 10, or a share such as 2%"),
+        (
+            ["--max-rejects", "nan"],
+            "--max-rejects 'nan': expected a number of lines such as 10, or a share such as 2% or 0.02",
+        ),
         (["--json", "-o", "-"], "--json and -o - exclude each other: both write to standard output"),
         (["--time-unit", "weeks"], "'weeks' is not one of"),
     ],

@@ -166,6 +166,39 @@ def test_a_column_that_no_normalized_csv_can_hold_is_an_error(tmp_path: Path, na
         convert([log], tmp_path / "out.csv")
 
 
+def test_a_text_in_a_number_column_of_a_parquet_file_rejects_its_row_alone(tmp_path: Path) -> None:
+    rows = {"date": "2026-11-21", "time": "08:11:52", "xfertime": "0", "thinktime": "0", "url": "/a", "op": "GET"}
+    numbers = {"latency": ["0.1", "z", "0.1", "0.1"], "bytes": ["1", "1", "z", "1"], "rc": ["200", "200", "200", "z"]}
+    frame = pl.DataFrame(numbers).with_columns(pl.lit(value).alias(name) for name, value in rows.items())
+    frame.write_parquet(tmp_path / "in.parquet")
+    report = convert([tmp_path / "in.parquet"], tmp_path / "out.csv")
+    assert (report.converted, report.rejected) == (1, 3)
+    assert [reason for _, _, reason in report.first_bad] == [f"rejected: {name}" for name in ("latency", "bytes", "rc")]
+
+
+def test_whole_numbers_of_a_parquet_file_may_be_floats(tmp_path: Path) -> None:
+    rows = {"date": "2026-11-21", "time": "08:11:52", "url": "/a", "op": "GET", "rc": 200.0, "bytes": 7.0}
+    pl.DataFrame([rows | dict.fromkeys(("latency", "xfertime", "thinktime"), 0.5)]).write_parquet(
+        tmp_path / "in.parquet"
+    )
+    convert([tmp_path / "in.parquet"], tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().splitlines()[1].endswith("0.5,0.5,0.5,7,/a,200,GET")
+
+
+def test_a_table_whose_rows_are_all_rejected_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(
+        "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-11-21,08:11:53,z,0,0,10,/b,200,GET\n"
+    )
+    with pytest.raises(LogreplayError, match=r"in\.csv: no line fits .* line 2: rejected: latency; all lines are in"):
+        convert([tmp_path / "in.csv"], tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_limit_is_a_number_of_lines_or_a_share() -> None:
+    assert Limit.read("5%") == Limit.read("0.05") == Limit(share=0.05)
+    assert Limit.read("1") == Limit(count=1)
+
+
 def test_rejected_rows_of_a_csv_count_against_the_limit(tmp_path: Path) -> None:
     log = table(tmp_path / "log.csv", ROW.format(1), ROW.format(2).replace(",17,", ",x,"))
     with pytest.raises(TooManyRejects, match=r"log\.csv: line 3: rejected: bytes; 1 of 2 lines"):

@@ -35,6 +35,32 @@ def test_redaction_is_consistent_and_keeps_the_shape() -> None:
     assert "bob" not in "".join(done["user"].drop_nulls())
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"{first}{second}" for first in "abcdefghijk" for second in "ABCDEFGHIJ"],
+        list("abcdefghijklmnopqrstuvwxyz"),
+        [f"{number}" for number in range(10)],
+        [f"{number:02}" for number in range(100)],
+        [f"{number:03}" for number in range(1000)],
+    ],
+)
+def test_short_values_that_differ_stay_different(values: list[str]) -> None:
+    redactor = Redactor(b"key")
+    assert len({redactor.same_shape(value) for value in values}) == len(values)
+
+
+def test_clients_that_differ_stay_different() -> None:
+    redactor = Redactor(b"key")
+    clients = [f"198.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}" for number in range(20_000)]
+    assert len({redactor.address(client) for client in clients}) == len(clients)
+
+
+def test_more_values_than_substitutes_still_end() -> None:
+    redactor = Redactor(b"key")
+    assert {len(redactor.same_shape(chr(code))) for code in range(33, 127)} == {1}
+
+
 def test_two_redactions_have_nothing_in_common() -> None:
     assert Redactor().address("192.0.2.1") != Redactor().address("192.0.2.1")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.formats.w3c import CLOUDFRONT_FIELDS, FieldsDirective, stretches, w3c_format
-from logreplay.parsers.record import scan
+from logreplay.parsers.record import LogreplayError, scan
 
 
 def directives(*lines: str) -> FieldsDirective:
@@ -81,6 +81,27 @@ def test_a_line_without_a_time_is_rejected_for_it() -> None:
     assert format is not None
     parsed = parse(pl.Series(["2026-11-20 POST /a"]), [format])
     assert [refusal.reason for refusal in parsed.refusals] == ["time stamp"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "line", "why"),
+    [
+        ("cs-method cs-uri-stem", "GET /a", "#Fields does not name time; add date and time"),
+        ("time cs-method cs-uri-stem", "08:11:52 GET /a", "#Fields does not name date, and there is no #Date"),
+        ("date time cs-method", "2026-11-20 08:11:52 GET", "#Fields does not name cs-uri-stem"),
+        (
+            f"date time cs-uri-stem{' x' * 20_000}",
+            f"2026-11-20 08:11:52 /a{' 1' * 20_000}",
+            "#Fields names 20,003 fields;",
+        ),
+    ],
+)
+def test_a_log_whose_lines_cannot_be_read_says_what_its_fields_lack(
+    tmp_path: Path, fields: str, line: str, why: str
+) -> None:
+    (tmp_path / "access.log").write_text(f"#Fields: {fields}\n{line}\n{line}\n")
+    with pytest.raises(LogreplayError, match=f"access.log: has #Fields, but only 0 of [23] sample lines fit; {why}"):
+        convert([tmp_path / "access.log"], tmp_path / "out.csv")
 
 
 def test_iis_counts_milliseconds_and_writes_blanks_of_an_agent_as_plus() -> None:

@@ -62,3 +62,11 @@ def test_the_ceiling_is_remembered_for_the_runs_that_follow(
     figures = json.loads(capsys.readouterr().out)
     assert figures == json.loads(remembered_at().read_text())
     assert remembered_ceiling() == (figures["ceiling"] or None)
+
+
+def test_a_damaged_calibration_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    remembered_at().parent.mkdir()
+    for text in ("", "[]", '{"ceiling": null}', "[" * 100_000):
+        remembered_at().write_text(text)
+        assert remembered_ceiling() is None

@@ -31,6 +31,8 @@ def progress(
     ("text", "figure", "limit", "window"),
     [
         ("errors>5%/10s", "errors", 0.05, 10),
+        ("errors>0.05/10s", "errors", 0.05, 10),
+        ("p99>407ms", "p99", 0.407, 0),
         ("p99>2s/10s", "p99", 2, 10),
         ("p50 > 300ms / 1m", "p50", 0.3, 60),
         ("in_flight>5000", "in_flight", 5000, 0),
@@ -40,9 +42,12 @@ def test_conditions_are_read(text: str, figure: str, limit: float, window: float
     assert parse(text) == Condition(figure, limit, window, text)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "errors>5", "errors>5s/10s", "p99>2%", "in_flight>5s", "p98>1s", "errors<5%", "p99>"]
-)
+def test_a_bare_share_of_errors_is_ambiguous() -> None:
+    with pytest.raises(ValueError, match=r"^'errors>5/10s' is ambiguous: write errors>5%, or errors>0\.05$"):
+        parse("errors>5/10s")
+
+
+@pytest.mark.parametrize("text", ["", "errors>5s/10s", "p99>2%", "in_flight>5s", "p98>1s", "errors<5%", "p99>"])
 def test_what_is_no_condition_is_refused_with_examples(text: str) -> None:
     with pytest.raises(
         ValueError, match=r"is not a stop condition; write errors>5%/10s, p99>2s/10s or in_flight>5000$"
