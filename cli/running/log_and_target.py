@@ -79,7 +79,6 @@ def replayable(log: "Log | None", *, quiet: bool = False) -> "Iterator[Path | St
         log.names()
         yield log
         return
-    from logreplay.parsers.conversion.job import ConvertOptions, convert
     from logreplay.parsers.files import scratch_folder
     from logreplay.replay.requests.sources import is_request_file
 
@@ -104,6 +103,8 @@ def replayable(log: "Log | None", *, quiet: bool = False) -> "Iterator[Path | St
             elif is_url_list(held):
                 yield UrlList.read(held, name)
             else:
+                from logreplay.parsers.conversion.job import ConvertOptions, convert
+
                 report = convert([held], path, ConvertOptions())
                 say(f"{name}: {report.sentence()}", quiet=quiet)
                 yield path

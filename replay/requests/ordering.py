@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from logreplay.parsers.files import scratch_folder
 from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Requests
@@ -60,6 +59,8 @@ class Drawn(Made):
 
 def _gathered(requests: Requests) -> Iterator[pl.DataFrame]:
     """Yield one frame with all requests of a pass, mapped from a file that goes with this generator."""
+    import pyarrow as pa
+
     timeless = pl.lit(None, pl.Datetime("us")).alias("start")
     with scratch_folder() as folder:
         path = folder / "deck.arrow"
