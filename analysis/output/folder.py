@@ -1,33 +1,26 @@
 """Writes the files that show a result log: tables, summary, HdrHistogram logs, pictures and report."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.external_metrics import stem
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.output import hdr
+from logreplay.analysis.output.file_names import FIGURES, OF_COMMANDS, PICTURES, SUMMARY, belonging, summary_beside
 from logreplay.analysis.output.hgrm import write_hgrm
 from logreplay.analysis.summary import About, remembering
 from logreplay.analysis.tables import windows
 from logreplay.parsers.files import check_distinct, unwritable, write_atomically
 from logreplay.parsers.record import LogreplayError, to_csv
-
-SUMMARY: Final = "summary.json"
-PICTURES: Final = ("hockeystick.png", "report.html")
-FIGURES: Final = ("seconds.csv", "steps.csv", "routes.csv", SUMMARY, "results.hlog", "results.hgrm", *PICTURES)
-"""What `write_folder` writes."""
-OF_COMMANDS: Final = ("users.csv", "search.png")
-"""Figures that only a sweep or a search adds."""
 
 
 def write_folder(
@@ -114,17 +107,6 @@ def _write(path: Path, write: Callable[[Path, RequestArrays], None], requests: R
 
 def _write_routes(path: Path, requests: RequestArrays) -> None:
     write_atomically(path, to_csv(windows.by_step_and_route(requests), header=True))
-
-
-def summary_beside(results: Path) -> Path:
-    """Where `write_beside` puts the summary of a result log."""
-    return belonging(results)[0]
-
-
-def belonging(results: Path) -> Sequence[Path]:
-    """The files that belong to a result log by its name, without its endings: what `write_beside` writes, readings."""
-    name = stem(results)
-    return [name.with_name(f"{name.name}.{kind}") for kind in ("summary.json", "hlog", "hgrm", "watch.csv")]
 
 
 def _summary_of(results: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def claim(path: Path, reads: Sequence[tuple[str, Path]], *, force: bool) -> None
             written, or one of them is an input.
     """
     from logreplay.analysis.input.external_metrics import stem
-    from logreplay.analysis.output.folder import belonging
+    from logreplay.analysis.output.file_names import belonging
     from logreplay.parsers.files import check_distinct, lock_beside
     from logreplay.replay.results.result_log import check_new, grows_at
 
@@ -153,7 +153,7 @@ class ResultFolder:
 
 def _names() -> Sequence[str]:
     """The files of a sweep or a search."""
-    from logreplay.analysis.output.folder import FIGURES, OF_COMMANDS, belonging
+    from logreplay.analysis.output.file_names import FIGURES, OF_COMMANDS, belonging
     from logreplay.replay.sweeps.manifest import NAME
     from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
 

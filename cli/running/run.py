@@ -151,7 +151,7 @@ class _OneRun:
 
     def replay(self) -> "tuple[Outcome, list[Finding]]":
         """Run the plan, and tell how it goes; what became of it, and the findings besides."""
-        from logreplay.analysis.output.folder import belonging
+        from logreplay.analysis.output.file_names import belonging
         from logreplay.replay.engine.engine import Engine, stopped_by
         from logreplay.replay.monitor.snapshot import Stage
         from logreplay.replay.results.outcome import describe_course
@@ -192,7 +192,7 @@ class _OneRun:
 
     def report(self, outcome: "Outcome", findings: "list[Finding]", exchanges: Outlet | None) -> Exit:
         """Write the summary beside the result log, and print the findings."""
-        from logreplay.analysis.output.folder import summary_beside
+        from logreplay.analysis.output.file_names import summary_beside
         from logreplay.cli.display.tables import print_classic
         from logreplay.replay.senders.trace import describe
 

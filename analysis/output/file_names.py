@@ -1,0 +1,25 @@
+"""Names of the files that show a result log. Imports nothing that takes time: a run asks before its first request."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from logreplay.analysis.input.external_metrics import stem
+
+SUMMARY: Final = "summary.json"
+PICTURES: Final = ("hockeystick.png", "report.html")
+FIGURES: Final = ("seconds.csv", "steps.csv", "routes.csv", SUMMARY, "results.hlog", "results.hgrm", *PICTURES)
+"""What `logreplay.analysis.output.folder.write_folder` writes."""
+OF_COMMANDS: Final = ("users.csv", "search.png")
+"""Figures that only a sweep or a search adds."""
+
+
+def belonging(results: Path) -> Sequence[Path]:
+    """The files that belong to a result log by its name, without its endings: summary, histograms, readings."""
+    name = stem(results)
+    return [name.with_name(f"{name.name}.{kind}") for kind in ("summary.json", "hlog", "hgrm", "watch.csv")]
+
+
+def summary_beside(results: Path) -> Path:
+    """The summary of a result log, beside it."""
+    return belonging(results)[0]
