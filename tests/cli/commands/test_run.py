@@ -78,6 +78,14 @@ def test_a_run_prints_the_figures_of_siege_and_ab_if_asked(
     assert "status other than in the log: 8 x 200 → 404" in lines
 
 
+def test_a_run_imports_nothing_slow_that_it_does_not_use(log: Path, server: RawServer, tmp_path: Path) -> None:
+    words = ["run", str(log), server.url, "--tps", "100", "-q", "-o", str(tmp_path / "r.csv")]
+    slow = {"aiohttp", "pyarrow", "pandas", "matplotlib", "logreplay.parsers.conversion.job"}
+    code = f"import sys; from logreplay.cli.main import run; run({words}); print(*sorted({slow} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "\n"
+
+
 def test_a_run_writes_a_row_for_each_request(log: Path, server: RawServer, tmp_path: Path) -> None:
     assert_ran(log, server.url, "--tps", 200, "-o", tmp_path / "r.csv")
     rows = rows_of(tmp_path / "r.csv")
