@@ -4,7 +4,7 @@ Only numbers of the result log and plain values of the caller come in; nothing i
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.schedule_accuracy import punctuality
 from logreplay.analysis.tables.windows import run_spans, step_windows
 from logreplay.analysis.verdict.saturation import SaturationVerdict
-from logreplay.analysis.verdict.stability import TRIALS
+from logreplay.analysis.verdict.stability import ERROR_SHARE, TRIALS, late_from
 from logreplay.analysis.wording import between, show
 from logreplay.parsers.masking import masked
 
@@ -199,11 +199,12 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: 
 
 def _common(verdict: SaturationVerdict, about: About, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The verdict, the findings, and the facts that only the caller knows."""
+    told = {finding.get("code") for finding in about.findings}
     return {
         "schema": SCHEMA,
         "verdict": verdict.word,
         "answer": verdict.sentence,
-        "findings": [dict(finding) for finding in (*about.findings, *found)],
+        "findings": [*map(dict, about.findings), *(dict(each) for each in found if each["code"] not in told)],
         "log": about.log,
         "target": about.target,
         "options": dict(about.options),
@@ -384,7 +385,37 @@ def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[
         text = f"the ranges of p99 at {narrow} are too narrow, because requests in one queue are late together; "
         text += f"repeat each rate to measure the spread of p99: sweep --repeat {TRIALS}"
         found.append({"code": "narrow_intervals", "severity": "note", "text": text})
-    return found
+    return [*found, *_of_the_target(verdict)]
+
+
+def _of_the_target(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
+    """Findings on failures, outages and passing overloads, and on requests that were sent late all the same."""
+    steps = verdict.steps
+    if verdict.target_failing:
+        yield {"code": "target_failing", "severity": "void", "text": verdict.sentence}
+        return
+    base = steps["error_base"].to_numpy().max(initial=0.0)
+    if base > ERROR_SHARE / 2:
+        text = f"{100 * base:.2g} % of the requests fail at the lowest rates already: this share is taken for usual, "
+        yield {"code": "constant_errors", "severity": "warning", "text": text + "not for overload; see run --crash"}
+    if outages := steps["outage"].drop_nulls().unique(maintain_order=True).to_list():
+        text = f"the target had an outage: {', '.join(outages)}; look at its log at that time"
+        yield {"code": "outage", "severity": "warning", "text": text}
+    carried = steps.filter(pl.col("verdict") == "stable")["rate"].to_numpy().max(initial=0.0)
+    passed = pl.col("verdict").is_in(("overloaded", "errors")) & (pl.col("rate") < carried)
+    if rates := _rates(steps.filter(passed & (pl.col("rate") < (verdict.saturation.low or math.inf)))):
+        text = f"the target fell behind or failed at {rates}, and carried higher rates: a pause, other load, a cold "
+        text += f"cache or late scaling; repeat each rate: sweep --repeat {TRIALS}"
+        yield {"code": "passing_overload", "severity": "warning", "text": text}
+    late = steps.filter(~pl.col("generator") & (pl.col("lag_p95") > late_from(pl.col("service_p50"))))
+    if len(steps) > 1 and (rates := _rates(late)):
+        text = f"some requests at {rates} were sent late (lag p95 up to {show(late['lag_p95'].to_numpy().max())}), "
+        text += "but the rate was kept: response times include the lag; stop other processes, and repeat the run"
+        yield {"code": "lag", "severity": "warning", "text": text}
+
+
+def _rates(steps: pl.DataFrame) -> str:
+    return ", ".join(f"{rate:g}/s" for rate in steps["rate"].unique().sort())
 
 
 def _narrow(verdict: SaturationVerdict) -> str:
@@ -393,5 +424,4 @@ def _narrow(verdict: SaturationVerdict) -> str:
         return ""
     limit = NARROW * verdict.saturation.rate
     close = (pl.col("rate") >= limit) & pl.col("p99_low").is_not_null() & (pl.len().over("rate") < TRIALS)
-    rates = verdict.steps.filter(close)["rate"].unique().sort().to_list()
-    return ", ".join(f"{rate:g}/s" for rate in rates)
+    return _rates(verdict.steps.filter(close))

@@ -15,6 +15,7 @@ import polars as pl
 
 from logreplay.analysis.statistics import queueing
 from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.verdict.outages import FEWEST
 from logreplay.analysis.verdict.stability import ERROR_SHARE, FAILED_ALTOGETHER
 from logreplay.analysis.wording import show
 
@@ -91,10 +92,9 @@ def judge(table: pl.DataFrame) -> SaturationVerdict:
     """
     measured = table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
     usable = by_rate(measured.filter(pl.col("outage").is_null()))
-    failed = usable.height > 0 and bool((usable["errors"] > FAILED_ALTOGETHER * usable["scheduled"]).all())
     all_bad = usable.select((pl.col("over") | pl.col("failing")) & ~pl.col("generator")).to_series().all()
-    if failed and not usable["generator"].any():
-        return _nothing(_all_failed(usable), table, target_failing=True)
+    if _failed(counting := by_rate(table.filter(pl.col("outage").is_null()))):
+        return _nothing(_all_failed(counting), table, target_failing=True)
     tried = measured["rate"].n_unique() if usable.height else 0
     if tried < FEWEST_STEPS and not (usable.height >= GIVES_UP_AFTER and all_bad):
         text = f"not enough data: {tried} rates with {FEWEST_REQUESTS} requests or more, {FEWEST_STEPS} needed"
@@ -290,6 +290,12 @@ def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:
     if kind in ("429", "503"):
         return "response times flat: rate limiter or load shedding" if flat else "a queue with a limit: load shedding"
     return "which the application answers at once" if kind.isdigit() else "whose kind the log does not say"
+
+
+def _failed(steps: pl.DataFrame) -> bool:
+    """Whether more than half of the requests failed at each rate, and not for want of a generator."""
+    failed = steps["errors"] > FAILED_ALTOGETHER * steps["scheduled"]
+    return int(steps["scheduled"].sum()) >= FEWEST and bool(failed.all()) and not steps["generator"].any()
 
 
 def _all_failed(usable: pl.DataFrame) -> str:

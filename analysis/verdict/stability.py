@@ -33,6 +33,9 @@ ERROR_SHARE: Final = 0.01
 FAILED_ALTOGETHER: Final = 0.5
 """Share of failed requests above which a step measured only failures."""
 SENT_ENOUGH: Final = 0.98
+LATE_S: Final = 0.05
+LATE: Final = 0.2
+"""Share of the median service time: a larger lag, of `LATE_S` at least, changes response times."""
 TRIALS: Final = 3
 """Steps of the same rate from which on their spread says more than an interval from within one."""
 
@@ -102,7 +105,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
     errors, found = table["errors"].to_numpy(), outages(requests)
     dead = np.isin(np.arange(number), [step for outage in found for step in outage.steps])
     failing, base = more_errors(table["rate"].to_numpy(), errors, windows.count, known=~dead)
-    threshold = np.maximum(0.05, 0.2 * np.nan_to_num(service))
+    threshold = np.maximum(LATE_S, LATE * np.nan_to_num(service))
     generator = (lag > threshold) & ((table["sent"].to_numpy() < SENT_ENOUGH * rate) | (lag_p50 > threshold))
     excused = _excused(found, table["rate"].to_numpy(), over, failing | dead)
     out = np.array([index in excused for index in range(number)], dtype=np.bool_)
@@ -129,6 +132,11 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
         },
         schema_overrides={"verdict": pl.String, "failure": pl.String, "outage": pl.String},
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def late_from(service_p50: pl.Expr) -> pl.Expr:
+    """From which generator lag on, in seconds, requests are late, given the median service time of their step."""
+    return pl.max_horizontal(LATE * service_p50.fill_null(0.0), LATE_S)
 
 
 def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tuple[Flags, float]:

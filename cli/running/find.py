@@ -168,7 +168,7 @@ def _report(
         if not options.quiet:
             print_arrivals(about.options)
 
-    report(folder, about, show, plots=plots, as_json=options.as_json, quiet=options.quiet)
+    summary = report(folder, about, show, plots=plots, as_json=options.as_json, quiet=options.quiet)
     if plots:
         from logreplay.analysis.output.plots.hockey_stick import figure, save
         from logreplay.analysis.output.plots.search import trace
@@ -180,7 +180,7 @@ def _report(
     answer = answer_of(search)
     if answer.holds:
         return Exit.OK
-    return Exit.CONDITION if answer.why == "not-met" else Exit.INVALID
+    return Exit.CONDITION if answer.why == "not-met" and summary["verdict"] == "VALID" else Exit.INVALID
 
 
 def _search(

@@ -685,7 +685,7 @@ def exhausted(arrivals: Arrivals) -> float:
 GROWS: Final = "backlog grows"
 NO_LIMIT: Final = "limiter|collapse"
 NO_LIMITER: Final = "limiter|shedding"
-QUIET: Final = "limiter|shedding|collapse|outage|crash|pool|out of memory|restart"
+QUIET: Final = "limiter|shedding|collapse|outage|crashes|pool"
 """What a plain queue is not."""
 
 SYSTEMS: Final = (

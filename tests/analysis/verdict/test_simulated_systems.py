@@ -20,8 +20,19 @@ def test_of_the_verdicts_on_simulated_systems_96_percent_are_right_and_none_is_i
 
 
 @pytest.mark.parametrize(
-    "name", ["all 500", "2 % always fail", "pool, 1 s, 500", "generator hiccups", "slow generator"]
+    ("name", "words"),
+    [
+        ("all 500", "the target fails at every rate: 100 % of the requests (500: 100 %); nothing was measured"),
+        ("2 % always fail", "% of the requests fail at the lowest rates already: this share is taken for usual"),
+        ("pool, 0.3 s, 500", "which came after 302 ms: a time-out in the target, as of a connection pool or a queue"),
+        ("outage, 6 s of 502", "the target had an outage: 6 s of 502 at 00:0"),
+        ("batch job, then the limit", "the target fell behind or failed at "),
+        ("generator hiccups", "but the rate was kept: response times include the lag"),
+        ("slow generator", "replay machine limited at "),
+    ],
 )
-def test_the_cause_of_trouble_is_named(name: str) -> None:
+def test_the_cause_of_trouble_is_named(name: str, words: str) -> None:
     system = next(system for system in SYSTEMS if system.name == name)
-    assert score(system, 0).score == "right"
+    scored = score(system, 0)
+    assert scored.score == "right"
+    assert words in f"{scored.answer}; {scored.findings}"
