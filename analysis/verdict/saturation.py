@@ -1,7 +1,7 @@
 """Finds onset and saturation in the steps of a run, each with a range or the reason for its absence.
 
-A "knee" moves with the scale of the axes, so none is reported. Two rates are. **Onset**: the rate from which response
-times rise. **Saturation**: the rate from which the backlog grows or errors start. A flat or gently rising curve has
+A "knee" moves with the scale of the axes, so none is reported. Two rates are. **Onset**: the rate at which p90 is twice
+its floor. **Saturation**: the rate from which the backlog grows or errors start. A flat or gently rising curve has
 neither: the reason is given instead of a number.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.statistics import queueing
+from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.outages import FEWEST
 from logreplay.analysis.verdict.stability import ERROR_SHARE, FAILED_ALTOGETHER
@@ -24,6 +25,8 @@ GIVES_UP_AFTER: Final = 2
 """Bad steps in a row after which a sweep goes no higher: if it had no others, that is the answer."""
 FEWEST_REQUESTS: Final = 100
 RISE: Final = 3.0
+TWICE: Final = 2.0
+"""The onset is where p90 is so many times its floor."""
 FLAT: Final = 2.0
 """Response times are flat if the median of the good responses is below so many times that at the lowest rate."""
 GAVE_UP: Final = 3.0
@@ -41,7 +44,7 @@ class Bend:
         found: whether there is one.
         why: what it rests on, or why there is none.
         rate: requests/s.
-        low: lower end of the range that holds it (about 95 %).
+        low: lower end of the range that holds it, in how many runs docs/analysis.md says.
         high: upper end.
     """
 
@@ -62,7 +65,7 @@ class SaturationVerdict:
 
     Attributes:
         sentence: the answer in words.
-        onset: the rate from which response times rise.
+        onset: the rate at which p90 is twice its floor.
         saturation: the rate from which the backlog grows or errors start.
         generator_limit: highest rate this machine could send, where that ended the measurement; else None.
         steps: the step table with the evidence of each step.
@@ -108,7 +111,7 @@ def judge(table: pl.DataFrame) -> SaturationVerdict:
     if first_bad == 0:
         text = f"saturated already at the lowest rate, {rates[0]:g}/s: sweep lower"
         return _nothing(text + _outages(measured), table)
-    onset = find_onset(usable[: (first_bad + 1) if first_bad else usable.height])
+    onset = find_onset(usable[:first_bad].filter(~(bad | generator)[:first_bad]))
     if first_bad is None:
         return _none(usable, onset, table, _outages(measured))
     saturation = _saturation(usable, first_bad)
@@ -177,39 +180,25 @@ def _first_bad(usable: pl.DataFrame, bad: "np.ndarray[Any, np.dtype[np.bool_]]")
 
 
 def find_onset(steps: pl.DataFrame) -> Bend:
-    """Fit two straight lines to the logarithm of p90 against rate, and return where they meet if they bend at all.
+    """Find the rate at which p90 is `TWICE` its floor, its value at the lowest rates.
+
+    Between the rates that were tried, p90 is taken to rise with the rate (isotonic regression of its logarithm). The
+    range is that of `widened`.
 
     Args:
-        steps: steps in order of rate, those after the first bad one left out. Where p90 is not known, the mean serves.
+        steps: the good steps in order of rate, below saturation. Where p90 is not known, the mean serves.
     """
     name = _known(steps, "p90", "mean")
     frame = steps.filter(pl.col(name).is_finite() & (pl.col(name) > 0))
     if frame.height < FEWEST_STEPS:
         return Bend(False, "too few steps before saturation to find the onset")
-    x, y = frame["rate"].to_numpy(), np.log(frame[name].to_numpy())
-    rise = math.exp(float(y.max() - y[0]))
-    if rise < RISE:
-        return Bend(False, f"response times stay at their floor ({name} rose {rise:.1f}x)")
-    grid = np.linspace(x[1], x[-2], 200)
-    errors = np.array([_bent_fit(x, y, at)[0] for at in grid])
-    best = int(errors.argmin())
-    at = float(grid[best])
-    bent, (_, first, change) = _bent_fit(x, y, at)
-    straight = float(np.sum((y - np.polyval(np.polyfit(x, y, 1), x)) ** 2))
-    n = len(x)
-    gain = n * math.log(max(straight, 1e-12) / max(bent, 1e-12)) - 2 * math.log(n)
-    if gain <= 6 or first + change <= 3 * max(first, 0.0) or best in (0, len(grid) - 1):
-        return Bend(False, f"response times rise without a bend ({name} rose {rise:.1f}x)")
-    near = grid[errors <= bent * (1 + 3.84 / max(n - 4, 1))]
-    low, high = widened(x, int(np.searchsorted(x, at)))  # no rate between two steps was tried
-    return Bend(True, f"{name} begins to rise", at, min(float(near[0]), low), max(float(near[-1]), high))
-
-
-def _bent_fit(x: Floats, y: Floats, at: float) -> tuple[float, tuple[float, float, float]]:
-    """Least squares of a + b x + c max(x - at, 0): the squared error and (a, b, c)."""
-    design = np.column_stack([np.ones_like(x), x, np.maximum(x - at, 0.0)])
-    solved = np.linalg.lstsq(design, y, rcond=None)[0]
-    return float(np.sum((y - design @ solved) ** 2)), (float(solved[0]), float(solved[1]), float(solved[2]))
+    rates, rising = frame["rate"].to_numpy(), isotonic(np.log(frame[name].to_numpy()))
+    limit = rising[0] + math.log(TWICE)
+    above = int(np.searchsorted(rising, limit))
+    if above == len(rates):
+        return Bend(False, f"response times stay at their floor ({name} rose {math.exp(rising[-1] - rising[0]):.1f}x)")
+    at = float(np.interp(limit, rising[above - 1 : above + 1], rates[above - 1 : above + 1]))
+    return Bend(True, f"{name} is twice its floor", at, *widened(rates, above))
 
 
 def _saturation(usable: pl.DataFrame, first: int) -> Bend:
@@ -345,7 +334,7 @@ def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame, outages: str) 
             else f" ({name} rose {rise:.1f}x)"
         )
         found = queueing.fit(usable["rate"].to_numpy(), usable["mean"].to_numpy())
-        if found and found.usable and onset.found:  # a straight rise looks like a queue, too
+        if found and found.usable and onset.found:
             text += (
                 f"; queueing fit suggests ~{found.capacity:.0f}/s (rho {found.utilisation:.2f} reached; rough, ±15 %)"
             )

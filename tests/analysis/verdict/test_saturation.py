@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from logreplay.analysis.verdict.saturation import Bend, by_rate, find_onset, judge, persistent, widened
+from logreplay.analysis.verdict.saturation import by_rate, find_onset, judge, persistent, widened
 
 FLOATS = ("mean", "p50", "p90", "p95", "p99", "sent", "completed", "goodput", "slope", "lag_p95", "rate")
 FLOATS += ("ok_p50", "ok_p99", "failed_p50", "duration", "error_base")
@@ -175,21 +175,25 @@ def test_the_range_of_saturation_is_wider_than_its_bracket(rates: list[float], f
     assert 0 <= low < rates[first_bad - 1] < rates[first_bad] < high
 
 
-def test_onset_is_where_latency_leaves_its_floor() -> None:
+def test_onset_is_where_p90_is_twice_its_floor() -> None:
     rates = np.arange(50.0, 801.0, 50.0)
     times = 0.01 * np.exp(np.maximum(rates - 400, 0) / 100)
     bend = find_onset(table(*(step(rate, p90=time) for rate, time in zip(rates.tolist(), times.tolist(), strict=True))))
-    assert bend.found
-    assert bend.rate is not None
-    assert bend.rate == pytest.approx(400, rel=0.02)
-    assert bend.low is not None
-    assert bend.high is not None
-    assert bend.low <= bend.rate <= bend.high
+    assert bend.rate == pytest.approx(400 + 100 * np.log(2))
+    assert (bend.low, bend.high) == (400, 550)
 
 
-def test_a_straight_rise_has_no_onset() -> None:
-    bend = find_onset(table(*(step(rate, p90=0.01 * float(np.exp(rate / 100))) for rate in RATES)))
-    assert bend == Bend(False, "response times rise without a bend (p90 rose 33.1x)")
+def test_a_cold_first_step_does_not_raise_the_floor() -> None:
+    times = [0.03, 0.01, 0.01, 0.01, 0.01, 0.012, 0.02, 0.05]
+    bend = find_onset(table(*(step(rate, p90=time) for rate, time in zip(RATES, times, strict=True))))
+    assert bend.rate == pytest.approx(360, abs=10)
+
+
+def test_overloaded_steps_do_not_count_for_the_onset() -> None:
+    steps = [step(rate, p90=0.02, over=rate > 250, slope=0.3) | ({"p90": 5.0} if rate > 250 else {}) for rate in RATES]
+    said = judge(table(*steps))
+    assert said.saturation.found
+    assert said.onset.why == "response times stay at their floor (p90 rose 1.0x)"
 
 
 def test_the_mean_serves_where_no_quantile_is_known() -> None:
