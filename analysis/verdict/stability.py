@@ -14,6 +14,7 @@ import polars as pl
 
 from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those
 from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.statistics import estimates
 from logreplay.analysis.statistics.intervals import wilson
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Ints, Part
 from logreplay.analysis.statistics.slices import slices
@@ -37,7 +38,7 @@ LATE_S: Final = 0.05
 LATE: Final = 0.2
 """Share of the median service time: a larger lag, of `LATE_S` at least, changes response times."""
 TRIALS: Final = 3
-"""Steps of the same rate from which on their spread says more than an interval from within one."""
+"""Steps of the same rate from which on the interval of p99 comes from their spread (Student's t of its logarithm)."""
 
 Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
@@ -47,21 +48,23 @@ _Z99: Final = 2.5758
 def judged_steps(requests: RequestArrays) -> pl.DataFrame:
     """Return the step table with the evidence of each step: the columns of `buckets.steps` and of `evidence`.
 
-    ``p99_low`` and ``p99_high`` of a rate with `TRIALS` steps or more are the spread of their p99; a step that is not
-    stable has none.
+    ``p99_low`` and ``p99_high`` of a rate with `TRIALS` stable steps or more come from the spread of their p99; a step
+    that is not stable has none.
     """
     windows = step_windows(requests)
     flow = step_flow(requests, windows)
     table = steps(requests, windows, flow)
     table = table.join(evidence(requests, table, windows, flow), on="step", maintain_order="left")
-    return table.with_columns(_between("p99_low", pl.col("p99").min()), _between("p99_high", pl.col("p99").max()))
-
-
-def _between(name: str, of_trials: pl.Expr) -> pl.Expr:
-    """An end of an interval: the spread of three or more trials, if there are; none for a step out of balance."""
-    several = pl.len().over("rate") >= TRIALS
-    stable = pl.col("verdict") == "stable"
-    return pl.when(stable & several).then(of_trials.over("rate")).when(stable).then(name).alias(name)
+    low, high = np.where(table["verdict"] == "stable", table.select("p99_low", "p99_high").to_numpy().T, np.nan)
+    known = (table["verdict"] == "stable").to_numpy() & table["p99"].is_finite().fill_null(False).to_numpy()
+    rates = table["rate"].to_numpy()
+    for rate in np.unique(rates[known]):
+        trials = known & (rates == rate)
+        if trials.sum() >= TRIALS:
+            low[trials], high[trials] = np.exp(estimates.mean(np.log(table["p99"].to_numpy()[trials])).ends())
+    return table.with_columns(p99_low=pl.Series(low), p99_high=pl.Series(high)).with_columns(
+        pl.col("p99_low", "p99_high").fill_nan(None)
+    )
 
 
 def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flow: Flow) -> pl.DataFrame:
