@@ -53,7 +53,9 @@ def with_watched(seconds: pl.DataFrame, results: Path | None) -> pl.DataFrame:
     try:
         readings = pl.read_csv(path, schema=_SCHEMA)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise LogreplayError(f"{path}: no readings (second,name,value): {str(error).splitlines()[0]}") from None
+        raise LogreplayError(
+            f"{path}: expected readings in the columns second,name,value: {str(error).splitlines()[0]}"
+        ) from None
     for name in sorted(readings["name"].drop_nulls().unique()):
         read = (
             readings.filter(pl.col("name") == name).group_by("second").agg(pl.col("value").mean().alias(PREFIX + name))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.display.terminal import say
+from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.options.sender import Sending
 from logreplay.cli.running.log_and_target import normalized
 from logreplay.cli.running.loop import run_until_stopped
@@ -71,7 +71,7 @@ def _ask(target: str, allow_target: tuple[str, ...], *, quiet: bool) -> None:
         endpoint, findings = await preflight.reachable(await sending.endpoint(target))
         findings += await preflight.answers(sending.sender_to(endpoint), endpoint)
         for finding in findings:
-            say(f"{finding.severity}: {finding.text}", quiet=quiet)
+            say_finding(finding.severity, finding.text, quiet=quiet)
 
     run_until_stopped(ask)
     say(f"{target} answers", quiet=quiet)

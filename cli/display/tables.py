@@ -99,7 +99,7 @@ def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
     from logreplay.analysis.summary import last_stable, step_rows
 
     if steps.height > 1:
-        heads = ("rate/s", "sent/s", "good/s", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")
+        heads = ("rate/s", "sent/s", "goodput", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")
         watched = [name for name in steps.columns if name.startswith(PREFIX)]
         names = [name.removeprefix(PREFIX) for name in watched]
         dispensable = ("sent/s", "p90", "lag p95", "p95", "p99 within", "mean", *names)

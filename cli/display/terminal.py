@@ -17,6 +17,11 @@ def say(text: str, *, quiet: bool = False) -> None:
             lead_nowhere(sys.stderr)
 
 
+def say_finding(severity: str, text: str, *, quiet: bool = False) -> None:
+    """Tell the user a finding; one that makes the run invalid begins with that word."""
+    say(f"{'invalid' if severity == 'void' else severity}: {text}", quiet=quiet)
+
+
 def on_terminal() -> bool:
     """Return whether standard error is a terminal: progress and colour have a reader."""
     return sys.stderr.isatty()

@@ -128,7 +128,7 @@ def find_rate(options: FindOptions) -> Exit:
     reads = inputs(options.log, options.shaping, sending)
     with ResultFolder.new(options.output or new_name("find"), reads, force=options.force) as place:
         with ExitStack() as stack:
-            csv = stack.enter_context(replayable(options.log, quiet=quiet))
+            csv = stack.enter_context(replayable(options.log, quiet=quiet, sender=options))
             url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
             requests = request_stream(options.shaping, csv, stack, methods=sending.methods, loop=True, quiet=quiet)
             rule = stop_rule(options.stop_at)

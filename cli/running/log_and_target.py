@@ -61,14 +61,23 @@ def _as_file(log: "Path | UrlList") -> Iterator[Path]:
 
 
 @contextmanager
-def replayable(log: "Log | None", *, quiet: bool = False) -> "Iterator[Path | Stored | UrlList]":
+def replayable(
+    log: "Log | None", *, quiet: bool = False, sender: "ReplayOptions | None" = None
+) -> "Iterator[Path | Stored | UrlList]":
     """Requests to replay: a normalized CSV, made on the way where the log is another; or a list of urls.
 
     The bundled log where none is given. A pipe is read to its end first. A file with one raw HTTP request stays what it
     is. What lies in a store must be normalized already, and stays there.
 
+    Args:
+        log: of any of these kinds.
+        quiet: do not say what is made of it.
+        sender: the options of the command that sends these requests: it needs a target, which an access log does not
+            name. Checked before a log is converted.
+
     Raises:
         LogreplayError: no such file, or no line of it can be read; or the store cannot be read.
+        UsageError: an access log without a target.
     """
     from logreplay.parsers.record import LogreplayError
     from logreplay.replay.requests.remote import Stored
@@ -103,6 +112,8 @@ def replayable(log: "Log | None", *, quiet: bool = False) -> "Iterator[Path | St
             elif is_url_list(held):
                 yield UrlList.read(held, name)
             else:
+                if sender and log is not None and held.exists():
+                    _expect_target(sender)
                 from logreplay.parsers.conversion.job import ConvertOptions, convert
 
                 report = convert([held], path, ConvertOptions())
@@ -182,6 +193,16 @@ def log_named(text: str) -> "Log":
     return Stored(text)
 
 
+def _expect_target(options: "ReplayOptions") -> None:
+    """Check that a command with a LOG has a target, or may send to the built-in one.
+
+    Raises:
+        UsageError: neither; and nobody sits at a terminal.
+    """
+    if not (options.target or options.demo_target or (sys.stdin.isatty() and sys.stdout.isatty())):
+        raise click.UsageError("no TARGET is given; name it, or add --demo-target to send to a built-in server")
+
+
 @contextmanager
 def target_or_builtin(options: "ReplayOptions", log: "Path | Stored | UrlList", *, given: bool) -> Iterator[str]:
     """The base URL of the target; or of the built-in one, which runs until the block ends.
@@ -222,9 +243,9 @@ def target_or_builtin(options: "ReplayOptions", log: "Path | Stored | UrlList", 
     if isinstance(log, UrlList) and (origins := log.origins()):
         named = ", ".join(origins[:3]) + (", ..." if len(origins) > 3 else "")
         raise click.UsageError(f"{log} names {named}, and no TARGET is given; name it: {log} {origins[0]}")
-    if given and not options.demo_target and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("no TARGET is given; name it, or add --demo-target to send to a built-in server")
-    if not given:
+    if given:
+        _expect_target(options)
+    else:
         words = "demo: no LOG is given; this replays the bundled sample log"
         words += "" if options.demo_target else " against a built-in server, since no TARGET is given"
         if options.as_json:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from logreplay.cli.display.terminal import say
+from logreplay.cli.display.terminal import say, say_finding
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +60,7 @@ def report(
     else:
         show(summary, table)
     for finding in summary["findings"]:
-        say(f"{finding['severity']}: {finding['text']}", quiet=quiet)
+        say_finding(finding["severity"], finding["text"], quiet=quiet)
     return summary
 
 

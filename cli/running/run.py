@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import click
 
 from logreplay.cli.display.outlet import Outlet
-from logreplay.cli.display.terminal import say
+from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.conflicts import reconciled
 from logreplay.cli.options.replay import ReplayOptions
@@ -127,7 +127,8 @@ def _sources(
 ) -> "tuple[Path | Stored | UrlList, Path | Stored | UrlList | RequestSource]":
     """What a built-in target answers from, and where the requests come from."""
     if not options.pacing.follow:
-        csv = stack.enter_context(replayable(options.log, quiet=options.quiet))
+        sender = None if options.dry_run else options
+        csv = stack.enter_context(replayable(options.log, quiet=options.quiet, sender=sender))
         return csv, csv
     if options.log is None or options.target is None or options.dry_run:
         raise click.UsageError(
@@ -216,7 +217,7 @@ class _OneRun:
         if options.pacing.follow:
             say_lacking(options.shaping, base(self.plan.requests).source, options.sending.methods, quiet=options.quiet)
         for finding in findings:
-            options.say(f"{finding.severity}: {finding.text}")
+            say_finding(finding.severity, finding.text, quiet=options.quiet)
         if not outcome.health.valid:
             options.say(f"{outcome.health.verdict}: invalid run; its response times do not describe the target")
         culprit = self.watch.culprit

@@ -142,7 +142,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
     log = LogName().convert(options.log, None, None) if options.log else None
     with _folder(options) as folder:
         with ExitStack() as stack:
-            csv = stack.enter_context(replayable(log, quiet=quiet))
+            csv = stack.enter_context(replayable(log, quiet=quiet, sender=options))
             manifest = _manifest(options, csv, folder.path)
             url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
             in_time, methods = options.arrivals == "log", options.sending.methods

@@ -46,7 +46,7 @@ def read_settings(group: click.Group, path: Path) -> dict[str, dict[str, Setting
     except OSError as error:
         raise click.ClickException(f"{path}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise click.ClickException(f"{path}: no TOML: {error}") from None
+        raise click.ClickException(f"{path}: is not TOML: {error}; mend it, or delete it") from None
     known = configurable(group)
     everywhere = shared(group)
     values: dict[str, dict[str, Setting]] = {name: {} for name in known}

@@ -24,7 +24,9 @@ def test_a_log_without_a_target_is_refused_in_a_script(
 ) -> None:
     rates = ["5"] if command == "sweep" else []
     assert main.run([command, *rates, "access.log", *COMMANDS[command]]) == 2
-    assert "--demo-target" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--demo-target" in said
+    assert "converted" not in said
     assert [path.name for path in folder.iterdir() if not path.name.startswith(".")] == ["access.log"]
 
 

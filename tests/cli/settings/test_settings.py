@@ -277,7 +277,7 @@ def test_what_widens_permission_is_said_even_if_quiet(folder: Path, capsys: pyte
         ("[run]\nby-client = 3", "line 2: 'by-client' is a switch: write true or false, not 3"),
         ("[run]\ntps = true", "line 2: 'tps' needs a value, not true"),
         ("[run]\ntps = {a = 1}", "line 2: 'tps' needs a value"),
-        ("[run\n", "logreplay.toml: no TOML: "),
+        ("[run\n", "logreplay.toml: is not TOML: "),
         ("[sweep]\nhook = 'a:b'", "line 2: 'hook' cannot be set in a file: it runs code; give it on the command line"),
         ("no-force = false", "line 1: 'force' cannot be set in a file: it overwrites results"),
         ("force = true", "line 1: 'force' cannot be set in a file: it overwrites results"),
@@ -331,7 +331,7 @@ def test_help_is_there_also_where_the_file_is_broken(folder: Path, capsys: pytes
     for words in (["run", "--help"], ["sweep", "1..2", "-h"]):
         assert run(words) == 0
         assert capsys.readouterr().out.startswith(f"Usage: logreplay {words[0]}")
-    assert "no TOML" in failed(capsys, "run", "--tps", "5", "--dry-run")
+    assert "is not TOML" in failed(capsys, "run", "--tps", "5", "--dry-run")
 
 
 def test_users_step_by_step_take_log_and_target_from_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
