@@ -14,7 +14,7 @@ from logreplay.cli.display.bug_report import no_tracebacks, sentence
 from logreplay.cli.display.outlet import lead_nowhere
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.registry import Commands
+from logreplay.cli.registry import SHORT_HELP, Commands
 from logreplay.cli.running.signals import SIGNALS
 from logreplay.cli.settings.configurable import find_settings, where_from
 from logreplay.cli.settings.file import WITHOUT_SETTINGS
@@ -30,6 +30,11 @@ class InOrder(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command does, without loading their modules."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SHORT_HELP.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -9,35 +9,36 @@ from typing import Any, Final
 
 import click
 
-_NAMES: Final = (
-    "demo",
-    "convert",
-    "urls",
-    "run",
-    "sweep",
-    "find",
-    "analyze",
-    "seconds",
-    "capacity",
-    "compare",
-    "plot",
-    "serve",
-    "calibrate",
-    "init",
-    "completion",
-    "man",
-)
-"""Of the commands, of their modules, and of the objects in these."""
+SHORT_HELP: Final = {
+    "demo": "Run the one-minute demo on the bundled log.",
+    "convert": "Convert access logs to normalized CSV.",
+    "urls": "Make a list of requests from a template.",
+    "run": "Replay a log once.",
+    "sweep": "Replay a log at several rates; find saturation.",
+    "find": "Find the highest rate that keeps a bound.",
+    "analyze": "Make tables, pictures and a report of a result log.",
+    "seconds": "Print the per-second table of a result log.",
+    "capacity": "Compute how many machines carry a load.",
+    "compare": "Say whether one run is slower than another.",
+    "plot": "Draw one run, or several in one picture.",
+    "serve": "Start a target of known capacity.",
+    "calibrate": "Measure what this machine can send.",
+    "init": "Write a settings file.",
+    "completion": "Print completion for bash, zsh or fish.",
+    "man": "Print manual pages.",
+}
+"""What each command does, by its name: the name of its module, and of the object in it."""
 
 
 class Commands(UserDict[str, Any]):
     """What a `click.Group` takes for its commands."""
 
     def __init__(self) -> None:
-        super().__init__(dict.fromkeys(_NAMES))
+        super().__init__(dict.fromkeys(SHORT_HELP))
 
     def __getitem__(self, name: str) -> click.Command:
         if self.data[name] is None:
             self.data[name] = getattr(import_module(f"logreplay.cli.commands.{name}"), name)
+            self.data[name].short_help = SHORT_HELP[name]
         command: click.Command = self.data[name]
         return command

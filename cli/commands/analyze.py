@@ -10,7 +10,7 @@ from logreplay.cli.running.log_and_target import new_name
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="Make tables, pictures and a report of a result log.")
+@click.command(cls=Configurable)
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option(
     "-o",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SHORTEST_S = 0.05
 
 
-@click.command(cls=Configurable, short_help="Measure what this machine can send.")
+@click.command(cls=Configurable)
 @click.option("--trial", type=DURATION, default="1s", show_default=True, metavar="D", help="Time for each rate.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Store the figures, print nothing.")

@@ -9,7 +9,7 @@ from logreplay.cli.options.types import DURATION, RATE, percent
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="Compute how many machines carry a load.")
+@click.command(cls=Configurable)
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--tps", "--rate", "tps", type=RATE, required=True, metavar="R", help="Load to carry, requests/s.")
 @click.option("--within", type=DURATION, required=True, metavar="D", help="Bound on the response time: 300ms, 2s.")

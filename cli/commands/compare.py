@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from logreplay.analysis.verdict.comparison import Change, Comparison
 
 
-@click.command(cls=Configurable, short_help="Say whether one run is slower than another.")
+@click.command(cls=Configurable)
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.argument("candidate", type=click.Path(path_type=Path))
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[BASELINE CANDIDATE]...")

@@ -5,7 +5,7 @@ import click
 from logreplay.cli.settings.empty_values import Checked
 
 
-@click.command(cls=Checked, short_help="Print completion for bash, zsh or fish.")
+@click.command(cls=Checked)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print a script for SHELL that completes commands, options and their values.

@@ -23,7 +23,7 @@ _FILTERS: Final = ("since", "until", "match", "exclude", "status", "method", "cl
 """Options that say which rows to keep."""
 
 
-@click.command(cls=Configurable, short_help="Convert access logs to normalized CSV.")
+@click.command(cls=Configurable)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "-o",

@@ -19,7 +19,7 @@ RATES = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)
 STEP_SECONDS = 4.0
 
 
-@click.command(cls=Configurable, short_help="Run the one-minute demo on the bundled log.")
+@click.command(cls=Configurable)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write to this folder.  [default: demo-TIME]"
 )

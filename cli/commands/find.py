@@ -22,7 +22,6 @@ def _bound_options(command: Any) -> Any:
 
 @click.command(
     cls=GroupedCommand,
-    short_help="Find the highest rate that keeps a bound.",
     yields_to={
         "target": {"demo_target"},
         "workers": {"hook", "by_client"},

@@ -21,7 +21,7 @@ _EXAMPLES = {"duration": "10s", "rate": 100, "percent": "5%", "integer range": 1
 _ALWAYS_TYPED = ("help", "force", "output", "resume", "quiet", "json", "dry-run", "verbose", "debug", *REFUSED)
 
 
-@click.command(cls=Checked, short_help="Write a settings file.")
+@click.command(cls=Checked)
 @click.option("--log", metavar="FILE", help="Access log or normalized CSV.  [default: asked on a terminal]")
 @click.option("--target", metavar="URL", help="http://HOST:PORT.  [default: asked on a terminal]")
 @click.option(

@@ -12,7 +12,7 @@ from logreplay.cli.options.help_groups import sections
 from logreplay.cli.settings.empty_values import Checked
 
 
-@click.command(cls=Checked, short_help="Print manual pages.")
+@click.command(cls=Checked)
 @click.argument("command", required=False)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write the pages of all commands to DIR."

@@ -10,7 +10,7 @@ from logreplay.cli.options.types import DURATION, ParsedType, picture
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="Draw one run, or several in one picture.")
+@click.command(cls=Configurable)
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--kind",

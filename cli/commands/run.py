@@ -12,7 +12,7 @@ from logreplay.cli.running.log_and_target import LogName
 from logreplay.cli.running.run import RunOptions, replay_once
 
 
-@click.command(cls=GroupedCommand, short_help="Replay a log once.", yields_to=YIELDS_TO, needs=NEEDS)
+@click.command(cls=GroupedCommand, yields_to=YIELDS_TO, needs=NEEDS)
 @click.argument("log", required=False, type=LogName())
 @click.argument("target", required=False)
 @pacing_options

@@ -9,7 +9,7 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="Print the per-second table of a result log.")
+@click.command(cls=Configurable)
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option(
     "-o",

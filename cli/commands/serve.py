@@ -12,7 +12,7 @@ from logreplay.cli.running.loop import run_until_stopped
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="Start a target of known capacity.")
+@click.command(cls=Configurable)
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--port",

@@ -32,7 +32,6 @@ def _users(text: str) -> Sequence[int]:
 
 @click.command(
     cls=GroupedCommand,
-    short_help="Replay a log at several rates; find saturation.",
     yields_to={
         "target": {"demo_target"},
         "workers": {"hook"},

@@ -10,7 +10,7 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.settings.configurable import Configurable
 
 
-@click.command(cls=Configurable, short_help="Make a list of requests from a template.")
+@click.command(cls=Configurable)
 @click.argument("templates", nargs=-1, required=True, metavar="TEMPLATE...")
 @click.option(
     "--var",
