@@ -1,10 +1,8 @@
-"""Compares search rules on simulated servers whose sustainable rate is known.
+"""Runs searches on simulated servers (`search_servers`), and scores their promises.
 
-Arrivals and service times are random, and waiting times follow from them. An hour of trials takes a fraction of a
-second, so hundreds of searches can be compared. The table in docs/search.md comes from this module.
+The table in docs/search.md comes from this module.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -14,197 +12,106 @@ import numpy as np
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
 from logreplay.analysis.search.slo import Bound, BoundEvidence, observe
 from logreplay.analysis.statistics.quantiles import Floats
-from simulate import SimulatedQueue, service_times, waits
+from search_servers import Server, Speed, responses
 
 TIMEOUT_S: Final = 8.0
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A simulated server for searches.
-
-    Attributes:
-        name: name in the table.
-        queue: its workers.
-        bound: bound on the response time.
-        truth: highest rate that keeps the bound in the long run, requests/s.
-        pauses: stalls for 0.1 to 0.3 s about every 20 s.
-        stragglers: share of requests that take 1 to 5 s longer without occupying a worker.
-        variation: standard deviation of the logarithm of its speed, from trial to trial.
-    """
-
-    name: str
-    queue: SimulatedQueue
-    bound: Bound
-    truth: float
-    pauses: bool = False
-    stragglers: float = 0.0
-    variation: float = 0.0
-
-
-# The truths: of M/M/4 from Erlang's formula, of the others from runs of 120,000 s at the rates around it.
-MM4: Final = Server("M/M/4", SimulatedQueue(4, 0.016), Bound("p99", 0.2), 225.67)
-NOISY: Final = Server(
-    "noisy",
-    SimulatedQueue(4, 0.016, "lognormal"),
-    Bound("p99", 0.6),
-    221.3,
-    pauses=True,
-    stragglers=0.002,
-    variation=0.03,
-)
-WALL: Final = Server("wall", SimulatedQueue(16, 0.064, "fixed"), Bound("p99", 0.2), 234.1)
-SERVERS: Final = (MM4, NOISY, WALL)
-
-
-def responses(server: Server, rate: float, seconds: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Offer a rate to the empty server: exactly rate x seconds requests at random times, as `find` does.
-
-    Returns:
-        (n,) arrival times, seconds, increasing; (n,) response times, seconds, without a time-out.
-    """
-    arrived = np.sort(rng.uniform(0.0, seconds, round(rate * seconds)))
-    service = service_times(server.queue, len(arrived), rng) * math.exp(rng.normal(0.0, server.variation))
-    if not server.pauses:
-        response = waits(arrived, service, server.queue.workers) + service
-    else:  # in the server's own time there are no pauses
-        outer, inner = _pauses(seconds, rng)
-        own = np.interp(arrived, outer, inner)
-        ended = own + waits(own, service, server.queue.workers) + service
-        response = np.interp(ended, inner, outer) + np.maximum(ended - inner[-1], 0.0) - arrived
-    straggles = rng.random(len(arrived)) < server.stragglers
-    response[straggles] += rng.uniform(1.0, 5.0, int(straggles.sum()))
-    return arrived, response
-
-
-def _pauses(seconds: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Map wall time to the server's own time, which advances by 1 ns in each pause so that the map is invertible."""
-    starts = np.cumsum(rng.exponential(20.0, int(seconds / 10) + 20))
-    lengths = rng.uniform(0.1, 0.3, len(starts))
-    begin = starts + np.concatenate(([0.0], np.cumsum(lengths)[:-1]))
-    outer = np.concatenate(([0.0], np.stack((begin, begin + lengths), axis=1).ravel()))
-    inner = np.concatenate(([0.0], np.stack((starts, starts + 1e-9), axis=1).ravel()))
-    return outer, inner
+AROUND_S: Final = 1.0
+"""Time around a trial in which nothing is sent: a run begins on a whole second, and ends with its last row."""
+ERRORS: Final = Bound("errors", 0.01)
 
 
 def find(server: Server, goal: Goal, rng: np.random.Generator) -> Search:
-    """Run a search on a server to its end."""
+    """Run a search on a server to its end; its speed goes on through all trials and the time between them."""
     search = Search(goal)
+    speed = server.speed(2000.0, rng) if server.speed else None
     while isinstance(search.next, Trial):
-        search.tell(make(server, search, rng))
+        search.tell(make(server, search, rng, speed))
     return search
 
 
-def make(server: Server, search: Search, rng: np.random.Generator) -> TrialOutcome:
+def make(server: Server, search: Search, rng: np.random.Generator, speed: Speed | None = None) -> TrialOutcome:
     """Run the next trial of a search; end it early if the search says so."""
-    trial = search.next
+    trial, bounds = search.next, search.goal.bounds
     assert isinstance(trial, Trial)
-    arrived, response = responses(server, trial.rate, trial.seconds, rng)
-    failed, ended = response > TIMEOUT_S, arrived + np.minimum(response, TIMEOUT_S)
+    arrived, response, failed = responses(server, trial.rate, trial.seconds, rng, speed=speed, at=search.elapsed)
+    failed, ended = failed | (response > TIMEOUT_S), arrived + np.minimum(response, TIMEOUT_S)
 
     def seen(until: float) -> BoundEvidence:
         known = ended <= until
         sent = arrived < until
-        return observe((server.bound,), arrived[sent], np.where(known, ended, np.inf)[sent], (failed & known)[sent],
+        return observe(bounds, arrived[sent], np.where(known, ended, np.inf)[sent], (failed & known)[sent],
                        settle_s=trial.settle_s, until=until, timeout_s=TIMEOUT_S)  # fmt: skip
 
     for second in range(int(trial.settle_s) + 1, int(trial.seconds)):
         if cut := search.hopeless(seen(second)):
             drained = float(ended[arrived < second].max(initial=second))
-            return TrialOutcome(seen(second), drained, cut=cut)
-    return TrialOutcome(
-        observe(
-            (server.bound,), arrived, ended, failed, settle_s=trial.settle_s, until=trial.seconds, timeout_s=TIMEOUT_S
-        ),
-        float(ended.max(initial=trial.seconds)),
-    )
+            return TrialOutcome(seen(second), AROUND_S + drained, cut=cut)
+    whole = observe(bounds, arrived, ended, failed, settle_s=trial.settle_s, until=trial.seconds, timeout_s=TIMEOUT_S)
+    return TrialOutcome(whole, AROUND_S + float(ended.max(initial=trial.seconds)))
 
 
-def climb(server: Server, start: float, rng: np.random.Generator, trials: int = 45) -> "Climb":
+def climb(server: Server, start: float, rng: np.random.Generator, trials: int = 45) -> tuple[float, float]:
     """Search by the rule of hlg: raise the rate by half after a pass, lower it and shrink the step after a fail.
 
     The rule has no end and no answer. The bound of the server replaces its own bound on p99.99, which hardly any trial
     would pass. Failed requests count as late.
 
+    Returns:
+        The rate of the best trial that passed; seconds.
+
     Source: hlg, main.go.
     """
-    rate, step, last, best, seconds = start, 0.5, 0.0, 0.0, 0.0
+    rate, step, best, seconds = start, 0.5, 0.0, 0.0
     for _ in range(trials):
-        arrived, response = responses(server, max(int(rate), 1), 60.0, rng)
+        arrived, response, failed = responses(server, max(int(rate), 1), 60.0, rng)
         ended = arrived + np.minimum(response, TIMEOUT_S)
         seconds += float(ended.max(initial=60.0))
-        if np.mean(response > server.bound.limit) <= server.bound.allowance:
-            last, best = rate, max(best, rate)
+        if np.mean(failed | (response > server.bound.limit)) <= server.bound.allowance:
+            best = max(best, rate)
             rate *= 1 + step
         else:
             rate *= 1 - step
             step *= 0.9
-    return Climb(last, best, trials, seconds)
+    return best, seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Climb:
-    """Result of a climb: rates of the last and of the best passed trial, number of trials, seconds."""
-
-    last: float
-    best: float
-    trials: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Worth:
-    """Errors and cost of a rule on one server, from many searches.
+class Score:
+    """The promises of many searches of one server.
 
     Attributes:
-        rule, server: names.
-        errors: (n,) answer / truth - 1, sorted.
-        trials: (n,) number of trials.
+        promised: (n,) promise / truth - 1; NaN where a search ended without one.
+        capacity: (n,) estimate of the capacity / truth - 1; NaN where there is none.
         seconds: (n,) length of the search.
+        trials: (n,) number of trials.
     """
 
-    rule: str
-    server: str
-    errors: Floats
-    trials: Floats
+    promised: Floats
+    capacity: Floats
     seconds: Floats
-
-    @property
-    def median(self) -> float:
-        """Median error."""
-        return float(np.median(self.errors))
+    trials: Floats
 
     @property
     def over(self) -> float:
-        """Share of the answers that promise over 2 % more than the server keeps."""
-        return float(np.mean(self.errors > 0.02))
+        """Share of the searches that promise over 2 % more than the server keeps."""
+        return float(np.mean(np.nan_to_num(self.promised, nan=-1.0) > 0.02))
+
+    @property
+    def without(self) -> float:
+        """Share of the searches without a promise."""
+        return float(np.mean(np.isnan(self.promised)))
 
 
-def worth(server: Server, seeds: Sequence[int], goal: Goal | None = None) -> Worth:
-    """Search a server once for each seed with the rule of logreplay; the lowest rate is random between 37 and 63/s."""
-    goal = goal or Goal((server.bound,))
+def score(server: Server, seeds: Sequence[int], budget_s: float | None = 120.0) -> Score:
+    """Search a server once for each seed; the lowest rate lies at random around a fifth of what it keeps."""
     found = []
     for seed in seeds:
-        rng = np.random.default_rng(seed)
-        search = find(server, replace(goal, start=50 * rng.uniform(0.75, 1.25)), rng)
-        assert isinstance(search.next, Answer)
-        found.append((search.next.low or 0.0, search.trials, search.elapsed))
-    name = f"logreplay, {goal.trial_s:g} s" if goal.trial_s else "logreplay"
-    return _worth(name, server, found)
-
-
-def worth_of_climbing(server: Server, seeds: Sequence[int]) -> tuple[Worth, Worth]:
-    """Climb on a server once for each seed; return the errors of the last and of the best passed rate."""
-    climbs = []
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        climbs.append(climb(server, 1000 * rng.uniform(0.75, 1.25), rng))
-    return (
-        _worth("hlg, last pass", server, [(each.last, each.trials, each.seconds) for each in climbs]),
-        _worth("hlg, best pass", server, [(each.best, each.trials, each.seconds) for each in climbs]),
-    )
-
-
-def _worth(rule: str, server: Server, found: Sequence[tuple[float, int, float]]) -> Worth:
-    rates, trials, seconds = np.array(found, dtype=np.float64).T
-    return Worth(rule, server.name, np.sort(rates / server.truth - 1), trials, seconds)
+        rng = np.random.default_rng([seed, 7])
+        goal = Goal((server.bound, ERRORS), start=server.truth / 4.5 * rng.uniform(0.75, 1.25), budget_s=budget_s)
+        search = find(server, replace(goal, start=goal.rounded(goal.start)), rng)
+        answer = search.next
+        assert isinstance(answer, Answer)
+        promised = answer.low if answer.holds and answer.low else np.nan
+        found.append((promised, answer.capacity or np.nan, search.elapsed, len(search.judged)))
+    promised, capacity, seconds, trials = np.array(found, dtype=np.float64).T
+    return Score(promised / server.truth - 1, capacity / server.truth - 1, seconds, trials)

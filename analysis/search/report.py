@@ -31,35 +31,57 @@ def sentence(search: Search, tps: float | None = None) -> str:
         return f"{bounds} does not hold even at {text(answer.high)}"
     if answer.low is None:
         return f"no trial at {text(goal.start)} ended within the trials and the time allowed"
-    figures = f"{answer.requests:,} requests, {seen(answer.findings)}"
-    upper = _upper(answer, goal)
+    upper = _upper(search, answer)
     if answer.why == "open":
         return f"not finished: {text(answer.low)} passed and was not confirmed; {upper}"
     if answer.why == "unproven":
-        return (
-            f"not proven: {bounds} needs {goal.needs:,} requests, and only {answer.requests:,} were judged at "
-            f"{text(answer.low)}; use longer trials"
-        )
+        return _unproven(search, answer)
+    held = _held(answer, goal)
     if answer.why == "drifted":
         return (
             f"no answer: the target changed during the search: {_contradiction(search)}; at its end "
-            f"{text(answer.low)} held ({figures}); {upper}"
+            f"{text(answer.low)} {held}; {upper}"
         )
-    most = "" if answer.why == "found" else "at least "
-    trials = f"{answer.confirmations} fresh trial{'s' * (answer.confirmations != 1)}"
-    return (
-        f"{most}{text(answer.low)} {'keep' if goal.users else 'keeps'} {bounds}: "
-        f"confirmed by {trials} ({figures}); {upper}. "
-        f"Plan with {text(answer.planning)}{_machines(answer, goal, tps)}"
-    )
+    if goal.users:
+        least = "" if answer.why == "found" else "at least "
+        return f"{least}{text(answer.low)} keep {bounds}: {held}; {upper}"
+    capacity = f", capacity about {goal.text(rounded(answer.capacity))}" if answer.capacity else ""
+    return f"at least {text(answer.low)} keeps {bounds}{capacity}: {held}; {upper}{_machines(answer, goal, tps)}"
 
 
-def _upper(answer: Answer, goal: Goal) -> str:
+def rounded(rate: float) -> float:
+    """Two digits and a half: an estimate, not a measurement."""
+    unit = 10.0 ** (math.floor(math.log10(rate)) - 1) / 2
+    return round(rate / unit) * unit
+
+
+def _held(answer: Answer, goal: Goal) -> str:
+    """The trial on which the promise rests."""
+    assert answer.proof
+    trial = answer.proof.trial
+    figures = f"({answer.requests:,} requests, {seen(answer.findings)})"
+    if trial.rate == answer.low:
+        return f"confirmed by a fresh trial of {trial.judged_s:.0f} s {figures}"
+    return f"a fresh trial of {trial.judged_s:.0f} s kept it at {goal.text(trial.rate)}, but not surely {figures}"
+
+
+def _unproven(search: Search, answer: Answer) -> str:
+    goal = search.goal
+    rarest = f"{goal.rarest} needs {goal.needs:,} requests"
+    if not answer.proof:
+        rarest += f": {goal.needs / (answer.low or 1):,.0f} s at {goal.text(answer.low)}"
+        return f"not proven: {rarest}; use --budget {search.budget_needed_s / 60:.0f}m"
+    return f"not proven: {rarest}, and only {answer.requests:,} were judged at {goal.text(answer.low)}"
+
+
+def _upper(search: Search, answer: Answer) -> str:
+    goal = search.goal
     if answer.high is None:
         limit = goal.highest is not None and answer.low == goal.rounded(goal.highest)
         return "no higher rate was allowed" if limit else "no higher rate was tried"
     if answer.high_void:
-        return f"no trial at {goal.text(answer.high)} was valid, {_GENERATOR_BOUND}"
+        passed = any(each.verdict == "pass" and each.trial.rate == answer.high for each in search.judged)
+        return f"no {'confirmation' if passed else 'trial'} at {goal.text(answer.high)} was valid, {_GENERATOR_BOUND}"
     return f"{goal.text(answer.high)} {'do' if goal.users else 'does'} not"
 
 
@@ -69,7 +91,7 @@ def _machines(answer: Answer, goal: Goal, tps: float | None) -> str:
         return ""
     fewer = math.ceil(tps / answer.high) if answer.high and not answer.high_void else needed
     unless = f" ({fewer} if the upper end held)" if fewer < needed else ""
-    return f": {goal.text(tps)} need {needed} such machine{'s' * (needed != 1)}{unless}"
+    return f". {goal.text(tps)} need {needed} such machine{'s' * (needed != 1)}{unless}"
 
 
 def _machines_needed(answer: Answer, goal: Goal, tps: float | None) -> int | None:
@@ -114,9 +136,8 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
     if answer.low is None:
         return []
     found = {
-        "short_trials": _short_trials(answer.low, search.goal),
-        "loose_bound": _loose_bound(answer.low, search.goal),
-        "wide_bracket": _wide_bracket(answer, search.goal),
+        "short_trials": _short_trials(search.goal),
+        "collapse": _collapse(search),
         "dependent_requests": _dependent_requests(answer),
         "void_trials": _void_trials(search),
         "busy_machine": _busy_machine(search),
@@ -124,32 +145,23 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
     return [{"code": code, "severity": "warning", "text": text} for code, text in found.items() if text]
 
 
-def _short_trials(low: float, goal: Goal) -> str:
-    if goal.full_s(low) >= LEAST_TRIAL_S:
+def _short_trials(goal: Goal) -> str:
+    _, confirming = goal.confirming_s(goal.start)
+    if confirming >= LEAST_TRIAL_S:
         return ""
     return (
-        f"trials of {goal.full_s(low):g} s miss what happens rarely, and queues that fill slowly: "
-        "the rate is likely a few per cent too high; use --trial 60s"
+        f"a confirmation of {confirming:g} s misses what happens rarely, and queues that fill slowly: "
+        "the rate may be too high; leave out --trial"
     )
 
 
-def _loose_bound(low: float, goal: Goal) -> str:
-    slowest = max((bound.limit for bound in goal.bounds if bound.statistic != "errors"), default=0.0)
-    if goal.users or slowest <= goal.precision * goal.full_s(low):
+def _collapse(search: Search) -> str:
+    if not search.collapses:
         return ""
     return (
-        f"an overload of {goal.precision * 100:.3g} % needs {slowest / goal.precision:.0f} s to reach "
-        f"{show(slowest)}: trials of {goal.full_s(low):g} s do not see it"
+        f"under overload the target completed {search.completed:.0f}/s, less than it kept before: it may stay "
+        "overloaded once it is; the margin is twice as wide"
     )
-
-
-def _wide_bracket(answer: Answer, goal: Goal) -> str:
-    low = answer.low
-    if not answer.holds or low is None or answer.high is None:
-        return ""
-    if answer.high <= max(low * (1 + goal.precision) * 1.001, low + 1 if goal.users else 0):
-        return ""
-    return f"the bracket is {(answer.high / low - 1) * 100:.0f} % wide, not {goal.precision * 100:g} %"
 
 
 def _dependent_requests(answer: Answer) -> str:
@@ -168,7 +180,8 @@ def _void_trials(search: Search) -> str:
 
 
 def _busy_machine(search: Search) -> str:
-    doubts = [judged.outcome.doubt for judged in search.judged if judged.verdict == "fail" and judged.outcome.doubt]
+    failed = [each.outcome for each in search.judged if each.verdict == "fail"]
+    doubts = [outcome.doubt or outcome.void for outcome in failed if outcome.doubt or outcome.void]
     if not doubts:
         return ""
     return (
@@ -189,6 +202,8 @@ def slo(search: Search, tps: float | None = None) -> dict[str, Any]:
         "high": answer.high,
         "high_void": answer.high_void,
         "planning": answer.planning if answer.holds else None,
+        "capacity": answer.capacity,
+        "margin": answer.capacity / answer.low - 1 if answer.holds and answer.capacity and answer.low else None,
         "unit": "users" if search.goal.users else "requests/s",
         "machines": _machines_needed(answer, search.goal, tps),
         "confirmations": answer.confirmations,

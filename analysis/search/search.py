@@ -3,47 +3,68 @@
 It says which trial comes next; told its observations, it says the next one, and at the end the answer. Whoever
 drives it sends the requests (or simulates them).
 
-Theory of operation. 1. A trial at the lowest rate: is the bound kept at all? 2. Short trials, each 1.6 times faster,
-until one fails. 3. Bisection, on a logarithmic scale, with long trials, until the highest rate that passed and the
-lowest that failed are as close as asked. 4. Two fresh trials of twice that length at the rate that passed, and up to
-two more while it is in doubt: all requests ever judged at it decide together, and the fresh ones by themselves too,
-since the trial before them was chosen for having passed. If they fail it, the same for the next lower rate, and so on.
+Theory of operation. 1. A short trial at the lowest rate: is the bound kept at all? 2. Short trials, each 1.6 times
+faster, until one fails. 3. Bisection, on a logarithmic scale, until the highest rate that passed and the lowest that
+failed are close. Where requests piled up in the trial that failed, the target was busy all the time, so its
+completions say what it can do: the next trial is made just below them. 4. One long, fresh trial confirms a rate that
+is lower than the one that passed by a margin; it has the rest of the budget. If it fails, one at the next lower rate
+follows, and so on: a part of the budget is kept for that.
 
-Near its capacity a target is late in rare long bunches, minutes apart: a minute between two of them looks perfect, a
-few per cent above what holds, and no test within that minute can tell. Only a longer look can, so the trials on which
-the promise rests are the longest.
+The budget decides how long trials are, and their length decides how close the ends come and how wide the margin is.
+A short trial begins with empty queues and misses rare events, so the rate it passes is optimistic, by about 40 %
+divided by the square root of its seconds. Near its capacity a target is late in rare long bunches, minutes apart: a
+minute between two of them looks perfect, a few per cent above what holds, and no test within that minute can tell.
+The margin covers that, and the promise rests on the longest trial.
 
-A trial may end early only as a failure. A short trial begins with empty queues and misses rare events, so an early
-pass is exactly the optimistic answer. A trial in which the replaying machine was the bottleneck says nothing of
-the target: it is neither passed nor failed.
+A trial may end early only as a failure, since an early pass is exactly the optimistic answer. A trial in which the
+replaying machine was the bottleneck says nothing of the target: it is neither passed nor failed. But a rate above
+what the target completed while requests piled up cannot be kept, whoever was the bottleneck.
 """
 
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from logreplay.analysis.search.slo import BoundEvidence, BoundFinding, findings
-from logreplay.analysis.search.trials import Answer, Goal, Judged, Phase, Trial, TrialOutcome, Verdict, Why
+from logreplay.analysis.search.slo import BoundEvidence, findings
+from logreplay.analysis.search.trials import (
+    BACKLOG_S,
+    Answer,
+    Goal,
+    Judged,
+    Phase,
+    Trial,
+    TrialOutcome,
+    Verdict,
+    Why,
+)
 from logreplay.analysis.statistics.quantiles import Ints
 
 __all__ = ["Answer", "Goal", "Judged", "Search", "Trial", "TrialOutcome"]
 
 RAMP_FACTOR: Final = 1.6
-CONFIRMATIONS: Final = 2
-CONFIRMING: Final = 2
-"""A confirmation is so many times as long as another full trial."""
-MOST_CONFIRMATIONS: Final = 4
-PATIENCE: Final = 11
-"""Trials after which a doubt gives no reason for one more."""
-HURRY: Final = 13
-"""Trials after which steps down grow twice as fast: the end is nearer than the limit."""
+BELOW_COMPLETIONS: Final = 0.95
+"""Share of its completions under overload at which a target is tried next."""
+COLLAPSED: Final = 0.8
+"""Share of a rate that passed; completions under overload below it are a collapse."""
+ENOUGH: Final = 100
+"""Requests of a short trial without which its completion rate shows no collapse: it is not known to 10 %."""
+DESCENT: Final = 2 / 3
+"""Part of the margin by which the rate is lowered after a confirmation that failed."""
+IN_DOUBT: Final = 1 / 3
+"""Part of the margin by which the promise is lowered where a confirmation passed, but not surely."""
+LONGER: Final = 1.15
+"""After a confirmation that failed, the search may take so many times its budget."""
 LEAST_EARLY_S: Final = 10
 """Judged seconds before the interval may end a trial: one pause of the target must not look like its habit."""
+LONG_S: Final = 30.0
+"""Judged seconds from which on a trial can contradict another: a shorter one misses what happens rarely."""
+CALIBRATION_SETTLES_S: Final = 5.0
+"""Connections are set up and caches fill."""
 GROWTH: Final = 0.05
-BACKLOG_S: Final = 0.5
-_FULL: Final = ("bisect", "confirm")
+CHANCE: Final = 3.0
+"""Standard deviations of the number of arrivals by which requests in flight may grow by chance."""
 
 
 class _UsedUp(Exception):
@@ -66,10 +87,12 @@ class Search:
     """All trials made, in order."""
     low: float | None = None
     high: float | None = None
+    completed: float = math.inf
+    """Requests/s that the target completed while they piled up: what it can do at most, by the best such trial."""
     _high_void: bool = False
+    _bracket: tuple[float, float] | None = None
     _confirmed: bool = False
-    _fresh: int = 0
-    _descents: int = 0
+    _provable: bool = True
     _course: Generator[Trial, TrialOutcome, Answer] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -94,22 +117,21 @@ class Search:
         assert isinstance(trial, Trial), "there is no trial under way"
         if self._backlog_grows(evidence.in_flight, trial):
             return "requests in flight grow"
-        pool = self._pool(trial) + evidence
-        expected = pool.requests - evidence.requests + trial.rate * trial.judged_s * max(self._fresh, 1)
+        expected = trial.rate * trial.judged_s
         expected = math.inf if self.goal.users else expected + 3 * math.sqrt(expected)  # arrivals may be random
-        for finding in findings(self.goal.bounds, pool):
-            if finding.cost * pool.requests > finding.bound.allowance * expected:
+        for finding in findings(self.goal.bounds, evidence):
+            enough = trial.phase == "confirm" or expected >= finding.bound.needs
+            if enough and finding.cost * evidence.requests > finding.bound.allowance * expected:
                 return f"{finding.bound} cannot be kept any more"
             if len(evidence.counts) >= LEAST_EARLY_S and finding.surely_missed:
                 return f"{finding.bound} is not kept"
         return ""
 
     def keeps(self, evidence: BoundEvidence) -> bool:
-        """Whether the trial under way keeps the bounds by this evidence alone."""
+        """Whether the trial under way keeps the bounds by this evidence."""
         trial = self.next
         assert isinstance(trial, Trial), "there is no trial under way"
-        kept = all(finding.kept for finding in findings(self.goal.bounds, evidence))
-        return kept and not self._backlog_grows(evidence.in_flight, trial)
+        return self._kept(evidence, trial) and not self._backlog_grows(evidence.in_flight, trial)
 
     @property
     def elapsed(self) -> float:
@@ -120,6 +142,13 @@ class Search:
     def trials(self) -> int:
         """Trials that count so far."""
         return sum(judged.verdict != "void" for judged in self.judged)
+
+    @property
+    def collapses(self) -> bool:
+        """Whether the target completed less under overload than it kept before: it may stay overloaded."""
+        kept = max((each.trial.rate for each in self.judged if each.verdict == "pass"), default=0.0)
+        known = kept * self.goal.short_s >= ENOUGH
+        return known and self.completed < COLLAPSED * kept and not self._passed_shortly(kept)
 
     # The course of a search. Each yield hands out a trial and takes in its outcome.
 
@@ -135,15 +164,30 @@ class Search:
         while self.low is not None and self.high is None and self.low < highest:
             faster = max(self.low * RAMP_FACTOR, self.low + 1 if goal.users else 0)
             yield from self._place("ramp", min(faster, highest))
-        while self.low and self.high and self.high > self.low * (1 + goal.precision) and self._room_to_bisect():
-            middle = math.sqrt(self.low * self.high)
-            if goal.users:
-                middle = max(math.floor(middle), self.low + 1)
-            if middle >= self.high:
-                break
-            yield from self._place("bisect", middle)
-        while self.low is not None and not self._confirmed:
+        while (rate := self._to_bisect()) is not None and self._room_to_bisect():
+            yield from self._place("bisect", rate)
+        if self.low is not None:
             yield from self._confirm(self.low)
+
+    def _to_bisect(self) -> float | None:
+        """The rate to try next between the ends of the bracket; None if they are close enough."""
+        low, high, width = self.low, self.high, 1 + self.goal.width
+        if not low or not high:
+            return None
+        if self.completed < low and self._passed_shortly(low):
+            return low
+        if high <= low * width:
+            return None
+        likely = BELOW_COMPLETIONS * self.completed
+        if low * math.sqrt(width) < likely < high / math.sqrt(width):
+            return likely
+        middle = math.sqrt(low * high)
+        middle = max(math.floor(middle), low + 1) if self.goal.users else middle
+        return middle if middle < high else None
+
+    def _passed_shortly(self, rate: float) -> bool:
+        """Whether only short trials passed a rate."""
+        return all(each.trial.phase in ("calibrate", "ramp") for each in self.judged if each.trial.rate == rate)
 
     def _place(self, phase: Phase, rate: float) -> Generator[Trial, TrialOutcome, None]:
         """Try a rate; move an end of the bracket to it."""
@@ -155,48 +199,35 @@ class Search:
             self.low = rate
         else:
             self.high, self._high_void = rate, verdict == "void"
+            if self.low == rate:
+                self.low = self._highest_passed()
 
-    def _confirm(self, rate: float) -> Generator[Trial, TrialOutcome, None]:
-        """Repeat the rate that passed; if it fails, go down one step."""
-        verdict: Verdict = "pass"
-        fresh, made = CONFIRMATIONS if self.trials < PATIENCE else 1, 0
-        while made < fresh or self._another_would_tell(rate, made):
-            self._fresh = max(fresh - made, 1)
+    def _confirm(self, passed: float) -> Generator[Trial, TrialOutcome, None]:
+        """Confirm a rate that is lower than the one that passed by the margin; if it fails, go down and on."""
+        goal, rate, descents = self.goal, passed, 0
+        if self.high is not None:
+            self._bracket = (passed, self.high)
+            margin = goal.margin(passed) * (2 if self.collapses else 1)
+            rate = max(goal.rounded(passed / (1 + margin)), goal.start)
+        while True:
+            self.low = rate
+            if not descents and not self._fits(0 if goal.users else goal.needs / rate, 1):
+                self._provable = False
+                return
             verdict = yield from self._try("confirm", rate)
-            made += 1
-            if verdict == "void" or (verdict == "fail" and self._surely_failed()):
-                break
-        self._fresh = 0
-        if verdict == "pass" and all(finding.kept for finding in self._findings_at(rate, "confirm")):
-            self._confirmed = True
-            return
-        width = self.high / rate if self.high else math.inf
-        self.high, self._high_void = rate, verdict == "void"
-        self._descents += 1 if self.trials < HURRY else 2  # ever longer steps: it may be far down
-        lower = rate / min(width, 1 + self.goal.precision) ** self._descents
-        if self.goal.users:
-            lower = min(lower, rate - 1)
-        lower = self.goal.rounded(max(lower, self.goal.start))
-        self.low = lower if lower < rate else None
-
-    def _another_would_tell(self, rate: float, made: int) -> bool:
-        """Whether it is in doubt that a rate keeps the bounds, and one more trial could settle it."""
-        if made >= MOST_CONFIRMATIONS or self.trials >= PATIENCE:
-            return False
-        found = self._findings_at(rate)
-        if all(each.surely_kept for each in found) or any(each.surely_missed for each in found):
-            return False
-        judged = sum(each.outcome.evidence.requests for each in self._full_trials(rate))
-        in_time = judged + rate * CONFIRMING * self.goal.full_s(rate)  # if none of its requests costs anything
-        return self.goal.users or all(each.cost * judged <= each.bound.allowance * in_time for each in found)
-
-    def _findings_at(self, rate: float, *phases: Phase) -> tuple[BoundFinding, ...]:
-        """How the bounds stand by all full trials at a rate, or by those of some phases."""
-        trials = [each for each in self._full_trials(rate) if not phases or each.trial.phase in phases]
-        return findings(self.goal.bounds, self._pooled(trials))
-
-    def _pooled(self, trials: Iterable[Judged]) -> BoundEvidence:
-        return sum((each.outcome.evidence for each in trials), BoundEvidence.none(len(self.goal.bounds)))
+            if verdict == "pass":
+                self._confirmed = True
+                if not goal.users and not all(finding.surely_kept for finding in self.judged[-1].findings):
+                    self.low = max(goal.rounded(rate / (1 + goal.margin(rate) * IN_DOUBT)), goal.start)
+                return
+            self.high, self._high_void = rate, verdict == "void"
+            descents += 1
+            lower = rate / (1 + max(goal.margin(rate) * DESCENT, goal.precision)) ** descents
+            lower = goal.rounded(max(min(lower, rate - 1) if goal.users else lower, goal.start))
+            if lower >= rate:
+                self.low = None
+                return
+            rate = lower
 
     def _try(self, phase: Phase, rate: float) -> Generator[Trial, TrialOutcome, Verdict]:
         """Make a trial; once more if it was invalid."""
@@ -212,45 +243,64 @@ class Search:
         return verdict
 
     def _trial(self, phase: Phase, rate: float) -> Trial:
-        full = self.goal.full_s(rate)
-        settle, judged = {
-            "calibrate": (2.0, min(13.0, full)), "ramp": (2.0, min(8.0, full)),
-            "bisect": (5.0, full), "confirm": (5.0, CONFIRMING * full),
+        goal = self.goal
+        judged = {
+            "calibrate": goal.short_s, "ramp": goal.short_s, "bisect": goal.full_s(rate),
+            "confirm": self._confirming_s(rate),
         }[phase]  # fmt: skip
+        settle = CALIBRATION_SETTLES_S if phase == "calibrate" else goal.settle_s(judged)
         return Trial(len(self.judged) + 1, phase, rate, settle, judged)
 
+    def _confirming_s(self, rate: float) -> float:
+        """Judged seconds of a confirmation: the rest of the budget."""
+        goal = self.goal
+        least, most = goal.confirming_s(rate)
+        if goal.budget_s is None:
+            return most
+        left = self._budget_s - self.elapsed
+        return max(min(math.floor(left - goal.settle_s(left)), most), least)
+
     def _fits(self, seconds: float, trials: int) -> bool:
-        budget = math.inf if self.goal.budget_s is None else self.goal.budget_s
-        return self.trials + trials <= self.goal.trials and self.elapsed + seconds <= budget
+        return self.trials + trials <= self.goal.trials and self.elapsed + seconds <= self._budget_s
+
+    @property
+    def _budget_s(self) -> float:
+        """Seconds that the search may take; longer after a confirmation that failed, for one more."""
+        if self.goal.budget_s is None:
+            return math.inf
+        return self.goal.budget_s * (LONGER if any(each.trial.phase == "confirm" for each in self.judged) else 1)
 
     def _room_to_bisect(self) -> bool:
-        """Whether there is room for one more trial and the confirmations: a wider bracket that is confirmed is worth
+        """Whether there is room for one more trial and a confirmation: a wider bracket that is confirmed is worth
         more than a narrow one that is not."""
         assert self.low
-        bisecting, confirming = self._trial("bisect", self.low).seconds, self._trial("confirm", self.low).seconds
-        return self._fits(bisecting + CONFIRMATIONS * confirming, 1 + CONFIRMATIONS)
+        bisecting = self._trial("bisect", self.low).seconds
+        least, _ = self.goal.confirming_s(self.low / (1 + self.goal.margin(self.low)))
+        return self._fits(bisecting + least + self.goal.settle_s(least), 2)
 
     # Judging
 
     def _judge(self, trial: Trial, outcome: TrialOutcome) -> Verdict:
-        pool = self._pool(trial) + outcome.evidence
-        verdict: Verdict = "void"
-        if not outcome.void:
-            kept = all(finding.kept for finding in findings(self.goal.bounds, pool))
-            failed = outcome.cut or not kept or self._backlog_grows(outcome.evidence.in_flight, trial)
-            verdict = "fail" if failed else "pass"
         own = findings(self.goal.bounds, outcome.evidence)
+        grows = self._backlog_grows(outcome.evidence.in_flight, trial)
+        verdict: Verdict = "pass"
+        if outcome.void:
+            verdict = "fail" if trial.rate > self.completed else "void"
+        elif outcome.cut or grows or not self._kept(outcome.evidence, trial):
+            verdict = "fail"
+        if grows and (verdict == "fail" or outcome.contended):
+            completed = outcome.evidence.completed(trial.settle_s)
+            self.completed = completed if self.completed == math.inf else max(self.completed, completed)
         self.judged.append(Judged(trial, outcome, verdict, own, self.elapsed, self.low, self.high))
         return verdict
 
-    def _pool(self, trial: Trial) -> BoundEvidence:
-        """The observations of earlier full trials at the same rate."""
-        return self._pooled(self._full_trials(trial.rate) if trial.phase in _FULL else ())
-
-    def _full_trials(self, rate: float | None = None) -> list[Judged]:
-        """Those that were valid, at a rate or at all."""
-        full = [each for each in self.judged if each.verdict != "void" and each.trial.phase in _FULL]
-        return [each for each in full if rate is None or each.trial.rate == rate]
+    def _kept(self, evidence: BoundEvidence, trial: Trial) -> bool:
+        """Whether a trial keeps the bounds: one of too few requests for a bound must surely miss it, to fail."""
+        return all(
+            finding.kept
+            or (trial.phase != "confirm" and evidence.requests < finding.bound.needs and not finding.surely_missed)
+            for finding in findings(self.goal.bounds, evidence)
+        )
 
     def _surely_failed(self) -> bool:
         last = self.judged[-1]
@@ -258,14 +308,16 @@ class Search:
         return grows or any(finding.surely_missed for finding in last.findings)
 
     def _backlog_grows(self, in_flight: Ints, trial: Trial) -> bool:
-        """Whether ever more requests wait: at least one in twenty of those that came since half-time."""
+        """Whether ever more requests wait: at least one in twenty of those that came since half-time, and more than
+        chance brings."""
         now = len(in_flight)
         if now <= trial.settle_s or self.goal.users:
             return False
         half = now // 2
-        grown = in_flight[-1] - in_flight[half - 1]
+        grown, came = in_flight[-1] - in_flight[half - 1], trial.rate * (now - half)
         return bool(
-            grown > GROWTH * trial.rate * (now - half) and in_flight[-1] > trial.rate * (BACKLOG_S + self._floor_s())
+            grown > max(GROWTH * came, CHANCE * math.sqrt(came))
+            and in_flight[-1] > trial.rate * (BACKLOG_S + self._floor_s())
         )
 
     def _floor_s(self) -> float:
@@ -275,28 +327,41 @@ class Search:
         return float(in_flight.mean()) / self.judged[0].trial.rate
 
     def _answer(self) -> Answer:
-        low = self.low if self._confirmed else self._highest_passed()
-        full = self._full_trials(low or 0)
-        pool = self._pooled(full)
+        low = self.low if self._confirmed or not self._provable else self._highest_passed()
+        passed = [
+            each for each in self.judged if each.verdict == "pass" and (self._confirmed or each.trial.rate == low)
+        ]
+        proof = passed[-1] if passed and self._provable else None
+        evidence = proof.outcome.evidence if proof else BoundEvidence.none(len(self.goal.bounds))
         return Answer(
-            why=self._why(low, pool.requests),
+            why=self._why(low, evidence.requests),
             low=low,
             high=self.high,
             high_void=self._high_void,
-            confirmations=sum(each.trial.phase == "confirm" for each in full),
-            requests=pool.requests,
-            findings=findings(self.goal.bounds, pool),
+            capacity=self._capacity(low),
+            confirmations=int(self._confirmed),
+            proof=proof,
+            requests=evidence.requests,
+            findings=findings(self.goal.bounds, evidence),
         )
+
+    def _capacity(self, low: float | None) -> float | None:
+        """The middle of the bracket that trials left; after a confirmation that failed, of what confirmations left."""
+        if low is None or self.high is None or self._high_void:
+            return None
+        if self._bracket and self._bracket[1] == self.high:
+            return self._bracket[0]
+        return self.goal.rounded(math.sqrt(low * self.high))
 
     def _why(self, low: float | None, requests: int) -> Why:
         if low is None:
             if self.high is None:
                 return "open"
             return "generator" if self._high_void else "not-met"
+        if not self._provable or (self._confirmed and requests < self.goal.needs):
+            return "unproven"
         if not self._confirmed:
             return "open"
-        if requests < self.goal.needs:
-            return "unproven"
         if self.contradiction():
             return "drifted"
         return "at-least" if self.high is None or self._high_void else "found"
@@ -308,11 +373,17 @@ class Search:
             default=None,
         )
 
+    @property
+    def budget_needed_s(self) -> float:
+        """The budget with which there is time for as many requests as the bounds need, roughly: whole minutes."""
+        assert self.low
+        return 60.0 * math.ceil((self.elapsed + 1.5 * self.goal.needs / self.low) / 60)
+
     def contradiction(self) -> tuple[Judged, Judged] | None:
-        """Two full trials that cannot both be true of one target: one surely passed, one no faster surely failed."""
-        full = self._full_trials()
-        passed = [each for each in full if all(finding.surely_kept for finding in each.findings)]
-        failed = [each for each in full if any(finding.surely_missed for finding in each.findings)]
+        """Two long trials that cannot both be true of one target: one surely passed, one no faster surely failed."""
+        long = [each for each in self.judged if each.verdict != "void" and each.trial.judged_s >= LONG_S]
+        passed = [each for each in long if all(finding.surely_kept for finding in each.findings)]
+        failed = [each for each in long if any(finding.surely_missed for finding in each.findings)]
         return next(
             (
                 (p, f)

@@ -20,7 +20,9 @@ from logreplay.analysis.statistics.intervals import batch_variance, wilson
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats, Ints
 from logreplay.analysis.wording import show
 
-STATISTICS: Final = (*PERCENTILES, "mean", "max", "errors")
+BOUNDED: Final = {**PERCENTILES, "p9999": 0.9999, "p99999": 0.99999}
+"""Percentiles that a bound may be set for."""
+STATISTICS: Final = (*BOUNDED, "mean", "max", "errors")
 Bools = npt.NDArray[np.bool_]
 Z: Final = 2.24
 """97.5 % two-sided: looked at every second, it must not see a failure in chance."""
@@ -54,8 +56,8 @@ class Bound:
     @property
     def allowance(self) -> float:
         """Mean cost of a request up to which the bound is kept."""
-        if self.statistic in PERCENTILES:
-            return 1 - PERCENTILES[self.statistic]
+        if self.statistic in BOUNDED:
+            return 1 - BOUNDED[self.statistic]
         return 0.0 if self.statistic == "max" else self.limit
 
     @property
@@ -66,7 +68,7 @@ class Bound:
     @property
     def needs(self) -> int:
         """Requests without which nothing can be said of this statistic."""
-        return SMALLEST_SAMPLE[PERCENTILES[self.statistic]] if self.statistic in PERCENTILES else 1
+        return SMALLEST_SAMPLE[BOUNDED[self.statistic]] if self.statistic in BOUNDED else 1
 
     def costs(self, response_s: Floats, failed: Bools, timeout_s: float) -> Floats:
         """Return what each request costs.
@@ -107,15 +109,16 @@ class BoundEvidence:
         """Nothing seen yet."""
         return cls(np.zeros(0, np.int64), np.zeros((bounds, 0)), np.zeros(0, np.int64))
 
-    def __add__(self, other: "BoundEvidence") -> "BoundEvidence":
-        """Pool with a later trial at the same rate; in flight is that of the later one."""
-        counts = np.concatenate((self.counts, other.counts))
-        return BoundEvidence(counts, np.concatenate((self.costs, other.costs), axis=1), other.in_flight)
-
     @property
     def requests(self) -> int:
         """How many requests count."""
         return int(self.counts.sum())
+
+    def completed(self, settle_s: float) -> float:
+        """Requests completed in each second after those of settling, on average."""
+        settled, seconds = int(settle_s), len(self.in_flight) - int(settle_s)
+        before = int(self.in_flight[settled - 1]) if settled else 0
+        return (int(self.counts[:seconds].sum()) + before - int(self.in_flight[-1])) / seconds
 
 
 def observe(
@@ -212,4 +215,4 @@ def _finding(bound: Bound, counts: Ints, costs: Floats) -> BoundFinding:
 
 def spoken(statistic: str) -> str:
     """A statistic as people write it: ``p999`` is p99.9."""
-    return re.sub(r"^p(\d\d)(\d)$", r"p\1.\2", statistic)
+    return re.sub(r"^p(\d\d)(\d+)$", r"p\1.\2", statistic)

@@ -6,9 +6,12 @@ from typing import Final, Literal
 
 from logreplay.analysis.search.slo import Bound, BoundEvidence, BoundFinding
 
-PLANNING: Final = 1.03
-"""The confirmed rate is divided by this for planning: machines vary by some per cent from trial to trial."""
-
+BACKLOG_S: Final = 0.5
+"""Requests that wait for longer are a backlog, if they become more."""
+UNSEEN: Final = 0.36
+"""Share by which the rate that a trial of 1 s passes is too high; of longer ones less, by the root of their length."""
+CHANCE: Final = 2.0
+"""The same share where a trial of 1 s has one request."""
 Phase = Literal["calibrate", "ramp", "bisect", "confirm"]
 Verdict = Literal["pass", "fail", "void"]
 Why = Literal["found", "at-least", "not-met", "generator", "unproven", "drifted", "open"]
@@ -22,10 +25,11 @@ class Goal:
         bounds: all of them must hold.
         start: the lowest rate, requests/s; the first trial.
         highest: never tried above it; None: no limit.
-        precision: how close the failed rate is to the confirmed one in the end: 0.05 is 5 %.
-        trial_s: judged seconds of a full trial; None: 60, or as many as the bound needs requests.
+        precision: how close the ends of the bracket come at most: 0.05 is 5 %. Short trials cannot tell so much apart.
+        trial_s: judged seconds of a full trial; None: a fifteenth of the budget, from 5 to 60.
         trials: no more than these; invalid ones do not count.
-        budget_s: no trial is begun that would end after this many seconds; None: no limit.
+        budget_s: seconds for all trials; the last one takes the rest. If it fails, the search may take 15 % longer
+            for one more. None: no limit, and trials of 60 s.
         users: search for a number of users who wait for their answers; every rate here is one.
 
     Raises:
@@ -58,13 +62,61 @@ class Goal:
     @property
     def needs(self) -> int:
         """Requests without which the bounds cannot be proven."""
-        return max(bound.needs for bound in self.bounds)
+        return self.rarest.needs
+
+    @property
+    def rarest(self) -> Bound:
+        """The bound that needs most requests."""
+        return max(self.bounds, key=lambda bound: bound.needs)
+
+    @property
+    def slowest_s(self) -> float:
+        """The longest response time that a bound allows, seconds."""
+        return max((bound.limit for bound in self.bounds if bound.statistic != "errors"), default=0.0)
+
+    @property
+    def _base_s(self) -> float:
+        """Judged seconds of a full trial, whatever the rate."""
+        if self.trial_s is not None:
+            return self.trial_s
+        return 60.0 if self.budget_s is None else min(max(self.budget_s / 15, 5.0), 60.0)
 
     def full_s(self, rate: float) -> float:
         """Judged seconds of a full trial at this rate."""
-        if self.trial_s is not None:
-            return self.trial_s
-        return 60.0 if self.users else max(60.0, math.ceil(self.needs / rate))
+        if self.trial_s is not None or self.users:
+            return self._base_s
+        most = math.inf if self.budget_s is None else self.budget_s / 6
+        return max(self._base_s, min(math.ceil(self.needs / rate), most))
+
+    @property
+    def short_s(self) -> float:
+        """Judged seconds of a trial of the ramp."""
+        return min(self._base_s, max(self._base_s / 4, 2.0, 2 * self.slowest_s), 8.0)
+
+    def settle_s(self, judged_s: float) -> float:
+        """Seconds before the judged ones in which queues fill."""
+        return float(min(max(round(judged_s / 8), 1), 5))
+
+    def confirming_s(self, rate: float) -> tuple[float, float]:
+        """Least and most judged seconds of a confirmation at this rate."""
+        enough = math.ceil(self.needs / rate) if not self.users else 0
+        return max(2 * self._base_s, enough), max(4 * self._base_s, enough, 0 if self.trial_s else 240)
+
+    @property
+    def width(self) -> float:
+        """How close the ends of the bracket come: what trials of this length can tell apart."""
+        return max(self.precision, 0 if self.users else UNSEEN / math.sqrt(self._base_s))
+
+    def margin(self, rate: float) -> float:
+        """How much lower than a rate that passed the promise is: 0.15 is 15 %.
+
+        The rate that short trials pass is too high by what they cannot see: rare events and slow ones, chance among
+        few requests, and an overload that has not yet brought response times to the bound.
+        """
+        if self.users:
+            return 0.0
+        unseen = math.hypot(UNSEEN, CHANCE / math.sqrt(rate)) / math.sqrt(self._base_s)
+        return unseen + min(self.slowest_s, BACKLOG_S) / self._base_s
 
     def rounded(self, rate: float) -> float:
         """Four digits, or whole users; never more than the rate."""
@@ -116,6 +168,7 @@ class TrialOutcome:
         void: the reason why it says nothing of the target; empty if it does.
         cut: why it was ended early (see `logreplay.analysis.search.search.Search.hopeless`); empty if it was not.
         doubt: what speaks against it, without making it invalid.
+        contended: it is invalid only because other programs kept the target's machine busy.
     """
 
     evidence: BoundEvidence
@@ -123,6 +176,7 @@ class TrialOutcome:
     void: str = ""
     cut: str = ""
     doubt: str = ""
+    contended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,26 +210,30 @@ class Answer:
             replaying machine could not even send the lowest rate. ``unproven``: too few requests were judged to prove
             this bound of anything. ``drifted``: the target changed meanwhile, trials contradict each other.
             ``open``: trials or time were used up before `low` was confirmed.
-        low: highest rate that keeps the bounds; None if there is none.
+        low: highest rate that is promised to keep the bounds, or that passed; None if there is none.
         high: lowest rate that does not, or that could not be sent; None if there is none.
         high_void: `high` could not be sent.
-        confirmations: trials at `low`, made after the bracket was closed, that are part of its proof.
-        requests: judged at `low`.
-        findings: at `low`, of all these requests.
+        capacity: estimate of the highest rate that keeps the bounds; None where no rate failed.
+        confirmations: fresh trials made after the bracket was closed, that are the proof of `low`.
+        proof: the trial on which `low` rests: at this rate, or a little above it; None if there is none.
+        requests: judged in it.
+        findings: of these requests.
     """
 
     why: Why
     low: float | None
     high: float | None
     high_void: bool
+    capacity: float | None
     confirmations: int
+    proof: Judged | None
     requests: int
     findings: tuple[BoundFinding, ...]
 
     @property
     def planning(self) -> float | None:
-        """The rate to plan with: a little less than the confirmed one."""
-        return None if self.low is None else self.low / PLANNING
+        """The rate to plan with: the promise itself, which is lower by the margin than what short trials passed."""
+        return self.low
 
     @property
     def holds(self) -> bool:

@@ -28,9 +28,9 @@ LONGEST: Final = FAILED - 1
 """Microseconds, 71 minutes: longer times count as this, so that a time takes 32 bits."""
 
 PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-"""Percentiles that a bound may be set for."""
+"""Percentiles by name."""
 
-SMALLEST_SAMPLE: Final = {0.5: 6, 0.9: 36, 0.95: 72, 0.99: 368, 0.995: 736, 0.999: 3688}
+SMALLEST_SAMPLE: Final = {0.5: 6, 0.9: 36, 0.95: 72, 0.99: 368, 0.995: 736, 0.999: 3688, 0.9999: 36887, 0.99999: 368887}
 """Requests from which on a two-sided 95 % interval of that quantile exists: ceil(ln 0.025 / ln p)."""
 
 

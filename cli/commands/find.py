@@ -1,8 +1,11 @@
 """``logreplay find``: the highest rate that keeps a bound."""
 
+from dataclasses import replace
+from secrets import randbelow
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import folder_options, replay_options
@@ -52,13 +55,17 @@ def _bound_options(command: Any) -> Any:
     default="5%",
     show_default=True,
     metavar="P%",
-    help="Width of the bracket at the end.",
+    help="Narrow the bracket no further than P%.",
 )
 @click.option(
-    "--trial", "trial_s", type=DURATION, metavar="D", help="Length of a full trial.  [default: 60s or as needed]"
+    "--trial",
+    "trial_s",
+    type=DURATION,
+    metavar="D",
+    help="Length of a full trial.  [default: --budget/15]",
 )
 @click.option("--trials", type=Whole(1), default=25, show_default=True, metavar="N", help="Make at most N trials.")
-@click.option("--budget", type=DURATION, default="15m", show_default=True, metavar="D", help="Time for all trials.")
+@click.option("--budget", type=DURATION, default="2m", show_default=True, metavar="D", help="Time for all trials.")
 @arrivals_option("poisson", "even")
 @click.option("-c", "--vusers", is_flag=True, help="Search a number of users; rates are then user counts.")
 @click.option(
@@ -74,16 +81,19 @@ def _bound_options(command: Any) -> Any:
 def find(**given: Any) -> int:
     """Find the highest rate at which TARGET keeps a bound on response time, such as --p99 300ms.
 
-    At least one bound is needed; several must hold together. A failed request counts as late. Trials start at the
-    lowest rate, grow by a factor of 1.6 until one fails, close in on the limit, and repeat the highest rate that
-    passed. A search takes about ten trials. LOG is an access log or a normalized CSV; TARGET is http://HOST:PORT.
-    Exit code 4: the bound does not hold at the lowest rate; 3: there is no valid answer.
-    Units: R requests/s, D a duration (300ms, 10s, 5m, 1h), P% a share (5% or 0.05). Without a [default], an option is
-    off.
+    Give one or more bounds; all must hold, and a failed request counts as late. Short trials, each 1.6 times as fast as
+    the last, close in on the limit; one long trial, for the rest of --budget, confirms a rate that is lower by a
+    margin. LOG is an access log or a normalized CSV; TARGET is http://HOST:PORT. Exit code 4: the bound does not hold
+    at the lowest rate; 3: no valid answer. Units: R requests/s, D a duration (300ms, 10s, 5m), P% a share (5% or 0.05).
 
     \b
     Example:
       logreplay find access.log http://127.0.0.1:8080 --p99 300ms --start 50 --tps 2000
     """
     limits = {name: given.pop(name) for name in BOUNDS}
+    if click.get_current_context().get_parameter_source("seed") is ParameterSource.DEFAULT:
+        given["shaping"] = replace(given["shaping"], seed=randbelow(1_000_000))
     return find_rate(FindOptions(limits=limits, **given))
+
+
+next(param for param in find.params if param.name == "seed").show_default = "a new one"  # type: ignore[attr-defined]

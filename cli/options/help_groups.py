@@ -16,7 +16,7 @@ _FIRST: Final[Mapping[str, Sequence[str]]] = {
     "find": ("p99", "max_errors", "tps", "output", "allow_target"),
 }
 _GROUPS: Final[Mapping[str, Sequence[str]]] = {
-    "Bounds": ("p50", "p90", "p95", "p999", "mean", "max"),
+    "Bounds": ("p50", "p90", "p95", "p999", "p9999", "p99999", "mean", "max"),
     "Load": (
         *("ramp", "steps", "vusers", "follow", "arrivals", "think", "delay", "requests", "loop", "skip_idle"),
         *("settle", "order", "refine", "start", "max_tps", "precision", "trial_s"),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.schedules.rates import Schedule
 
-BOUNDS: Final = ("p50", "p90", "p95", "p99", "p999", "mean", "max")
+BOUNDS: Final = ("p50", "p90", "p95", "p99", "p999", "p9999", "p99999", "mean", "max")
 """Statistics of the response time that can be bounded."""
 _FULL_S: Final = 60.0
 _STATES: Final = {"pass": "carried", "fail": "overloaded", "void": "void"}
@@ -94,7 +94,7 @@ class FindOptions(ReplayOptions):
         """What makes the schedule of a trial."""
         if self.vusers:
             return users(thinking(self.think or 0.0, self.shaping.seed))
-        return evenly if self.arrivals == "even" else by_chance
+        return evenly if self.arrivals == "even" else by_chance(self.shaping.seed)
 
     @property
     def arrives(self) -> str | None:
@@ -107,7 +107,7 @@ class FindOptions(ReplayOptions):
             **{str(bound.statistic): bound.limit for bound in goal.bounds},
             "start": goal.start, "max_tps": self.max_tps, "precision": self.precision, "trial": self.trial_s,
             "trials": self.trials, "budget": self.budget, "arrivals": self.arrives, "vusers": self.vusers,
-            "restart": self.restart, "think": said(self.think, self.shaping.seed),
+            "restart": self.restart, "seed": self.shaping.seed, "think": said(self.think, self.shaping.seed),
             **self.sending.said(), **self.shaping.said(),
         }  # fmt: skip
 
@@ -158,7 +158,7 @@ def _report(
     from logreplay.analysis.search.report import answer_of, sentence, slo, weaknesses
     from logreplay.analysis.summary import About
 
-    text, facts = sentence(search, options.tps), slo(search, options.tps)
+    text, facts = sentence(search, options.tps), slo(search, options.tps) | {"seed": options.shaping.seed}
     log, more = str(options.log) if options.log else None, {"answer": text, "slo": facts, **urls}
     about = About(log, url, options.said(search.goal), found + weaknesses(search), more=more)
     plots = not options.no_plots
@@ -167,6 +167,7 @@ def _report(
         click.echo(text)
         if not options.quiet:
             print_arrivals(about.options)
+            click.echo(f"seed: {options.shaping.seed}; --seed {options.shaping.seed} repeats the same random choices")
 
     summary = report(folder, about, show, plots=plots, as_json=options.as_json, quiet=options.quiet)
     if plots:
@@ -204,6 +205,8 @@ def _search(
             stopped_by(stop, engine),
         ):
             teller = _Teller(search, audience, quiet=options.quiet, drawn=options.telling.progress == "auto")
+            if here and (busy := await cpu_contention()):
+                teller.warn(busy)
             with audience.may_set(stop):
                 ended = await drive(
                     search,
@@ -228,7 +231,7 @@ class _Teller:
     """Tells how a search goes: what runs, a line on stderr for each trial that ended, and the curve below them."""
 
     def __init__(self, search: "Search", audience: Audience, *, quiet: bool, drawn: bool) -> None:
-        self._search, self._audience = search, audience
+        self._search, self._audience, self._warned = search, audience, False
         bounds = [bound.limit for bound in search.goal.bounds if bound.statistic != "errors"]
         unit = "users" if search.goal.users else "req/s"
         self._curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None))
@@ -244,6 +247,15 @@ class _Teller:
         name, rate = f"trial {trial.number}, {trial.phase}", None if users else trial.rate
         self._audience.begin(Stage(name, rate, trial.seconds, level=trial.rate, users=users))
 
+    def warn(self, why: str) -> None:
+        """Say once, as early as it is known, that trials will be invalid, and what to do."""
+        if not self._warned:
+            self._curve.say(
+                f"note: {why}; trials that fail meanwhile are invalid, and two of them at one rate end the search "
+                "below it: stop other programs, or use another machine for the target or for logreplay"
+            )
+        self._warned = True
+
     def end(self, judged: "Judged", ran: "Ran") -> None:
         from logreplay.analysis.search.report import trial_line
 
@@ -253,3 +265,5 @@ class _Teller:
         left = f"  {budget - self._search.elapsed:.0f} s" if budget is not None else ""
         point = None if verdict == "void" else point_of(judged.trial.rate, ran, good=verdict == "pass")
         self._curve.say(f"{note}{left}", point)
+        if verdict == "void":
+            self.warn(f"trial {judged.trial.number} is invalid")

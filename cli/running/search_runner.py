@@ -85,21 +85,31 @@ async def drive(
         until = watch.cut_at or trial.seconds
         evidence = await off_loop(look.evidence, until, ran.scheduled)
         void = _void(ran) or await off_loop(look.sent_late, until, ran.scheduled, limited=ran.evidence.limited > 0)
+        contended = False
         if contention and not void and (watch.cut or not search.keeps(evidence)):
             void = await contention()
+            contended = bool(void)
         responses.forget()
         first = ran.next_seq
-        search.tell(TrialOutcome(evidence, clock() - began, void, watch.cut, _doubt(ran)))
+        search.tell(TrialOutcome(evidence, clock() - began, void, watch.cut, _doubt(ran), contended))
         on_end(search.judged[-1], ran)
     return True
 
 
-def by_chance(trial: "Trial") -> "Schedule":
-    """Requests of independent visitors, differently in each trial, but as many as its rate says."""
+def by_chance(seed: int) -> "Callable[[Trial], Schedule]":
+    """Requests of independent visitors, differently in each trial and with each seed, but as many as its rate says."""
     from logreplay.replay.schedules.arrivals import independent
     from logreplay.replay.schedules.rates import Constant
 
-    return independent(Constant(trial.rate, trial.seconds), seed=trial.number)
+    def schedule(trial: "Trial") -> "Schedule":
+        return independent(Constant(trial.rate, trial.seconds), seed=_of_trial(seed, trial))
+
+    return schedule
+
+
+def _of_trial(seed: int, trial: "Trial") -> int:
+    """A seed that no other trial has, nor a trial of a search with another seed."""
+    return 1000 * seed + trial.number
 
 
 def evenly(trial: "Trial") -> "Schedule":
@@ -114,7 +124,7 @@ def users(think: "float | UniformThink") -> "Callable[[Trial], Schedule]":
     from logreplay.replay.schedules.users import UniformThink, Users
 
     def schedule(trial: "Trial") -> "Schedule":
-        drawn = replace(think, seed=think.seed + trial.number) if isinstance(think, UniformThink) else think
+        drawn = replace(think, seed=_of_trial(think.seed, trial)) if isinstance(think, UniformThink) else think
         return Users(round(trial.rate), drawn, trial.seconds)
 
     return schedule

@@ -137,7 +137,9 @@ _SWEEP: Final[Factors] = {
     **_FOLDER,
 }
 _FIND: Final[Factors] = {
-    "bound": {f"{name}": f"--{name} 1s" for name in ("p99", "p50", "p90", "p95", "p999", "mean", "max")}
+    "bound": {
+        f"{name}": f"--{name} 1s" for name in ("p99", "p50", "p90", "p95", "p999", "p9999", "p99999", "mean", "max")
+    }
     | {"impossible": "--p50 1us"},
     "max-errors": _option("max-errors", some="5%"),
     "start": {"-": "", "some": "--start 20"},

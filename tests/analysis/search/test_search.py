@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from logreplay.analysis.search.report import sentence, slo, trial_line, weaknesses
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
 from logreplay.analysis.search.slo import Bound, BoundEvidence
-from search_rehearsal import MM4, make
+from search_rehearsal import make
+from search_servers import MM4
 
 P99 = Bound("p99", 0.3)
 
@@ -49,14 +50,15 @@ def phases(search: Search) -> str:
 def test_it_calibrates_ramps_bisects_and_confirms() -> None:
     search = against(225, Goal((P99,), start=50))
     assert [judged.trial.rate for judged in search.judged[:5]] == [50, 80, 128, 204.8, 327.6]
-    assert phases(search) == "crrrr" + "bbbb" + "cc"
+    assert phases(search) == "crrrr" + "bbbb" + "c"
     found = answer(search)
     assert found.why == "found"
     assert found.low is not None
     assert found.high is not None
-    assert found.low <= 225 < found.high <= found.low * 1.05
-    assert found.confirmations == 2
-    assert found.planning == found.low / 1.03
+    assert found.capacity is not None
+    assert found.capacity <= 225 < found.high <= found.capacity * 1.051
+    assert found.low == pytest.approx(found.capacity / (1 + search.goal.margin(found.capacity)), rel=1e-3)
+    assert found.planning == found.low
 
 
 @settings(max_examples=60)
@@ -79,7 +81,8 @@ def test_the_bracket_holds_the_truth_and_no_rate_is_far_above_one_that_passed(
         assert found.high <= start * (1 + 1e-6)
     else:
         assert found.low <= min(wall, limited)
-        assert found.high <= found.low * (1 + precision) * 1.001
+        width = (1 + search.goal.width) * (1 + search.goal.margin(found.low))
+        assert found.low == start or found.high <= found.low * width * 1.002
         # where both limits lie within one bracket, its upper end may have been either of them
         expected = {"at-least"} if limited < wall else {"found"} if limited > found.high else {"found", "at-least"}
         assert found.why in expected
@@ -94,7 +97,7 @@ def test_whatever_it_is_told_it_ends_and_counts_its_trials(data: st.DataObject) 
         void = data.draw(st.sampled_from(["", "", "sent late"]))
         search.tell(told(trial, late, void=void))
     assert search.trials <= 14
-    assert search.elapsed <= 900
+    assert search.elapsed <= 900 * 1.15
     found = answer(search)
     if found.low is not None and found.high is not None:
         assert found.low < found.high
@@ -102,23 +105,6 @@ def test_whatever_it_is_told_it_ends_and_counts_its_trials(data: st.DataObject) 
     assert slo(search, 1000)["trials"][-1]["number"] == len(search.judged)
     assert all(trial_line(judged, search.goal) for judged in search.judged)
     weaknesses(search)
-
-
-def test_a_confirmation_is_judged_on_all_requests_at_that_rate() -> None:
-    search = against_until_confirmation()
-    trial = search.next
-    assert isinstance(trial, Trial)
-    search.tell(told(trial, 0.014))  # late a little too often, but 0.5 % twice: pooled it is kept
-    assert isinstance(search.next, Trial)
-    search.tell(told(search.next, 0.005))
-    assert answer(search).low == trial.rate
-    assert answer(search).findings[0].cost == pytest.approx((0.0 + 2 * 0.014 + 2 * 0.005) / 5, rel=0.01)
-
-
-def test_confirmations_are_twice_as_long_as_what_they_confirm() -> None:
-    search = against(225, Goal((P99,), start=50))
-    assert {judged.trial.judged_s for judged in search.judged if judged.trial.phase == "bisect"} == {60}
-    assert {judged.trial.judged_s for judged in search.judged if judged.trial.phase == "confirm"} == {120}
 
 
 def test_a_share_of_late_requests_is_said_to_hold_the_failed_ones_where_there_are_any() -> None:
@@ -131,48 +117,8 @@ def test_a_share_of_late_requests_is_said_to_hold_the_failed_ones_where_there_ar
     assert " % over 300 ms or failed, 0" in trial_line(search.judged[1], search.goal)
 
 
-def test_a_rate_that_is_not_confirmed_becomes_the_upper_end_and_the_next_lower_one_is_tried() -> None:
-    search = against_until_confirmation()
-    trial, width = search.next, (search.high or 0) / (search.low or 1)
-    assert isinstance(trial, Trial)
-    search.tell(told(trial, 0.2))
-    lower = search.next
-    assert isinstance(lower, Trial)
-    assert lower.rate == pytest.approx(trial.rate / width, rel=1e-3)
-    for _ in range(2):
-        again = search.next
-        assert isinstance(again, Trial)
-        assert again.rate == lower.rate
-        search.tell(told(lower, 0.0))
-    found = answer(search)
-    assert (found.low, found.high, found.confirmations) == (lower.rate, trial.rate, 2)
-
-
-@pytest.mark.parametrize(("start", "confirmations"), [(150, 4), (50, 2)])
-def test_in_doubt_a_rate_is_tried_up_to_four_times_unless_patience_is_at_an_end(
-    start: float, confirmations: int
-) -> None:
-    search = Search(Goal((P99,), start=start))
-    while isinstance(search.next, Trial):
-        search.tell(told(search.next, 0.0095 if search.next.rate <= 225 else 0.5))
-    assert answer(search).confirmations == confirmations
-    assert search.trials <= 11
-
-
-def test_the_trial_that_brought_a_rate_up_for_confirmation_cannot_outvote_the_fresh_ones() -> None:
-    search = against_until_confirmation()
-    trial = search.next
-    assert isinstance(trial, Trial)
-    for late in (0.012, 0.011, 0.011):  # with the 0 % before them: under 1 %
-        if isinstance(search.next, Trial) and search.next.rate == trial.rate:
-            search.tell(told(search.next, late))
-    assert search.high == trial.rate
-    assert search.low is not None
-    assert search.low < trial.rate
-
-
-def against_until_confirmation() -> Search:
-    search = Search(Goal((P99,), start=50))
+def against_until_confirmation(goal: Goal) -> Search:
+    search = Search(goal)
     while isinstance(search.next, Trial) and search.next.phase != "confirm":
         search.tell(told(search.next, 0.0 if search.next.rate <= 225 else 0.5))
     return search
@@ -195,12 +141,127 @@ def test_a_few_late_requests_in_a_short_trial_do_not_end_the_ramp() -> None:
     trial = search.next
     assert isinstance(trial, Trial)
     search.tell(told(trial, 0.02))
-    longer = search.next
+    assert search.low == 10  # 80 requests cannot miss p99 by two that were late
+    faster = Search(Goal((P99,), start=100))
+    assert isinstance(faster.next, Trial)
+    faster.tell(told(faster.next, 0.011))
+    longer = faster.next
     assert isinstance(longer, Trial)
-    assert (longer.rate, longer.judged_s) == (10, 60)
-    search.tell(told(longer, 0.0))
-    assert search.low == 10
-    assert search.high is None
+    assert (longer.rate, longer.judged_s) == (100, 60)
+    faster.tell(told(longer, 0.0))
+    assert faster.low == 100
+    assert faster.high is None
+
+
+def test_a_rate_that_is_not_confirmed_becomes_the_upper_end_and_a_lower_one_is_tried_beyond_the_budget() -> None:
+    search = against_until_confirmation(Goal((P99,), start=50, budget_s=120.0))
+    trial = search.next
+    assert isinstance(trial, Trial)
+    assert search.elapsed + trial.seconds == pytest.approx(120, abs=1)
+    search.tell(told(trial, 0.2))
+    lower = search.next
+    assert isinstance(lower, Trial)
+    assert 0.85 * trial.rate < lower.rate < 0.95 * trial.rate
+    search.tell(told(lower, 0.0))
+    found = answer(search)
+    assert (found.low, found.high) == (lower.rate, trial.rate)
+    assert search.elapsed <= 138
+
+
+def test_the_promise_is_lowered_where_the_confirmation_passed_but_not_surely() -> None:
+    search = against_until_confirmation(Goal((P99,), start=50, budget_s=120.0))
+    trial = search.next
+    assert isinstance(trial, Trial)
+    search.tell(told(trial, 0.009))
+    found = answer(search)
+    assert found.low is not None
+    assert 0.93 * trial.rate < found.low < trial.rate
+    text = sentence(search)
+    assert text.startswith(f"at least {found.low:g}/s keeps p99 <= 300 ms, capacity about ")
+    assert f"a fresh trial of {trial.judged_s:.0f} s kept it at {trial.rate:g}/s, but not surely (" in text
+
+
+def overloaded(trial: Trial, completed: float) -> TrialOutcome:
+    """A trial in which requests piled up, since so many a second were completed."""
+    seconds, rate = int(trial.seconds), round(trial.rate)
+    in_flight = np.arange(1, seconds + 1, dtype=np.int64) * round(rate - completed)
+    counts = np.full(int(trial.judged_s), rate, np.int64)
+    return TrialOutcome(
+        BoundEvidence(counts, np.full((1, len(counts)), 0.5 * rate), in_flight), trial.seconds, cut="requests grow"
+    )
+
+
+def test_after_an_overload_the_next_trial_is_just_below_what_the_target_completed() -> None:
+    search = Search(Goal((P99,), start=128, budget_s=120.0))
+    for _ in range(2):
+        assert isinstance(search.next, Trial)
+        search.tell(told(search.next, 0.0))
+    assert isinstance(search.next, Trial)
+    search.tell(overloaded(search.next, 250))
+    assert isinstance(search.next, Trial)
+    assert search.next.rate == pytest.approx(0.95 * 250, rel=0.01)
+
+
+def test_a_rate_that_a_short_trial_passed_above_what_the_target_completed_is_tried_again() -> None:
+    search = Search(Goal((P99,), start=160, budget_s=120.0))
+    for _ in range(2):
+        assert isinstance(search.next, Trial)
+        search.tell(told(search.next, 0.0))
+    assert isinstance(search.next, Trial)
+    search.tell(overloaded(search.next, 230))
+    again = search.next
+    assert isinstance(again, Trial)
+    assert (again.rate, again.phase) == (256, "bisect")
+    search.tell(told(again, 0.5))
+    assert (search.low, search.high) == (160, 256)
+
+
+def test_an_invalid_trial_above_what_the_target_completed_has_failed() -> None:
+    search = Search(Goal((P99,), start=160, budget_s=120.0))
+    assert isinstance(search.next, Trial)
+    search.tell(told(search.next, 0.0))
+    assert isinstance(search.next, Trial)
+    search.tell(overloaded(search.next, 180))
+    for rate, verdict in ((200.0, "fail"), (170.0, "void")):
+        trial = replace(search.judged[-1].trial, rate=rate)
+        assert search._judge(trial, told(trial, 0.5, void="sent late")) == verdict
+
+
+def test_an_overload_on_a_busy_machine_is_tried_once_more_and_then_has_failed() -> None:
+    search = Search(Goal((P99,), start=160, budget_s=120.0))
+    assert isinstance(search.next, Trial)
+    search.tell(told(search.next, 0.0))
+    for verdict in ("void", "fail"):
+        assert isinstance(search.next, Trial)
+        busy = replace(overloaded(search.next, 180), void="others used 60 %", contended=True)
+        search.tell(busy)
+        assert (search.judged[-1].trial.rate, search.judged[-1].verdict) == (256, verdict)
+    assert isinstance(search.next, Trial)
+    assert search.next.rate == pytest.approx(0.95 * 180, rel=0.01)
+
+
+def test_a_target_that_completes_less_under_overload_than_it_kept_gets_twice_the_margin() -> None:
+    search = Search(Goal((P99,), start=128, budget_s=120.0))
+    while isinstance(search.next, Trial) and search.next.phase != "confirm":
+        trial = search.next
+        search.tell(told(trial, 0.0) if trial.rate <= 225 else overloaded(trial, 100))
+    assert isinstance(search.next, Trial)
+    assert search.low is not None
+    assert search.next.rate < 0.8 * 225
+    search.tell(told(search.next, 0.0))
+    assert "collapse" in {each["code"] for each in weaknesses(search)}
+
+
+def test_a_bound_that_the_budget_cannot_prove_ends_the_search_with_the_budget_it_takes() -> None:
+    search = against(225, Goal((Bound("p9999", 0.3),), start=50, budget_s=120.0))
+    assert answer(search).why == "unproven"
+    assert phases(search).count("c") == 1  # no time is lost with a confirmation
+    text = sentence(search)
+    assert text.startswith("not proven: p99.99 <= 300 ms needs 36,887 requests: 212 s at 174.4/s; use ")
+    minutes = float(text.rpartition(" --budget ")[2].removesuffix("m"))
+    enough = against(225, Goal((Bound("p9999", 0.3),), start=50, budget_s=60 * minutes))
+    assert answer(enough).why == "found"
+    assert answer(enough).requests >= 36887
 
 
 def test_all_bounds_must_hold() -> None:
@@ -213,16 +274,6 @@ def test_all_bounds_must_hold() -> None:
     assert search.judged[0].verdict == "fail"
 
 
-def test_with_little_time_it_confirms_a_wide_bracket_rather_than_narrow_one_that_is_not() -> None:
-    search = against(225, Goal((P99,), start=50, budget_s=400))
-    found = answer(search)
-    assert found.why == "found"
-    assert found.low is not None
-    assert found.high is not None
-    assert found.high / found.low > 1.05
-    assert [each["code"] for each in weaknesses(search)] == ["wide_bracket"]
-
-
 @pytest.mark.parametrize(
     ("goal", "wall", "limited", "text"),
     [
@@ -230,12 +281,14 @@ def test_with_little_time_it_confirms_a_wide_bracket_rather_than_narrow_one_that
         (Goal((P99,), start=50), 400, 30,
          "no trial at 50/s was valid, this machine was too slow or too busy: nothing is known of the target"),
         (Goal((P99,), start=50, highest=100), 400, 1e9,
-         "at least 100/s keeps p99 <= 300 ms: confirmed by 2 fresh trials (24,000 requests, 0 % over 300 ms); "
-         "no higher rate was allowed. Plan with 97.09/s: 200/s need 3 such machines"),
+         "at least 100/s keeps p99 <= 300 ms: confirmed by a fresh trial of 240 s (24,000 requests, 0 % over 300 ms); "
+         "no higher rate was allowed. 200/s need 2 such machines"),
+        (Goal((P99,), start=50, budget_s=120.0), 225, 1e9,
+         "at least 174.4/s keeps p99 <= 300 ms, capacity about 205/s: confirmed by a fresh trial of 78 s "
+         "(13,572 requests, 0 % over 300 ms); 230.3/s does not. "
+         "200/s need 2 such machines (1 if the upper end held)"),
         (Goal((P99,), start=50, trials=3), 400, 1e9, "not finished: 128/s passed and was not confirmed; "
          "no higher rate was tried"),
-        (Goal((Bound("p999", 0.3),), start=50, trial_s=4), 60, 1e9,
-         "not proven: p99.9 <= 300 ms needs 3,688 requests, and only 2,160 were judged at 59.63/s; use longer trials"),
     ],
 )  # fmt: skip
 def test_it_says_why_there_is_no_answer_or_only_half_of_one(goal: Goal, wall: float, limited: float, text: str) -> None:
@@ -244,13 +297,21 @@ def test_it_says_why_there_is_no_answer_or_only_half_of_one(goal: Goal, wall: fl
 
 def test_it_says_where_this_machine_was_the_limit() -> None:
     text = sentence(against(1e9, Goal((P99,), start=50), limited=300))
-    assert text.startswith("at least 299.8/s keeps")
-    assert "no trial at 308.8/s was valid, this machine was too slow or too busy. Plan with" in text
+    assert text.startswith("at least 284.4/s keeps")
+    assert text.endswith("no trial at 308.8/s was valid, this machine was too slow or too busy")
+
+
+def test_a_rate_that_passed_and_could_not_be_confirmed_is_not_said_to_have_had_no_valid_trial() -> None:
+    search = Search(Goal((P99,), start=50, highest=128))
+    while isinstance(search.next, Trial):
+        busy = search.next.phase == "confirm" and search.next.rate == 128
+        search.tell(told(search.next, 0.0, void="the machine was busy" if busy else ""))
+    assert "no confirmation at 128/s was valid" in sentence(search)
 
 
 def test_a_highest_rate_of_many_digits_is_tried_once() -> None:
     search = against(1e9, Goal((P99,), start=50, highest=123.456))
-    assert [judged.trial.rate for judged in search.judged] == [50, 80, 123.4, 123.4, 123.4]
+    assert [judged.trial.rate for judged in search.judged] == [50, 80, 123.4, 123.4]
     assert "no higher rate was allowed" in sentence(search)
 
 
@@ -262,17 +323,17 @@ def test_failures_on_a_busy_machine_are_in_doubt() -> None:
     assert "busy_machine" in [each["code"] for each in weaknesses(search)]
 
 
-def test_short_trials_and_loose_bounds_are_named_as_weak() -> None:
-    search = against(225, Goal((Bound("p99", 5.0),), start=50, trial_s=8))
+def test_a_short_confirmation_is_named_as_weak() -> None:
+    search = against(225, Goal((P99,), start=50, trial_s=4))
     assert answer(search).why == "found"
-    assert {each["code"] for each in weaknesses(search)} == {"short_trials", "loose_bound"}
+    assert {each["code"] for each in weaknesses(search)} == {"short_trials"}
 
 
 def test_a_target_that_slows_down_meanwhile_is_noticed_or_judged_by_what_it_carries_now() -> None:
     """It is noticed if a rate had surely been kept before; else the rate is confirmed that the slower target keeps."""
     slower = replace(MM4, queue=replace(MM4.queue, service_s=0.016 / 0.7))
     said = []
-    for seed in range(10):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         search = Search(Goal((MM4.bound,), start=50))
         while isinstance(search.next, Trial):
@@ -282,7 +343,7 @@ def test_a_target_that_slows_down_meanwhile_is_noticed_or_judged_by_what_it_carr
             assert sentence(search).startswith("no answer: the target changed during the search: ")
         else:
             assert (answer(search).low or 0) < 0.7 * MM4.truth
-    assert said.count("drifted") >= 5
+    assert said.count("drifted") >= 2
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, math.inf, math.nan])

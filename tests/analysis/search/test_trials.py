@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.analysis.search.slo import Bound
-from logreplay.analysis.search.trials import PLANNING, Answer, Goal, Trial, Why
+from logreplay.analysis.search.trials import Answer, Goal, Trial, Why
 
 P99 = Bound("p99", 0.3)
 
@@ -76,8 +76,17 @@ def test_a_trial_lasts_a_minute_or_as_long_as_its_bound_needs_requests() -> None
     assert goal().full_s(1e6) == 60
     assert rare.full_s(1.0) == rare.needs
     assert rare.full_s(1.0) * 1.0 >= rare.needs
+    assert goal(budget_s=120.0).full_s(1000) == 8
     assert goal(trial_s=7.0).full_s(1.0) == 7
     assert goal(users=True).full_s(1.0) == 60
+
+
+@pytest.mark.parametrize("budget", [60.0, 120.0, 300.0, 900.0])
+def test_the_margin_is_narrower_with_a_longer_budget_and_wider_at_a_low_rate(budget: float) -> None:
+    short, long = goal(budget_s=budget), goal(budget_s=2 * budget)
+    assert short.margin(200) >= long.margin(200) > 0.05
+    assert short.margin(5) > short.margin(200)
+    assert short.width >= long.width >= 0.05
 
 
 def test_a_trial_lasts_as_long_as_both_of_its_parts() -> None:
@@ -89,7 +98,5 @@ def test_a_trial_lasts_as_long_as_both_of_its_parts() -> None:
     [("found", True), ("at-least", True), ("open", False), ("unproven", False), ("drifted", False), ("not-met", False)],
 )
 def test_only_a_confirmed_rate_may_be_promised(why: Why, holds: bool) -> None:
-    answer = Answer(why, 103.0, 110.0, False, 2, 6000, ())
+    answer = Answer(why, 103.0, 110.0, False, 107.0, 1, None, 6000, ())
     assert answer.holds is holds
-    assert answer.planning == pytest.approx(103 / PLANNING)
-    assert Answer(why, None, 50.0, False, 0, 0, ()).planning is None

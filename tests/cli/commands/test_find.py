@@ -19,19 +19,20 @@ from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults, Results
 from logreplay.replay.schedules.rates import Schedule
-from search_rehearsal import Server, responses
+from search_servers import Server, responses
 from simulate import SimulatedQueue
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
 MD1_KEEPS = 125.6
 """Requests/s at which 1 % of the answers of one server of 5 ms each take over 30 ms, if requests come by chance."""
+BY_CHANCE = by_chance(1)
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.000000,0.01,0,0,10,/a,200,GET\n"
 
 
 def searched(
     log: Path,
     goal: Goal,
-    schedule_of: Callable[[Trial], Schedule] = by_chance,
+    schedule_of: Callable[[Trial], Schedule] = BY_CHANCE,
     contention: Callable[[], Awaitable[str]] | None = None,
     writes_to: Callable[[Results], Results] = lambda results: results,
 ) -> Search:
@@ -94,7 +95,7 @@ def test_the_most_users_that_one_server_keeps_in_time_are_found_exactly(log: Pat
     answer = search.next
     assert isinstance(answer, Answer)
     assert (answer.why, answer.low, answer.high) == ("found", 20, 21)
-    assert sentence(search).startswith("20 users keep p99 <= 102 ms: confirmed by 2 fresh trials")
+    assert sentence(search).startswith("20 users keep p99 <= 102 ms: confirmed by a fresh trial of 20 s")
 
 
 class NumbersOfTheFasterWorker(MemoryResults):
@@ -121,7 +122,7 @@ def test_all_requests_of_users_count_though_one_worker_has_sent_more_than_the_ot
 
 
 def test_a_hopeless_trial_is_cut_and_the_next_one_begins_after_its_answers_are_in(log: Path) -> None:
-    search = searched(log, Goal((Bound("p99", 0.03),), start=150, trial_s=4, trials=4, highest=500))
+    search = searched(log, Goal((Bound("p99", 0.03),), start=110, trial_s=20, trials=4, highest=500))
     cut = [judged for judged in search.judged if judged.outcome.cut]
     assert cut
     assert all(judged.outcome.evidence.requests < judged.trial.rate * judged.trial.judged_s for judged in cut)
