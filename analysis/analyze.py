@@ -10,12 +10,14 @@ import polars as pl
 
 from logreplay.analysis.input import arrays, pias, sources
 from logreplay.analysis.input.arrays import RequestArrays
+from logreplay.analysis.input.closed_loop import ClosedLoop, recorded
 from logreplay.analysis.input.external_metrics import by_step, with_watched
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.summary import About, summarise, summarise_seconds
 from logreplay.analysis.tables import windows
+from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, stability
-from logreplay.analysis.verdict.saturation import SaturationVerdict
+from logreplay.analysis.verdict.saturation import Bend, SaturationVerdict
 from logreplay.parsers.record import LogreplayError
 
 
@@ -28,12 +30,14 @@ class Analysis:
         seconds: per-second table.
         verdict: onset and saturation, with the step table and its evidence.
         summary: the contents of summary.json.
+        users: the sweep over users; None if requests were sent at a rate.
     """
 
     requests: RequestArrays | None
     seconds: pl.DataFrame
     verdict: SaturationVerdict
     summary: dict[str, Any]
+    users: UsersSweep | None = None
 
     @property
     def steps(self) -> pl.DataFrame:
@@ -63,17 +67,17 @@ def analyse(
         verdict = saturation.judge(per_second.judged_seconds(requests))
         return Analysis(None, requests, verdict, summarise_seconds(requests, verdict, about))
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
-        judging = threads.submit(_judged, requests, about)
+        judging = threads.submit(_judged, requests, about, _closed_loop(source, about))
         others = [threads.submit(work, requests) for work in meanwhile]
         counting = threads.submit(windows.seconds, requests)
-        verdict, summary = judging.result()
+        verdict, summary, users = judging.result()
         for other in others:
             other.result()
         seconds = with_watched(counting.result(), _path(source))
         verdict = replace(verdict, steps=by_step(verdict.steps, seconds))
         if "steps" in summary:
             summary["steps"] = verdict.steps.to_dicts()
-        return Analysis(requests, seconds, verdict, summary)
+        return Analysis(requests, seconds, verdict, summary, users)
 
 
 def seconds(source: Source) -> pl.DataFrame:
@@ -109,6 +113,22 @@ def _path(source: Source) -> Path | None:
     return sources.locate(source) if isinstance(source, str | Path) else None
 
 
-def _judged(requests: RequestArrays, about: About | None) -> tuple[SaturationVerdict, dict[str, Any]]:
-    verdict = saturation.judge(stability.judged_steps(requests))
-    return verdict, summarise(requests, verdict, about)
+def _closed_loop(source: Source, about: About | None) -> ClosedLoop | None:
+    """What a sweep over users asked for; None if requests were sent at a rate."""
+    path = _path(source)
+    if about or not path:
+        return about.closed if about else None
+    return recorded(path)
+
+
+def _judged(
+    requests: RequestArrays, about: About | None, closed: ClosedLoop | None
+) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
+    steps = stability.judged_steps(requests)
+    if closed is None or not set(requests.labels) <= set(closed.users):
+        verdict = saturation.judge(steps)
+        return verdict, summarise(requests, verdict, about), None
+    users = UsersSweep.of(requests, closed)
+    none = Bend(False, "requests were sent by users, who wait for responses, and not at a rate")
+    verdict = SaturationVerdict(users.verdict.sentence, none, none, None, users.of_steps(steps))
+    return verdict, summarise(requests, verdict, about, users), users

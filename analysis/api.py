@@ -102,7 +102,9 @@ def capacity(
         LogreplayError: the result log cannot be read.
         ValueError: nonsense arguments.
     """
-    return machines.capacity(analyse(results).steps, tps=tps, within=within, percentile=percentile, headroom=headroom)
+    found = analyse(results)
+    users = found.users.verdict if found.users else None
+    return machines.capacity(found.steps, tps=tps, within=within, percentile=percentile, headroom=headroom, users=users)
 
 
 def hockey_stick(ax: "Axes", results: Results, *, slo: float | None = None, linear: bool = False) -> "Axes":

@@ -13,10 +13,12 @@ import polars as pl
 
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.input.closed_loop import ClosedLoop
 from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile
 from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.schedule_accuracy import punctuality
+from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.tables.windows import run_spans, step_windows
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import ERROR_SHARE, TRIALS, late_from
@@ -43,6 +45,7 @@ class About:
         options: the options of the run.
         findings: observations that bear on the measurement: ``code``, ``severity``, ``text`` each.
         more: further keys of summary.json.
+        closed: what a sweep over users asked for; None: requests were sent at a rate, or the summary on disk says.
     """
 
     log: str | None = None
@@ -50,9 +53,12 @@ class About:
     options: Mapping[str, Any] = field(default_factory=dict)
     findings: Sequence[Mapping[str, Any]] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
+    closed: ClosedLoop | None = None
 
 
-def summarise(requests: RequestArrays, verdict: SaturationVerdict, about: About | None = None) -> dict[str, Any]:
+def summarise(
+    requests: RequestArrays, verdict: SaturationVerdict, about: About | None = None, users: UsersSweep | None = None
+) -> dict[str, Any]:
     """Return the contents of summary.json.
 
     ``verdict`` is a word: whether the target was measured; ``answer`` is the sentence that the steps support. Times
@@ -68,7 +74,8 @@ def summarise(requests: RequestArrays, verdict: SaturationVerdict, about: About 
     mixed = requests.several_rates
     value: dict[str, Any] = {
         **_common(verdict, about, _findings(requests, verdict)),
-        **({} if len(requests.labels) > 1 else {"answer": _of_one_step(figures)}),
+        **({} if len(requests.labels) > 1 or users else {"answer": _of_one_step(figures)}),
+        **({"users": users.as_dict()} if users else {}),
         **{name: figure for name, figure in figures.items() if not (mixed and name in OF_ONE_RATE)},
         "punctuality": _punctuality(requests),
         "started": requests.started.isoformat() if requests.started else None,
@@ -313,10 +320,10 @@ def _number(value: float | None) -> str:
 
 
 def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
-    """Return rows (rate, sent, goodput, errors, mean, p50, p90, p95, p99, its range, lag p95, verdict) as text."""
+    """Return rows (rate or users, sent, goodput, errors, mean, p50 to p99, its range, lag p95, verdict) as text."""
     return [
         (
-            f"{row['rate']:.4g}",
+            f"{row['users']}" if "users" in row else f"{row['rate']:.4g}",
             *("–" if row[name] is None else f"{row[name]:.1f}" for name in ("sent", "goodput")),
             str(row["errors"]),
             show(row["mean"]),

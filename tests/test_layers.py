@@ -69,7 +69,7 @@ ACTING = {
     },
     "pictures: tested in tests/analysis/output/test_plots.py": {
         "analysis/output": {"pictures"},
-        "analysis/output/plots": {"hockey_stick", "overlay", "search", "single_run"},
+        "analysis/output/plots": {"hockey_stick", "overlay", "search", "single_run", "users"},
     },
     "whole analyses of files: tested by tests/analysis/test_api.py and by the commands": {
         "analysis": {"analyze", "summary"},

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+import polars as pl
 
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.input.arrays import RequestArrays
@@ -36,6 +37,13 @@ _DASHES: Final = (None, [8, 4], [2, 3], [8, 3, 2, 3])
 
 def charts(analysis: Analysis) -> dict[str, Chart]:
     """Return the rows of each interactive chart by the kind of the picture that it stands for."""
+    if analysis.users and analysis.requests is not None and analysis.steps.height > 1:
+        found = {
+            "throughput": _of_users(analysis.users.table, "requests/s", "throughput"),
+            "hockeystick": _of_users(analysis.users.table, "response time, ms", "p90", "p50", "p99"),
+        }
+        percentiles, timeline = _percentiles(analysis, analysis.requests), _timeline(analysis)
+        return {**found, "percentiles": percentiles, "timeline": timeline}
     found = {"hockeystick": _hockey_stick(analysis)}
     if analysis.requests is not None:
         found["percentiles"] = _percentiles(analysis, analysis.requests)
@@ -43,6 +51,15 @@ def charts(analysis: Analysis) -> dict[str, Chart]:
         if analysis.steps.height > 1:
             found["achieved"] = _achieved(analysis)
     return found
+
+
+def _of_users(table: pl.DataFrame, label: str, *names: str) -> Chart:
+    """Figures of a sweep over users against their number; times in milliseconds."""
+    table = table.group_by("users").mean().sort("users")
+    users, scale = column(table, "users"), 1 if names == ("throughput",) else 1000
+    curves = zip(names, _DASHES, strict=False)
+    series = [_series(name, users, scale * column(table, name), dash=dash, dots="solid") for name, dash in curves]
+    return [{"height": 340, "x": "users", "y": label, "series": series}]
 
 
 def _numbers(values: Floats) -> list[float | None]:

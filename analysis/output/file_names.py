@@ -10,8 +10,8 @@ SUMMARY: Final = "summary.json"
 PICTURES: Final = ("hockeystick.png", "report.html")
 FIGURES: Final = ("seconds.csv", "steps.csv", "routes.csv", SUMMARY, "results.hlog", "results.hgrm", *PICTURES)
 """What `logreplay.analysis.output.folder.write_folder` writes."""
-OF_COMMANDS: Final = ("users.csv", "search.png")
-"""Figures that only a sweep or a search adds."""
+OF_COMMANDS: Final = ("users.csv", "users.png", "search.png")
+"""Figures that only a sweep over users or a search adds."""
 
 
 def belonging(results: Path) -> Sequence[Path]:

@@ -13,9 +13,10 @@ import polars as pl
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.arrays import RequestArrays
+from logreplay.analysis.input.closed_loop import summary_of
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.output import hdr
-from logreplay.analysis.output.file_names import FIGURES, OF_COMMANDS, PICTURES, SUMMARY, belonging, summary_beside
+from logreplay.analysis.output.file_names import FIGURES, OF_COMMANDS, PICTURES, SUMMARY, belonging
 from logreplay.analysis.output.hgrm import write_hgrm
 from logreplay.analysis.summary import About, remembering
 from logreplay.analysis.tables import windows
@@ -61,13 +62,15 @@ def write_folder(
     try:
         analysis = analyse(source, about, executor, meanwhile)
         if about is None and located:
-            earlier = _summary_of(located)
+            earlier = summary_of(located)
             analysis = replace(analysis, summary=remembering(analysis.summary, earlier))
         folder.mkdir(parents=True, exist_ok=True)
         _remove_outdated(folder, located, plots=plots)
         write_atomically(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
         write_atomically(folder / "steps.csv", to_csv(analysis.steps, header=True))
         _write_summary(folder / SUMMARY, analysis)
+        if analysis.users:
+            write_atomically(folder / "users.csv", to_csv(analysis.users.table, header=True))
         if plots:
             from logreplay.analysis.output import html  # matplotlib takes a second to import
 
@@ -107,18 +110,6 @@ def _write(path: Path, write: Callable[[Path, RequestArrays], None], requests: R
 
 def _write_routes(path: Path, requests: RequestArrays) -> None:
     write_atomically(path, to_csv(windows.by_step_and_route(requests), header=True))
-
-
-def _summary_of(results: Path) -> dict[str, Any]:
-    """What the run wrote of a result log in its summary; empty if that is not there."""
-    for path in (summary_beside(results), results.with_name(SUMMARY)):
-        try:
-            value = json.loads(path.read_bytes())
-        except (OSError, ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            return value
-    return {}
 
 
 def _write_summary(path: Path, analysis: Analysis) -> None:

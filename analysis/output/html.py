@@ -61,6 +61,13 @@ _CAPTIONS: Final = {
         "In flight: requests sent and not yet answered at the end of each second.",
     ),
 }
+_OF_USERS: Final = {
+    "throughput": (
+        "Throughput against users",
+        "Dashed: nobody waits, each user adds as much. They cross the plateau at N*: more users wait for each other.",
+    ),
+    "hockeystick": ("Response time against users", "Beyond N*, each user adds to the wait of all."),
+}
 _STYLE: Final[dict[Any, Any]] = {
     "svg.hashsalt": "logreplay",
     "font.size": 10,
@@ -79,10 +86,14 @@ _STYLE: Final[dict[Any, Any]] = {
 
 
 def write(folder: Path, analysis: Analysis) -> None:
-    """Write ``hockeystick.png`` and ``report.html`` into a folder."""
-    made = hockey_stick.figure(lambda ax: pictures.draw(ax, analysis, "hockeystick", title=True))
-    with atomic_path(folder / "hockeystick.png") as fresh:
-        hockey_stick.save(made, fresh)
+    """Write ``hockeystick.png`` and ``report.html`` into a folder; of a sweep over users ``users.png``, too."""
+    drawn = {"hockeystick.png": "hockeystick"}
+    if "throughput" in pictures.kinds(analysis) and analysis.users:
+        drawn["users.png"] = "throughput"
+    for file, kind in drawn.items():
+        made = hockey_stick.figure(partial(pictures.draw, analysis=analysis, kind=kind, title=True))
+        with atomic_path(folder / file) as fresh:
+            hockey_stick.save(made, fresh)
     with atomic_path(folder / "report.html") as fresh:
         fresh.write_text(html(analysis), encoding="utf-8")
 
@@ -227,11 +238,14 @@ def _pictures(analysis: Analysis) -> list[tuple[str, str, str, str, Markup]]:
     """(kind, name, what it shows, what the drawing leaves out, drawing) of every picture that the data allow."""
     found = []
     for kind in pictures.kinds(analysis):
-        name, what = _CAPTIONS[kind]
+        name, what = (_OF_USERS if analysis.users else _CAPTIONS).get(kind, _CAPTIONS[kind])
         if kind == "hockeystick":
             measured = pictures.caption(analysis)
             what = f"{what} {measured[0].upper()}{measured[1:]}."
-            if 0 < hockey_stick.first_overloaded(analysis.steps) < analysis.steps["rate"].n_unique():
+            if (
+                not analysis.users
+                and 0 < hockey_stick.first_overloaded(analysis.steps) < analysis.steps["rate"].n_unique()
+            ):
                 what += " Grey dashes join the last stable to the first overloaded step: no rate between was measured."
         drawn = _left_out(analysis) if kind == "percentiles" else ""
         watched = sum(name.startswith("watch_") for name in analysis.seconds.columns)

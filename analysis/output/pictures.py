@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from logreplay.analysis.analyze import Analysis
-from logreplay.analysis.output.plots import hockey_stick, single_run
+from logreplay.analysis.output.plots import hockey_stick, single_run, users
 from logreplay.analysis.summary import step_names
 from logreplay.parsers.masking import masked, terminal_safe
 
@@ -19,6 +19,8 @@ def kinds(analysis: Analysis) -> Sequence[str]:
     """Return the names of the pictures that the data allow."""
     if analysis.requests is None:
         return ("hockeystick",)
+    if analysis.users and analysis.steps.height > 1:
+        return ("throughput", "hockeystick", "percentiles", "heatmap", "timeline")
     if analysis.steps.height == 1:
         return ("hockeystick", "percentiles", "heatmap", "timeline")
     return ("hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline")
@@ -37,10 +39,18 @@ def draw(
         linear: linear time axis of the hockey stick.
         title: write the verdict above the hockey stick, and a caption below it: target, log and steps.
 
+    Of a sweep over users, ``hockeystick`` and ``throughput`` have the users as their horizontal axis.
+
     Raises:
         ValueError: the data do not allow this picture.
     """
     requests, verdict = analysis.requests, analysis.verdict
+    if analysis.users and kind in ("throughput", "hockeystick"):
+        if title:
+            ax.set_title(verdict.sentence, fontsize=10.5, loc="left", wrap=True, parse_math=False)
+        if kind == "throughput":
+            return users.throughput(ax, analysis.users)
+        return users.response_time(ax, analysis.users, slo)
     if kind == "hockeystick":
         return hockey_stick.hockey_stick(
             ax,

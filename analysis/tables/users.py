@@ -1,20 +1,42 @@
-"""Computes throughput and response time by number of users, and how many users are enough."""
+"""Computes throughput and response time by number of users, and where the throughput levels off.
 
-from collections.abc import Mapping
+Theory of operation: N users who wait R seconds for a response and think for Z make X = N / (R + Z) requests a second
+(Little's law). A target that carries X_max at most, and needs R_0 where nobody waits, lies below two asymptotes:
+X <= N / (R_0 + Z) and X <= X_max. They cross at N* = X_max (R_0 + Z). With fewer users the target is not busy. With
+more, users wait for each other, and throughput does not grow.
+
+Sources: J. D. C. Little, "A proof for the queuing formula L = λW", Operations Research 9 (1961); P. J. Denning and
+J. P. Buzen, "The operational analysis of queueing network models", Computing Surveys 10 (1978), on the asymptotes.
+"""
+
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import ceil
+from math import ceil, log, sqrt
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.input.arrays import RequestArrays
+from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.input.compact import HTTP_ERROR
-from logreplay.analysis.statistics.quantiles import quantile
+from logreplay.analysis.input.closed_loop import ClosedLoop
+from logreplay.analysis.statistics.quantiles import Floats, quantile
+from logreplay.analysis.tables.windows import SETTLE
+from logreplay.analysis.wording import show
 
 PLATEAU: Final = 0.95
 """A throughput of at least this share of the highest is on the plateau."""
+_FLAT: Final = 0.5
+"""Growth of the throughput per growth of the users, both as logarithms: 1 of an idle target, 0 of a saturated one."""
+_LEVEL: Final = 0.15
+"""The same, up to which a throughput is as good as level, however many users lie between."""
+_LIKELY: Final = 1.3
+"""Standard errors: one-sided, 90 %."""
+_IDLE: Final = 1.5
+"""Fewest users tried, times this: a target that so many make busy may have been half busy with the fewest."""
+_BLOCKS: Final = 10
+_T: Final = 2.26
+"""Standard errors: two-sided, 95 %, of the means of `_BLOCKS` blocks (Student's t)."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +46,11 @@ class UsersVerdict:
     Attributes:
         plateau: the fewest users that were tried and reached the highest throughput; None if it still grew at the end.
         saturated_at_first: already the first point was on the plateau, so all others only waited longer.
-        enough: users that Little's law asks for; None if it cannot tell.
-        throughput: requests/s, the highest.
+        enough: whole users up to the crossing; None if it is not known.
+        throughput: requests/s: of the plateau, or the highest if there is none.
+        throughput_low, throughput_high: its range, 95 %.
+        crossing: users at which the asymptotes cross; None if it is not known.
+        crossing_low, crossing_high: its range, 95 %.
         sentence: in words.
     """
 
@@ -33,6 +58,11 @@ class UsersVerdict:
     saturated_at_first: bool
     enough: int | None
     throughput: float
+    throughput_low: float
+    throughput_high: float
+    crossing: float | None
+    crossing_low: float | None
+    crossing_high: float | None
     sentence: str
 
     def as_dict(self) -> dict[str, Any]:
@@ -40,80 +70,196 @@ class UsersVerdict:
         return asdict(self)
 
 
-def users_table(requests: RequestArrays, users: Mapping[int, int], duration: float) -> pl.DataFrame:
+@dataclass(frozen=True)
+class UsersSweep:
+    """A sweep over users: what it asked for, its table by `users_table`, and the verdict on it."""
+
+    closed: ClosedLoop
+    table: pl.DataFrame
+    verdict: UsersVerdict
+
+    @classmethod
+    def of(cls, requests: RequestArrays, closed: ClosedLoop) -> "UsersSweep":
+        """Judge the steps of a run."""
+        table = users_table(requests, closed)
+        return cls(closed, table, judge_users(table, closed.think))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form of summary.json."""
+        asked = {"think_s": self.closed.think, "step_s": self.closed.step_s}
+        return {**self.verdict.as_dict(), **asked, "steps": self.table.to_dicts()}
+
+    def of_steps(self, steps: pl.DataFrame) -> pl.DataFrame:
+        """A step table with the column ``users``; a step with more users than the plateau needs is overloaded.
+
+        What judges a step of a rate does not judge one of users, of whom each always has a request in flight.
+        """
+        users = pl.col("step").replace_strict(dict(self.closed.users), return_dtype=pl.Int64)
+        most = self.verdict.plateau
+        over = users > most if most is not None else pl.lit(False)
+        known = pl.when(pl.col("verdict") == "outage").then("verdict").when("failing").then(pl.lit("errors"))
+        word = known.when(over).then(pl.lit("overloaded")).otherwise(pl.lit("stable"))
+        return steps.with_columns(users=users, over=over, verdict=word)
+
+
+def users_table(requests: RequestArrays, closed: ClosedLoop) -> pl.DataFrame:
     """Return a row for each step of a sweep over users.
 
-    Args:
-        requests: of the run.
-        users: how many each step had, by its index.
-        duration: seconds of each step, without the wait for the last answers.
+    The throughput is counted when the users have come, who do so within a think time, and after the first fifth of a
+    step, up to its end: later responses do not belong to a load of so many users.
 
     Returns:
-        In order of users: ``users``, ``step``, ``sent``, ``throughput`` (answered within the step, per second),
-        ``errors``, and of the response times in seconds ``mean``, ``p50``, ``p90``, ``p99``.
+        In order of users: ``users``, ``step``, ``sent``, ``throughput`` (answered as expected, per second), its 95 %
+        range ``throughput_low`` and ``throughput_high``, ``errors`` (not answered as expected), and of the response
+        times in seconds ``mean``, ``mean_error`` (its standard error), ``p50``, ``p90``, ``p99``.
     """
     rows = []
-    end = requests.scheduled + requests.response
     for index, label in enumerate(requests.labels):
         mine = requests.step == index
-        begin = int(requests.scheduled[mine].min())
-        answered = mine & (requests.outcome <= HTTP_ERROR)
-        in_time = answered & (end <= begin + duration * SECOND)
-        times = np.sort(requests.response[answered])
+        begin = int(those(requests.scheduled, mine).min())
+        ends = (those(requests.scheduled + requests.response, mine) - begin) / SECOND
+        good = those(requests.good, mine)
+        length = min(closed.step_s, float(ends.max()))
+        settled = min(max(SETTLE * length, closed.think), length / 2)
+        counts = np.histogram(ends[good], bins=_BLOCKS, range=(settled, max(length, settled + 1e-6)))[0]
+        rate, error = _mean_of(counts * _BLOCKS / max(length - settled, 1e-6))
+        times = np.sort(those(requests.response, mine)[good])
         figures = {f"p{q:g}": quantile(times, q / 100) if len(times) else None for q in (50, 90, 99)}
         rows.append(
             {
-                "users": users[label],
+                "users": closed.users[label],
                 "step": label,
                 "sent": int(mine.sum()),
-                "throughput": float(in_time.sum()) / duration,
-                "errors": int((mine & ~requests.good).sum()),
+                "throughput": rate,
+                "throughput_low": max(0.0, rate - _T * error),
+                "throughput_high": rate + _T * error,
+                "errors": int((~good).sum()),
                 "mean": float(times.mean()) / SECOND if len(times) else None,
+                "mean_error": float(times.std()) / SECOND / sqrt(len(times)) if len(times) else None,
                 **figures,
             }
         )
     return pl.DataFrame(rows, infer_schema_length=None).sort("users", maintain_order=True)
 
 
-def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
-    """Say where the throughput stops growing, and how many users are enough to get there.
+def _mean_of(blocks: Floats) -> tuple[float, float]:
+    """Mean of successive blocks, and its standard error; neighbours may be alike."""
+    away = blocks - blocks.mean()
+    together = float(np.mean(away**2)) + 2 * max(0.0, float(np.mean(away[1:] * away[:-1])))
+    return float(blocks.mean()), sqrt(together / (len(blocks) - 1))
 
-    By Little's law N users who need R seconds for an answer and think for Z make X = N / (R + Z) requests a second. A
-    target that carries X at most, and answers in R when nobody waits, is fully used by N* = X (R + Z) users; all
-    further ones only wait: response times then grow in proportion to N, and throughput not at all.
+
+def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
+    """Say where the throughput stops growing, and how many users make the target busy.
+
+    The plateau holds the highest throughput and all neighbours that reach 95 % of it, or it but for their error, or
+    grow far less than the users do, and that have enough users for it by Little's law. It counts only if the throughput
+    surely grows less within it than the users do, or falls after it.
 
     Args:
-        table: as of `users_table`; of several trials of as many users the medians count.
-        think: Z in seconds.
-
-    Source: J. D. C. Little, "A proof for the queuing formula L = λW", Operations Research 9 (1961).
+        table: as of `users_table`; of several trials of as many users the means count.
+        think: mean pause in seconds.
     """
-    table = table.group_by("users").median().sort("users")
-    users, throughput = table["users"].to_list(), table["throughput"].to_numpy()
-    best = float(throughput.max(initial=0.0))
-    fastest = table["mean"].min()
-    if not best or not isinstance(fastest, float):
-        return UsersVerdict(None, False, None, best, "no response came within its step: no throughput was measured")
-    first = int(np.argmax(throughput >= PLATEAU * best))
-    grew = first == len(users) - 1
-    enough = ceil(best * (fastest + think) - 1e-6)
-    law = f"by Little's law {enough} users are enough ({best:.4g}/s x ({fastest:.4g} s + {think:.4g} s))"
+    levels = _levels(table)
+    users, rates, errors = levels["users"].to_list(), levels["throughput"].to_numpy(), levels["error"].to_numpy()
+    if not len(rates) or not rates.max() > 0:
+        return _verdict(None, 0.0, 0.0, "no response came within its step: no throughput was measured")
+    best = int(rates.argmax())
+    near = rates >= np.minimum(PLATEAU * rates[best], rates[best] - 2 * np.hypot(errors, errors[best]))
+    near |= rates >= rates[best] * (np.array(users) / users[best]) ** _LEVEL
+    first, last = best, best
+    while last < len(users) - 1 and near[last + 1]:
+        last += 1
+    idle, idle_error = levels["mean"][0], levels["mean_error"][0]
+    while first > 0 and near[first - 1]:
+        busy = _pooled(rates[first : last + 1], errors[first : last + 1])[0] * (idle + think)
+        if first > 1 and users[first - 1] < PLATEAU * busy:  # so few cannot make the target busy
+            break
+        first -= 1
     if len(users) == 1:
-        several = ",".join(str(count) for count in sorted({max(1, users[0] // 2), users[0], 2 * users[0]}))
-        text = (
-            f"{users[0]} users reached {best:.4g}/s; one number of users does not show where throughput stops growing: "
-            f"try several, such as --vusers {several}; {law} for this throughput"
-        )
-        return UsersVerdict(None, False, enough, best, text)
-    if grew:
-        text = f"throughput still grew at {users[-1]} users, to {best:.4g}/s: try more; {law} for this throughput"
-        return UsersVerdict(None, False, enough, best, text)
+        several = ",".join(str(count) for count in sorted({1, max(1, users[0] // 4), users[0], 4 * users[0]}))
+        text = f"one level says nothing about saturation: {users[0]} users got {_rate(rates[0], errors[0])}"
+        return _verdict(None, rates[0], errors[0], f"{text}, p90 {show(levels['p90'][0])}; try --vusers {several}")
+    flat = _flat_from(users, rates, errors, first, last)
+    if flat is None:
+        before = users[-2], rates[-2], errors[-2]
+        if log(max(rates[-1], 1e-9) / max(before[1], 1e-9)) < _FLAT * log(users[-1] / before[0]):
+            text = f"whether throughput still grows from {before[0]} to {users[-1]} users cannot be told: "
+            text += f"{_rate(*before[1:])}, {_rate(rates[-1], errors[-1])}; use longer steps with --for"
+            return _verdict(None, rates[best], errors[best], text)
+        more = ",".join(str(users[-1] * factor) for factor in (1, 2, 4))
+        text = f"throughput still grew at {users[-1]} users, to {_rate(rates[best], errors[best])}: try more, such as"
+        return _verdict(None, rates[best], errors[best], f"{text} --vusers {more}")
+    first = flat
+    rate, error = _pooled(rates[first : last + 1], errors[first : last + 1])
+    waits = f"p90 {show(levels['p90'][0])} with {users[0]}, {show(levels['p90'][-1])} with {users[-1]}"
+    falls = f"; it falls to {rates[-1]:.4g}/s with {users[-1]}" if last < len(users) - 1 else ""
     if first == 0:
         text = (
-            f"the target was saturated at {best:.4g}/s with the fewest users, {users[0]}: more users only wait longer "
-            f"(90th percentile {table['p90'][0]:.3g} s with {users[0]}, {table['p90'][-1]:.3g} s with {users[-1]}); "
-            f"start with fewer users; {law} at most"
+            f"saturated at {_rate(rate, error)} with the fewest users, {users[0]}, already: more users only wait "
+            f"longer ({waits}){falls}; begin with fewer users"
         )
-        return UsersVerdict(users[0], True, enough, best, text)
-    text = f"throughput stops growing at {users[first]} users, at {best:.4g}/s; {law}"
-    return UsersVerdict(users[first], False, enough, best, text)
+        return _verdict(users[0], rate, error, text, at_first=True)
+    crossing = rate * (idle + think)
+    unsure = _T * crossing * sqrt((error / rate) ** 2 + (idle_error / (idle + think)) ** 2)
+    waited = users[0] > 1 and crossing < _IDLE * users[0]  # so many users may have waited for each other
+    low, high = 1.0 if waited else max(1.0, crossing - unsure), crossing + unsure
+    text = (
+        f"throughput stops growing at {users[first]} users, at {_rate(rate, error)}{falls}; the asymptotes cross at "
+        f"N* = {crossing:.3g} users{' at most' * waited} ({low:.3g}–{high:.3g}), "
+        f"{rate:.4g}/s x ({show(idle)} + {show(think)}): with more, users wait for each other ({waits})"
+    )
+    return _verdict(users[first], rate, error, text, crossing=(crossing, low, high))
+
+
+def _flat_from(users: Sequence[int], rates: Floats, errors: Floats, first: int, last: int) -> int | None:
+    """The first level from which the throughput surely grows less than the users do; None if there is none."""
+    if last < len(users) - 1:
+        return first
+    for index in range(first, last):
+        width = log(users[last] / users[index])
+        unsure = _LIKELY * sqrt((errors[index] / rates[index]) ** 2 + (errors[last] / rates[last]) ** 2)
+        if (log(rates[last] / rates[index]) + unsure) / width < _FLAT:
+            return index
+    return None
+
+
+def _levels(table: pl.DataFrame) -> pl.DataFrame:
+    """A row for each number of users: means of its trials, and the standard error of their throughput."""
+    error = (pl.col("throughput_high") - pl.col("throughput_low")) / (2 * _T)
+    between = (pl.col("throughput").std() / pl.len().sqrt()).fill_null(0.0)
+    return (
+        table.with_columns(error=error)
+        .group_by("users")
+        .agg(
+            pl.col("throughput", "mean", "p90").mean(),
+            mean_error=pl.col("mean_error").mean().fill_null(0.0),
+            error=pl.max_horizontal((pl.col("error") ** 2).sum().sqrt() / pl.len(), between),
+        )
+        .sort("users")
+    )
+
+
+def _pooled(rates: Floats, errors: Floats) -> tuple[float, float]:
+    """The throughput of a plateau, and its standard error."""
+    spread = float(rates.std(ddof=1)) if len(rates) > 1 else 0.0
+    return float(rates.mean()), max(spread, sqrt(float(np.mean(errors**2)))) / sqrt(len(rates))
+
+
+def _rate(rate: float, error: float) -> str:
+    return f"{rate:.4g}/s ({max(0.0, rate - _T * error):.4g}–{rate + _T * error:.4g})"
+
+
+def _verdict(
+    plateau: int | None,
+    rate: float,
+    error: float,
+    sentence: str,
+    *,
+    at_first: bool = False,
+    crossing: tuple[float, float, float] | None = None,
+) -> UsersVerdict:
+    at, low, high = crossing or (None, None, None)
+    enough = None if at is None else ceil(at - 1e-6)
+    bounds = (max(0.0, float(rate - _T * error)), float(rate + _T * error))
+    return UsersVerdict(plateau, at_first, enough, float(rate), *bounds, at, low, high, sentence)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import polars as pl
 
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
+from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.wording import show
 
 FIGURES: Final = ("mean", *PERCENTILES)
@@ -43,7 +44,13 @@ class Capacity:
 
 
 def capacity(
-    steps: pl.DataFrame, *, tps: float, within: float, percentile: str = "p90", headroom: float = 0.0
+    steps: pl.DataFrame,
+    *,
+    tps: float,
+    within: float,
+    percentile: str = "p90",
+    headroom: float = 0.0,
+    users: UsersVerdict | None = None,
 ) -> Capacity:
     """Read off a sweep how many such machines carry a load.
 
@@ -57,6 +64,7 @@ def capacity(
         within: bound of the response time, seconds.
         percentile: which figure is bounded: p50, p90, p95, p99, p999 or mean.
         headroom: share of each machine that is to stay free, 0 to below 1.
+        users: of a sweep over users: its verdict; see `of_plateau`.
 
     Raises:
         ValueError: nonsense arguments.
@@ -68,6 +76,8 @@ def capacity(
             f"tps and within must be above 0, headroom from 0 to below 1; got {tps!r}, {within!r}, {headroom!r}"
         )
     bound = f"{percentile} within {show(within)}"
+    if users:
+        return of_plateau(users, tps=tps, bound=bound, headroom=headroom)
     needed = SMALLEST_SAMPLE[PERCENTILES[percentile]] if percentile in PERCENTILES else 1
     valid = steps.filter(~pl.col("verdict").is_in(("generator-limited", "outage")) & (pl.col("scheduled") >= needed))
     valid = valid.with_columns(pl.col("mean").cast(pl.Float64))
@@ -101,6 +111,32 @@ def capacity(
     else:
         sentence += f", not {high:g}/s"
     return Capacity(sentence, machines, at_best, low, high, short, mean if isinstance(mean, float) else None)
+
+
+def of_plateau(users: UsersVerdict, *, tps: float, bound: str, headroom: float = 0.0) -> Capacity:
+    """Say how many machines at least carry a load, from a sweep of one of them over users.
+
+    Users who wait for responses send less to a slow target, so a closed loop does not tell the response times at a
+    rate. But no target carries more than the throughput at which more users only wait.
+
+    Args:
+        users: what the sweep says.
+        tps: the load to carry, requests/s.
+        bound: on the response time, in words.
+        headroom: share of each machine to keep free.
+    """
+    loop = f"users sent these requests, who wait for responses, so whether {bound} holds at a rate is not known"
+    if users.plateau is None or not users.throughput_low > 0:
+        return Capacity(f"{loop}, and neither is the most that a machine carries: {users.sentence}; or sweep rates")
+    low, high = users.throughput_low, users.throughput_high
+    machines = _machines(tps, low, headroom)
+    spare = f", {headroom:.0%} of each kept free" if headroom else ""
+    text = (
+        f"at least {machines} machine{'s' * (machines > 1)} for {tps:g}/s{spare}: one carries {users.throughput:.4g}/s "
+        f"({low:.4g}–{high:.4g}) when it is saturated. But {loop}: sweep rates, such as "
+        f"{users.throughput / 4:.3g}..{users.throughput * 1.2:.3g}"
+    )
+    return Capacity(text, machines, _machines(tps, high, headroom), low, high)
 
 
 def _machines(tps: float, rate: float, headroom: float) -> int:

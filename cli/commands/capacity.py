@@ -33,15 +33,15 @@ def capacity(results: Path, tps: float, within: float, percentile: str, headroom
     """Compute how many machines carry a load within a bound, from a sweep of one of them.
 
     RESULTS is the result log of a sweep, or its folder. Steps in which the generator was the limit do not count.
-    ~ marks an optimistic estimate: the steps were too short for queues to build up.
+    ~ marks an optimistic estimate: the steps were too short for queues to build up. A sweep over users gives the least
+    number of machines, by the throughput at which it levels off.
 
     \b
     Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%
     """
-    from logreplay.analysis.analyze import analyse
-    from logreplay.analysis.verdict.machines import capacity as machines
+    from logreplay.analysis import capacity as machines
 
-    found = machines(analyse(results).steps, tps=tps, within=within, percentile=percentile, headroom=headroom)
+    found = machines(results, tps=tps, within=within, percentile=percentile, headroom=headroom)
     if as_json:
         import json
 

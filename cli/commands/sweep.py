@@ -1,6 +1,7 @@
 """``logreplay sweep``: one step for each rate, and the curve of response time against rate."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,18 @@ from logreplay.cli.running.sweep import SweepOptions, sweep_rates
 
 
 def _users(text: str) -> Sequence[int]:
-    """Read ``1,10,50`` as numbers of users.
+    """Read ``1,10,50`` or ``1..64`` (twice as many each time) as numbers of users.
 
     Raises:
         ValueError: not numbers, or one is not larger than the one before it.
     """
+    first, dots, last = text.partition("..")
+    if dots and first.isdigit() and last.isdigit() and 0 < int(first) <= int(last):
+        doubled = takewhile(lambda count: count < int(last), (int(first) << place for place in range(64)))
+        text = ",".join(map(str, (*doubled, int(last))))
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
-        raise ValueError(f"{text!r}: expected increasing user counts such as 1,10,50")
+        raise ValueError(f"{text!r}: expected increasing user counts such as 1,10,50 or 1..64")
     users = [int(part) for part in parts]
     if users != sorted(set(users)):
         raise ValueError(f"{text!r}: each user count must be above the one before it, as in 1,10,50")
@@ -62,7 +67,7 @@ def _users(text: str) -> Sequence[int]:
 )
 @arrivals_option("poisson", "even", "log")
 @click.option(
-    "-c", "--vusers", type=ParsedType(_users), metavar="N,N,…", help="Use N users in each step instead of RATES."
+    "-c", "--vusers", type=ParsedType(_users), metavar="N,N,…|N..N", help="Use N users in each step instead of RATES."
 )
 @click.option(
     "--think",
@@ -104,7 +109,7 @@ def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) 
     \b
     Example:
       logreplay sweep 50..400 access.log http://127.0.0.1:8080 --for 30s --stop 'errors>5%/10s' -o sweep
-      logreplay sweep --vusers 1,10,50,100,200,300 access.log http://127.0.0.1:8080
+      logreplay sweep --vusers 1..256 access.log http://127.0.0.1:8080
     """
     if given["vusers"] and _rates_win(rates):
         given |= {"vusers": None, "think": 0.0}

@@ -96,10 +96,11 @@ def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
     Of several rates only the times of the last stable step are printed.
     """
     from logreplay.analysis.input.external_metrics import PREFIX
-    from logreplay.analysis.summary import last_stable, step_rows
+    from logreplay.analysis.summary import last_stable, step_names, step_rows
 
     if steps.height > 1:
-        heads = ("rate/s", "sent/s", "goodput", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")
+        level = "users" if "users" in steps.columns else "rate/s"
+        heads = (level, "sent/s", "goodput", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")
         watched = [name for name in steps.columns if name.startswith(PREFIX)]
         names = [name.removeprefix(PREFIX) for name in watched]
         dispensable = ("sent/s", "p90", "lag p95", "p95", "p99 within", "mean", *names)
@@ -115,8 +116,9 @@ def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
         label = last_stable(steps)
         if label is None:
             return
+        name = step_names(steps, summary)[label]
         summary = next(step for step in summary["by_step"] if step["step"] == label)
-        click.echo(f"times at {summary['offered']:.4g}/s, the last stable step")
+        click.echo(f"times at {name}, the last stable step")
     print_times(summary)
     if "siege" in summary:
         print_classic(summary)

@@ -22,6 +22,7 @@ from logreplay.cli.running.requests import repeated_urls, report_left_out, reque
 from logreplay.cli.running.sweep_runner import sweep_into
 
 if TYPE_CHECKING:
+    from logreplay.analysis.input.closed_loop import ClosedLoop
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList
@@ -119,6 +120,14 @@ class SweepOptions(ReplayOptions):
         think = thinking(self.think, self.shaping.seed)
         return lambda count, seconds, _: Users(int(count), think, seconds)
 
+    @property
+    def closed_loop(self) -> "ClosedLoop | None":
+        """The users of the steps; None if requests are sent at a rate."""
+        from logreplay.analysis.input.closed_loop import ClosedLoop
+
+        users = {step.index: int(step.rate) for step in self.course.steps()}
+        return ClosedLoop(users, mean_of(self.think), self.duration) if self.vusers else None
+
     def said(self) -> dict[str, Any]:
         """What the user said, for the summary and for whoever resumes the sweep."""
         levels = list(self.levels)
@@ -208,15 +217,12 @@ def _report(
     from logreplay.analysis.summary import About
 
     more: dict[str, Any] = {"left_out": dict(stream.left_out), **urls}
-    if options.vusers:
-        more["users"] = _judge_users(folder, options)
-        more["answer"] = more["users"]["sentence"]
     report_left_out(stream, quiet=options.quiet)
     told = [finding.as_dict() for finding in (*findings, *_of_the_generator(outcomes))]
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     if stopped:
         options.say(f"stopped: {stopped}; continue with --resume {folder}")
-    about = About(options.log, url, options.said(), told, more)
+    about = About(options.log, url, options.said(), told, more, options.closed_loop)
     valid = report_sweep(folder, about, plots=not options.no_plots, as_json=options.as_json, quiet=options.quiet)
     lost = any(outcome.lost for outcome in outcomes)
     if lost:
@@ -235,15 +241,3 @@ def _of_the_generator(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
             for finding in outcome.health.findings:
                 if finding.severity is Severity.VOID:
                     yield replace(finding, text=f"at {outcome.offered:g}/s: {finding.text}")
-
-
-def _judge_users(folder: Path, options: SweepOptions) -> dict[str, Any]:
-    """Write ``users.csv``, and say what it says."""
-    from logreplay.analysis.input import arrays
-    from logreplay.analysis.tables.users import judge_users, users_table
-    from logreplay.parsers.files import write_atomically
-
-    users = {step.index: int(step.rate) for step in options.course.steps()}
-    table = users_table(arrays.read(folder / "results.csv"), users, options.duration)
-    write_atomically(folder / "users.csv", table.write_csv())
-    return {**judge_users(table, mean_of(options.think)).as_dict(), "steps": table.to_dicts()}

@@ -138,9 +138,15 @@ class _Sweep:
         step, counted = done.step, outcome.counters
         self.manifest.finish(done, results.mark())
         note = (
-            f"{step.rate:g}{' users' if self.closed else '/s'} for {outcome.seconds:.0f} s: "
+            f"{step.rate:g}{_unit(step, closed=self.closed)} for {outcome.seconds:.0f} s: "
             f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}; "
             f"{outcome.backlog} in flight at the end"
         )
         self.audience.end(outcome, state="" if done.carried else "overloaded", note=note)
         self.curve.say(note, point_of(step.rate, outcome, good=done.carried))
+
+
+def _unit(step: "Step", *, closed: bool) -> str:
+    if not closed:
+        return "/s"
+    return " user" if step.rate == 1 else " users"

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.verdict.machines import Capacity, capacity
 
 
@@ -102,3 +103,23 @@ def test_nonsense_is_refused() -> None:
         ask(BRACKET, percentile="p42")
     with pytest.raises(ValueError, match=r"^tps and within must be above 0"):
         ask(BRACKET, tps=0)
+
+
+def test_a_closed_loop_names_the_least_number_of_machines() -> None:
+    """One machine carries 49 to 51 a second: 250 a second need 6, though 250 / 50 is 5."""
+    users = UsersVerdict(8, False, 5, 50.0, 49.0, 51.0, 5.0, 4.8, 5.2, "throughput stops growing at 8 users")
+    found = capacity(table((40, 0.1, "stable")), tps=250, within=0.3, users=users)
+    assert (found.machines, found.machines_at_best, found.low, found.high) == (6, 5, 49.0, 51.0)
+    assert found.sentence.startswith(
+        "at least 6 machines for 250/s: one carries 50/s (49–51) when it is saturated. But "
+    )
+    assert found.sentence.endswith(
+        "whether p90 within 300 ms holds at a rate is not known: sweep rates, such as 12.5..60"
+    )
+
+
+def test_a_closed_loop_without_a_plateau_names_no_number() -> None:
+    users = UsersVerdict(None, False, None, 50.0, 49.0, 51.0, None, None, None, "throughput still grew at 8 users")
+    found = capacity(table((40, 0.1, "stable")), tps=250, within=0.3, users=users)
+    assert found.machines is None
+    assert found.sentence.endswith("the most that a machine carries: throughput still grew at 8 users; or sweep rates")

@@ -1,0 +1,56 @@
+"""The users, pauses and steps of a closed loop: given by its command, or read from the summary that it wrote."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from logreplay.analysis.input.external_metrics import stem
+
+
+@dataclass(frozen=True)
+class ClosedLoop:
+    """The settings of a sweep over users.
+
+    Attributes:
+        users: how many each step had, by its label.
+        think: mean pause of a user after a response, seconds.
+        step_s: length of each step, seconds; infinite: until its last response.
+    """
+
+    users: Mapping[int, int]
+    think: float
+    step_s: float
+
+
+def recorded(results: Path) -> ClosedLoop | None:
+    """Return what the run of a result log asked for, by its summary; None if that names no users."""
+    summary = summary_of(results)
+    users = summary.get("users")
+    try:
+        if users:
+            return ClosedLoop(
+                {row["step"]: row["users"] for row in users["steps"]},
+                users.get("think_s", 0.0),
+                users.get("step_s", inf),
+            )
+        if isinstance(count := summary.get("options", {}).get("vusers"), int) and count > 1:
+            return ClosedLoop({0: count}, 0.0, inf)
+    except (KeyError, TypeError, AttributeError):
+        return None  # edited by hand
+    return None
+
+
+def summary_of(results: Path) -> dict[str, Any]:
+    """Return what the run wrote of a result log in its summary; empty if that is not there."""
+    name = stem(results)
+    for path in (name.with_name(f"{name.name}.summary.json"), results.with_name("summary.json")):
+        try:
+            value = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            return value
+    return {}

@@ -1,0 +1,36 @@
+"""The users of a run come from its summary."""
+
+import json
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logreplay.analysis.input.closed_loop import ClosedLoop, recorded
+
+STEPS = [{"step": 0, "users": 1}, {"step": 1, "users": 8}]
+
+
+@pytest.mark.parametrize(
+    ("summary", "found"),
+    [
+        ({"users": {"steps": STEPS, "think_s": 0.5, "step_s": 10.0}}, ClosedLoop({0: 1, 1: 8}, 0.5, 10.0)),
+        ({"users": {"steps": STEPS}}, ClosedLoop({0: 1, 1: 8}, 0.0, inf)),
+        ({"options": {"vusers": 50}}, ClosedLoop({0: 50}, 0.0, inf)),
+        ({"options": {"vusers": [1, 50]}}, None),
+        ({"options": {"vusers": True}}, None),
+        ({"options": {"tps": 50}}, None),
+        ({"users": {"steps": [7]}}, None),
+        ({"users": [1]}, None),
+        ([1], None),
+        (None, None),
+    ],
+)
+def test_users_are_those_of_the_summary(tmp_path: Path, summary: Any, found: ClosedLoop | None) -> None:
+    for name in ("summary.json", "run.summary.json"):
+        path = tmp_path / name
+        if summary is not None:
+            path.write_text(json.dumps(summary))
+        assert recorded(tmp_path / "run.csv") == found
+        path.unlink(missing_ok=True)

@@ -1,0 +1,80 @@
+"""A sweep over users has the users as the horizontal axis of its pictures, charts, tables and files."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from logreplay.analysis import capacity
+from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.input.closed_loop import ClosedLoop
+from logreplay.analysis.output import pictures
+from logreplay.analysis.output.charts import charts
+from logreplay.analysis.output.folder import write_folder
+from logreplay.analysis.output.plots import users as users_plots
+from logreplay.analysis.summary import About, step_rows
+from logreplay.parsers.record import to_csv
+from support.closed_systems import ClosedSystem
+
+USERS = [1, 2, 4, 8, 16]
+ABOUT = About(closed=ClosedLoop(dict(enumerate(USERS)), 0.0, 10.0))
+RESULTS = ClosedSystem(5).sweep(USERS, 10, 1)
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Analysis:
+    return analyse(RESULTS, ABOUT)
+
+
+def axes() -> Axes:
+    return Figure().add_subplot()
+
+
+def test_both_pictures_are_against_users(sweep: Analysis) -> None:
+    assert sweep.users
+    assert list(pictures.kinds(sweep))[:2] == ["throughput", "hockeystick"]
+    for kind, label in (("throughput", "requests/s"), ("hockeystick", "response time, ms")):
+        ax = pictures.draw(axes(), sweep, kind, title=True)
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("users", label)
+        assert ax.get_title("left") == sweep.users.verdict.sentence
+    curve = users_plots.response_time(axes(), sweep.users).get_lines()[0]
+    assert list(curve.get_xdata()) == USERS
+    assert list(curve.get_ydata()) == pytest.approx((1000 * sweep.users.table["p90"]).to_list())
+
+
+def test_both_charts_are_against_users(sweep: Analysis) -> None:
+    made = charts(sweep)
+    assert list(made)[:2] == ["throughput", "hockeystick"]
+    for kind in ("throughput", "hockeystick"):
+        (row,) = made[kind]
+        assert row["x"] == "users"
+        assert all(series["x"] == USERS for series in row["series"])
+
+
+def test_rows_of_the_table_begin_with_the_users(sweep: Analysis) -> None:
+    assert [row[0] for row in step_rows(sweep.steps)] == [str(count) for count in USERS]
+    assert sweep.steps["verdict"].to_list() == ["stable"] * 4 + ["overloaded"]
+
+
+def test_a_folder_is_analysed_again_as_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_bytes(to_csv(RESULTS, header=True))
+    summary, _ = write_folder(tmp_path / "results.csv", tmp_path, ABOUT)
+    assert {"users.csv", "users.png", "hockeystick.png"} <= {path.name for path in tmp_path.iterdir()}
+    assert pl.read_csv(tmp_path / "users.csv")["users"].to_list() == USERS
+    again, _ = write_folder(tmp_path, tmp_path / "again", plots=False)
+    assert again["users"] == summary["users"]
+    assert again["answer"] == summary["answer"] == summary["users"]["sentence"]
+    assert not again["saturation"]["found"]
+    machines = capacity(tmp_path, tps=250, within=0.3)
+    assert machines.machines is not None
+    assert machines.machines >= 5
+    assert machines.sentence.startswith("at least ")
+
+
+def test_a_summary_edited_by_hand_is_left_aside(tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_bytes(to_csv(RESULTS, header=True))
+    (tmp_path / "summary.json").write_text(json.dumps({"users": {"steps": [7]}}))
+    assert analyse(tmp_path).users is None
