@@ -166,7 +166,8 @@ def _first_bad(usable: pl.DataFrame, bad: "np.ndarray[Any, np.dtype[np.bool_]]")
 
     A server cannot answer more than it carries. Where a backlog grew at a rate, and more than this rate was answered
     at a higher one, other load, a pause or a cold cache had slowed the server, and not the rate. Where it grew at all
-    higher rates as well, a part of the server is saturated, as by one slow route, and the rest is not.
+    higher rates as well, a part of the server is saturated, as by one slow route, and the rest is not. After such a
+    slowness the highest rate alone proves nothing.
     """
     rates, over = usable["rate"].to_numpy(), usable["over"].to_numpy()
     good = usable["goodput"].fill_null(0.0).to_numpy() / (1 - usable["error_base"].to_numpy())
@@ -174,7 +175,7 @@ def _first_bad(usable: pl.DataFrame, bad: "np.ndarray[Any, np.dtype[np.bool_]]")
     while (first := persistent(left)) is not None:
         later = good[first + 1 :]
         if not over[first] or bad[first:].all() or not len(later) or np.median(later) <= (1 + NEAR) * rates[first]:
-            return first
+            return None if first == len(rates) - 1 and bad[:first].any() else first
         left[first] = False
     return None
 
@@ -206,7 +207,8 @@ def _saturation(usable: pl.DataFrame, first: int) -> Bend:
     low, high = widened(rates, first)
     if usable["over"][first]:
         least, most = (1 - NEAR) * rates[first - 1], (1 + NEAR) * rates[first]
-        near = [guess for guess in _capacities(usable, first) if least <= guess <= most]
+        partly = np.median(_good(usable)[first:]) > most  # where one of several routes is slow, the others go on
+        near = [] if partly else [guess for guess in _capacities(usable, first) if least <= guess <= most]
         rate = float(np.median(near) if near else rates[first - 1 : first + 1].mean())
     else:
         rate = _one_percent_errors(usable, first)
@@ -300,11 +302,11 @@ def _all_failed(usable: pl.DataFrame) -> str:
 def _outages(measured: pl.DataFrame) -> str:
     """Words for the outages in steps that do not count."""
     steps = measured.filter(pl.col("outage").is_not_null())
-    told = []
+    told = ""
     for text in steps["outage"].unique(maintain_order=True):
         rates = steps.filter(pl.col("outage") == text)["rate"].unique().sort()
-        told.append(f"{text} ({', '.join(f'{rate:g}' for rate in rates)}/s)")
-    return f"; outage, not counted: {', '.join(told)}" if told else ""
+        told += f"; {text} ({', '.join(f'{rate:g}' for rate in rates)}/s, not counted)"
+    return told
 
 
 def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) -> SaturationVerdict:
@@ -318,6 +320,7 @@ def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) ->
 
 
 def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame, outages: str) -> SaturationVerdict:
+    usable = usable.filter(~pl.col("over") & ~pl.col("failing"))
     high = float(usable["rate"].to_numpy().max())
     name = _known(usable, "p99", "ok_p99", "p95", "mean")
     tail = usable[name].drop_nulls().to_numpy()

@@ -189,14 +189,19 @@ def clearly_rises(series: Floats) -> Flags:
 def _excused(found: list[Outage], rate: Floats, over: Flags, failing: Flags) -> dict[int, str]:
     """The steps whose outage says nothing about their rate, and what to say of it.
 
-    It does not if that rate or a higher one was carried without, or if it is the only one and no rate up to there
-    overloaded the target. One that lasts to the end and in which requests waited may be an overload.
+    It does not if that rate or a higher one was carried without. Nor does it where no rate up to there overloaded the
+    target, if it is the only one, or if others came at rates that were carried. One in which requests waited may be
+    an overload: only a higher rate shows that it was none.
     """
+    highest = [rate[list(outage.steps)].max() for outage in found]
+    best = rate[~over & ~failing].max(initial=0.0)
+    carried = [
+        bool(best > each if outage.waited else best >= each) for outage, each in zip(found, highest, strict=True)
+    ]
     excused: dict[int, str] = {}
-    for outage in found:
-        carried = bool((~over & ~failing & (rate >= rate[list(outage.steps)].max())).any())
-        alone = len(found) == 1 and not over[rate <= rate[outage.steps[0]]].any()
-        if carried or (alone and (outage.ended or not outage.waited)):
+    for outage, each, refuted in zip(found, highest, carried, strict=True):
+        unrelated = (len(found) == 1 or any(carried)) and not over[rate <= each].any()
+        if refuted or (unrelated and not outage.waited):
             for step in outage.steps:
                 excused[step] = f"{excused[step]}, {outage.text}" if step in excused else outage.text
     return excused

@@ -1,8 +1,7 @@
 """Simulated systems whose capacity is known and that are no plain queues: what a verdict on a sweep is tried against.
 
 Each system answers the arrivals of a sweep; there is no clock and no socket. Its truth is its capacity in requests/s,
-or that it has none within the sweep. `GROUPS` divides the systems: the rules of the analysis were developed with
-``developed`` ones and the seeds 0 to 2, and scored on ``held out`` ones and other seeds.
+or that it has none within the sweep. docs/verdicts.md says which of them the rules were developed with.
 """
 
 import math
@@ -11,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -682,6 +681,117 @@ def exhausted(arrivals: Arrivals) -> float:
     return math.inf
 
 
+# --- a second lot, written when the rules stood ----------------------------------------------------------------------
+
+
+def recent(arrivals: Arrivals) -> npt.NDArray[np.int64]:
+    """Requests in the second before each."""
+    return np.arange(len(arrivals.scheduled)) - np.searchsorted(arrivals.scheduled, arrivals.scheduled - 1.0)
+
+
+def few_connections(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """40 connections, each busy for 0.2 s; others are refused."""
+    latency, _, none = bounded(arrivals.scheduled, rng.gamma(4, 0.05, len(arrivals.scheduled)), 40, patience=0)
+    return simulate.results(arrivals, latency + 0.001, error=errors(none, "refused"))
+
+
+def banned(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """Answers 403 for 20 s after more than 260 requests in a second."""
+    until, no = -1.0, np.zeros(len(arrivals.scheduled), bool)
+    for index, (at, number) in enumerate(zip(arrivals.scheduled.tolist(), recent(arrivals).tolist(), strict=True)):
+        no[index] = at < until
+        until = at + 20 if number > 260 and at >= until else until
+    return simulate.results(arrivals, np.where(no, 0.001, rng.gamma(4, 0.004, len(no))), rc=status(no, 403))
+
+
+def two_back_ends(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """Half of the requests go to 4 workers that carry 100/s, the others to 4 that carry 300/s."""
+    half, latency = rng.random(len(arrivals.scheduled)) < 0.5, np.empty(len(arrivals.scheduled))
+    for chosen, capacity in ((half, 100), (~half, 300)):
+        service = rng.exponential(4 / capacity, int(chosen.sum()))
+        latency[chosen] = waits(arrivals.scheduled[chosen], service, 4) + service
+    return simulate.results(arrivals, latency)
+
+
+def down_at(down: npt.NDArray[np.bool_], arrivals: Arrivals, rng: Random, **how: Any) -> pl.DataFrame:
+    """A queue of 460/s; requests that find it down take 1 ms."""
+    service = np.where(down, 0.0, rng.exponential(4 / 460, len(down)))
+    return simulate.results(arrivals, np.where(down, 0.001, waits(arrivals.scheduled, service, 4) + service), **how)
+
+
+def one_bad_back_end(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """One of three back ends in turn answers 502 at once; the others carry 240/s."""
+    bad = np.arange(len(arrivals.scheduled)) % 3 == 0
+    service = np.where(bad, 0.0, rng.exponential(4 / 240, len(bad)))
+    latency = np.where(bad, 0.001, waits(arrivals.scheduled, service, 4) + service)
+    return simulate.results(arrivals, latency, rc=status(bad, 502))
+
+
+def browning(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """Answers with less, and faster, above 200/s."""
+    cheap = np.where(recent(arrivals) > 200, 0.3, 1.0)
+    return simulate.results(arrivals, rng.gamma(4, 0.01, len(cheap)) * cheap)
+
+
+def waving(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """A queue of 260/s whose speed changes by 25 % up and down in a minute."""
+    at = np.arange(0, end_of(arrivals) + 200, 0.5)
+    clock = Speed(at, 1 + 0.25 * np.sin(at * 2 * math.pi / 60))
+    return simulate.results(arrivals, warped(arrivals, clock, rng.exponential(4 / 260, len(arrivals.scheduled)), 4))
+
+
+def flaky(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """2 s of 503 every 25 s."""
+    down = arrivals.scheduled % 25 < 2
+    return down_at(down, arrivals, rng, rc=status(down, 503))
+
+
+def restarting(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """1.5 s of refused connections every minute."""
+    down = (arrivals.scheduled + 20) % 60 < 1.5
+    return down_at(down, arrivals, rng, error=errors(down, "refused"))
+
+
+def dropping_late(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """4 workers of 16 ms; who waited 50 ms gets 503."""
+    latency, _, late = bounded(arrivals.scheduled, rng.exponential(0.016, len(arrivals.scheduled)), 4, patience=0.05)
+    return simulate.results(arrivals, latency, rc=status(late, 503))
+
+
+def cut_upstream(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """4 workers of 16 ms behind a gateway that answers 504 after 2 s; the workers go on."""
+    service = rng.exponential(0.016, len(arrivals.scheduled))
+    latency = waits(arrivals.scheduled, service, 4) + service
+    return simulate.results(arrivals, np.minimum(latency, 2.0), rc=status(latency > 2, 504))
+
+
+def full_accept_queue(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """240 connections a second are accepted, and 120 may wait; the client gives others up after 8 s."""
+    latency, full, _ = bounded(arrivals.scheduled, np.full(len(arrivals.scheduled), 1 / 240), 1, room=120)
+    return simulate.results(arrivals, np.where(full, 8.0, latency + 0.005), error=errors(full, "connect_timeout"))
+
+
+def tiring(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """2 workers of 4 ms whose service takes twice as long after 60,000 requests."""
+    count = len(arrivals.scheduled)
+    service = rng.exponential(0.004, count) * (1 + np.arange(count) / 60_000)
+    return simulate.results(arrivals, waits(arrivals.scheduled, service, 2) + service)
+
+
+def failing_more(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """Fails by chance, with a share that grows with the square of the rate: 1 % at 126/s,
+    and 1 % more than at the lowest rates at 150 to 185/s.
+    """
+    bad = rng.random(len(arrivals.offered)) < 0.1 * (arrivals.offered / 400) ** 2
+    return simulate.results(arrivals, rng.gamma(4, 0.006, len(bad)), rc=status(bad, 500))
+
+
+def cold_starts(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """A wide server; one request in a hundred takes 0.8 s more."""
+    count = len(arrivals.scheduled)
+    return simulate.results(arrivals, rng.gamma(4, 0.02, count) + 0.8 * (rng.random(count) < 0.01))
+
+
 GROWS: Final = "backlog grows"
 NO_LIMIT: Final = "limiter|collapse"
 NO_LIMITER: Final = "limiter|shedding"
@@ -768,6 +878,23 @@ SYSTEMS: Final = (
         "too few requests", queued(4, 0.4), None, "", "saturat", says="not enough data",
         sweeps=[Sweep(range(1, 6), 2), Sweep(range(2, 16, 2), 3), Sweep(range(1, 9), 10)],
     ),
+    System("few connections", few_connections, (150, 205), "refused", "outage|collapse"),
+    System("banned for 20 s, 403", banned, (190, 300), "403", "collapse"),
+    System("two back ends", two_back_ends, 200, GROWS, QUIET),
+    System("one of three back ends fails", one_bad_back_end, 360, GROWS, QUIET),
+    System("brownout", browning, None, "", QUIET),
+    System("speed in waves", waving, (195, 325), GROWS, "limiter|outage"),
+    System("2 s of 503 every 25 s", flaky, None, "", NO_LIMIT),
+    System("restart every minute", restarting, None, "", NO_LIMIT),
+    System("drops after 50 ms", dropping_late, (215, 255), "503|" + GROWS, "outage"),
+    System("504 after 2 s", cut_upstream, 250, "504|" + GROWS, "limiter|outage"),
+    System("token bucket of 220, 429", bucket(220, 20, 429), 220, "429", "outage"),
+    System("full accept queue", full_accept_queue, 240, GROWS + "|time-out", "limiter|outage"),
+    System("tiring", tiring, (180, 420), GROWS, "limiter"),
+    System("fails more with the rate", failing_more, (110, 185), "500", "limiter|collapse|outage"),
+    System("cold starts", cold_starts, None, "", QUIET),
+    System("M/M/8", queued(8, 8 / 300), 300, GROWS, QUIET),
+    System("lognormal, one worker", queued(1, 1 / 150, "lognormal"), 150, GROWS, QUIET),
 )  # fmt: skip
 
 
@@ -790,7 +917,8 @@ def score(system: System, seed: int) -> Scored:
     capacity = system.truth(arrivals) if callable(system.truth) else system.truth
     analysis = analyse(system.serve(arrivals, rng))
     said = [analysis.summary["answer"], *(finding["text"] for finding in analysis.summary["findings"])]
-    found = _scored(system, capacity, max(sweep.rates), analysis, "\n".join(said))
+    counted = analysis.steps.filter(pl.col("outage").is_null())["rate"].to_numpy()
+    found = _scored(system, capacity, counted.max(initial=0.0), analysis, "\n".join(said))
     return Scored(system, found, capacity, said[0], "; ".join(said[1:]))
 
 

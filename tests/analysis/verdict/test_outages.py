@@ -16,7 +16,9 @@ def seen(
     """Evenly spaced requests for 10 s at each rate, of which those in a span of time fail."""
     arrivals = simulate.sweep(rates, 10, np.random.default_rng(1), poisson=False, pause_s=pause_s)
     failed = (arrivals.scheduled >= down[0]) & (arrivals.scheduled < down[1])
-    columns = {name: np.where(failed, value, 200 if name == "rc" else "") for name, value in errors.items()}
+    columns: dict[str, Any] = {
+        name: np.where(failed, value, 200 if name == "rc" else "") for name, value in errors.items()
+    }
     return outages(arrays.read(simulate.results(arrivals, np.full(len(failed), 0.01), **columns)))
 
 
