@@ -24,6 +24,7 @@ from matplotlib import rc_context
 from logreplay.analysis import summary
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.input.arrays import RequestArrays
+from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.output import charts, pictures
 from logreplay.analysis.output.plots import hockey_stick
 from logreplay.analysis.tables import windows
@@ -186,9 +187,14 @@ def _slowest(analysis: Analysis) -> list[dict[str, Any]]:
     """The slowest requests of all steps, each with the label of its step."""
     if analysis.requests is None:
         return []
-    starts = analysis.steps.sort("start").select("start", "step")
-    slowest = analysis.requests.slowest.with_row_index("place").sort("scheduled")
-    return slowest.join_asof(starts, left_on="scheduled", right_on="start").sort("place").to_dicts()
+    starts = analysis.steps.sort("start").select("step", at=_micros("start"))
+    slowest = analysis.requests.slowest.with_row_index("place").sort("scheduled").with_columns(at=_micros("scheduled"))
+    return slowest.join_asof(starts, on="at").sort("place").to_dicts()
+
+
+def _micros(name: str) -> pl.Expr:
+    """Seconds as whole microseconds: as fractions, equal instants may differ in their last digit."""
+    return (pl.col(name) * SECOND).round().cast(pl.Int64)
 
 
 def shown(url: str) -> str:
@@ -206,7 +212,8 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
     counts = run["requests"]
     tiles.append(("requests", f"{counts['scheduled']:,}", f"{counts['unexpected']:,} not answered as expected"))
     best = _last_stable(analysis)
-    where = f"at {best['rate']:.4g}/s, the last stable step" if best else "from the scheduled send time"
+    names = summary.step_names(analysis.steps, run)
+    where = f"at {names[best['step']]}, the last stable step" if best else "from the scheduled send time"
     times = best or run.get("response_s", {})
     for name in ("p50", "p99"):
         if times.get(name) is not None or (not best and name in times):
