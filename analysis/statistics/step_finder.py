@@ -33,6 +33,7 @@ MOSTLY: Final = 0.6
 _SHORTEST: Final = 3
 _FEWEST_S: Final = 12
 _MEDIAN_CHI_SQUARE: Final = 0.455
+_ROUNDED: Final = 0.5
 _ROUNDING: Final = 0.25
 """Variance of a count that even arrivals have when steps begin between two requests."""
 
@@ -59,6 +60,7 @@ def find_steps(counts: Ints) -> Ints | None:
     other_price, change_points = noise.at_change_points(max(min(scatter, variance), noise.floor))
     if other_price < price:
         edges = change_points
+    edges = _without_equals(values, edges)
     return np.minimum(edges * width, len(counts)) if len(edges) > 2 and _is_sweep(values, edges) else None
 
 
@@ -79,6 +81,13 @@ def _without_outliers(counts: Ints) -> tuple[Floats, Floats]:
     usual = np.median(around, axis=1)
     spread = 3 * np.sqrt(usual + 1)
     return np.clip(counts, usual - spread, usual + spread), usual
+
+
+def _without_equals(values: Floats, edges: Ints) -> Ints:
+    """Leave out edges between two steps with the same count, but for rounding: a common length may divide a step."""
+    level = np.array([np.median(step) for step in np.split(values, edges[1:-1])])
+    different = np.abs(np.diff(level)) > _ROUNDED
+    return edges[np.concatenate(([True], different, [True]))]
 
 
 def _is_sweep(values: Floats, edges: Ints) -> bool:

@@ -12,6 +12,7 @@ from logreplay.analysis.input.arrays import window_s
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.analysis.statistics.step_finder import find_steps
 from logreplay.analysis.tables.windows import SETTLE
+from logreplay.analysis.verdict.saturation import RISE
 from logreplay.analysis.verdict.stability import (
     BACKLOG_S,
     DRIFT,
@@ -29,6 +30,7 @@ from logreplay.analysis.verdict.stability import (
 
 TREND_S: Final = 8
 """Seconds from which on a trend can be told from chance: as many as a step of ten seconds has."""
+SAME: Final = 0.1
 LEVEL: Final = 2.0
 """After an overloaded step: times above so many times those before the overload have not recovered."""
 
@@ -66,7 +68,8 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     climbing = (growth > GROWTH) & (drift > DRIFT)
     slowly = clearly_rises(series) & (growth > SLOW_GROWTH) & (slope > SLOW_GROWTH)
     rate = table["rate"].to_numpy()
-    over = _whole_overloads((climbing & (z > TREND_Z)) | slowly | waiting, climbing, mean, rate)
+    seen = (climbing & (z > TREND_Z)) | slowly | waiting | _at_a_limit(mean, rate)
+    over = _whole_overloads(seen, climbing, mean, rate)
     failing, base = more_errors(rate, *counts, known=np.ones(table.height, np.bool_))
     unknown = (
         *("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "lag_p95"),
@@ -79,7 +82,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
         growth=pl.Series(growth),
         trend_z=pl.Series(z),
         drift=pl.Series(drift),
-        slope=pl.Series(slope),
+        slope=pl.Series(np.where(over & (growth <= GROWTH), np.nan, slope)),  # levelled off: says nothing of capacity
         error_low=pl.Series(least_error_share(*counts)),
         error_base=pl.lit(base),
         over=pl.Series(over),
@@ -121,6 +124,21 @@ def _judged_means(seconds: pl.DataFrame, table: pl.DataFrame) -> Floats:
     for row, (begin, end) in enumerate(zip(first.tolist(), stop.tolist(), strict=True)):
         series[row, : end - begin] = mean[begin:end]
     return series
+
+
+def _at_a_limit(mean: Floats, rate: Floats) -> Flags:
+    """Whether times stay, from this step to the last one, as high as a client lets them become: `RISE` times as high.
+
+    A queue in balance has longer times at each higher rate. Where they stay within 10 % while the rate rises by 10 %,
+    requests are given up.
+    """
+    found = np.zeros(len(mean), np.bool_)
+    usual = np.median(mean[-3:])
+    high = (abs(mean / usual - 1) < SAME) & (mean > RISE * np.minimum.accumulate(mean))
+    first = len(high) - int(np.argmin(np.append(high[::-1], False)))
+    if first < len(high) - 1 and rate[first:].max() > (1 + SAME) * rate[first]:
+        found[first:] = True
+    return found
 
 
 def _whole_overloads(over: Flags, climbing: Flags, mean: Floats, rate: Floats) -> Flags:

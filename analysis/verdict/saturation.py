@@ -241,9 +241,11 @@ def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
     off. What a server answers in overload may fall from step to step: then the first step says most.
     """
     overloaded = usable[first : first + 3]
-    answered = _good(overloaded)
-    fluid = overloaded["rate"].to_numpy() / (1 + np.maximum(overloaded["slope"].to_numpy(), 0.0))
-    return [float(max(answered[0], np.median(answered))), float(np.median(fluid))]
+    answered = _good(overloaded.filter(pl.col("goodput").is_not_null()))
+    growing = overloaded.filter(pl.col("slope").is_not_null())
+    fluid = growing["rate"].to_numpy() / (1 + np.maximum(growing["slope"].to_numpy(), 0.0))
+    guesses = [float(max(answered[0], np.median(answered)))] if len(answered) else []
+    return [*guesses, float(np.median(fluid))] if len(fluid) else guesses
 
 
 def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
