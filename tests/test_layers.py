@@ -52,7 +52,7 @@ ACTING = {
         "replay/servers": {"minimal"},
     },
     "processes, threads and the event loop: tested by runs": {
-        "replay/engine": {"dispatcher", "prefetch", "priorities", "recorder", "timer"},
+        "replay/engine": {"feed", "paced", "prefetch", "priorities", "recorder", "timer"},
         "replay/monitor": {"sidecar", "sidecar_main"},
         "replay/results": {"self_monitor"},
         "replay/servers": {"server_process"},
@@ -80,7 +80,6 @@ NOT_YET = {
     "analysis/search": {"report"},
     "analysis/output": {"charts"},
     "replay": {"clock"},
-    "replay/engine": {"exchanges"},
     "replay/senders": {"contract"},
     "cli": {"exit_codes", "registry"},
     "cli/options": {"groups", "progress", "replay", "sender"},

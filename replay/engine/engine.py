@@ -1,10 +1,11 @@
 """The engine: waits until a request is due, sends it, records its end. Independent of HTTP, rate shapes and files.
 
 Theory of operation. Every instant comes from the schedule and one clock, never from an earlier request: a stall of
-the target or the generator shifts nothing and counts in the requests that waited in it. A timer wakes the
-dispatcher; it sends all due requests, reading the clock for each, never early, and arms the timer for the next.
-Chunks of the plan are made ready by a second thread, records are processed by a third (`recorder`); the loop itself
-only sends and notes.
+the target or the generator shifts nothing and counts in the requests that waited in it. Chunks of the plan are made
+ready by a second thread (`prefetch`) and pushed to the sender (`feed`). A timer wakes the sender (`paced`); it sends
+all due requests, reading the clock for each, never early, and arms the timer for the next. The engine takes the
+sender's records twice a second; a third thread processes them (`recorder`). Calls go one way: engine, sender,
+connections.
 
 One engine is one run and one result log. It may run several plans one after the other (the steps of a sweep), never
 two at once: ``seq`` and ``scheduled`` go on from one to the next.
@@ -18,20 +19,20 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from itertools import cycle
 from typing import Final, Protocol, Self
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.clock import Clock, monotonic
-from logreplay.replay.engine.closed_dispatcher import ClosedDispatcher
 from logreplay.replay.engine.collector import collect_young, no_collection
-from logreplay.replay.engine.dispatcher import Dispatcher
-from logreplay.replay.engine.exchanges import Exchanges
+from logreplay.replay.engine.feed import Feed
+from logreplay.replay.engine.paced import Limits, Paced
+from logreplay.replay.engine.paced_users import PacedUsers, thinking
 from logreplay.replay.engine.prefetch import Prefetcher
 from logreplay.replay.engine.priorities import quick_switching
-from logreplay.replay.engine.recorder import MOST_WAITING, Recorder
+from logreplay.replay.engine.recorder import MOST_WAITING, Recorder, Registered
 from logreplay.replay.engine.run_clock import RunClock, Start
 from logreplay.replay.requests.hook import Hooked, signer
 from logreplay.replay.requests.plan import Plan, ScheduledRequests
@@ -43,7 +44,7 @@ from logreplay.replay.results.verdict import ReadLate, RunEvidence, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.live import delay_of
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import Sender, SenderCounts, Trace
+from logreplay.replay.senders.contract import BlockSender, Exchange, Sender, SenderCounts, Trace
 
 __all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "replay"]
 
@@ -57,38 +58,6 @@ _COUNTED_S: Final = 0.3
 _READING_S: Final = 30.0
 _READING_STOPPED_S: Final = 1.0
 """Longest time for the reading of a plan to end, when the plan was cut, and when the run is stopped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The means by which a run may keep its schedule.
-
-    Attributes:
-        max_in_flight: requests under way at once; None: as many as the schedule asks for.
-        drop_after: give up a request that is this many seconds late; None: send it however late.
-    """
-
-    max_in_flight: int | None = None
-    drop_after: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.max_in_flight is not None and self.max_in_flight < 1:
-            raise ValueError(f"max_in_flight must be at least 1, got {self.max_in_flight!r}")
-        if self.drop_after is not None and self.drop_after < 0:
-            raise ValueError(f"drop_after must not be below 0 s, got {self.drop_after!r}")
-
-    def check_none(self, users: Users) -> None:
-        """Check that a closed loop has no limits.
-
-        Raises:
-            ValueError: there is one; names it.
-        """
-        for name, value in (("max_in_flight", self.max_in_flight), ("drop_after", self.drop_after)):
-            if value is not None:
-                raise ValueError(
-                    f"Limits({name}={value!r}) and {users.count} users exclude each other: each user has one request "
-                    f"in flight, which is due when it is sent; leave out {name}"
-                )
 
 
 class Replayer(Protocol):
@@ -112,9 +81,9 @@ class Engine:
     Use it as an async context manager; `replay` is the short form for a single plan.
 
     Args:
-        sender: sends the requests. The engine opens and closes it.
+        sender: sends the requests, as blocks or one by one. The engine opens and closes it.
         results: takes the rows. The engine closes it.
-        limits: on requests in flight and on lag.
+        limits: on requests in flight and on lag, where the sender takes requests one by one.
         trace: is shown each exchange in full; costs throughput.
         clock: nanoseconds; another than the default is for runs in virtual time.
         threaded: prepare and write in other threads; False for runs in virtual time.
@@ -123,7 +92,7 @@ class Engine:
 
     def __init__(
         self,
-        sender: Sender,
+        sender: Sender | BlockSender,
         results: Results,
         *,
         limits: Limits | None = None,
@@ -132,22 +101,26 @@ class Engine:
         threaded: bool = True,
         closed: bool = False,
     ) -> None:
-        self._sender, self._results, self._trace = sender, results, trace
-        self._limits = limits or Limits()
-        self._tell = closed or self._limits.max_in_flight is not None
+        self._results, self._trace = results, trace
+        self._limits, self._closed = limits or Limits(), closed
+        self._sender: BlockSender
+        if isinstance(sender, BlockSender):
+            self._sender = sender
+        else:
+            self._sender = PacedUsers(sender) if closed else Paced(sender, self._limits)
         self._clock, self._threaded = clock, threaded
         self._stopped = ""
         self._first = 0
         self._run_clock = RunClock(clock)
-        self._dispatcher: Dispatcher | None = None
+        self._feed: Feed | None = None
+        self._expected: dict[int, int] = {}
         self._running = False
         self._fault: BaseException | None = None
 
     async def __aenter__(self) -> Self:
         self._recorder = Recorder(self._results, self._run_clock, threaded=self._threaded)
-        self._exchanges = Exchanges(self._sender, self._recorder, self._trace, self._fail)
         try:
-            await self._exchanges.open(self._clock, tell=self._tell)
+            await self._sender.open(self._clock, self._see if self._trace else None)
         except BaseException:
             await self._off_loop(self._recorder.close)
             self._results.close()
@@ -157,6 +130,7 @@ class Engine:
     async def __aexit__(self, *_: object) -> None:
         self._sender.cancel()
         await self._sender.close()
+        self._collect()
         await self._off_loop(self._recorder.close)
         self._results.close()
 
@@ -168,7 +142,7 @@ class Engine:
     @property
     def in_flight(self) -> int:
         """Requests under way now."""
-        return self._exchanges.in_flight
+        return self._sender.taken_up - self._sender.ended
 
     def stop(self, why: str = "stopped") -> None:
         """Send nothing more, and cancel the requests in flight. May be called from a signal handler."""
@@ -179,8 +153,8 @@ class Engine:
 
     def cut(self) -> None:
         """End the running plan: send nothing more of it, wait for the requests in flight. Another plan may follow."""
-        if self._dispatcher:
-            self._dispatcher.stop()
+        if self._feed:
+            self._feed.stop()
 
     async def run(
         self,
@@ -217,7 +191,7 @@ class Engine:
         agree: Callable[[], Awaitable[Start]] | None,
     ) -> Outcome:
         users = plan.schedule if isinstance(plan.schedule, Users) else None
-        if users and not self._tell:
+        if users and not self._closed:
             raise ValueError("an engine that runs users must be made with closed=True")
         if users:
             self._limits.check_none(users)
@@ -227,37 +201,36 @@ class Engine:
                 "next request is unknown; give a rate with --tps, or remove the mark"
             )
         reader = Prefetcher(plan, self._sender, self._clock, threaded=self._threaded)
-        dispatcher = self._dispatcher = (partial(ClosedDispatcher, users) if users else Dispatcher)(
+        feed = self._feed = Feed(
+            plan,
             reader,
-            self._exchanges,
+            self._sender,
+            self._announce,
             self._run_clock,
             self._clock,
             begin=await self._agreed(reader, agree) if agree else None,
-            step=plan.step,
-            offered=plan.schedule.rate,
-            max_in_flight=self._limits.max_in_flight,
-            drop_after=self._limits.drop_after,
+            think=thinking(users) if users else None,
         )
-        dispatcher.stopped = bool(self._stopped)
+        feed.stopped = bool(self._stopped)
         before = self._sender.counts.copy()
         watch = asyncio.create_task(self._watch(on_progress))
         pulse = SelfMonitor()
         try:
             with no_collection(), quick_switching():
-                await dispatcher.run()
+                await feed.run()
                 taken_up, backlog = self._clock(), self.in_flight
-                await self._drain(dispatcher, plan.schedule.duration)
+                await self._drain(feed, plan.schedule.duration)
         finally:
             vitals = pulse.stop()
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
-            self._recorder.flush()
+            self._collect()
             await self._close(reader)
-        first, self._first = self._first, self._exchanges.seq
+        first, self._first = self._first, self._sender.taken_up
         counters, delay = await self._take_counters()
         if error := self._recorder.failure or self._fault:
             raise error
-        return self._outcome(plan, dispatcher, before, counters, delay, vitals, first, taken_up, backlog)
+        return self._outcome(plan, feed, before, counters, delay, vitals, first, taken_up, backlog)
 
     async def _close(self, reader: Prefetcher) -> None:
         """End the reading of a plan.
@@ -277,6 +250,23 @@ class Engine:
                     "give the calls of the hook a time-out"
                 )
             await asyncio.sleep(_REST_S)
+
+    def _announce(self, chunk: Registered) -> None:
+        """Note a chunk, before any of its requests is started."""
+        self._recorder.register(chunk)
+        if self._trace:
+            self._expected.update(enumerate(chunk.frame["expected_rc"].to_list(), chunk.first))
+
+    def _collect(self) -> None:
+        """Hand the records of the sender on."""
+        self._recorder.take(self._sender.records())
+
+    def _see(self, exchange: Exchange) -> None:
+        assert self._trace
+        try:
+            self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
+        except BaseException as error:  # the caller's code, called from within a connection
+            self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
         """End the run; `run` raises this when the rows are written."""
@@ -302,12 +292,13 @@ class Engine:
 
     def sync(self, call: Callable[[], object]) -> None:
         """Call, from the writing thread, when all requests that have ended by now are counted and written."""
+        self._collect()
         self._recorder.sync(call)
 
-    async def _drain(self, dispatcher: Dispatcher, duration: float | None) -> None:
+    async def _drain(self, feed: Feed, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule is over, if not cut; if stopped, cancel them."""
-        end = (dispatcher.base or 0) + int((duration or 0) * 1e9)
-        while self.in_flight or (self._clock() < end and not dispatcher.stopped):
+        end = (feed.base or 0) + int((duration or 0) * 1e9)
+        while self.in_flight or (self._clock() < end and not feed.stopped):
             if self._stopped:
                 return await self._cancel()
             await asyncio.sleep(_REST_S)
@@ -335,7 +326,7 @@ class Engine:
             await asyncio.sleep(_FLUSH_S)
             if counted.is_set():
                 counted = self._ask_to_count()
-            self._recorder.flush()
+            self._collect()
             with suppress(TimeoutError):  # not wait_for, which until Python 3.12 may lose a cancellation
                 async with asyncio.timeout(_COUNTED_S):
                     await counted.wait()
@@ -352,10 +343,10 @@ class Engine:
 
     def progress(self) -> Progress:
         """How the plan that runs now stands; all zeros before the first."""
-        base = self._dispatcher.base if self._dispatcher else None
+        base = self._feed.base if self._feed else None
         return Progress(
             elapsed=0.0 if base is None else (self._clock() - base) / 1e9,
-            scheduled=self._exchanges.seq - self._first,
+            scheduled=self._sender.taken_up - self._first,
             in_flight=self.in_flight,
             counters=self._recorder.counters.copy(),
         )
@@ -370,18 +361,17 @@ class Engine:
     def _ask_to_count(self) -> asyncio.Event:
         """Return an event that is set when requests that have ended are counted and those in flight noted."""
         counted = asyncio.Event()
-        self._recorder.sync(partial(self._recorder.count_waiting, self._exchanges.seq, self._clock()))
+        self.sync(partial(self._recorder.count_waiting, self._sender.taken_up, self._clock()))
         if self._threaded:
             self._recorder.sync(partial(asyncio.get_running_loop().call_soon_threadsafe, counted.set))
         else:
-            self._recorder.flush()
             counted.set()
         return counted
 
     def _outcome(
         self,
         plan: ScheduledRequests,
-        dispatcher: Dispatcher,
+        feed: Feed,
         before: SenderCounts,
         counters: Counters,
         delay: WriteLag,
@@ -390,20 +380,20 @@ class Engine:
         taken_up: int,
         backlog: int,
     ) -> Outcome:
-        now, counts, next_seq = self._clock(), self._sender.counts, self._exchanges.seq
-        base = now if dispatcher.base is None else dispatcher.base
+        now, counts, next_seq = self._clock(), self._sender.counts, self._sender.taken_up
+        base = now if feed.base is None else feed.base
         evidence = RunEvidence(
             offered=plan.schedule.rate,
             scheduled=next_seq - first,
             counters=counters,
-            duration=None if dispatcher.stopped else plan.schedule.duration,
+            duration=None if feed.stopped else plan.schedule.duration,
             seconds=(taken_up - base) / 1e9,
-            limited=dispatcher.limited,
+            limited=counts.limited - before.limited,
             queued=counts.queued - before.queued,
             local=counts.local - before.local,
             vitals=vitals,
             delay=delay,
-            late=ReadLate(dispatcher.read_late, dispatcher.read_late_ns / 1e9, delay_of(plan.schedule)),
+            late=ReadLate(feed.read_late, feed.read_late_ns / 1e9, delay_of(plan.schedule)),
         )
         return Outcome(
             step=plan.step,
@@ -412,7 +402,7 @@ class Engine:
             started=self._run_clock.utc(base),
             ended=self._run_clock.utc(now),
             began=self._run_clock.seconds(base),
-            seconds=max(evidence.seconds, 0 if dispatcher.stopped else plan.schedule.duration or 0),
+            seconds=max(evidence.seconds, 0 if feed.stopped else plan.schedule.duration or 0),
             health=judge(evidence),
             evidence=evidence,
             backlog=backlog,
@@ -439,7 +429,7 @@ def _too_slow(waiting: int) -> LogreplayError:
 
 async def replay(
     plan: Plan,
-    sender: Sender,
+    sender: Sender | BlockSender,
     results: Results,
     *,
     limits: Limits | None = None,

@@ -22,7 +22,7 @@ from logreplay.replay.engine.priorities import step_back
 from logreplay.replay.requests.header_columns import is_sent
 from logreplay.replay.requests.hook import signer
 from logreplay.replay.requests.plan import Chunk
-from logreplay.replay.senders.contract import Sender
+from logreplay.replay.senders.contract import BlockSender, Sender
 
 _AHEAD: Final = 16
 """Chunks kept ready: at 100,000 requests/s a third of a second, at usual rates minutes."""
@@ -74,7 +74,9 @@ class Prefetcher:
         threaded: False: prepare when asked, in the caller's thread.
     """
 
-    def __init__(self, plan: Iterable[Chunk], sender: Sender, clock: Clock, *, threaded: bool = True) -> None:
+    def __init__(
+        self, plan: Iterable[Chunk], sender: Sender | BlockSender, clock: Clock, *, threaded: bool = True
+    ) -> None:
         self._signer, self._clock = signer(plan), clock
         self._base: int | None = None
         self._chunks: Iterator[Chunk | Opening | None] = self._signed(iter(plan)) if self._signer else iter(plan)

@@ -1,9 +1,8 @@
 """Turns the records of exchanges into rows and counts, outside the loop.
 
-Theory of operation. In the loop each finished exchange is packed as nine integers into a buffer: nothing else is
-done there. Buffers, and the chunks of the plan they belong to, go through one queue to a second thread, which
-counts, joins each record with its row of the plan, and writes. A chunk is freed when all its requests are
-recorded, so memory is flat however long the run.
+Theory of operation. The sender collects the records of exchanges. These, and the chunks of the plan they belong to, go
+through one queue to a second thread, which counts, joins each record with its row of the plan, and writes. A chunk is
+freed when all its requests are recorded, so memory is flat however long the run.
 
 The loop never waits for the disk. Where the disk is slow, records wait in memory, at most `MOST_WAITING` of them:
 then the engine ends the run with an error. Holding requests back instead would change the measured load, and send a
@@ -11,7 +10,6 @@ burst when the disk recovers. Nothing is lost: all ended requests are written be
 """
 
 import queue
-import struct
 import threading
 import time
 from collections.abc import Callable
@@ -31,16 +29,10 @@ from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.result_log import MemoryResults, Results
 from logreplay.replay.results.write_lag import WriteLag
-from logreplay.replay.senders.contract import ERROR_CODES
+from logreplay.replay.senders.contract import ERROR_CODES, RECORD
 
-FIELDS: Final = ("seq", "start", "queued", "connect", "latency", "xfertime", "size", "status", "error")
-RECORD: Final = np.dtype([(name, np.int64) for name in FIELDS])
 DROPPED: Final = ERROR_CODES["dropped"]
 
-_PACK: Final = struct.Struct("9q").pack_into
-_LENGTH: Final = RECORD.itemsize
-_BUFFER_RECORDS: Final = 16_384
-"""Records handed on together at most: each hand-over costs about as much as a thousand records."""
 MOST_WAITING: Final = 500_000
 """Records that may wait for the disk: some 150 MB with their rows of the plan, 50 s at 10,000 requests/s."""
 _LATE_S: Final = 1.0
@@ -73,12 +65,18 @@ class Registered:
     def __post_init__(self) -> None:
         self.left, self.open = len(self.due), np.ones(len(self.due), np.bool_)
 
+    def end_at(self, seq: int) -> None:
+        """Forget the requests from this number on: their plan ended before they were sent."""
+        sent = max(0, seq - self.first)
+        self.left -= int(self.open[sent:].sum())
+        self.open[sent:] = False
+
 
 @dataclass(frozen=True, slots=True)
 class _Handed:
-    """Packed records, and when they were handed on."""
+    """Records, and when they were handed on."""
 
-    records: bytes
+    records: NDArray[np.void]
     at: float
 
 
@@ -91,17 +89,15 @@ class Recorder:
     Args:
         results: where the rows go.
         run_clock: of the run; it has begun before anything is recorded.
-        threaded: work in a second thread; False: within `flush`, for runs in virtual time.
+        threaded: work in a second thread; False: within `take`, for runs in virtual time.
     """
 
     def __init__(self, results: Results, run_clock: RunClock, *, threaded: bool = True) -> None:
         self.counters = Counters()
         self.failure: BaseException | None = None
-        self.recorded = 0
         self.delay = WriteLag()
-        self._written = 0
+        self._taken = self._written = 0
         self._results, self._run_clock = results, run_clock
-        self._buffer, self._at = bytearray(_BUFFER_RECORDS * _LENGTH), 0
         self._chunks: list[Registered] = []
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True) if threaded else None
@@ -112,47 +108,25 @@ class Recorder:
         """Announce a chunk, before any of its requests is recorded."""
         self._put(chunk)
 
-    def record(
-        self,
-        seq: int,
-        start: int,
-        queued: int,
-        connect: int,
-        latency: int,
-        xfertime: int,
-        size: int,
-        status: int,
-        error: int,
-    ) -> None:
-        """Record the end of one exchange (see `logreplay.replay.senders.contract.Done`)."""
-        _PACK(self._buffer, self._at, seq, start, queued, connect, latency, xfertime, size, status, error)
-        self._at += _LENGTH
-        self.recorded += 1
-        if self._at == _BUFFER_RECORDS * _LENGTH:
-            self.flush()
+    def take(self, records: NDArray[np.void]) -> None:
+        """Take records, ``(n,)`` of `logreplay.replay.senders.contract.RECORD`, of requests that were registered."""
+        if len(records):
+            self._taken += len(records)
+            self._put(_Handed(records, time.monotonic()))
 
     @property
     def waiting(self) -> int:
         """Records that are not written yet."""
-        return self.recorded - self._written
-
-    def flush(self) -> None:
-        """Hand on the recorded rows."""
-        if self._at:
-            handed = _Handed(bytes(memoryview(self._buffer)[: self._at]), time.monotonic())
-            self._at = 0
-            self._put(handed)
+        return self._taken - self._written
 
     def close(self) -> None:
         """Write the remaining rows. Blocks; call it outside the loop."""
-        self.flush()
         if self._thread:
             self._queue.put(None)
             self._thread.join()
 
     def sync(self, call: Callable[[], object]) -> None:
         """Call (from the second thread) when all earlier records are counted and written."""
-        self.flush()
         self._put(call)
 
     def count_waiting(self, next_seq: int, now: int) -> None:
@@ -189,21 +163,18 @@ class Recorder:
 
     def _handle(self, item: _Item) -> None:
         if isinstance(item, Registered):
-            last = self._chunks[-1] if self._chunks else None
-            if last and (unsent := last.first + len(last.due) - item.first) > 0:  # its plan ended early
-                last.open[-unsent:] = False
-                last.left -= unsent
-            self._chunks.append(item)
+            for chunk in self._chunks:
+                chunk.end_at(item.first)
+            self._chunks = [*(chunk for chunk in self._chunks if chunk.left), item]
         elif isinstance(item, _Handed):
-            records = np.frombuffer(item.records, RECORD)
             began = time.monotonic()
             try:
-                self._write(records)
+                self._write(item.records)
             finally:
                 ended = time.monotonic()
                 waited = ended - item.at
-                self._written += len(records)
-                self.delay += WriteLag(len(records) if waited > _LATE_S else 0, waited, ended - began)
+                self._written += len(item.records)
+                self.delay += WriteLag(len(item.records) if waited > _LATE_S else 0, waited, ended - began)
         else:
             item()
 
@@ -250,8 +221,7 @@ def _rehearse() -> None:
     run_clock.begin_run(Start(0, 0))
     recorder = Recorder(results, run_clock, threaded=False)
     recorder.register(Registered(0, pl.DataFrame([{**planned, "client": ""}]), np.zeros(1, np.int64), 0, 1.0))
-    recorder.record(0, 0, 0, 0, 0, 0, 0, 200, 0)
-    recorder.flush()
+    recorder.take(np.array([(0, 0, 0, 0, 0, 0, 0, 200, 0)], RECORD))
     to_csv(results.frame, header=False)
 
 
@@ -261,7 +231,7 @@ def result_rows(
     """Rows of the result log.
 
     Args:
-        records: ``(n,)`` of `RECORD`.
+        records: ``(n,)`` of `logreplay.replay.senders.contract.RECORD`.
         rows: ``(n,)`` of the plan, as in `logreplay.replay.requests.plan.Chunk`, with ``step`` and ``offered``.
         due: ``(n,)`` when each was due, nanoseconds of the clock.
         origin: the start of the run, nanoseconds of the clock.

@@ -59,7 +59,7 @@ class Counters:
         """Count some records.
 
         Args:
-            records: `logreplay.replay.engine.recorder.RECORD`, ``(n,)``.
+            records: `logreplay.replay.senders.contract.RECORD`, ``(n,)``.
             due: ``(n,)`` when each was due, nanoseconds of the clock.
             expected_rc: ``(n,)`` status in the log, 0 where it had none.
         """

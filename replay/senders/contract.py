@@ -1,5 +1,9 @@
 """The contract between engine and sender.
 
+The engine gives a `BlockSender` blocks of requests and their due times, and gets arrays of records back. Pacing, limits
+and time-outs belong to the sender. Most senders start a single request when told (`Sender`);
+`logreplay.replay.engine.paced` makes a sender of blocks of them.
+
 A sender turns planned requests into something it can send quickly (in a second thread, ahead of time), starts an
 exchange when told, and reports its end exactly once. It never raises for any behaviour of a target.
 """
@@ -8,15 +12,23 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS
+from logreplay.replay.schedules.rates import Instants
+from logreplay.replay.schedules.users import Users
 
 ERROR_CODES: Final = {word: code for code, word in enumerate(("", *ERRORS))}
 """Number of each error word in a record; 0: success."""
 
+
+FIELDS: Final = ("seq", "start", "queued", "connect", "latency", "xfertime", "size", "status", "error")
+RECORD: Final = np.dtype([(name, np.int64) for name in FIELDS])
+"""The end of an exchange; the fields are the arguments of `Done`."""
 
 KEPT_BODY: Final = 8192
 """Bytes of a response body kept for display: more than are shown, so that a secret at the cut is recognised."""
@@ -89,6 +101,8 @@ class SenderCounts:
     retried: int = 0
     queued: int = 0
     """Requests that waited for a connection."""
+    limited: int = 0
+    """Requests that waited for the limit of requests in flight."""
     received: int = 0
     """Bytes of all responses, heads included, without TLS."""
     local: Counter[str] = field(default_factory=Counter)
@@ -132,6 +146,77 @@ class Sender(Protocol):
 
     def cancel(self) -> None:
         """End every exchange in flight, as ``cancelled``; their ends are reported soon, perhaps before this returns."""
+
+    async def close(self) -> None:
+        """Close all connections. Nothing is in flight any more."""
+
+
+@runtime_checkable
+class BlockSender(Protocol):
+    """Sends blocks of requests to one target.
+
+    Attributes:
+        counts: besides the exchanges.
+    """
+
+    counts: SenderCounts
+
+    @property
+    def taken_up(self) -> int:
+        """The number of the next request: all before it were started or given up."""
+
+    @property
+    def ended(self) -> int:
+        """How many requests have a record. The others that were taken up are in flight."""
+
+    def prepare(self, frame: pl.DataFrame) -> Any:
+        """Turn planned requests (see `logreplay.replay.requests.plan.Chunk`) into a block that `push` takes.
+
+        Called in another thread than the loop's, ahead of time.
+        """
+
+    async def open(self, clock: Callable[[], int], trace: Trace | None = None) -> None:
+        """Get ready in the running loop; read the time from ``clock`` (nanoseconds).
+
+        Raises:
+            LogreplayError: the target is unusable.
+        """
+
+    def begin(self, base: int, users: Users | None) -> None:
+        """Begin a plan.
+
+        Args:
+            base: when its time begins, nanoseconds of the clock.
+            users: who send; None: requests are sent when they are due.
+        """
+
+    async def push(self, first: int, due: Instants, block: Any, think: Sequence[float] = ()) -> bool:
+        """Take the next requests of the plan; return when there is room for more.
+
+        No request is started before it is due.
+
+        Args:
+            first: number of the first one.
+            due: ``(n,)`` when each is due, nanoseconds of the clock. Where users send, their sender writes here when
+                each was started.
+            block: as `prepare` made it.
+            think: seconds that its user pauses after each request; empty: all the same.
+
+        Returns:
+            False if the sender takes no more of this plan: it was cut, or the time of its users is over.
+        """
+
+    async def finish(self) -> None:
+        """Return when all requests of the plan were started or given up."""
+
+    def cut(self) -> None:
+        """Start no more requests of this plan; those not taken up are forgotten."""
+
+    def records(self) -> NDArray[np.void]:
+        """The records since the last call, ``(n,)`` of `RECORD`, in order of completion."""
+
+    def cancel(self) -> None:
+        """End every exchange in flight, as ``cancelled``; their ends are recorded soon."""
 
     async def close(self) -> None:
         """Close all connections. Nothing is in flight any more."""

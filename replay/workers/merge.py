@@ -18,12 +18,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.parsers.record import RESPONSE_PARTS, LogreplayError
-from logreplay.replay.engine.recorder import DROPPED, RECORD, result_rows
+from logreplay.replay.engine.recorder import DROPPED, result_rows
 from logreplay.replay.requests.plan import Chunk
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import ERROR_CODES
+from logreplay.replay.senders.contract import ERROR_CODES, RECORD
 from logreplay.replay.workers.partition import Share
 
 PATIENCE_S: Final = 1.0

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -24,7 +25,7 @@ from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import MemoryResults, ResultLog
 from logreplay.replay.schedules.rates import Constant
-from logreplay.replay.senders.contract import Exchange
+from logreplay.replay.senders.contract import RECORD, Exchange
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
 from logreplay.replay.workers.coordinator import Coordinator
@@ -199,7 +200,7 @@ def test_a_disk_that_does_not_keep_up_ends_the_run_with_an_error_and_no_row_is_l
             monkeypatch.setattr(engine, "stop", stopped)
             with pytest.raises(LogreplayError, match=r"cannot be written as fast as requests end: \d+ rows were wait"):
                 await asyncio.wait_for(engine.run(Plan(Requests(log, loop=True), Constant(500, 60))), PATIENCE)
-            return engine._exchanges.seq
+            return engine._sender.taken_up
 
     taken_up = asyncio.run(main())
     assert results.frame["seq"].sort().to_list() == list(range(taken_up))
@@ -227,8 +228,7 @@ def test_records_that_wait_need_no_more_memory_than_they_are_long() -> None:
     tracemalloc.start()
     try:
         for seq in range(100):
-            recorder.record(seq, 0, 0, 0, 0, 0, 0, 200, 0)
-            recorder.flush()
+            recorder.take(np.array([(seq, 0, 0, 0, 0, 0, 0, 200, 0)], RECORD))
         assert recorder.waiting == 100
         assert tracemalloc.get_traced_memory()[0] < 200_000
     finally:

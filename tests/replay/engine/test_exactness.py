@@ -159,27 +159,6 @@ def test_rows_are_in_order_of_completion_and_add_up(log: Path) -> None:
     assert rows["row"].to_list() == [seq % 100 for seq in range(500)]
 
 
-@SENDERS
-def test_both_senders_see_the_same(log: Path, sender: type[WireSender]) -> None:
-    """Compared with what the responder is known to need."""
-    with delayed_responses(0.01) as url:
-        _, rows = run(url, log, Constant(300, 1), sender=sender)
-    assert rows.select("seq", "row", "rc", "op", "url", "bytes", "error").equals(
-        pl.DataFrame(
-            {
-                "seq": range(300),
-                "row": [seq % 100 for seq in range(300)],
-                "rc": [200] * 300,
-                "op": ["GET"] * 300,
-                "url": [f"/page/{seq % 100}?q=%20{seq % 100}" for seq in range(300)],
-                "bytes": [24] * 300,
-                "error": [None] * 300,
-            },
-            schema=rows.select("seq", "row", "rc", "op", "url", "bytes", "error").schema,
-        )
-    )
-
-
 def test_the_limit_of_requests_in_flight_is_kept_and_its_wait_is_lag(log: Path) -> None:
     """One at a time, 10 ms each: 100/s of the 200/s asked; the wait of the last is half the time."""
     with delayed_responses(0.01) as url:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.replay.engine.recorder import RECORD
 from logreplay.replay.monitor.snapshot import Rates, Stage, TimePoint
 from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import RunEvidence, judge
+from logreplay.replay.senders.contract import RECORD
 
 NOW = 1_800_000_000.0
 

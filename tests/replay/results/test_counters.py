@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from logreplay.replay.engine.recorder import RECORD
 from logreplay.replay.results.counters import Counters
-from logreplay.replay.senders.contract import ERROR_CODES
+from logreplay.replay.senders.contract import ERROR_CODES, RECORD
 
 Ended = tuple[int, int, int, int]
 """Status and error of a request, its logged status, and its latency in nanoseconds."""

@@ -1,0 +1,226 @@
+"""Sends the requests of blocks when they are due, never before, through a sender that takes one at a time."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from logreplay.replay.clock import Clock
+from logreplay.replay.engine.timer import ticker
+from logreplay.replay.schedules.rates import Instants
+from logreplay.replay.schedules.users import Users
+from logreplay.replay.senders.contract import ERROR_CODES, Done, Sender, Trace
+from logreplay.replay.senders.record_buffer import RecordBuffer
+
+_NEVER: Final = 10**15
+"""Eleven days."""
+_GRAIN_NS: Final = 150_000
+"""Where requests come thick, those due within this of each other share one waking: a timer's costs as much as one."""
+_BURST: Final = 64
+"""Requests sent in one go when late, before the answers that came meanwhile are read."""
+_ROOM: Final = 2048
+"""Requests that wait behind those of the block that is sent; with more, `Paced.push` waits."""
+_DROPPED: Final = ERROR_CODES["dropped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The means by which a run may keep its schedule.
+
+    Attributes:
+        max_in_flight: requests under way at once; None: as many as the schedule asks for.
+        drop_after: give up a request that is this many seconds late; None: send it however late.
+    """
+
+    max_in_flight: int | None = None
+    drop_after: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_in_flight is not None and self.max_in_flight < 1:
+            raise ValueError(f"max_in_flight must be at least 1, got {self.max_in_flight!r}")
+        if self.drop_after is not None and self.drop_after < 0:
+            raise ValueError(f"drop_after must not be below 0 s, got {self.drop_after!r}")
+
+    def check_none(self, users: Users) -> None:
+        """Check that a closed loop has no limits.
+
+        Raises:
+            ValueError: there is one; names it.
+        """
+        for name, value in (("max_in_flight", self.max_in_flight), ("drop_after", self.drop_after)):
+            if value is not None:
+                raise ValueError(
+                    f"Limits({name}={value!r}) and {users.count} users exclude each other: each user has one request "
+                    f"in flight, which is due when it is sent; leave out {name}"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What `Paced.push` was given."""
+
+    due: Instants
+    requests: Sequence[Any]
+    think: Sequence[float]
+
+
+class Paced:
+    """A sender of blocks (`logreplay.replay.senders.contract.BlockSender`) made of a sender of single requests.
+
+    Args:
+        sender: starts each request.
+        limits: on requests in flight and on lag.
+    """
+
+    def __init__(self, sender: Sender, limits: Limits) -> None:
+        self.counts = sender.counts
+        self.taken_up = 0
+        self._sender, self._buffer = sender, RecordBuffer()
+        self._cap = inf if limits.max_in_flight is None else limits.max_in_flight
+        self._patience = inf if limits.drop_after is None else limits.drop_after * 1e9
+        self._error: BaseException | None = None
+        self._change: asyncio.Future[None] | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing is to be sent."""
+        self._blocks: deque[_Block] = deque()
+        self._behind = 0
+        self._due: list[int] = []
+        self._requests: Sequence[Any] = ()
+        self._at = 0
+        self._idle, self._blocked, self._is_cut = True, False, True
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
+        return self._sender.prepare(frame)
+
+    async def open(self, clock: Clock, trace: Trace | None = None) -> None:
+        self._loop, self._clock = asyncio.get_running_loop(), clock
+        self._ticker = ticker(self._loop, clock, self._wake_up)
+        await self._sender.open(self._done(), clock, trace)
+
+    def _done(self) -> Done:
+        """What is called at the end of each exchange."""
+        return self._buffer.add if self._cap == inf else self._record_and_wake
+
+    def _record_and_wake(self, *record: int) -> None:
+        self._buffer.add(*record)
+        if self._blocked:
+            self._wake()
+
+    @property
+    def ended(self) -> int:
+        return self._buffer.count
+
+    def records(self) -> NDArray[np.void]:
+        return self._buffer.take()
+
+    def begin(self, base: int, users: Users | None) -> None:
+        self._forget()
+        self._is_cut = False
+
+    async def push(self, first: int, due: Instants, block: Sequence[Any], think: Sequence[float] = ()) -> bool:
+        self._blocks.append(_Block(due, block, think))
+        self._behind += len(due)
+        if self._idle:
+            self._idle = False
+            self._wake()
+        await self._until(lambda: self._behind <= _ROOM)
+        return not self._is_cut
+
+    async def finish(self) -> None:
+        await self._until(lambda: self._idle)
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something comes true as blocks are sent, or no more is to be sent."""
+        while not (holds() or self._is_cut):
+            self._change = self._loop.create_future()
+            await self._change
+        if self._error:
+            raise self._error
+
+    def _tell_change(self) -> None:
+        if self._change and not self._change.done():
+            self._change.set_result(None)
+
+    def cut(self) -> None:
+        self._is_cut = True
+        self._tell_change()
+
+    def cancel(self) -> None:
+        self._sender.cancel()
+
+    async def close(self) -> None:
+        self._ticker.close()
+        await self._sender.close()
+
+    def _wake(self) -> None:
+        """Look again for requests to send."""
+        self._blocked = False
+        self._ticker.arm(self._clock())
+
+    def _wake_up(self) -> None:
+        try:
+            self._pump()
+        except BaseException as error:  # or the plan would never end
+            self._error = error
+            self.cut()
+
+    def _pump(self) -> None:
+        clock, send, buffer = self._clock, self._sender.send, self._buffer
+        due, requests, at, seq = self._due, self._requests, self._at, self.taken_up
+        cap, patience = self._cap, self._patience
+        burst, together = _BURST, -1
+        while not self._is_cut:
+            if at == len(due):
+                self._at = at
+                if not self._next_block():
+                    return
+                due, requests, at = self._due, self._requests, 0
+            when = due[at]
+            now = clock()
+            if now < when:
+                thick = at + 1 < len(due) and due[at + 1] <= together
+                self._ticker.arm(together if thick else when)
+                break
+            if not burst:
+                self._ticker.arm(now)
+                break
+            burst -= 1
+            if together < 0:
+                together = when + _GRAIN_NS
+            if now - when > patience:
+                self.taken_up = seq = seq + 1
+                at += 1
+                buffer.add(seq - 1, now, 0, 0, 0, 0, 0, 0, _DROPPED)
+            elif seq - buffer.count >= cap:
+                if not self._blocked:
+                    self.counts.limited += 1
+                self._blocked = True
+                self._ticker.arm(now + _NEVER if patience == inf else when + int(patience) + 1)
+                break
+            else:
+                self.taken_up = seq = seq + 1
+                at += 1
+                send(seq - 1, requests[at - 1], now, when + patience)
+        self._at = at
+
+    def _next_block(self) -> bool:
+        """Begin the next block; False if there is none."""
+        self._idle = not self._blocks
+        self._tell_change()
+        if self._idle:
+            return False
+        block = self._blocks.popleft()
+        self._behind -= len(block.due)
+        self._begin_block(block)
+        return True
+
+    def _begin_block(self, block: _Block) -> None:
+        self._due, self._requests, self._at = block.due.tolist(), block.requests, 0

@@ -1,0 +1,109 @@
+"""The closed loop: N users, each of whom waits for a response before the next request.
+
+The target's responses set the rate, not a schedule: a slow target receives fewer requests. So a closed loop shows the
+response times of so many sessions, workers or crawlers, but not of visitors who arrive independently of each other.
+Requests are due when their user is free, so there is no lag.
+"""
+
+from collections.abc import Callable, Sequence
+
+import polars as pl
+
+from logreplay.replay.engine.paced import Limits, Paced, _Block
+from logreplay.replay.schedules.users import UniformThink, Users
+from logreplay.replay.senders.contract import Done, Sender
+
+
+class PacedUsers(Paced):
+    """Starts the next request of a plan whenever a user is free, and notes in its block when that was."""
+
+    def __init__(self, sender: Sender) -> None:
+        super().__init__(sender, Limits())
+        self._plan = 0
+
+    def _done(self) -> Done:
+        return self._record_and_free
+
+    def begin(self, base: int, users: Users | None) -> None:
+        assert users
+        super().begin(base, users)
+        self._users, self._base = users, base
+        self._plan += 1
+        self._free, self._come = 0, False
+        self._thinking: dict[int, float] = {}
+
+    def _record_and_free(self, seq: int, *record: int) -> None:
+        """An exchange ended: its user thinks, then is free. Deferred, because the connection is not idle yet."""
+        self._buffer.add(seq, *record)
+        think = self._users.think
+        if not isinstance(think, float | int):
+            think = self._thinking.pop(seq, 0.0)
+        if think:
+            self._loop.call_later(think, self._one_free, self._plan)
+        else:
+            self._loop.call_soon(self._one_free, self._plan)
+
+    def _one_free(self, plan: int) -> None:
+        if plan == self._plan:
+            self._free += 1
+            self._wake_up()
+
+    def _pump(self) -> None:
+        while not self._is_cut:
+            if self._at == len(self._requests) and not self._next_block():
+                return
+            now = self._clock()
+            if now < self._base:
+                self._ticker.arm(self._base)
+                return
+            if not self._come:
+                self._come_in()
+            if self._users.duration is not None and now >= self._base + self._users.duration * 1e9:
+                self.cut()
+                return
+            if not self._free:
+                return
+            self._free -= 1
+            seq, at = self.taken_up, self._at
+            self.taken_up, self._at = seq + 1, at + 1
+            self._block.due[at] = now
+            if self._block.think:
+                self._thinking[seq] = self._block.think[at]
+            self._sender.send(seq, self._requests[at], now)
+
+    def _begin_block(self, block: _Block) -> None:
+        self._block, self._requests, self._at = block, block.requests, 0
+
+    def _come_in(self) -> None:
+        """Start the users, and set the end."""
+        users = self._users
+        self._come = True
+        if users.duration is not None:
+            self._loop.call_later(users.duration, self._wake_up)
+        if think := users.think.mean if isinstance(users.think, UniformThink) else users.think:
+            for place in range(users.count):
+                self._loop.call_later(place / users.count * think, self._one_free, self._plan)
+        else:
+            self._free = users.count
+
+
+def thinking(users: Users) -> Callable[[pl.DataFrame], tuple[pl.DataFrame, Sequence[float]]]:
+    """A function that gives the think times to a frame, as they go into the result log, and returns them.
+
+    It returns none where all are equal.
+    """
+    think = users.think
+    draws = think.generator() if isinstance(think, UniformThink) else None
+
+    def with_think(frame: pl.DataFrame) -> tuple[pl.DataFrame, Sequence[float]]:
+        if isinstance(think, UniformThink):
+            assert draws
+            drawn = draws.uniform(think.low, think.high, frame.height).round(6)
+            frame = frame.with_columns(pl.Series("thinktime", drawn))
+        elif think is not None:
+            return frame.with_columns(pl.lit(think).alias("thinktime")), ()
+        else:
+            frame = frame.with_columns(pl.col("thinktime").fill_null(0.0).clip(0.0))
+        return frame, frame["thinktime"].to_list()
+
+    return with_think

@@ -1,0 +1,22 @@
+"""Records come out as they went in, however many."""
+
+import pytest
+
+from logreplay.replay.senders import record_buffer
+from logreplay.replay.senders.contract import FIELDS
+from logreplay.replay.senders.record_buffer import RecordBuffer
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 9])
+def test_records_come_out_once_in_order(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_buffer, "_RECORDS", 4)
+    buffer = RecordBuffer()
+    expected = [tuple(range(seq, seq + len(FIELDS))) for seq in range(count)]
+    for record in expected:
+        buffer.add(*record)
+    assert buffer.count == count
+    assert buffer.take().tolist() == expected
+    assert buffer.take().tolist() == []
+    buffer.add(*[7] * len(FIELDS))
+    assert buffer.take()["error"].tolist() == [7]
+    assert buffer.count == count + 1
