@@ -11,6 +11,7 @@ import pytest
 from conftest import ServerFactory, WebServer
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.record import scan
+from support.http2_servers import HTTP2_SERVERS
 from support.real_servers import SERVERS
 
 ROOT = Path(__file__).parent.parent
@@ -85,6 +86,29 @@ def test_so_do_the_logs_of_other_servers(kind: str, sender: str, tmp_path: Path)
     assert (sent["rc"] > 0).all()
     assert got.row(0)[:2] == ("HEAD", "/")  # whether the target is there
     assert got.slice(1).sort(got.columns).equals(sent.sort(got.columns))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", HTTP2_SERVERS)
+def test_so_do_the_logs_of_servers_that_speak_http2(kind: str, tmp_path: Path) -> None:
+    """Each request is in the log once, with its protocol, also where the server ends connections after some."""
+    (tmp_path / "server").mkdir()
+    convert([SAMPLE_LOGS[0]], tmp_path / "access.csv")
+    with HTTP2_SERVERS[kind](tmp_path / "server") as server:
+        trust = ("--cacert", tmp_path / "server" / "cert.pem") if kind == "nginx-tls" else ()
+        when = ("--tps", "800", "--requests", "1000", "--http", "2")
+        run = ("run", "access.csv", server.url, *when, *trust, "-o", "results.csv")
+        logreplay(*run, cwd=tmp_path, codes=VALID_OR_NOT)
+    convert([server.log], tmp_path / "back.csv")
+    sent = scan(tmp_path / "results.csv").select("op", "url", "rc").collect()
+    got = scan(tmp_path / "back.csv").select("op", "url", "rc", "protocol").collect()
+    assert sent.height == 1000
+    assert (sent["rc"] > 0).all()
+    sent = sent.filter(pl.col("rc") != 400)  # a path that nginx refuses is not in its log
+    assert set(got["protocol"]) <= {"HTTP/2", "HTTP/2.0"}
+    assert got.row(0)[:2] == ("HEAD", "/")  # whether the target is there
+    asked = got.slice(1).drop("protocol").filter(pl.col("rc") != 400)
+    assert asked.sort(asked.columns).equals(sent.sort(asked.columns))
 
 
 def test_every_line_of_the_sample_logs_is_accounted_for(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def reconciled(
         *_hooked(sending, shaping),
         *_numbered(sending, numbered),
         *_headers(shaping),
+        *_versions(sending),
         *_sharing(sending, users),
         *_closed(sending, users),
     )
@@ -92,6 +93,21 @@ def _closed(sending: Sending, users: Mapping[str, int]) -> Iterator[str]:
         yield "--max-in-flight and --vusers exclude each other: each user has one request in flight; give fewer users"
     if users and sending.late is not None:
         yield "--late and --vusers exclude each other: a user's request is due when it is sent, so none is late"
+
+
+def _versions(sending: Sending) -> Iterator[str]:
+    """Options of one sender, or of one version of HTTP."""
+    if sending.by_client and sending.sender != "wire":
+        yield "--by-client needs --sender wire: --sender aiohttp cannot give each client its own connection"
+    if sending.http == "2" and sending.sender != "wire":
+        yield "--http 2 needs --sender wire: --sender aiohttp speaks HTTP/1.1 only"
+    for option, given in (("--connections", sending.connections), ("--streams", sending.streams)):
+        if given and sending.http != "2":
+            yield f"{option} needs --http 2: HTTP/1.1 carries one request on a connection; --max-in-flight limits both"
+    if sending.connections and sending.by_client:
+        yield "--connections and --by-client exclude each other: with --by-client each client has one connection"
+    if sending.streams and not sending.keep_alive:
+        yield "--streams and --no-keep-alive exclude each other: without keep-alive a connection carries one request"
 
 
 def _headers(shaping: Shaping) -> Iterator[str]:

@@ -27,7 +27,7 @@ _GROUPS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "Connection": (
         *("timeout", "max_in_flight", "late", "keep_alive", "by_client", "insecure", "cacert", "sender"),
-        "demo_target",
+        *("http", "connections", "streams", "demo_target"),
     ),
     "Stop conditions": ("stop_at", "crash", "keep_going", "trials", "budget"),
     "Output": (

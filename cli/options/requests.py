@@ -173,9 +173,7 @@ def arrivals_option(*kinds: str) -> Option:
     return click.option("--arrivals", type=click.Choice(kinds), help=f"{text}.  [default: {kinds[0]}]")
 
 
-restart_option: Final = click.option(
-    "--restart", is_flag=True, help="Begin each step or trial at the start of LOG, not where the last one ended."
-)
+restart_option: Final = click.option("--restart", is_flag=True, help="Begin each step or trial at the start of LOG.")
 
 
 def arriving(

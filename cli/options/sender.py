@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -56,6 +55,9 @@ class Sending:
     workers: int | None = None
     cluster: str | None = None
     show_secrets: bool = False
+    http: str = "1.1"
+    connections: int | None = None
+    streams: int | None = None
 
     @property
     def limits(self) -> "Limits":
@@ -115,7 +117,8 @@ class Sending:
 
         endpoint = await self.endpoint(target)
         processes = self.processes(rate)
-        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes)
+        streams = (self.streams or _USUAL_STREAMS) if self.http == "2" and self.keep_alive else 1
+        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes, streams)
         alone = processes == 1 and not self.cluster
         findings = preflight.machine(demand, output, remembered_ceiling() if alone else None)
         endpoint, silent = await preflight.reachable(endpoint)
@@ -156,15 +159,28 @@ class Sending:
         tls = None
         if endpoint.target.scheme == "https":
             tls = tls_context(cacert=self.cacert, verify=not self.insecure)
-        if self.by_client and self.sender != "wire":
-            raise click.UsageError(
-                "--by-client needs --sender wire: --sender aiohttp cannot give each client its own connection"
-            )
-        name = "aiohttp_sender:AiohttpSender" if self.sender == "aiohttp" else "wire:WireSender"
+        return self._kind()(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
+
+    def _kind(self) -> "Callable[..., Sender]":
+        """What makes a sender of the kind that was asked for."""
+        if self.http == "2":
+            from logreplay.replay.senders.http2.per_client import Http2ByClientSender
+            from logreplay.replay.senders.http2.sender import Http2Sender
+
+            if self.by_client:
+                return partial(Http2ByClientSender, streams=self.streams)
+            return partial(Http2Sender, connections=self.connections, streams=self.streams)
+        if self.sender == "aiohttp":
+            from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+
+            return AiohttpSender
         if self.by_client:
-            name = "per_client:ByClientSender"
-        chosen: Callable[..., Sender] = resolve_name(f"logreplay.replay.senders.{name}")  # aiohttp: a tenth of a second
-        return chosen(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
+            from logreplay.replay.senders.per_client import ByClientSender
+
+            return ByClientSender
+        from logreplay.replay.senders.wire import WireSender
+
+        return WireSender
 
 
 def local_workers(cluster: str | None) -> int | None:
@@ -174,7 +190,12 @@ def local_workers(cluster: str | None) -> int | None:
 
 
 _NONE = Sending()
-_MEASURED = ("keep_alive", "by_client", "max_in_flight", "late", "workers", "cluster")
+_USUAL_STREAMS = 100
+"""Requests at once on a connection of HTTP/2 that servers usually allow."""
+_MEASURED = (
+    *("keep_alive", "by_client", "max_in_flight", "late", "workers", "cluster"),
+    *("http", "connections", "streams"),
+)
 """Options that change the measurement."""
 _OPTIONS = (
     click.option(
@@ -208,6 +229,9 @@ _OPTIONS = (
     click.option(
         "--no-keep-alive", "keep_alive", flag_value=False, default=True, help="Open a new connection for each request."
     ),
+    click.option("--http", type=click.Choice(["1.1", "2"]), default="1.1", show_default=True, help="Version of HTTP."),
+    click.option("--connections", type=Whole(1, 10_000), metavar="N", help="With --http 2: open at most N."),
+    click.option("--streams", type=Whole(1), metavar="M", help="With --http 2: M requests at once on each."),
     click.option("--by-client", is_flag=True, help="Give each client of LOG one connection; keep its order."),
     click.option("-k", "--insecure", is_flag=True, help="Do not verify certificates (https)."),
     click.option(

@@ -19,7 +19,7 @@ stop_option = click.option(
     type=ParsedType("replay.results.stop_rules:parse"),
     multiple=True,
     metavar="CONDITION",
-    help="Stop if this stays true: errors>5%/10s, p99>2s/10s, in_flight>5000. Repeatable.",
+    help="Stop if errors>5%/10s, p99>2s/10s or in_flight>5000. Repeatable.",
 )
 """Gives a command ``--stop``; it receives the conditions as ``stop_at``."""
 

@@ -19,8 +19,8 @@ from logreplay.parsers.masking import terminal_safe
 _FOUND: Final = "logreplay.settings"
 _APPLIED: Final = "logreplay.settings.applied"
 _EPILOG: Final = (
-    f"Each option can also stand in {FILE} (logreplay init writes one) or in a variable such as {PREFIX}{{}}; "
-    "the command line wins, and --no-NAME sets an option back to its default."
+    f"Options can also stand in {FILE} (see logreplay init) or in variables such as {PREFIX}{{}}; the command line "
+    "wins, --no-NAME restores a default."
 )
 
 

@@ -41,6 +41,7 @@ class Demand:
         timeout: seconds.
         max_in_flight: None: no limit.
         keep_alive: whether connections are used again.
+        streams: requests that a connection carries at once.
         processes: that share in it on this machine; each has its own descriptors.
     """
 
@@ -50,12 +51,16 @@ class Demand:
     max_in_flight: int | None = None
     keep_alive: bool = True
     processes: int = 1
+    streams: int = 1
 
     @property
     def connections(self) -> int:
         """Connections that a process may have open at once, if the target should answer nothing."""
         most = self.rate * self.timeout
-        return int((most if self.max_in_flight is None else min(most, self.max_in_flight)) / self.processes) + 1
+        return (
+            int((most if self.max_in_flight is None else min(most, self.max_in_flight)) / self.processes / self.streams)
+            + 1
+        )
 
 
 def machine(demand: Demand, output: Path, ceiling: float | None = None) -> list[Finding]:
@@ -188,6 +193,11 @@ async def answers(sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_
     finally:
         sender.cancel()
         await sender.close()
+    if sender.counts.unspoken:
+        raise LogreplayError(
+            f"target {endpoint.target}: no HTTP/2: {sender.counts.unspoken}; leave out --http 2, or name a port that "
+            "speaks it"
+        )
     detail = sender.counts.details.get(word, "")
     if word in _SAYS:
         text = _SAYS[word].format(timeout=timeout_s, detail=detail)

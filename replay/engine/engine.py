@@ -390,6 +390,7 @@ class Engine:
             seconds=(taken_up - base) / 1e9,
             limited=counts.limited - before.limited,
             queued=counts.queued - before.queued,
+            queued_for=counts.queued_for,
             local=counts.local - before.local,
             vitals=vitals,
             delay=delay,

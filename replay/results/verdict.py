@@ -86,6 +86,7 @@ class RunEvidence:
         seconds: until the last request was taken up.
         limited: requests that had to wait for the in-flight limit.
         queued: requests that had to wait for a connection.
+        queued_for: the limit for which they waited; empty: the request before them of the same client.
         local: connections this machine could not open, by the name of its error.
         vitals: of the generator's process.
         delay: of writing rows.
@@ -101,6 +102,7 @@ class RunEvidence:
     local: Mapping[str, int]
     vitals: ProcessLoad
     queued: int = 0
+    queued_for: str = ""
     delay: WriteLag = field(default_factory=WriteLag)
     late: ReadLate = field(default_factory=ReadLate)
 
@@ -248,7 +250,13 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
                 "the schedule; the wait is in the response times; a higher --max-in-flight sends them on time",
             )
         )
-    if seen.queued:
+    if seen.queued and seen.queued_for:
+        text = (
+            f"{seen.queued} requests waited for {seen.queued_for}: a slow target received less load, and the wait is "
+            "in the response times, as queued; raise --connections, or leave it out"
+        )
+        findings.append(Finding("streams_limit", Severity.WARNING, text))
+    elif seen.queued:
         text = (
             f"{seen.queued} requests waited for an answer to the same client's one before (--by-client): the loop was "
             "not fully open, and a slow target received less load; the wait is in the response times, as queued"

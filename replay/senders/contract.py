@@ -101,10 +101,14 @@ class SenderCounts:
     retried: int = 0
     queued: int = 0
     """Requests that waited for a connection."""
+    queued_for: str = ""
+    """The limit for which they waited; empty: the request before them of the same client."""
     limited: int = 0
     """Requests that waited for the limit of requests in flight."""
     received: int = 0
     """Bytes of all responses, heads included, without TLS."""
+    unspoken: str = ""
+    """Why the target does not speak the version of HTTP that was asked for, if it does not."""
     local: Counter[str] = field(default_factory=Counter)
     """Connections that this machine could not open, by the name of its error (EMFILE, EADDRNOTAVAIL)."""
     details: dict[str, str] = field(default_factory=dict)

@@ -106,6 +106,7 @@ class SharedPlan:
             seconds=max((part.seconds for part in seen), default=0.0),
             limited=sum(part.limited for part in seen),
             queued=sum(part.queued for part in seen),
+            queued_for=next((part.queued_for for part in seen if part.queued_for), ""),
             local=sum((Counter(part.local) for part in seen), Counter()),
             vitals=max((part.vitals for part in seen), key=lambda vitals: vitals.loop_share, default=ProcessLoad()),
             delay=sum((part.delay for part in seen), WriteLag()),

@@ -50,6 +50,9 @@ _SENDING: Final[Factors] = {
     "by-client": _flag("by-client"),
     "trust": {"-": "", "insecure": "--insecure", "cacert": "--cacert authority.pem"},
     "sender": _option("sender", wire="wire", aiohttp="aiohttp"),
+    "http": _option("http", one="1.1"),
+    "connections": _option("connections", some="3"),
+    "streams": _option("streams", some="3"),
     "workers": {
         "-": "",
         "1": "--workers 1",
@@ -254,6 +257,8 @@ def _rules(command: str) -> list[Rule]:
         rule("--hook", "--workers", hook=..., workers="2"),
         rule("--hook", "--cluster", hook=..., workers="cluster/one of a cluster"),
         rule("--by-client", "--sender", by_client="yes", sender="aiohttp"),
+        rule("--connections", "--http", connections="some"),
+        rule("--streams", "--http", streams="some"),
         rule("--shuffle", "--random", shuffle="yes", random="yes"),
         rule(why="standard input is the log", input="stdin", stdin="closed"),
         rule(why="there must be a way to trust", target="tls", trust="-"),

@@ -17,8 +17,17 @@ from logreplay.parsers.record import ERRORS
 from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.wire import WireSender
 from support.hostile_target import Seen
+
+
+class OneStream(Http2Sender):
+    """HTTP/2 with one request at a time on a connection: its rows are those of HTTP/1.1."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, streams=1, **options)
+
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
 Kind = type[WireSender] | type[AiohttpSender]

@@ -20,12 +20,19 @@ from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve, tls_context
 from logreplay.replay.senders.wire import WireSender
 from support.certificates import Authority
+from support.http2_server import http2_server
 from support.raw_server import CHUNKED, RawServer, raw_server, response
+from support.sender_driver import OneStream
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 TIMEOUT = 0.8
 
-SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
+SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender, OneStream])
+
+
+def server_for(sender: Any) -> Any:
+    """The server that answers badly in the protocol of a sender."""
+    return http2_server if sender is OneStream else raw_server
 
 
 def write_log(folder: Path, urls: Sequence[str], op: str = "GET") -> Path:
@@ -53,7 +60,7 @@ def send(
     results = MemoryResults()
 
     async def main() -> tuple[Outcome, RawServer, Any]:
-        async with raw_server(host, tls=certificate, socket_path=socket_path) as server:
+        async with server_for(sender)(host, tls=certificate, socket_path=socket_path) as server:
             endpoint = await resolve(parse_target(server.url.replace(host, name or host)))
             made = sender(endpoint, timeout=timeout, **options)
             plan = Plan(Requests(log, methods=methods, loop=False), Constant(rate))
@@ -113,7 +120,10 @@ def test_the_bytes_of_heads_and_bodies_are_counted(tmp_path: Path, sender: type[
     head, chunked = len(response()) - 5, len(CHUNKED) + len(b"3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\n\r\n")
     outcome, *_ = send(sender, write_log(tmp_path, ["/ok", "/chunked"] * 10), rate=100)
     assert outcome.counters.bytes == 10 * 5 + 10 * 7
-    assert outcome.received == 10 * (head + 5) + 10 * chunked
+    if issubclass(sender, OneStream):  # headers are compressed, and acknowledgements come between them
+        assert 10 * (5 + 7) < outcome.received < 10 * (head + 5) + 10 * chunked
+    else:
+        assert outcome.received == 10 * (head + 5) + 10 * chunked
 
 
 @pytest.mark.slow
@@ -164,7 +174,7 @@ def test_a_second_attempt_gets_a_new_connection(tmp_path: Path, sender: type[Wir
     results = MemoryResults()
 
     async def main() -> Any:
-        async with raw_server() as server:
+        async with server_for(sender)() as server:
             made = sender(await resolve(parse_target(server.url)), timeout=TIMEOUT)
             async with Engine(made, results, closed=True) as engine:
                 for users in (3, 1):
@@ -202,7 +212,8 @@ def test_without_keep_alive_each_request_has_a_connection_of_its_own(tmp_path: P
     _, rows, server, _ = send(sender, write_log(tmp_path, ["/ok"] * 10), keep_alive=False)
     assert server.connections == 10
     assert (rows["connect"] > 0).all()
-    assert all(b"\r\nConnection: close\r\n" in head for head in server.heads)
+    if not issubclass(sender, OneStream):  # HTTP/2 has no such header
+        assert all(b"\r\nConnection: close\r\n" in head for head in server.heads)
 
 
 @SENDERS
@@ -302,12 +313,13 @@ def test_all_addresses_are_used_in_turn(tmp_path: Path, sender: type[WireSender]
     """The one server listens on all of 127/8; each new connection goes to the next address."""
 
     async def main() -> list[str]:
-        async with raw_server("0.0.0.0") as server:
+        async with server_for(sender)("0.0.0.0") as server:
             port = server.url.rpartition(":")[2]
             endpoint = Endpoint(parse_target(f"name.test:{port}"), ("127.0.0.1", "127.0.0.2", "127.0.0.3"))
             made = sender(endpoint, timeout=TIMEOUT, keep_alive=False)
             plan = Plan(Requests(write_log(tmp_path, ["/ok"] * 6), loop=False), Constant(50))
             assert (await replay(plan, made, MemoryResults())).counters.ok == 6
-            return server.asked
+            asked: list[str] = server.asked
+            return asked
 
     assert sorted(uvloop.run(main())) == ["127.0.0.1"] * 2 + ["127.0.0.2"] * 2 + ["127.0.0.3"] * 2

@@ -1,0 +1,170 @@
+"""Header blocks (RFC 7541): encodes those of requests, decodes those of responses.
+
+Theory of operation. Requests use the static table and literals only, so each block is a constant that can be
+rendered ahead of time and sent on any connection. Responses: the client offers a dynamic table of size 0. As long as
+the table is empty no block depends on an earlier one, and equal bytes mean equal headers: a block is decoded by the
+`hpack` package once and recognised by its bytes afterwards. A peer that fills the table all the same is understood,
+more slowly.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hpack import Decoder, HPACKError
+from hpack.table import HeaderTable
+
+MOST_KNOWN: Final = 4096
+"""Blocks that are recognised by their bytes; with one more all are forgotten."""
+_LONGEST_KNOWN: Final = 4096
+"""Bytes of a block that is worth recognising."""
+
+_STATIC: Final = HeaderTable.STATIC_TABLE
+_PAIRS: Final = {pair: number for number, pair in reversed([*enumerate(_STATIC, 1)])}
+_NAMES: Final = {name: number for number, (name, _) in reversed([*enumerate(_STATIC, 1)])}
+_SECRET: Final = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
+_INDEXED: Final = 0x80
+_PLAIN: Final = 0x00
+_NEVER_INDEXED: Final = 0x10
+
+_NAME: Final = re.compile(rb"[\x21-\x39\x3b-\x40\x5b-\x7e]+")
+"""Octets of a field name (RFC 9113, 8.2.1)."""
+_BAD_VALUE: Final = re.compile(rb"[\x00\r\n]")
+_OF_CONNECTION: Final = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
+
+
+class BlockError(Exception):
+    """A header block that cannot be decoded."""
+
+
+def integer(value: int, prefix: int, pattern: int = 0) -> bytes:
+    """An integer (RFC 7541, 5.1).
+
+    Args:
+        value: at least 0.
+        prefix: bits of the first byte that belong to it.
+        pattern: the other bits of the first byte.
+    """
+    most = (1 << prefix) - 1
+    if value < most:
+        return bytes((pattern | value,))
+    coded, value = [pattern | most], value - most
+    while value >= 128:
+        coded.append(value & 127 | 128)
+        value >>= 7
+    return bytes((*coded, value))
+
+
+def text(value: bytes) -> bytes:
+    """A string literal (RFC 7541, 5.2), without Huffman coding, which costs more time than its bytes."""
+    return integer(len(value), 7) + value
+
+
+def field(name: bytes, value: bytes) -> bytes:
+    """One header: an index of the static table where the table has it, else a literal that enters no table.
+
+    Args:
+        name: in lower case.
+        value: any bytes.
+    """
+    if number := _PAIRS.get((name, value)):
+        return integer(number, 7, _INDEXED)
+    kind = _NEVER_INDEXED if name in _SECRET else _PLAIN
+    if number := _NAMES.get(name):
+        return integer(number, 4, kind) + text(value)
+    return bytes((kind,)) + text(name) + text(value)
+
+
+def block(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """A whole header block."""
+    return b"".join(field(name, value) for name, value in fields)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFields:
+    """A decoded block of a response.
+
+    Attributes:
+        status: 0 for trailers, which have none.
+        length: announced bytes of the body; -1: not announced.
+        headers: without the status.
+        fault: why the block is malformed (RFC 9113, 8.1.1); empty if it is not.
+    """
+
+    status: int
+    length: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    fault: str = ""
+
+
+class BlockReader:
+    """Decodes the blocks of one connection.
+
+    Args:
+        known: blocks that were decoded before, on this connection or another one.
+        largest: bytes of a decoded header list; more cannot be decoded.
+    """
+
+    def __init__(self, known: dict[bytes, ResponseFields], largest: int) -> None:
+        self._known, self._none_offered = known, False
+        self._decoder = Decoder(largest)
+        self._table = self._decoder.header_table
+
+    def offer_no_table(self) -> None:
+        """The peer has acknowledged that the dynamic table has no room."""
+        self._none_offered = True
+
+    def read(self, coded: bytes) -> ResponseFields:
+        """Decode a block. Every block must be read, also of streams that nobody waits for.
+
+        Raises:
+            BlockError: it is not valid HPACK, or too large. The connection cannot be used any more.
+        """
+        empty = not self._table.dynamic_entries
+        if empty and (found := self._known.get(coded)):
+            return found
+        resizes = coded[:1] > b"\x1f" and coded[:1] < b"\x40"
+        if resizes and self._none_offered and coded[:1] != b"\x20":
+            raise BlockError("a dynamic table that was not offered")
+        try:
+            fields: Any = self._decoder.decode(coded, raw=True)
+        except HPACKError as error:
+            raise BlockError(str(error) or type(error).__name__) from None
+        read = checked([(bytes(name), bytes(value)) for name, value in fields])
+        if empty and not resizes and not self._table.dynamic_entries and len(coded) <= _LONGEST_KNOWN:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[coded] = read
+        return read
+
+
+def checked(fields: Iterable[tuple[bytes, bytes]]) -> ResponseFields:
+    """Check the fields of a response, or its trailers (RFC 9113, 8.2 and 8.3)."""
+    status, length, fault = 0, -1, ""
+    headers: list[tuple[bytes, bytes]] = []
+    for name, value in fields:
+        if name == b":status":
+            if status or headers or not (len(value) == 3 and value.isdigit() and value >= b"100"):
+                fault = fault or f"the field :status: {value[:20].decode('latin-1')!r} is invalid or misplaced"
+            else:
+                status = int(value)
+            continue
+        headers.append((name, value))
+        fault = fault or _field_fault(name, value)
+        if name == b"content-length" and not fault:
+            if not (value.isdigit() and len(value) < 20) or length not in (-1, int(value)):
+                fault = f"the content-length {value[:20].decode('latin-1')!r} is invalid or differs from another"
+            else:
+                length = int(value)
+    return ResponseFields(status, length, tuple(headers), fault)
+
+
+def _field_fault(name: bytes, value: bytes) -> str:
+    """Why a field makes a response malformed; empty if it does not."""
+    shown = name[:40].decode("latin-1")
+    if not _NAME.fullmatch(name):
+        return f"the field name {shown!r} is invalid in HTTP/2"
+    if name in _OF_CONNECTION:
+        return f"the field {shown!r} is forbidden in HTTP/2"
+    return f"the value of the field {shown!r} holds a control byte" if _BAD_VALUE.search(value) else ""

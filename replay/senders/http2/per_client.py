@@ -1,0 +1,46 @@
+"""Sends each client's requests on an HTTP/2 connection of its own, as browsers do."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any, Final
+
+import polars as pl
+
+from logreplay.replay.senders.http2.pool import Pool
+from logreplay.replay.senders.http2.sender import Http2Sender
+
+MAX_IDLE: Final = 1000
+"""Idle connections kept: the client that has been idle longest is disconnected first."""
+
+
+class Http2ByClientSender(Http2Sender):
+    """Sends as `Http2Sender` does, with one connection for each ``client`` of the log.
+
+    Requests of a client are sent when they are due, beside each other; what exceeds the streams of its connection is
+    queued. Requests without a client share one connection, as those of a client named "".
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._pools: dict[str, Pool] = {}
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
+        clients = frame["client"].fill_null("").to_list() if "client" in frame.columns else [""] * frame.height
+        return list(zip(clients, super().prepare(frame), strict=True))
+
+    def send(  # type: ignore[override]
+        self, seq: int, request: tuple[str, bytes], start: int, latest: float = inf
+    ) -> None:
+        client, rendered = request
+        pool = self._pools.get(client)
+        if pool is None:
+            pool = self._pools[client] = Pool(self._dial, least=0, most=1, streams=self._each)
+        self.begin(pool, seq, rendered, start, latest)
+
+    def _limits(self) -> str:
+        return "a stream of their client's connection (--by-client)"
+
+    def close_idle(self, since: int) -> None:
+        idle = sorted(one.idle_since for one in self._connections if one.unused)
+        super().close_idle(max(since, idle[-MAX_IDLE]) if len(idle) > MAX_IDLE else since)
+        self._pools = {client: pool for client, pool in self._pools.items() if pool.live or pool.queue}

@@ -1,0 +1,307 @@
+"""The HTTP/2 sender: some connections, many streams on each.
+
+Theory of operation. A request takes a stream on the next connection that has room; where none has, another connection
+is opened, as long as `connections` allows, else the request is queued. The wait in the queue is part of its response
+time: the target's limit made it necessary, or the user's. All requests in flight, queued ones too, are in one dict in
+the order of their start, so those that timed out are at its front: one sweep, no timer per request.
+
+What a target says it has not looked at (GOAWAY, REFUSED_STREAM) is sent again on another stream, and counted as
+retried. A connection that the target ends is replaced at once, before its successor is needed.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Coroutine, Iterable, Sequence
+from itertools import cycle, takewhile
+from math import inf
+from typing import Any, Final
+
+import polars as pl
+
+from logreplay.replay.clock import Clock
+from logreplay.replay.senders.contract import ERROR_CODES, Done, SenderCounts, Trace
+from logreplay.replay.senders.encode import default_headers
+from logreplay.replay.senders.endpoint import Endpoint
+from logreplay.replay.senders.errors import connect_fault, local_fault
+from logreplay.replay.senders.http2.connection import NOT_SPOKEN, Http2Connection
+from logreplay.replay.senders.http2.connection_state import UNKNOWN_LIMIT, ConnectionState
+from logreplay.replay.senders.http2.exchange_text import exchange_of
+from logreplay.replay.senders.http2.frames import HEADER_BYTES
+from logreplay.replay.senders.http2.header_blocks import ResponseFields, field
+from logreplay.replay.senders.http2.pool import Pool
+from logreplay.replay.senders.http2.render import render
+from logreplay.replay.senders.http2.stream import Stream
+from logreplay.replay.senders.wire import IDEMPOTENT
+
+LEAST_CONNECTIONS: Final = 2
+"""One connection would lead to one process of the target."""
+MOST_ATTEMPTS: Final = 4
+"""How often a request is written that the target does not look at."""
+_TIDY_NS: Final = 1_000_000_000
+_UNNEEDED_NS: Final = 30_000_000_000
+_IDEMPOTENT: Final = tuple(field(b":method", method) for method in sorted(IDEMPOTENT))
+
+
+class Http2Sender:
+    """Sends HTTP/2 on connections of its own.
+
+    Args:
+        endpoint: where to; its addresses are used in turn.
+        timeout: seconds from the start of an exchange to its end.
+        keep_alive: use connections again; False: one stream on each.
+        tls: context for https; HTTP/2 is asked for in the handshake (ALPN). Without it the target must expect HTTP/2.
+        connections: at most so many; None: as many as the target's limit of streams makes necessary.
+        streams: on each connection at once; None: as many as the target allows.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        timeout: float,
+        keep_alive: bool = True,
+        tls: ssl.SSLContext | None = None,
+        connections: int | None = None,
+        streams: int | None = None,
+    ) -> None:
+        self.counts = SenderCounts()
+        self.endpoint, self.keep_alive = endpoint, keep_alive
+        self.timeout_ns = int(timeout * 1e9)
+        self.busy: dict[int, Stream] = {}
+        self._most, self._each = connections or inf, (streams or inf) if keep_alive else 1
+        least = min(LEAST_CONNECTIONS, self._most) if self._each > 1 else 0
+        self.pool = Pool(self._dial, least=least, most=self._most, streams=self._each)
+        self._limit = UNKNOWN_LIMIT
+        self._tls = tls
+        if tls:
+            tls.set_alpn_protocols(["h2"])
+        self._addresses = cycle(endpoint.addresses or ("",))
+        self._waiting: dict[Pool, None] = {}
+        self._connections: set[Http2Connection] = set()
+        self._opening: dict[Http2Connection, asyncio.Task[None]] = {}
+        self._known: dict[bytes, ResponseFields] = {}
+        self._closing, self._tidied = False, 0
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[bytes]:
+        target = self.endpoint.target
+        return render(frame, target, default_headers(target.authority, keep_alive=True))
+
+    async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
+        self.done, self.clock, self.trace = done, clock, trace
+        self._loop = asyncio.get_running_loop()
+        self._sweep_s = min(0.05, max(0.001, self.timeout_ns / 20e9))
+        self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
+
+    def send(self, seq: int, request: bytes, start: int, latest: float = inf) -> None:
+        self.begin(self.pool, seq, request, start, latest)
+
+    def begin(self, pool: Pool, seq: int, request: bytes, start: int, latest: float) -> None:
+        """Start an exchange on a connection of a pool, or let it wait for one."""
+        stream = self.busy[seq] = Stream(seq, request, start)
+        if pool.queue or not self._assign(stream, pool, start):
+            self.counts.queued += 1
+            self.counts.queued_for = self.counts.queued_for or self._limits()
+            pool.queue.append((stream, latest))
+            self._waiting[pool] = None
+
+    def _assign(self, stream: Stream, pool: Pool, now: int, *, new: bool = False) -> bool:
+        """Give a request to a connection, to a new one if possible where ``new``; False if none may take it now."""
+        connection = pool.take(now, new=new)
+        if connection is None:
+            return False
+        stream.began = now
+        self.counts.reused += connection.state.began > 0
+        connection.begin(stream)
+        return True
+
+    def _dial(self, pool: Pool, now: int) -> Http2Connection:
+        """Open a connection."""
+        state = ConnectionState(self._known, keep_bodies=self.trace is not None)
+        state.limit = max(1, self._limit)
+        connection = Http2Connection(self, pool, state, now)
+        self.counts.connections += 1
+        self._connections.add(connection)
+        self._opening[connection] = self._loop.create_task(self._open(connection))
+        return connection
+
+    def _limits(self) -> str:
+        """What keeps requests waiting."""
+        streams = "the streams that the target allows" if self._each == inf else f"--streams {self._each:g}"
+        return f"a stream of --connections {self._most:g} with {streams}"
+
+    async def _open(self, connection: Http2Connection) -> None:
+        try:
+            await self._dialled(connection)
+        except Exception as error:  # whatever it is, the exchanges must end
+            if local := local_fault(error):
+                self.counts.local[local] += 1
+            if "no application protocol" in str(error):  # an alert of TLS (RFC 7301)
+                self.counts.unspoken = NOT_SPOKEN
+            connection.fail(connect_fault(error), f"{type(error).__name__}: {error}")
+        finally:
+            del self._opening[connection]
+
+    def _dialled(self, connection: Http2Connection) -> Coroutine[Any, Any, Any]:
+        target = self.endpoint.target
+        if target.path:
+            return self._loop.create_unix_connection(lambda: connection, target.path)
+        return self._loop.create_connection(
+            lambda: connection,
+            next(self._addresses),
+            target.port,
+            ssl=self._tls,
+            server_hostname=target.host if self._tls else None,
+        )
+
+    # what connections say
+
+    def ended(self, connection: Http2Connection, streams: Iterable[Stream], now: int) -> None:
+        """Streams of a connection ended, or what it can carry has changed."""
+        for stream in streams:
+            if not stream.error:
+                connection.answered += 1
+                self._report(stream, stream.last)
+            elif not self._retried(stream, connection, now):
+                self._report(stream, now)
+        state, pool = connection.state, connection.pool
+        if state.greeted:
+            self._limit = state.limit
+        if connection.unused:
+            connection.idle_since = now
+        if state.retired or (not self.keep_alive and connection.answered):
+            self._retire(connection, now)
+        else:
+            pool.note(connection)
+        if pool.queue:
+            self._serve(pool, now)
+
+    def _retried(self, stream: Stream, connection: Http2Connection, now: int) -> bool:
+        """Send a request again that the target has not looked at, or perhaps not on a connection that was open."""
+        if stream.error in ("timeout", "cancelled") or stream.attempts >= MOST_ATTEMPTS:
+            return False
+        if not stream.unprocessed and not self._may_be_repeated(stream, connection):
+            return False
+        self.counts.retried += 1
+        pool, new = connection.pool, not stream.unprocessed  # others may be lost in the same way
+        if connection.state.retired:
+            pool.retire(connection)
+        stream.clear()
+        stream.carrier, stream.connect = None, 0
+        if not self._assign(stream, pool, now, new=new):
+            pool.queue.appendleft((stream, inf))
+            self._waiting[pool] = None
+        return True
+
+    def _may_be_repeated(self, stream: Stream, connection: Http2Connection) -> bool:
+        """Whether a request got lost with a connection that had been idle, and is sent once more as by HTTP/1.1."""
+        return (
+            connection.state.dead
+            and stream.error in ("closed", "reset")
+            and connection.answered > 0
+            and not stream.first
+            and stream.attempts < 2
+            and stream.request.startswith(_IDEMPOTENT, HEADER_BYTES)
+        )
+
+    def _retire(self, connection: Http2Connection, now: int) -> None:
+        """Give a connection no more streams; close it when it has none."""
+        if connection.pool.retire(connection) and not self._closing:
+            connection.pool.open(now)
+        if connection.unused:
+            self._connections.discard(connection)
+            connection.drop()
+
+    def _serve(self, pool: Pool, now: int) -> None:
+        """Start queued requests, as many as find room."""
+        queue = pool.queue
+        while queue:
+            stream, latest = queue[0]
+            if self.busy.get(stream.seq) is not stream:
+                queue.popleft()
+            elif now > latest:
+                queue.popleft()
+                stream.error = "dropped"
+                self._report(stream, now)
+            elif self._assign(stream, pool, now):
+                queue.popleft()
+            else:
+                return
+
+    # what takes too long
+
+    def _sweep(self) -> None:
+        """End the exchanges that timed out: they are at the front; close connections idle for too long."""
+        now = self.clock()
+        for stream in [*takewhile(lambda one: now - one.start >= self.timeout_ns, self.busy.values())]:
+            self._give_up(stream, "timeout", now)
+        for pool in [*self._waiting]:
+            self._serve(pool, now)
+            if not pool.queue:
+                del self._waiting[pool]
+        if now > self._tidied + _TIDY_NS:
+            self._tidied = now
+            self.close_idle(now - _UNNEEDED_NS)
+        self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
+
+    def close_idle(self, since: int) -> None:
+        """Close connections that carry nothing since an instant of the clock."""
+        for connection in [one for one in self._connections if one.unused and one.idle_since < since]:
+            connection.state.dead = True
+            connection.answered = 0  # it needs no successor
+            self._retire(connection, since)
+
+    def _give_up(self, stream: Stream, word: str, now: int) -> None:
+        if self.busy.get(stream.seq) is not stream:
+            return  # it ended by the end of another
+        stream.error = word
+        connection: Http2Connection | None = stream.carrier
+        if connection is None:
+            self._report(stream, now)
+            return
+        connection.give_up(stream)
+        task = self._opening.get(connection)
+        if task and connection.unused:
+            connection.state.dead = True
+            task.cancel()
+        self.ended(connection, [stream], now)
+
+    def cancel(self) -> None:
+        now = self.clock()
+        for stream in list(self.busy.values()):
+            self._give_up(stream, "cancelled", now)
+
+    async def close(self) -> None:
+        self._closing = True
+        self._sweeper.cancel()
+        opening = list(self._opening.values())
+        for task in opening:
+            task.cancel()
+        for connection in list(self._connections):
+            connection.drop()
+        await asyncio.gather(*opening, return_exceptions=True)
+        await asyncio.sleep(0)  # lets the transports close
+
+    # the end of an exchange
+
+    def _report(self, stream: Stream, end: int) -> None:
+        """Report the end of an exchange, once."""
+        seq, start, word = stream.seq, stream.start, stream.error
+        del self.busy[seq]
+        if end - start > self.timeout_ns and word != "dropped":
+            word = "timeout"
+        if word == "timeout":
+            end = start + self.timeout_ns
+        began = min(stream.began or end, end)
+        if stream.carrier is not None and not stream.number:  # it never was open
+            word = "connect_timeout" if word == "timeout" else word
+            connect, connected = end - began, end
+        else:
+            connected = min(began + stream.connect, end)
+            connect = connected - began
+        first = min(stream.first or end, end)
+        size, status = stream.size, stream.status
+        if stream.detail and word:
+            self.counts.details.setdefault(word, stream.detail)
+        self.done(seq, start, began - start, connect, first - connected, end - first, size, status, ERROR_CODES[word])
+        if self.trace:
+            self.trace(exchange_of(stream, word, connect, first - connected, end - first))

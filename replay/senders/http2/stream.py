@@ -1,0 +1,66 @@
+"""One request on a stream of HTTP/2, and its response as far as it has arrived."""
+
+from typing import Any, Final
+
+from logreplay.replay.senders.http2.frames import DEFAULT_WINDOW, HEADER_BYTES
+from logreplay.replay.senders.http2.header_blocks import ResponseFields, field
+
+_HEAD: Final = field(b":method", b"HEAD")
+_WITHOUT_BODY: Final = (204, 304)
+
+
+class Stream:
+    """A request and its response. Times are nanoseconds of the engine's clock.
+
+    Attributes:
+        seq, start: number of the request, and when it was started.
+        request: one HEADERS frame without the number of its stream, then the body.
+        began: when a stream was found for it; before, it was queued.
+        connect: nanoseconds it waited for a connection that was being opened.
+        carrier: the connection that carries it; None: it is queued.
+        attempts: how often it was written.
+        number: of the stream; 0 before it has one.
+        window: bytes of the body that the peer still accepts.
+        unsent: bytes of the body that are not sent.
+        first, last: when the response's header arrived, when its end did; 0: not yet.
+        size: bytes of the response's body.
+        fields: of the response; None before they came.
+        error, detail: word of the result log, and the text behind it; empty: success.
+        unprocessed: the peer says that it has not looked at the request, so that it may be sent again.
+        kept: the beginning of the body, if the connection keeps bodies.
+    """
+
+    __slots__ = (
+        "attempts", "began", "carrier", "connect", "detail", "error", "fields", "first", "kept", "last", "number",
+        "refill", "request", "seq", "size", "start", "unprocessed", "unsent", "window",
+    )  # fmt: skip
+
+    def __init__(self, seq: int, request: bytes, start: int) -> None:
+        self.seq, self.request, self.start = seq, request, start
+        self.began = self.connect = self.attempts = 0
+        self.carrier: Any = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing is sent, no byte of a response has arrived."""
+        self.number = self.first = self.last = self.size = 0
+        self.window, self.refill = DEFAULT_WINDOW, 1 << 30
+        self.unsent: bytes | memoryview = b""
+        self.fields: ResponseFields | None = None
+        self.error = self.detail = ""
+        self.unprocessed, self.kept = False, b""
+
+    @property
+    def status(self) -> int:
+        """Of the response; 0 where none came."""
+        return self.fields.status if self.fields else 0
+
+    def length_fault(self) -> tuple[str, str]:
+        """The error word and text for a body that is not as announced; empty if it is."""
+        assert self.fields
+        announced, size = self.fields.length, self.size
+        if self.fields.status in _WITHOUT_BODY or self.request.startswith(_HEAD, HEADER_BYTES):
+            return ("protocol", f"a body of {size} bytes where none may be") if size else ("", "")
+        if announced < 0 or announced == size:
+            return "", ""
+        return ("short_body" if size < announced else "protocol"), f"a body of {size} bytes, announced were {announced}"

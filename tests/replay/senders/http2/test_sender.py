@@ -1,0 +1,364 @@
+"""The HTTP/2 sender against servers of raw frames: connections, streams, queues, and targets that end connections."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import polars as pl
+import pytest
+import uvloop
+
+from logreplay.parsers.record import ERRORS
+from logreplay.replay.clock import monotonic
+from logreplay.replay.requests.header_columns import PAYLOAD
+from logreplay.replay.senders.contract import Exchange
+from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context
+from logreplay.replay.senders.http2.connection import Http2Connection
+from logreplay.replay.senders.http2.connection_state import MAX_RESETS
+from logreplay.replay.senders.http2.per_client import Http2ByClientSender
+from logreplay.replay.senders.http2.sender import Http2Sender
+from support.certificates import Authority
+from support.http2_frames import answer, goaway, rst
+from support.http2_server import Asked, Http2Server, http2_server, ok, stall
+from support.raw_server import raw_server
+from support.sender_driver import PATIENCE, Row, settles
+
+MS = 1_000_000
+
+
+class Asking:
+    """Asks a sender for several requests at once."""
+
+    def __init__(self, sender: Http2Sender) -> None:
+        self.sender, self._ended, self._next = sender, dict[int, asyncio.Future[Row]](), 0
+
+    def done(self, *row: int) -> None:
+        self._ended.pop(row[0]).set_result(Row(*row))
+
+    def begin(self, paths: list[str], latest: float = float("inf"), **columns: Any) -> list[asyncio.Future[Row]]:
+        """Start a request for each path now."""
+        frame = pl.DataFrame({"op": ["GET"] * len(paths), "url": paths, **columns})
+        loop, begun = asyncio.get_running_loop(), list[asyncio.Future[Row]]()
+        for request in self.sender.prepare(frame):
+            ended = self._ended[self._next] = loop.create_future()
+            begun.append(ended)
+            self._next += 1
+            self.sender.send(self._next - 1, request, monotonic(), monotonic() + latest)
+        return begun
+
+    async def ask(self, *paths: str, **options: Any) -> list[Row]:
+        """Start a request for each path, and wait for the ends of all."""
+        rows: list[Row] = await asyncio.wait_for(asyncio.gather(*self.begin([*paths], **options)), PATIENCE)
+        return rows
+
+
+@asynccontextmanager
+async def asking(server: Http2Server | str, *, by_client: bool = False, **options: Any) -> AsyncIterator[Asking]:
+    endpoint = await resolve(parse_target(server if isinstance(server, str) else server.url))
+    kind = Http2ByClientSender if by_client else Http2Sender
+    client = Asking(kind(endpoint, **{"timeout": PATIENCE, **options}))
+    await client.sender.open(client.done, monotonic)
+    try:
+        yield client
+    finally:
+        await client.sender.close()
+        assert not client.sender.busy
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run, and see that nothing is left behind."""
+    gc.collect()
+    gc.freeze()
+    try:
+        uvloop.run(main)
+        gc.collect()
+        assert not [one for one in gc.get_objects() if isinstance(one, Http2Connection)]
+    finally:
+        gc.unfreeze()
+
+
+def words(rows: list[Row]) -> list[str]:
+    return [("", *ERRORS)[row.error] for row in rows]
+
+
+def after(seconds: float) -> Any:
+    async def late(asked: Asked) -> None:
+        await asyncio.sleep(seconds)
+        await ok(asked)
+
+    return late
+
+
+def test_many_requests_share_two_connections() -> None:
+    async def main() -> None:
+        async with http2_server() as server, asking(server) as client:
+            rows = await client.ask(*["/ok"] * 60)
+            assert words(rows) == [""] * 60
+            assert server.connections == 2
+            assert client.sender.counts.connections == 2
+            assert all(row.connect > 0 and row.queued == 0 for row in rows)
+            (row,) = await client.ask("/ok")
+            assert (row.connect, row.status, row.size) == (0, 200, 5)
+
+    run(main())
+
+
+def test_a_lower_limit_of_the_target_opens_more_connections() -> None:
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/slow": after(0.05)}, max_concurrent_streams=10) as server,
+            asking(server) as client,
+        ):
+            await client.ask("/ok", "/ok")
+            rows = await client.ask(*["/slow"] * 45)
+            assert words(rows) == [""] * 45
+            assert server.connections == 5
+            assert max(peer.most for peer in server.peers) <= 10
+            assert all(row.queued == 0 for row in rows)
+
+    run(main())
+
+
+def test_what_exceeds_the_streams_is_queued() -> None:
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/slow": after(0.05)}, max_concurrent_streams=5) as server,
+            asking(server, connections=2) as client,
+        ):
+            await client.ask("/ok", "/ok")
+            rows = await client.ask(*["/slow"] * 30)
+            assert words(rows) == [""] * 30
+            waits = sorted(row.queued // (45 * MS) for row in rows)
+            assert waits[:10] == [0] * 10
+            assert waits[10] >= 1
+            assert waits[20] >= 2
+            assert (server.connections, client.sender.counts.queued) == (2, 20)
+            assert max(peer.most for peer in server.peers) == 5
+            assert all(row.latency >= 45 * MS for row in rows)
+
+    run(main())
+
+
+def test_streams_may_be_limited_below_what_the_target_allows() -> None:
+    async def main() -> None:
+        async with http2_server() as server, asking(server, connections=3, streams=2) as client:
+            rows = await client.ask(*["/ok"] * 30)
+            assert words(rows) == [""] * 30
+            assert server.connections == 3
+            assert max(peer.most for peer in server.peers) == 2
+
+    run(main())
+
+
+def test_a_queued_request_times_out_and_is_dropped_when_it_must_not_be_late() -> None:
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/stall": stall}) as server,
+            asking(server, connections=1, streams=1, timeout=0.3) as client,
+        ):
+            first = client.begin(["/stall"])
+            dropped = client.begin(["/ok"], latest=50 * MS)
+            kept = client.begin(["/ok"])
+            rows = [await one for one in (*first, *kept, *dropped)]
+            assert words(rows) == ["timeout", "timeout", "dropped"]
+            assert [row.total for row in rows[:2]] == [300 * MS] * 2
+            assert rows[1].queued > 200 * MS
+            assert 50 * MS <= rows[2].queued < 250 * MS
+            assert words(await client.ask("/ok")) == [""]
+
+    run(main())
+
+
+def test_a_target_that_ends_connections_loses_no_request_and_gets_none_twice() -> None:
+    """As nginx does after some requests: what it did not look at is sent again, a POST too."""
+
+    answered = []
+
+    async def ends_after_ten(asked: Asked) -> None:
+        if asked.number <= 10:
+            answered.append(asked)
+            await asked.send(answer(asked.stream) + (goaway(asked.stream) if asked.number == 10 else b""))
+
+    async def main() -> None:
+        async with http2_server(answers={"/ok": ends_after_ten}) as server, asking(server) as client:
+            rows = []
+            for _ in range(10):
+                rows += await client.ask(*["/ok"] * 23, op=["POST"] * 23)
+            assert words(rows) == [""] * 230
+            assert len(answered) == 230
+            assert client.sender.counts.retried > 0
+            assert server.connections >= 23
+
+    run(main())
+
+
+def test_a_successor_is_opened_before_it_is_needed() -> None:
+    async def ends(asked: Asked) -> None:
+        await asked.send(answer(asked.stream) + goaway(asked.stream))
+
+    async def main() -> None:
+        async with http2_server(answers={"/end": ends}) as server, asking(server) as client:
+            await client.ask("/ok", "/ok")
+            await client.ask("/end")
+            assert await settles(lambda: server.connections == 3)
+            rows = await client.ask("/ok", "/ok")
+            assert [row.connect for row in rows] == [0, 0]
+
+    run(main())
+
+
+def test_a_refused_stream_is_sent_again_but_not_for_ever() -> None:
+    async def refused_once(asked: Asked) -> None:
+        await (asked.send(rst(asked.stream, 7)) if asked.number == 1 else ok(asked))
+
+    async def refused(asked: Asked) -> None:
+        await asked.send(rst(asked.stream, 7))
+
+    async def main() -> None:
+        answers = {"/once": refused_once, "/always": refused}
+        async with http2_server(answers=answers) as server, asking(server, connections=1) as client:
+            assert words(await client.ask("/once", op=["POST"])) == [""]
+            assert client.sender.counts.retried == 1
+            assert words(await client.ask("/always")) == ["reset"]
+            assert server.counts["/always"] == 4
+            assert client.sender.counts.details["reset"] == "RST_STREAM: REFUSED_STREAM"
+            assert server.connections == 1
+
+    run(main())
+
+
+def test_a_request_that_times_out_is_cancelled_alone() -> None:
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/stall": stall, "/slow": after(0.3)}) as server,
+            asking(server, timeout=0.4, connections=1) as client,
+        ):
+            stalled = client.begin(["/stall"])
+            await asyncio.sleep(0.2)
+            slow = client.begin(["/slow"])
+            rows = [await one for one in (*stalled, *slow)]
+            assert words(rows) == ["timeout", ""]
+            assert rows[0].total == 400 * MS
+            assert server.connections == 1
+            assert await settles(lambda: server.peers[0].resets == {1: 8})
+
+    run(main())
+
+
+def test_many_time_outs_retire_a_connection() -> None:
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/stall": stall}, max_concurrent_streams=500) as server,
+            asking(server, timeout=0.3, connections=1) as client,
+        ):
+            rows = await client.ask("/ok", *["/stall"] * (MAX_RESETS + 20))
+            assert words(rows).count("timeout") == MAX_RESETS + 20
+            assert words(await client.ask("/ok")) == [""]
+            assert server.connections == 2
+            assert await settles(lambda: len(server.peers[0].resets) == MAX_RESETS)
+
+    run(main())
+
+
+def test_a_target_that_asks_for_calm_is_quoted() -> None:
+    async def calm(asked: Asked) -> None:
+        await asked.send(goaway(asked.stream, 11, b"too_many_pings"))
+        asked.close()
+
+    async def main() -> None:
+        async with http2_server(answers={"/calm": calm}) as server, asking(server) as client:
+            assert words(await client.ask("/calm")) == ["closed"]
+            assert client.sender.counts.details == {"closed": "GOAWAY: ENHANCE_YOUR_CALM too_many_pings"}
+
+    run(main())
+
+
+def test_bodies_arrive_whole() -> None:
+    body = bytes(range(256)) * 300
+
+    async def main() -> None:
+        async with http2_server(initial_window_size=2**31 - 1) as server, asking(server, connections=1) as client:
+            bodies = pl.Series([body[:60_000], None], dtype=pl.Binary)
+            rows = await client.ask("/ok", "/ok", op=["POST", "POST"], **{PAYLOAD: bodies})
+            assert words(rows) == ["", ""]
+            assert sorted(server.bodies, key=len) == [b"", body[:60_000]]
+
+    run(main())
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_target_without_http2_is_named(tls: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
+    context = Authority(tmp_path_factory.mktemp("tls")).good if tls else None
+    if context:
+        context.set_alpn_protocols(["http/1.1"])
+
+    async def main() -> None:
+        options: dict[str, Any] = {"tls": tls_context(verify=False)} if tls else {}
+        async with raw_server(tls=context) as server, asking(server.url, **options) as client:
+            rows = await client.ask("/ok")
+            assert rows[0].status == 0
+            assert client.sender.counts.unspoken
+            assert not server.heads or server.heads[0].startswith(b"PRI ")
+
+    uvloop.run(main())
+
+
+def test_each_client_has_a_connection_of_its_own() -> None:
+    async def main() -> None:
+        async with http2_server(answers={"/slow": after(0.05)}) as server, asking(server, by_client=True) as client:
+            rows = await client.ask(*["/slow"] * 6, client=["a", "b", "a", None, "c", "b"])
+            assert words(rows) == [""] * 6
+            assert server.connections == 4
+            assert sorted(peer.most for peer in server.peers) == [1, 1, 2, 2]
+            assert all(row.queued == 0 for row in rows)
+            await client.ask("/ok", client=["a"])
+            assert server.connections == 4
+
+    run(main())
+
+
+def test_a_client_waits_for_a_stream_of_its_own_connection() -> None:
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/slow": after(0.05)}) as server,
+            asking(server, by_client=True, streams=1) as client,
+        ):
+            rows = await client.ask(*["/slow"] * 3, client=["a", "a", "b"])
+            assert words(rows) == [""] * 3
+            assert [row.queued > 40 * MS for row in rows] == [False, True, False]
+
+    run(main())
+
+
+def test_requests_in_flight_and_queued_ones_can_be_cancelled() -> None:
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/stall": stall}) as server,
+            asking(server, connections=1, streams=3) as client,
+        ):
+            begun = client.begin(["/stall"] * 5)
+            await asyncio.sleep(0.05)
+            client.sender.cancel()
+            assert words([await one for one in begun]) == ["cancelled"] * 5
+
+    run(main())
+
+
+def test_an_exchange_is_shown_in_full() -> None:
+    shown: list[Exchange] = []
+
+    async def main() -> None:
+        async with http2_server() as server:
+            sender = Http2Sender(await resolve(parse_target(server.url)), timeout=PATIENCE)
+            client = Asking(sender)
+            await sender.open(client.done, monotonic, shown.append)
+            await client.ask("/a?b=c")
+            await sender.close()
+
+    uvloop.run(main())
+    (one,) = shown
+    assert one.request.startswith(b"GET /a?b=c HTTP/2\r\nhost: 127.0.0.1:")
+    assert one.request.endswith(b"\r\nuser-agent: logreplay\r\naccept: */*\r\n\r\n")
+    assert (one.status, one.headers, one.body) == (200, ((b"content-length", b"5"),), b"hello")
