@@ -79,7 +79,7 @@
   };
 
   const spans = (u, row) => {
-    for (const [nth, { name, low, at, high, colour: mark }] of (row.spans || []).entries()) {
+    for (const [nth, { name, low, at, high, unit = "/s", colour: mark }] of (row.spans || []).entries()) {
       const [left, middle, right] = [low, at, high].map((x) => u.valToPos(x, "x", true));
       const { left: x0, top, width, height } = u.bbox;
       u.ctx.save();
@@ -97,7 +97,7 @@
       u.ctx.stroke();
       u.ctx.font = `${12 * devicePixelRatio}px system-ui`;
       const before = middle > x0 + width / 2;  // on the side that has more room
-      const named = `${name} ~${figure(Math.round(at))}/s`;
+      const named = `${name} ~${figure(at < 20 ? at : Math.round(at))}${unit}`;
       const ranged = `${named} (${figure(low)}–${figure(high)})`;
       const room = (before ? middle - x0 : x0 + width - middle) - 8 * devicePixelRatio;
       u.ctx.textAlign = before ? "right" : "left";
@@ -134,7 +134,7 @@
       x: { time: false, ...(row.from != null && { range: (u, low, high) => (u.data[0][0] === low ? [row.from, high + 0.02 * (high - row.from)] : [low, high]) }) },
       y: row.log
         ? { distr: 3, range: (_, low, high) => (low > 0 ? [low / 1.5, high * 1.5] : [0.1, 10]) }
-        : { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.05] },
+        : { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * (row.spans?.length ? 1.2 : 1.05)] },  // room for the names of spans
     },
     axes: [
       { label: row.x, labelSize: 22, size: 34, labelFont: "12px system-ui", font: "12px system-ui",

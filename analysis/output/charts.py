@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-import polars as pl
 
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.input.arrays import RequestArrays
@@ -24,6 +23,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
 )
 from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
 from logreplay.analysis.summary import step_names
+from logreplay.analysis.tables.users import UsersSweep
 from logreplay.parsers.masking import terminal_safe
 
 Chart = list[dict[str, Any]]
@@ -39,8 +39,8 @@ def charts(analysis: Analysis) -> dict[str, Chart]:
     """Return the rows of each interactive chart by the kind of the picture that it stands for."""
     if analysis.users and analysis.requests is not None and analysis.steps.height > 1:
         found = {
-            "throughput": _of_users(analysis.users.table, "requests/s", "throughput"),
-            "hockeystick": _of_users(analysis.users.table, "response time, ms", "p90", "p50", "p99"),
+            "throughput": _of_users(analysis.users, "requests/s", "throughput"),
+            "hockeystick": _of_users(analysis.users, "response time, ms", "p90", "p50", "p99"),
         }
         percentiles, timeline = _percentiles(analysis, analysis.requests), _timeline(analysis)
         return {**found, "percentiles": percentiles, "timeline": timeline}
@@ -53,13 +53,25 @@ def charts(analysis: Analysis) -> dict[str, Chart]:
     return found
 
 
-def _of_users(table: pl.DataFrame, label: str, *names: str) -> Chart:
-    """Figures of a sweep over users against their number; times in milliseconds."""
-    table = table.group_by("users").mean().sort("users")
+def _of_users(sweep: UsersSweep, label: str, *names: str) -> Chart:
+    """Figures of a sweep over users against their number, with the asymptotes; times in milliseconds."""
+    table, verdict = sweep.table.group_by("users").mean().sort("users"), sweep.verdict
     users, scale = column(table, "users"), 1 if names == ("throughput",) else 1000
     curves = zip(names, _DASHES, strict=False)
     series = [_series(name, users, scale * column(table, name), dash=dash, dots="solid") for name, dash in curves]
-    return [{"height": 340, "x": "users", "y": label, "series": series}]
+    spans = []
+    if verdict.crossing is not None:
+        ends = (verdict.crossing_low, verdict.crossing, verdict.crossing_high)
+        low, at, high = (float(f"{verdict.crossing if end is None else end:.3g}") for end in ends)
+        spans = [{"low": low, "at": at, "high": high, "colour": "onset", "name": "N*", "unit": " users"}]
+        if names == ("throughput",):
+            rise, plateau = np.array([0.0, verdict.crossing]), np.array([verdict.crossing, users.max()])
+            for name, x, y in (
+                ("nobody waits: N / (R + Z)", rise, rise * verdict.throughput / verdict.crossing),
+                ("plateau", plateau, np.full(2, verdict.throughput)),
+            ):
+                series.append(_series(name, x, y, dash=_DASHES[1], colour="faint"))
+    return [{"height": 340, "x": "users", "y": label, "from": 0, "series": series, "spans": spans}]
 
 
 def _numbers(values: Floats) -> list[float | None]:

@@ -129,6 +129,7 @@ def html(analysis: Analysis) -> str:
         parts=_parts(analysis),
         slowest=_slowest(analysis),
         pictures=_pictures(analysis),
+        halves=() if analysis.users else ("achieved", "throughput"),
     )
 
 
@@ -257,7 +258,7 @@ def _pictures(analysis: Analysis) -> list[tuple[str, str, str, str, Markup]]:
         drawn = _left_out(analysis) if kind == "percentiles" else ""
         watched = sum(name.startswith("watch_") for name in analysis.seconds.columns)
         height = 4.6 + watched if kind == "timeline" else 3.9
-        size = (5.2, 4.8) if kind in ("achieved", "throughput") else (5.6, height)
+        size = (5.2, 4.8) if kind in ("achieved", "throughput") and not analysis.users else (5.6, height)
         found.append((kind, name, what, drawn, svg(partial(pictures.draw, analysis=analysis, kind=kind), size, name)))
     return found
 

@@ -145,8 +145,8 @@ def late_from(service_p50: pl.Expr) -> pl.Expr:
 def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tuple[Flags, float]:
     """Return which steps (n,) fail more often than the lowest rates do, and the share of errors at these.
 
-    Errors that come at the same share whatever the rate are no sign of overload. The lowest third of the rates is
-    pooled, from the lowest on, while the share is not clearly higher. The share of one rate alone is no base: a limit
+    Errors that come at the same share at every rate do not show overload. The lowest third of the rates is
+    pooled, from the lowest on, while the share is not clearly higher. One rate alone is not enough: a limit
     below the lowest rate has errors there, too, and more at the next. A step of which more than half fails is failing.
 
     Args:

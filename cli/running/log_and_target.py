@@ -71,7 +71,7 @@ def replayable(
 
     Args:
         log: of any of these kinds.
-        quiet: do not say what is made of it.
+        quiet: do not report the conversion.
         sender: the options of the command that sends these requests: it needs a target, which an access log does not
             name. Checked before a log is converted.
 

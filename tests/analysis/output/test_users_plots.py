@@ -52,7 +52,11 @@ def test_both_charts_are_against_users(sweep: Analysis) -> None:
     for kind in ("throughput", "hockeystick"):
         (row,) = made[kind]
         assert row["x"] == "users"
-        assert all(series["x"] == USERS for series in row["series"])
+        measured = [series for series in row["series"] if series["colour"] == "mark"]
+        assert all(series["x"] == USERS for series in measured)
+        assert [span["unit"] for span in row["spans"]] == [" users"]
+    asymptotes = [series["name"] for series in made["throughput"][0]["series"][1:]]
+    assert asymptotes == ["nobody waits: N / (R + Z)", "plateau"]
 
 
 def test_rows_of_the_table_begin_with_the_users(sweep: Analysis) -> None:
