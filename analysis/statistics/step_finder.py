@@ -30,9 +30,15 @@ ALIKE: Final = 0.05
 MOSTLY: Final = 0.6
 """A rate that stays within `ALIKE` for this share of the time is one rate with disturbances, no sweep."""
 
-_SHORTEST: Final = 3
 _FEWEST_S: Final = 12
 _MEDIAN_CHI_SQUARE: Final = 0.455
+SHORTEST: Final = 3
+"""Seconds of the shortest step; shorter stretches are remnants."""
+
+_FEWEST_PAUSES: Final = 4
+_BUSY: Final = 10
+"""Requests/s from which on a second without any is a pause, not chance."""
+
 _ROUNDED: Final = 0.5
 _ROUNDING: Final = 0.25
 """Variance of a count that even arrivals have when steps begin between two requests."""
@@ -50,6 +56,8 @@ def find_steps(counts: Ints) -> Ints | None:
     counts = counts[: sending_ends(counts)]
     if not _FEWEST_S <= len(counts) <= LONGEST_S:
         return None
+    if (busy := _between_pauses(counts)) is not None:
+        return busy
     width = -(-len(counts) // MOST_BINS)
     bins = np.add.reduceat(counts, np.arange(0, len(counts), width))
     values, usual = _without_outliers(bins)
@@ -83,6 +91,16 @@ def _without_outliers(counts: Ints) -> tuple[Floats, Floats]:
     return np.clip(counts, usual - spread, usual + spread), usual
 
 
+def _between_pauses(counts: Ints) -> Ints | None:
+    """The edges of steps with a pause after each; None where there are no such pauses."""
+    sending = counts > 0
+    edges = np.append(np.flatnonzero(np.diff(sending, prepend=False) & sending), len(counts))
+    lengths = np.add.reduceat(sending, edges[:-1]) if len(edges) > 1 else np.zeros(0)
+    if len(edges) <= _FEWEST_PAUSES or np.median(lengths) < SHORTEST or np.median(counts[sending]) < _BUSY:
+        return None
+    return edges if _is_sweep(counts.astype(np.float64), edges) else None
+
+
 def _without_equals(values: Floats, edges: Ints) -> Ints:
     """Leave out edges between two steps with the same count, but for rounding: a common length may divide a step."""
     level = np.array([np.median(step) for step in np.split(values, edges[1:-1])])
@@ -92,7 +110,8 @@ def _without_equals(values: Floats, edges: Ints) -> Ints:
 
 def _is_sweep(values: Floats, edges: Ints) -> bool:
     """Whether steps explain the values: a typical one scatters like random arrivals, and no level is nearly all."""
-    steps = np.split(values, edges[1:-1])
+    parts = np.split(values[edges[0] :], edges[1:-1] - edges[0])
+    steps = [part[part > 0] if part.any() else part for part in parts]
     level = np.array([step.mean() for step in steps])
     scatter = np.array([step.var() for step in steps]) / np.maximum(level, 1.0)
     each = np.repeat(np.arange(len(steps)), np.diff(edges))
@@ -144,9 +163,9 @@ class _Levels:
         """The best division into steps of any length, given the variance within: its price and its edges."""
         price, error = np.zeros((2, self.number + 1))
         before, levels, places = np.zeros((3, self.number + 1), np.int64)
-        price[1:_SHORTEST] = np.inf
-        for stop in range(_SHORTEST, self.number + 1):
-            start = np.arange(stop - _SHORTEST + 1)
+        price[1:SHORTEST] = np.inf
+        for stop in range(SHORTEST, self.number + 1):
+            start = np.arange(stop - SHORTEST + 1)
             whole, less = (self._errors(start + left_out, np.full_like(start, stop)) for left_out in (0, 1))
             leaves_out = less / variance + PRICE < whole / variance
             cost = price[start] + np.where(leaves_out, less / variance + PRICE, whole / variance) + PRICE + self._place

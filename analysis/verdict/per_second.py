@@ -10,7 +10,7 @@ import polars as pl
 
 from logreplay.analysis.input.arrays import window_s
 from logreplay.analysis.statistics.quantiles import Floats, Ints
-from logreplay.analysis.statistics.step_finder import find_steps
+from logreplay.analysis.statistics.step_finder import SHORTEST, find_steps
 from logreplay.analysis.tables.windows import SETTLE
 from logreplay.analysis.verdict.saturation import RISE
 from logreplay.analysis.verdict.stability import (
@@ -82,7 +82,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
         growth=pl.Series(growth),
         trend_z=pl.Series(z),
         drift=pl.Series(drift),
-        slope=pl.Series(np.where(over & (growth <= GROWTH), np.nan, slope)),  # levelled off: says nothing of capacity
+        slope=pl.Series(np.where(over & (growth <= SLOW_GROWTH), np.nan, slope)),  # levelled off
         error_low=pl.Series(least_error_share(*counts)),
         error_base=pl.lit(base),
         over=pl.Series(over),
@@ -102,13 +102,14 @@ def _usual_rate() -> pl.Expr:
 
 
 def _steps_of(offered: Ints) -> pl.Series:
-    """The step of each second that a table does not name: as found, or windows of equal length; none for stragglers."""
+    """The step of each second that a table does not name: as found, or windows; none for stragglers and remnants."""
     edges = find_steps(offered)
     second = np.arange(len(offered))
     if edges is None:
         return pl.Series(second // window_s(len(offered)))
     step = np.searchsorted(edges, second, side="right") - 1
-    return pl.Series(step).set(pl.Series(second >= edges[-1]), None)
+    remnant = np.append(np.diff(edges) < SHORTEST, True)[step]
+    return pl.Series(step).set(pl.Series(remnant), None)
 
 
 def _judged_means(seconds: pl.DataFrame, table: pl.DataFrame) -> Floats:

@@ -90,8 +90,8 @@ def print_times(summary: Mapping[str, Any]) -> None:
     table.print()
 
 
-def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
-    """Print the tables of one run on stdout: steps if there are several, times, the figures of siege and ab.
+def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame", *, classic: bool = True) -> None:
+    """Print the tables of one run on stdout: steps if there are several, times, ``classic`` figures of siege and ab.
 
     Of several rates only the times of the last stable step are printed.
     """
@@ -120,5 +120,5 @@ def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame") -> None:
         summary = next(step for step in summary["by_step"] if step["step"] == label)
         click.echo(f"times at {name}, the last stable step")
     print_times(summary)
-    if "siege" in summary:
+    if classic and "siege" in summary:
         print_classic(summary)

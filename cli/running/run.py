@@ -156,7 +156,7 @@ class _OneRun:
         from logreplay.replay.engine.engine import Engine, stopped_by
         from logreplay.replay.monitor.snapshot import Stage
         from logreplay.replay.results.outcome import describe_course
-        from logreplay.replay.results.result_log import ResultLog, grows_at
+        from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
         from logreplay.replay.schedules.users import Users
         from logreplay.replay.senders.trace import describe_counts
 
@@ -165,7 +165,8 @@ class _OneRun:
 
         async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
             sender, findings = await sending.ready(self.url, path, rate=peak, duration=schedule.duration)
-            results = ResultLog(path, force=options.force, belonging=belonging)
+            log = ResultLog(path, force=options.force, belonging=belonging)
+            results = InSteps(log, options.pacing.steps) if options.pacing.steps else log
             closed = isinstance(schedule, Users)
             async with (
                 replayer(sending, sender, results, self.watch, rate=peak, closed=closed) as engine,
@@ -194,7 +195,6 @@ class _OneRun:
     def report(self, outcome: "Outcome", findings: "list[Finding]", exchanges: Outlet | None) -> Exit:
         """Write the summary beside the result log, and print the findings."""
         from logreplay.analysis.output.file_names import summary_beside
-        from logreplay.cli.display.tables import print_classic
         from logreplay.replay.senders.trace import describe
 
         options = self.options
@@ -206,10 +206,7 @@ class _OneRun:
             click.echo(json.dumps(summary, indent=2))
         elif not options.quiet:
             print_arrivals(summary["options"])
-            _print_summary(summary)
-            if options.classic:
-                click.echo()
-                print_classic(summary)
+            _print_summary(summary, classic=options.classic)
         for sentence in (log_sentence(replayed), _punctuality(summary)):
             if sentence:
                 options.say(sentence)
@@ -305,19 +302,30 @@ def _punctuality(summary: dict[str, Any]) -> str:
     return Punctuality(**found).sentence() if found else ""
 
 
-def _print_summary(summary: dict[str, Any]) -> None:
-    """The figures of a run on stdout."""
-    from logreplay.cli.display.tables import print_times
+def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
+    """The figures of a run on stdout, with the tables of siege and ab."""
+    from logreplay.cli.display.tables import print_classic, print_summary, print_times
 
-    counts, rate = summary["requests"], summary["rate"]
-    print_times(summary)
+    counts = summary["requests"]
+    if "by_step" in summary:
+        import polars as pl
+
+        print_summary(summary, pl.DataFrame(summary["steps"], infer_schema_length=None), classic=classic)
+    else:
+        print_times(summary)
     click.echo(
         f"scheduled {counts['scheduled']} = sent {counts['sent']} + dropped {counts['dropped']}; "
-        f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}\n"
-        f"offered {rate['offered']:.6g}/s, sent {rate['sent']:.6g}/s, completed {rate['completed']:.6g}/s, "
-        f"goodput {rate['goodput']:.6g}/s"
+        f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}"
     )
+    if rate := summary.get("rate"):
+        click.echo(
+            f"offered {rate['offered']:.6g}/s, sent {rate['sent']:.6g}/s, completed {rate['completed']:.6g}/s, "
+            f"goodput {rate['goodput']:.6g}/s"
+        )
     if found := summary["unexpected_status"]:
         more = f", {len(found) - _STATUSES} more in the summary" if len(found) > _STATUSES else ""
         named = ", ".join(f"{count:,} x {change}" for change, count in list(found.items())[:_STATUSES])
         click.echo(f"status other than in the log: {named}{more}")
+    if classic and "by_step" not in summary:
+        click.echo()
+        print_classic(summary)

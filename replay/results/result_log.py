@@ -14,6 +14,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final, Protocol, Self
 
+import numpy as np
 import polars as pl
 import zstandard
 
@@ -58,6 +59,27 @@ class MemoryResults:
     def frame(self) -> pl.DataFrame:
         """All rows so far; columns as `RESULT_COLUMNS`."""
         return pl.concat(self._parts) if self._parts else pl.DataFrame(schema=RESULT_COLUMNS)
+
+
+class InSteps:
+    """Names in each row the step, and its rate, to which the scheduled send time belongs.
+
+    Args:
+        results: takes the rows.
+        levels: ``(requests/s, seconds)`` of each step, one after the other from the start of the run.
+    """
+
+    def __init__(self, results: Results, levels: Sequence[tuple[float, float]]) -> None:
+        self._results = results
+        self._rates = np.array([rate for rate, _ in levels])
+        self._begins = np.cumsum([seconds for _, seconds in levels])[:-1]
+
+    def write(self, rows: pl.DataFrame) -> None:
+        step = np.searchsorted(self._begins, rows["scheduled"].to_numpy(), side="right")
+        self._results.write(rows.with_columns(step=pl.Series(step), offered=pl.Series(self._rates[step])))
+
+    def close(self) -> None:
+        self._results.close()
 
 
 def no_files(path: Path) -> Sequence[Path]:

@@ -67,3 +67,10 @@ def test_stragglers_after_the_end_belong_to_no_step() -> None:
 def test_a_sweep_downwards_keeps_its_last_step() -> None:
     swept = counts([50.0 * number for number in range(8, 0, -1)], [10] * 8)
     assert sending_ends(swept) == len(swept)
+
+
+def test_steps_with_pauses_between_them_begin_after_the_pauses() -> None:
+    swept = [np.concatenate([np.full(9, 20 * number), np.zeros(3, np.int64)]) for number in range(1, 9)]
+    edges = find_steps(np.concatenate(swept))
+    assert edges is not None
+    assert edges.tolist() == [*range(0, 96, 12), 93]

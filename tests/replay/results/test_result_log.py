@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA, LogreplayError, scan
-from logreplay.replay.results.result_log import FORMS, ResultLog
+from logreplay.replay.results.result_log import FORMS, InSteps, MemoryResults, ResultLog
 
 
 def rows(first: int, count: int) -> pl.DataFrame:
@@ -69,3 +69,12 @@ def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, form: str) -> N
     seqs = scan(growing).collect()["seq"].to_list()
     assert seqs == list(range(len(seqs)))
     assert len(seqs) > 100
+
+
+def test_rows_of_a_run_in_steps_have_the_step_and_the_rate_of_their_scheduled_time() -> None:
+    results = MemoryResults()
+    steps = InSteps(results, ((50.0, 2.0), (100.0, 2.0)))
+    rows = pl.DataFrame({"scheduled": [0.0, 1.999, 2.0, 3.9]}).with_columns(step=pl.lit(0), offered=pl.lit(75.0))
+    steps.write(rows)
+    assert results.frame["step"].to_list() == [0, 0, 1, 1]
+    assert results.frame["offered"].to_list() == [50, 50, 100, 100]
