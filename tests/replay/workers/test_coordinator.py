@@ -29,7 +29,7 @@ from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.sweeps.step_log import JUDGED, StepLog
-from logreplay.replay.sweeps.steps import Course, Step, sweep
+from logreplay.replay.sweeps.steps import Course, FinishedStep, sweep
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 from support.background_server import beside
@@ -128,8 +128,8 @@ def test_a_sweep_begins_each_step_at_one_instant_in_all_workers_and_ends_when_on
         async with Coordinator(processes(2), sender_to(target), results) as coordinator:
             pids = iter(coordinator.pids.values())
 
-            def lose_one(step: Step, outcome: Outcome) -> None:
-                if step.index == 1 and (pid := next(pids)):
+            def lose_one(finished: FinishedStep, outcome: Outcome) -> None:
+                if finished.step.index == 1 and (pid := next(pids)):
                     asyncio.get_running_loop().call_later(0.6, os.kill, pid, signal.SIGKILL)
 
             return await sweep(coordinator, results, Requests(sample), course, on_end=lose_one)
