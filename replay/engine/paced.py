@@ -106,7 +106,7 @@ class Paced:
         await self._sender.open(self._done(), clock, trace)
 
     def _done(self) -> Done:
-        """What is called at the end of each exchange."""
+        """Callback at the end of each request."""
         return self._buffer.add if self._cap == inf else self._record_and_wake
 
     def _record_and_wake(self, *record: int) -> None:
