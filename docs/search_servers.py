@@ -232,10 +232,13 @@ WANDERING: Final = Server("wandering", FOUR, Bound("p99", 0.3), 217.6, speed=wan
 COLLAPSE: Final = Server("collapse", SimulatedQueue(8, 0.03), Bound("p99", 0.2), 161, contention=0.02)
 ROUTES: Final = Server("slow route", SimulatedQueue(10, 0.02), Bound("p99", 1.0), 358.3, slow=0.04)
 SLOW: Final = Server("slow", SimulatedQueue(4, 0.4), Bound("p95", 2.0), 8.1)
+HEAVY: Final = Server("heavy tail", SimulatedQueue(2, 0.01, "lognormal"), Bound("p99", 0.3), 154.0)
+FULL_STOP: Final = Server("full stop", SimulatedQueue(8, 0.03), Bound("p99", 0.4), 191.7, stop=(3000, 0.4))
+RARE: Final = Server("rare", SimulatedQueue(16, 0.03), Bound("p999", 0.4), 514.0)
 
-DEVELOPED: Final = (MM4, NOISY, WALL, GARBAGE, JOBS, WARM, FAST, SLOW, COLLAPSE)
+DEVELOPED: Final = (MM4, NOISY, WALL, GARBAGE, JOBS, WARM, FAST, SLOW, COLLAPSE, FULL_STOP)
 """The rule was developed on these."""
-HELD_OUT: Final = (MM1, SHARED, LIMITED, SHEDDING, WANDERING, ROUTES)
+HELD_OUT: Final = (MM1, SHARED, LIMITED, SHEDDING, WANDERING, ROUTES, HEAVY, RARE)
 """On these it was only scored."""
 
 

@@ -50,8 +50,6 @@ COLLAPSED: Final = 0.8
 """Share of a rate that passed; completions under overload below it are a collapse."""
 ENOUGH: Final = 100
 """Requests of a short trial without which its completion rate shows no collapse: it is not known to 10 %."""
-DESCENT: Final = 2 / 3
-"""Part of the margin by which the rate is lowered after a confirmation that failed."""
 IN_DOUBT: Final = 1 / 3
 """Part of the margin by which the promise is lowered where a confirmation passed, but not surely."""
 LONGER: Final = 1.15
@@ -222,7 +220,7 @@ class Search:
                 return
             self.high, self._high_void = rate, verdict == "void"
             descents += 1
-            lower = rate / (1 + max(goal.margin(rate) * DESCENT, goal.precision)) ** descents
+            lower = rate / (1 + max(goal.margin(rate), goal.precision)) ** descents
             lower = goal.rounded(max(min(lower, rate - 1) if goal.users else lower, goal.start))
             if lower >= rate:
                 self.low = None

@@ -12,6 +12,8 @@ UNSEEN: Final = 0.36
 """Share by which the rate that a trial of 1 s passes is too high; of longer ones less, by the root of their length."""
 CHANCE: Final = 2.0
 """The same share where a trial of 1 s has one request."""
+VARIATION: Final = 0.06
+"""The same share of long trials: a machine is faster in one than in another."""
 Phase = Literal["calibrate", "ramp", "bisect", "confirm"]
 Verdict = Literal["pass", "fail", "void"]
 Why = Literal["found", "at-least", "not-met", "generator", "unproven", "drifted", "open"]
@@ -115,7 +117,8 @@ class Goal:
         """
         if self.users:
             return 0.0
-        unseen = math.hypot(UNSEEN, CHANCE / math.sqrt(rate)) / math.sqrt(self._base_s)
+        root = math.sqrt(self._base_s)
+        unseen = math.hypot(UNSEEN / root, CHANCE / math.sqrt(rate) / root, VARIATION)
         return unseen + min(self.slowest_s, BACKLOG_S) / self._base_s
 
     def rounded(self, rate: float) -> float:

@@ -161,7 +161,7 @@ def test_a_rate_that_is_not_confirmed_becomes_the_upper_end_and_a_lower_one_is_t
     search.tell(told(trial, 0.2))
     lower = search.next
     assert isinstance(lower, Trial)
-    assert 0.85 * trial.rate < lower.rate < 0.95 * trial.rate
+    assert 0.8 * trial.rate < lower.rate < 0.9 * trial.rate
     search.tell(told(lower, 0.0))
     found = answer(search)
     assert (found.low, found.high) == (lower.rate, trial.rate)
@@ -257,7 +257,7 @@ def test_a_bound_that_the_budget_cannot_prove_ends_the_search_with_the_budget_it
     assert answer(search).why == "unproven"
     assert phases(search).count("c") == 1  # no time is lost with a confirmation
     text = sentence(search)
-    assert text.startswith("not proven: p99.99 <= 300 ms needs 36,887 requests: 212 s at 174.4/s; use ")
+    assert text.startswith("not proven: p99.99 <= 300 ms needs 36,887 requests: 214 s at 172.5/s; use ")
     minutes = float(text.rpartition(" --budget ")[2].removesuffix("m"))
     enough = against(225, Goal((Bound("p9999", 0.3),), start=50, budget_s=60 * minutes))
     assert answer(enough).why == "found"
@@ -284,8 +284,8 @@ def test_all_bounds_must_hold() -> None:
          "at least 100/s keeps p99 <= 300 ms: confirmed by a fresh trial of 240 s (24,000 requests, 0 % over 300 ms); "
          "no higher rate was allowed. 200/s need 2 such machines"),
         (Goal((P99,), start=50, budget_s=120.0), 225, 1e9,
-         "at least 174.4/s keeps p99 <= 300 ms, capacity about 205/s: confirmed by a fresh trial of 78 s "
-         "(13,572 requests, 0 % over 300 ms); 230.3/s does not. "
+         "at least 172.5/s keeps p99 <= 300 ms, capacity about 205/s: confirmed by a fresh trial of 78 s "
+         "(13,416 requests, 0 % over 300 ms); 230.3/s does not. "
          "200/s need 2 such machines (1 if the upper end held)"),
         (Goal((P99,), start=50, trials=3), 400, 1e9, "not finished: 128/s passed and was not confirmed; "
          "no higher rate was tried"),
@@ -297,7 +297,7 @@ def test_it_says_why_there_is_no_answer_or_only_half_of_one(goal: Goal, wall: fl
 
 def test_it_says_where_this_machine_was_the_limit() -> None:
     text = sentence(against(1e9, Goal((P99,), start=50), limited=300))
-    assert text.startswith("at least 284.4/s keeps")
+    assert text.startswith("at least 276.9/s keeps")
     assert text.endswith("no trial at 308.8/s was valid, this machine was too slow or too busy")
 
 
