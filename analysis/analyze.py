@@ -130,5 +130,7 @@ def _judged(
         return verdict, summarise(requests, verdict, about), None
     users = UsersSweep.of(requests, closed)
     none = Bend(False, "requests were sent by users, who wait for responses, and not at a rate")
-    verdict = SaturationVerdict(users.verdict.sentence, none, none, None, users.of_steps(steps))
+    at_a_rate = saturation.judge(steps)
+    sentence = at_a_rate.sentence if at_a_rate.target_failing else users.verdict.sentence
+    verdict = SaturationVerdict(sentence, none, none, None, users.of_steps(steps), at_a_rate.target_failing)
     return verdict, summarise(requests, verdict, about, users), users

@@ -410,7 +410,8 @@ def _of_the_target(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
         yield {"code": "outage", "severity": "warning", "text": text}
     carried = steps.filter(pl.col("verdict") == "stable")["rate"].to_numpy().max(initial=0.0)
     passed = pl.col("verdict").is_in(("overloaded", "errors")) & (pl.col("rate") < carried)
-    if rates := _rates(steps.filter(passed & (pl.col("rate") < (verdict.saturation.low or math.inf)))):
+    passing = steps.filter(passed & (pl.col("rate") < (verdict.saturation.low or math.inf)))
+    if "users" not in steps.columns and (rates := _rates(passing)):  # users set no rate: the target does
         text = f"the target fell behind or failed at {rates}, and carried higher rates: a pause, other load, a cold "
         text += f"cache or late scaling; repeat each rate: sweep --repeat {TRIALS}"
         yield {"code": "passing_overload", "severity": "warning", "text": text}

@@ -170,7 +170,7 @@ def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
     first, last = best, best
     while last < len(users) - 1 and near[last + 1]:
         last += 1
-    idle, idle_error = levels["mean"][0], levels["mean_error"][0]
+    idle, idle_error = _idle(levels)
     while first > 0 and near[first - 1]:
         busy = _pooled(rates[first : last + 1], errors[first : last + 1])[0] * (idle + think)
         if first > 1 and users[first - 1] < PLATEAU * busy:  # so few cannot make the target busy
@@ -222,6 +222,18 @@ def _flat_from(users: Sequence[int], rates: Floats, errors: Floats, first: int, 
         if (log(rates[last] / rates[index]) + unsure) / width < _FLAT:
             return index
     return None
+
+
+def _idle(levels: pl.DataFrame) -> tuple[float, float]:
+    """Response time where nobody waits, and its standard error: of the fewest users, or of others who surely wait less.
+
+    More users do not wait less. Where they seem to, something else held the target up at first.
+    """
+    found: tuple[float, float] = (levels["mean"][0], levels["mean_error"][0])
+    for mean, error in levels.select("mean", "mean_error").drop_nulls().iter_rows():
+        if mean + 2 * sqrt(error**2 + found[1] ** 2) < found[0]:
+            found = mean, error
+    return found
 
 
 def _levels(table: pl.DataFrame) -> pl.DataFrame:

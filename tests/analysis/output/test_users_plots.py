@@ -97,3 +97,12 @@ def test_the_slowest_request_may_be_the_first_of_its_step(begin: float) -> None:
     """The same instant, read from the rows and computed for the step, must not differ in its last digit."""
     rows = ClosedSystem(1, spread=0).sweep([1, 2], 1, 1).with_columns(pl.col("scheduled") + begin)
     assert "Slowest requests of all steps" in html(analyse(rows, About(closed=ClosedLoop({0: 1, 1: 2}, 0.0, 1.0))))
+
+
+def test_a_sweep_over_users_of_a_failing_target_is_invalid() -> None:
+    failed = RESULTS.with_columns(rc=pl.lit(500))
+    assert analyse(failed, ABOUT).summary["verdict"] == "TARGET_FAILING"
+
+
+def test_rates_that_users_happen_to_reach_are_not_compared(sweep: Analysis) -> None:
+    assert "passing_overload" not in {finding["code"] for finding in sweep.summary["findings"]}

@@ -41,6 +41,13 @@ def test_the_plateau_begins_where_all_workers_are_busy() -> None:
     assert verdict.sentence.endswith("with more, users wait for each other (p90 20 ms with 1, 250 ms with 100)")
 
 
+def test_a_target_held_up_at_first_is_not_taken_to_need_more_users() -> None:
+    """A pause in the first level: more users cannot wait less than one."""
+    table = exact([1, 2, 4, 8, 16]).with_columns(mean=pl.when(pl.col("users") == 1).then(0.06).otherwise("mean"))
+    verdict = judge_users(table)
+    assert (verdict.plateau, verdict.enough) == (8, 8)
+
+
 def test_think_time_needs_more_users() -> None:
     verdict = judge_users(exact([10, 50, 100, 150, 208, 300, 400], think=0.5), think=0.5)
     assert (verdict.plateau, verdict.enough) == (208, 208)
