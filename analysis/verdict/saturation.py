@@ -240,9 +240,8 @@ def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
     While r requests/s come and c are served, waiting grows by r/c - 1 seconds a second, until the time-out cuts it
     off. What a server answers in overload may fall from step to step: then the first step says most.
     """
-    overloaded = usable[first : first + 3]
-    answered = _good(overloaded.filter(pl.col("goodput").is_not_null()))
-    growing = overloaded.filter(pl.col("slope").is_not_null())
+    answered = _good(usable[first : first + 3].filter(pl.col("goodput").is_not_null()))
+    growing = usable[first : first + 5].filter(pl.col("slope").is_not_null())
     fluid = growing["rate"].to_numpy() / (1 + np.maximum(growing["slope"].to_numpy(), 0.0))
     guesses = [float(max(answered[0], np.median(answered)))] if len(answered) else []
     return [*guesses, float(np.median(fluid))] if len(fluid) else guesses

@@ -1,7 +1,7 @@
 """Simulated systems whose capacity is known and that are no plain queues: what a verdict on a sweep is tried against.
 
 Each system answers the arrivals of a sweep; there is no clock and no socket. Its truth is its capacity in requests/s,
-or that it has none within the sweep. docs/verdicts.md says which of them the rules were developed with.
+or that it has none within the sweep. docs/simulated-systems.md says how verdicts on them were scored.
 """
 
 import math
@@ -819,7 +819,7 @@ SYSTEMS: Final = (
     System("one full GC of 3 s", slowed(once(0.5, 3), 0, 4 / 480, 4), None, "", "collapse|limiter"),
     System("one full GC late", slowed(once(0.75, 4), 0, 0.016, 4), 250, GROWS, "collapse|limiter"),
     System("autoscaler, late", scaled_late(100), None, "", "collapse|limiter"),
-    System("autoscaler up to 240/s", scaled_late(12), 300, GROWS, "collapse|limiter"),
+    System("autoscaler up to 300/s", scaled_late(12), 300, GROWS, "collapse|limiter"),
     System("batch job beside it", slowed(while_at(170, 25), 0.3, 4 / 480, 4), None, "", "collapse|limiter"),
     System("batch job, then the limit", slowed(while_at(120, 14), 0.2, 4 / 290, 4), 290, GROWS, "collapse|limiter"),
     System("cron every 30 s", slowed(every(30, 1.5, 2), 0.1, 4 / 480, 4), None, "", "collapse|limiter"),
@@ -900,13 +900,15 @@ SYSTEMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What became of one sweep of a system: the score, and the words it rests on."""
+    """What became of one sweep of a system: the score, the words it rests on, and the range of saturation."""
 
     system: System
     score: Score
     capacity: Known
     answer: str
     findings: str
+    low: float | None
+    high: float | None
 
 
 def score(system: System, seed: int) -> Scored:
@@ -919,7 +921,8 @@ def score(system: System, seed: int) -> Scored:
     said = [analysis.summary["answer"], *(finding["text"] for finding in analysis.summary["findings"])]
     counted = analysis.steps.filter(pl.col("outage").is_null())["rate"].to_numpy()
     found = _scored(system, capacity, counted.max(initial=0.0), analysis, "\n".join(said))
-    return Scored(system, found, capacity, said[0], "; ".join(said[1:]))
+    bend = analysis.verdict.saturation
+    return Scored(system, found, capacity, said[0], "; ".join(said[1:]), bend.low, bend.high)
 
 
 def _scored(system: System, capacity: Known, highest: float, analysis: Analysis, said: str) -> Score:
