@@ -231,7 +231,7 @@ def _idle(levels: pl.DataFrame) -> tuple[float, float]:
     """
     found: tuple[float, float] = (levels["mean"][0], levels["mean_error"][0])
     for mean, error in levels.select("mean", "mean_error").drop_nulls().iter_rows():
-        if mean + 2 * sqrt(error**2 + found[1] ** 2) < found[0]:
+        if mean + 3 * sqrt(error**2 + found[1] ** 2) < found[0]:
             found = mean, error
     return found
 
