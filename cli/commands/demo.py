@@ -23,9 +23,10 @@ STEP_SECONDS = 4.0
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write to this folder.  [default: demo-TIME]"
 )
+@click.option("--http", type=click.Choice(["1.1", "2"]), default="1.1", show_default=True, help="Version of HTTP.")
 @click.option("--force", is_flag=True, help="Replace an existing result.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def demo(output: Path | None, force: bool, quiet: bool) -> int:
+def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
     """Convert the bundled log, start a target that carries 250 requests/s, and sweep past its saturation.
 
     \b
@@ -51,9 +52,9 @@ def demo(output: Path | None, force: bool, quiet: bool) -> int:
         course = Course(RATES, STEP_SECONDS)
         manifest, requests = Manifest(place.path, {}), Requests(csv)
         at = arriving(INDEPENDENT, requests, Shaping())
-        outcomes, _ = sweep_into(manifest, requests, url, course, Sending(), stop_rule(()), at=at, quiet=quiet)
+        outcomes, _ = sweep_into(manifest, requests, url, course, Sending(http=http), stop_rule(()), at=at, quiet=quiet)
     folder = place.keep()
-    said = {"rates": list(RATES), "arrivals": INDEPENDENT, "for": STEP_SECONDS}
+    said = {"rates": list(RATES), "arrivals": INDEPENDENT, "for": STEP_SECONDS, "http": http}
     valid = report_sweep(folder, About(BUNDLED, url, said), quiet=quiet)
     say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):

@@ -9,16 +9,17 @@ import asyncio
 import heapq
 import random
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 
 from logreplay.parsers.record import LogreplayError, read_batches
+from logreplay.replay.servers.http2_service import EitherService
 from logreplay.replay.servers.server_process import listening, serve_until_stdin_closes, server_process
 
 NO_BODY: Final = frozenset({204, 304})
@@ -118,12 +119,20 @@ class _Handler:
         self._answers = answers
         self._queue = WorkQueue(capacity)
 
-    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def respond(
+        self, method: str, path: str, read: Callable[[], Awaitable[object]] | None = None
+    ) -> tuple[int, int]:
+        """Status and body size of the answer, when its worker is done; ``read`` takes in the rest of the request."""
         loop = asyncio.get_running_loop()
         done = self._queue.finish(loop.time())
-        status, size = self._answers.take(request.method, request.raw_path)
-        await request.read()
+        answer = self._answers.take(method, path)
+        if read:
+            await read()
         await asyncio.sleep(done - loop.time())
+        return answer
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        status, size = await self.respond(request.method, request.raw_path, request.read)
         if status < 200 and request.transport is not None:
             request.transport.abort()  # 101 and the like: no final answer
         if status in NO_BODY:
@@ -133,6 +142,17 @@ class _Handler:
         if size <= len(FILLER):
             return web.Response(status=status, body=FILLER[:size], content_type="application/octet-stream")
         return await _stream(request, status, size)
+
+
+class _Server(web.Server):
+    """Serves both versions of HTTP."""
+
+    def __init__(self, handler: _Handler) -> None:
+        super().__init__(handler, access_log=None, max_line_size=1 << 20, max_field_size=1 << 20)
+        self._respond = handler.respond
+
+    def __call__(self) -> Any:
+        return EitherService(super().__call__, self._respond)
 
 
 async def _stream(request: web.BaseRequest, status: int, size: int) -> web.StreamResponse:
@@ -153,7 +173,7 @@ async def serving(
     Raises:
         LogreplayError: the port is taken, or the address is not this machine's.
     """
-    server = web.Server(_Handler(answers, capacity), access_log=None, max_line_size=1 << 20, max_field_size=1 << 20)
+    server = _Server(_Handler(answers, capacity))
     async with AsyncExitStack() as stack:
         try:
             url = await stack.enter_async_context(listening(web.ServerRunner(server, shutdown_timeout=0.1), host, port))
