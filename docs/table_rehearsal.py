@@ -169,4 +169,4 @@ def main(first: int, stop: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(each) for each in sys.argv[1:3]) if len(sys.argv) > 2 else (1000, 1100))
+    main(*(int(each) for each in sys.argv[1:3]) if len(sys.argv) > 2 else (3000, 3200))

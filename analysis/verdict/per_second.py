@@ -48,7 +48,8 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     """
     if "step" not in seconds.columns or seconds["step"].is_null().all():
         seconds = seconds.with_columns(step=_steps_of(seconds["offered"].to_numpy()))
-    seconds = seconds.filter(pl.col("step").is_not_null() & (pl.col("offered") > 0))
+    silent = (pl.col("offered") == 0) & (pl.col("offered").max() > 0)
+    seconds = seconds.filter(pl.col("step").is_not_null() & ~silent)
     answered = pl.when(pl.col("mean").is_not_null()).then("offered")
     table = seconds.group_by("step", maintain_order=True).agg(
         start=pl.col("second").min().cast(pl.Float64),
@@ -108,7 +109,8 @@ def _steps_of(offered: Ints) -> pl.Series:
     if edges is None:
         return pl.Series(second // window_s(len(offered)))
     step = np.searchsorted(edges, second, side="right") - 1
-    remnant = np.append(np.diff(edges) < SHORTEST, True)[step]
+    length = np.diff(edges)
+    remnant = np.append(length < min(SHORTEST, length.max()), True)[step]
     return pl.Series(step).set(pl.Series(remnant), None)
 
 

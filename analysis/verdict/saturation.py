@@ -115,9 +115,14 @@ def judge(table: pl.DataFrame) -> SaturationVerdict:
     if first_bad is None:
         return _none(usable, onset, table, _outages(measured))
     saturation = _saturation(usable, first_bad)
-    sentence = f"saturation ~{saturation.rate:.0f}/s ({saturation.low:g}–{saturation.high:g}): {saturation.why}"
+    sentence = f"saturation ~{saturation.rate:.0f}/s ({_span(saturation)}): {saturation.why}"
     collapse = _collapse(usable) if usable["over"][first_bad] else ""
     return SaturationVerdict(sentence + collapse + _outages(measured), onset, saturation, None, table)
+
+
+def _span(bend: Bend) -> str:
+    """The range of a rate, as text."""
+    return f"{round(bend.low or 0.0, 1):g}–{round(bend.high or 0.0, 1):g}"
 
 
 def _nothing(text: str, table: pl.DataFrame, *, target_failing: bool = False) -> SaturationVerdict:
@@ -260,7 +265,7 @@ def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
 
 def _why(usable: pl.DataFrame, first: int) -> str:
     row, lowest = usable.row(first, named=True), usable.row(0, named=True)
-    span = f"from {usable['rate'][first - 1]:g}–{row['rate']:g}/s on"
+    span = f"from {round(usable['rate'][first - 1], 1):g}–{round(row['rate'], 1):g}/s on"
     if row["over"]:
         return f"the backlog grows {span}" + (f", then errors ({row['failure']})" if row["failing"] else "")
     return f"errors {span} ({row['failure']}), {_cause(row, lowest)}"
@@ -332,11 +337,7 @@ def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame, outages: str) 
         text = f"no saturation up to {round(high, 1):g}/s: response times stay flat ({name} rose {rise:.1f}x)"
     else:
         text = f"no saturation up to {round(high, 1):g}/s; response times rise"
-        text += (
-            f" (onset ~{onset.rate:.0f}/s, range {onset.low:g}–{onset.high:g})"
-            if onset.found
-            else f" ({name} rose {rise:.1f}x)"
-        )
+        text += f" (onset ~{onset.rate:.0f}/s, range {_span(onset)})" if onset.found else f" ({name} rose {rise:.1f}x)"
         found = queueing.fit(usable["rate"].to_numpy(), usable["mean"].to_numpy())
         if found and found.usable and onset.found:
             text += (

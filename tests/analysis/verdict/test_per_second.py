@@ -56,3 +56,8 @@ def test_a_table_of_seconds_in_which_nothing_was_answered_has_no_times_and_no_ov
     table = judged_seconds(seconds([None] * 20, errors=100))
     assert table["mean"].to_list() == [None, None]
     assert table["verdict"].to_list() == ["errors", "errors"]
+
+
+def test_a_table_without_any_request_is_judged_all_the_same() -> None:
+    table = judged_seconds(seconds([None] * 20, offered=0))
+    assert table["verdict"].unique().to_list() == ["stable"]
