@@ -99,7 +99,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
     fastest = np.nan_to_num(np.fmin.reduce(medians, axis=1))
     empty = flow.in_flight_start < rate * fastest / 10  # a slow server has yet to fill with rate x response time
     patience = BACKLOG_S + np.where(empty, fastest, np.nan_to_num(service).min())
-    rises = ((z > TREND_Z) & (drift > DRIFT)) | ((z >= CLEAR_Z) & (slope > GROWTH))
+    rises = (z > TREND_Z) & ((drift > DRIFT) | (slope > GROWTH))
     over = (
         (rises & (growth > GROWTH))
         | (clearly_rises(means) & (growth > SLOW_GROWTH) & (theil_sen(means, spacing) > SLOW_GROWTH))
