@@ -46,7 +46,7 @@ _Z99: Final = 2.5758
 
 
 def judged_steps(requests: RequestArrays) -> pl.DataFrame:
-    """Return the step table with the evidence of each step: the columns of `buckets.steps` and of `evidence`.
+    """Return the step table with the evidence of each step: the columns of `windows.steps` and of `evidence`.
 
     ``p99_low`` and ``p99_high`` of a rate with `TRIALS` stable steps or more come from the spread of their p99; a step
     that is not stable has none.
@@ -72,7 +72,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
 
     Args:
         requests: the run.
-        table: its steps, of `buckets.steps`.
+        table: its steps, of `windows.steps`.
         windows: when they were offered.
         flow: requests in flight over time.
 

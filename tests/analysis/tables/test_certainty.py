@@ -1,5 +1,7 @@
 """The range of p99 says what the requests of a step can say, and no more."""
 
+import math
+
 import numpy as np
 import polars as pl
 import pytest
@@ -43,11 +45,13 @@ def test_a_step_with_too_little_to_say_has_no_range() -> None:
     assert over["verdict"].to_list() == ["overloaded"]
 
 
-def test_of_three_trials_the_spread_is_shown() -> None:
+def test_of_three_trials_the_range_is_that_of_their_mean_by_student() -> None:
     table = judged([100, 150, 100, 150, 100], 20, 5)
     trials = table.filter(pl.col("rate") == 100)
-    assert set(trials["p99_low"]) == {trials["p99"].min()}
-    assert set(trials["p99_high"]) == {trials["p99"].max()}
+    at, error = np.log(trials["p99"]).mean(), np.log(trials["p99"]).std() / math.sqrt(3)
+    low, high = np.exp([at - 4.303 * error, at + 4.303 * error])  # of two degrees of freedom, for 95 %
+    assert trials["p99_low"].to_list() == pytest.approx([low] * 3)
+    assert trials["p99_high"].to_list() == pytest.approx([high] * 3)
 
 
 def test_independent_requests_count_in_full() -> None:
