@@ -87,6 +87,10 @@ class ThreadSender:
         size = status = 0
         error, first = "", start
         try:
+            if not self._connection.sock:
+                self._connection.connect()
+            if self._cancelled:  # before there was a socket to shut down
+                raise ConnectionAbortedError
             self._connection.request(op, url)
             answer = self._connection.getresponse()
             first, status = self._clock(), answer.status

@@ -160,7 +160,7 @@ def test_a_queued_request_times_out_and_is_dropped_when_it_must_not_be_late() ->
         ):
             first = client.begin(["/stall"])
             dropped = client.begin(["/ok"], latest=50 * MS)
-            kept = client.begin(["/ok"])
+            kept = client.begin(["/stall"])  # it may be sent in the instant in which its time is up
             rows = [await one for one in (*first, *kept, *dropped)]
             assert words(rows) == ["timeout", "timeout", "dropped"]
             assert [row.total for row in rows[:2]] == [300 * MS] * 2
