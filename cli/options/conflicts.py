@@ -82,7 +82,8 @@ def _sharing(sending: Sending, users: Mapping[str, int]) -> Iterator[str]:
     if count is None:
         return
     option = f"--workers {count}" if sending.workers else f"--cluster {sending.cluster}"
-    for name, total in {"--max-in-flight": sending.max_in_flight, **users}.items():
+    limits = {"--max-in-flight": sending.max_in_flight, "--connections": sending.connections, **users}
+    for name, total in limits.items():
         if total is not None and total < count:
             yield f"{name} {total} and {option} exclude each other: each worker needs 1 at least; use fewer workers"
 

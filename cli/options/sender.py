@@ -92,7 +92,7 @@ class Sending:
             return 1
         from logreplay.parsers.conversion.ingest import usable_cores
 
-        most = min(usable_cores() - 1, self.max_in_flight or math.inf)
+        most = min(usable_cores() - 1, self.max_in_flight or math.inf, self.connections or math.inf)
         return int(max(1, min(most, math.ceil(rate / can))))
 
     async def ready(
@@ -148,8 +148,8 @@ class Sending:
 
         return not self.cluster and all(map(is_loopback, (await self.endpoint(target)).addresses))
 
-    def sender_to(self, endpoint: "Endpoint") -> "Sender":
-        """The sender that was asked for.
+    def sender_to(self, endpoint: "Endpoint", *, connections: int | None = None) -> "Sender":
+        """The sender that was asked for; with ``connections``, the part of one of several workers.
 
         Raises:
             LogreplayError: the certificates cannot be read.
@@ -159,9 +159,10 @@ class Sending:
         tls = None
         if endpoint.target.scheme == "https":
             tls = tls_context(cacert=self.cacert, verify=not self.insecure)
-        return self._kind()(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
+        kind = self._kind(connections or self.connections)
+        return kind(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
 
-    def _kind(self) -> "Callable[..., Sender]":
+    def _kind(self, connections: int | None) -> "Callable[..., Sender]":
         """What makes a sender of the kind that was asked for."""
         if self.http == "2":
             from logreplay.replay.senders.http2.per_client import Http2ByClientSender
@@ -169,7 +170,7 @@ class Sending:
 
             if self.by_client:
                 return partial(Http2ByClientSender, streams=self.streams)
-            return partial(Http2Sender, connections=self.connections, streams=self.streams)
+            return partial(Http2Sender, connections=connections, streams=self.streams)
         if self.sender == "aiohttp":
             from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 

@@ -94,6 +94,7 @@ async def replayer(
             watch=watch,
             closed=closed,
             by_client=sending.by_client,
+            connections=sending.connections,
         ) as coordinator:
             if watch:
                 watch.stop = coordinator.stop

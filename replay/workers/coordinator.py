@@ -113,6 +113,8 @@ class Coordinator:
         watch: looks at exchanges; each one that it sees costs throughput.
         closed: the plans are closed loops.
         by_client: all requests of a client go to one worker, in order; for senders that keep that order.
+        connections: at most so many of all workers together; ``sender`` takes a worker's part as ``connections``.
+            None: no limit.
 
     Raises:
         ValueError: no process was given.
@@ -122,13 +124,14 @@ class Coordinator:
     def __init__(
         self,
         processes: Sequence[WorkerProcess],
-        sender: Callable[[], Sender],
+        sender: Callable[..., Sender],
         results: Results,
         *,
         limits: Limits | None = None,
         watch: Watch | None = None,
         closed: bool = False,
         by_client: bool = False,
+        connections: int | None = None,
     ) -> None:
         limits = limits or Limits()
         if not processes:
@@ -138,6 +141,12 @@ class Coordinator:
                 f"at most {limits.max_in_flight} requests in flight cannot be shared by {len(processes)} workers; "
                 "raise --max-in-flight, or lower --workers"
             )
+        if connections is not None and connections < len(processes):
+            raise LogreplayError(
+                f"at most {connections} connections cannot be shared by {len(processes)} workers; "
+                "raise --connections, or lower --workers"
+            )
+        self._connections = connections
         self._processes, self._sender, self._results, self._limits = processes, sender, results, limits
         self._exchanges, self._closed, self._by_client = watch or Watch(), closed, by_client
         self._workers: list[_RemoteWorker] = []
@@ -288,11 +297,13 @@ class Coordinator:
     def _start_workers(self) -> None:
         """Start a worker in each process."""
         count = len(self._processes)
-        most = self._limits.max_in_flight
-        parts: Sequence[int | None] = [None] * count if most is None else even_parts(most, count)
-        for index, (process, part) in enumerate(zip(self._processes, parts, strict=True)):
+        parts, dials = (
+            [None] * count if most is None else even_parts(most, count)
+            for most in (self._limits.max_in_flight, self._connections)
+        )
+        for index, (process, part, dial) in enumerate(zip(self._processes, parts, dials, strict=True)):
             config = WorkerConfig(
-                self._sender,
+                self._sender if dial is None else partial(self._sender, connections=dial),
                 Limits(part, self._limits.drop_after),
                 closed=self._closed,
                 failures=self._exchanges.crash,

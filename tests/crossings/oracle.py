@@ -3,6 +3,7 @@
 import fcntl
 import gzip
 import json
+import math
 import re
 import signal
 from collections import Counter
@@ -16,8 +17,9 @@ import zstandard
 
 from crossings.pairs import Case
 from crossings.running import Ran
+from crossings.target import Got
 from crossings.world import LINES, OLD, World, output_of, summary_of
-from logreplay.parsers.record import scan
+from logreplay.parsers.record import RESPONSE_PARTS, scan
 
 _TRACES: Final = (
     "Traceback (most recent call last)",
@@ -288,6 +290,8 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame) -> Itera
     judged = rows.filter(pl.col("of") == "results.csv") if "of" in rows.columns else rows
     if judged["seq"].n_unique() != judged.height:
         yield Finding("identities", "a request has two rows")
+    yield from _times(case, judged)
+    yield from _positions(case, rows)
     stem = result.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[0]
     path = result / "summary.json" if result.is_dir() else result.with_name(f"{stem}.summary.json")
     if not path.exists():
@@ -319,6 +323,36 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame) -> Itera
         and json.loads(ran.out)["requests"] != counts
     ):
         yield Finding("identities", "--json printed another summary than it wrote")
+
+
+def _times(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
+    """No part of a response time is negative, and a request waits for a connection only where one is limited."""
+    for part in RESPONSE_PARTS:
+        if rows.filter(pl.col(part).is_null() | (pl.col(part) < 0)).height:
+            yield Finding("identities", f"{part} is missing or negative in some rows")
+    limited = case.choice["by-client"] == "yes" or case.choice["http"] == "two"
+    if not limited and rows.filter(pl.col("queued") > 0).height:
+        yield Finding("identities", "requests were queued, and nothing limits connections")
+
+
+def _positions(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
+    """Steps and trials read on where the last one ended, or begin at the start of the log."""
+    choice = case.choice
+    if case.command not in ("sweep", "find") or any(choice[name] != "-" for name in ("random", "inject", "hook")):
+        return
+    if choice["shuffle"] != "-" or choice["workers"] not in ("-", "1") or choice.get("settle", "-") != "-":
+        return
+    if choice.get("warmup", "-") != "-" or rows.is_empty():
+        return
+    ordered = rows.sort("seq")
+    first = ordered["row"].min()
+    began = pl.col("step") != pl.col("step").shift(1)
+    back = ordered.filter((pl.col("row") <= pl.col("row").shift(1)) & (pl.col("row") != first))
+    if back.height:
+        yield Finding("identities", f"the log goes back to other rows than its first: {back['row'].to_list()[:5]}")
+    again = ordered.filter(began, pl.col("row") != first)
+    if choice["restart"] == "yes" and again.height:
+        yield Finding("identities", f"--restart, and steps begin at rows {again['row'].to_list()[:5]}, not {first}")
 
 
 def _planned(case: Case, ran: Ran) -> int | None:
@@ -361,7 +395,22 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
     plain = answers and not ran.signalled
     if plain and case.choice["max-in-flight"] == "one" and case.choice["workers"] in ("-", "1") and got.most > 1:
         yield Finding("received", f"--max-in-flight 1, and {got.most} requests at once")
+    if case.choice["http"] == "two":
+        yield from _streams(case, got, plain=plain)
+    version = "2" if case.choice["http"] == "two" else "1.1"
+    if other := got.versions.keys() - {version}:
+        yield Finding("received", f"--http {version}, and requests of HTTP/{other}: {got.versions}")
     yield from _headers(case, ran)
+
+
+def _streams(case: Case, got: Got, *, plain: bool) -> Iterator[Finding]:
+    """What may be at once on a connection of HTTP/2, and how many there may be."""
+    each = 1 if case.choice["no-keep-alive"] == "yes" else 3 if case.choice["streams"] == "some" else math.inf
+    if got.most_streams > each:
+        yield Finding("received", f"{got.most_streams} requests at once on a connection that may carry {each}")
+    most = {"some": 3, "one": 1}.get(case.choice["connections"], math.inf)
+    if plain and case.choice["no-keep-alive"] == "-" and got.most_carrying > most:
+        yield Finding("received", f"--connections {most}, and {got.most_carrying} at once")
 
 
 def _headers(case: Case, ran: Ran) -> Iterator[Finding]:

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from crossings.http2_target import PREFACE, Http2Strict
+
 _LINE: Final = re.compile(rb"([A-Z]+) ([\x21-\x22\x24-\x7e]+) HTTP/1\.1")
 _HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?([\x20-\x7e\x80-\xff\t]*)")
 _ONCE: Final = (b"host", b"user-agent", b"content-length", b"referer")
 _MOST_WRONGS: Final = 20
-_UNSEEN: Final = ("connection", "host", "user-agent", "content-length")
+_PROBE: Final = ("HEAD", "/")
 
 
 @dataclass
@@ -28,9 +30,12 @@ class Got:
         requests: whole ones by method and target, without the ``HEAD /`` that asks before a run.
         broken: heads whose body never came whole, likewise.
         headers: values of each header that was seen, by name.
-        wrong: breaches of HTTP/1.1 or of order, in words.
+        versions: of HTTP, of each request.
+        wrong: breaches of HTTP or of order, in words.
         connections: how many were made.
         most: requests at once.
+        carrying, most_carrying: connections of HTTP/2 with requests, now and at once.
+        most_streams: requests at once on a connection of HTTP/2.
         first: when the first of ``requests`` was whole (monotonic clock).
     """
 
@@ -38,11 +43,14 @@ class Got:
     requests: Counter[tuple[str, str]] = field(default_factory=Counter)
     broken: Counter[tuple[str, str]] = field(default_factory=Counter)
     headers: dict[str, Counter[str]] = field(default_factory=dict)
-    bodies: Counter[int] = field(default_factory=Counter)
+    versions: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     connections: int = 0
     now: int = 0
     most: int = 0
+    carrying: int = 0
+    most_carrying: int = 0
+    most_streams: int = 0
     first: float = math.inf
 
     def blame(self, text: str) -> None:
@@ -50,9 +58,30 @@ class Got:
         if len(self.wrong) < _MOST_WRONGS:
             self.wrong.append(text)
 
+    def head(self, key: tuple[str, str], headers: list[tuple[bytes, bytes]], version: str) -> None:
+        """Note the head of a request."""
+        if key != _PROBE:
+            self.versions[version] += 1
+            for name, value in headers:
+                self.headers.setdefault(name.decode(), Counter())[value.decode("latin-1")] += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+
+    def whole(self, key: tuple[str, str]) -> None:
+        """Note a request that came whole."""
+        if key != _PROBE:
+            self.requests[key] += 1
+            self.first = min(self.first, time.monotonic())
+
+    def carries(self, streams: int, *, first: bool) -> None:
+        """Note requests at once on a connection of HTTP/2, and whether it had none before."""
+        self.carrying += first
+        self.most_carrying = max(self.most_carrying, self.carrying)
+        self.most_streams = max(self.most_streams, streams)
+
 
 class _Strict(asyncio.Protocol):
-    """One connection. Requests come one at a time: no further byte before the answer."""
+    """One connection. Requests of HTTP/1.1 come one at a time: no further byte before the answer."""
 
     def __init__(self, got: Got, kind: str) -> None:
         self._got, self._kind = got, kind
@@ -78,6 +107,12 @@ class _Strict(asyncio.Protocol):
             self._got.blame(f"the connection ended within a head: {self._data[:80]!r}")
 
     def data_received(self, data: bytes) -> None:
+        if not self._count and (self._data + data).startswith(PREFACE):
+            http2 = Http2Strict(self._got, self._kind)
+            self._transport.set_protocol(http2)
+            http2.connection_made(self._transport)
+            http2.data_received(self._data + data)
+            return
         if self._owed and not self._head and not self._answered:
             self._got.blame(f"bytes before the answer to the request before: {data[:80]!r}")
         self._data += data
@@ -97,10 +132,7 @@ class _Strict(asyncio.Protocol):
         if b" HTTP/1.1\r\n" in body:
             self._got.blame(f"a request within the body of another: {body[:200]!r}")
         key, self._head = self._head, None
-        self._got.bodies[len(body)] += 1
-        if key != ("HEAD", "/"):
-            self._got.requests[key] += 1
-            self._got.first = min(self._got.first, time.monotonic())
+        self._got.whole(key)
         self._whole(key)
         return bool(self._data)
 
@@ -125,13 +157,9 @@ class _Strict(asyncio.Protocol):
         self._size = int(values.get(b"content-length", b"0"))
         if b"transfer-encoding" in values:
             self._got.blame("Transfer-Encoding from a client that knows its bodies")
-        if self._head != ("HEAD", "/"):
-            for name, value in named:
-                self._got.headers.setdefault(name.decode(), Counter())[value.decode("latin-1")] += 1
+        self._got.head(self._head, named, "1.1")
         self._count += 1
         self._owed, self._answered = True, False
-        self._got.now += 1
-        self._got.most = max(self._got.most, self._got.now)
         if self._kind == "early" and self._size:
             self._answer(b"401 Unauthorized")
             self._answered = True
@@ -179,6 +207,7 @@ async def target(kind: str, folder: Path, tls: ssl.SSLContext) -> AsyncIterator[
     else:
         host = "::1" if kind == "ipv6" else "127.0.0.1"
         context = tls if kind == "tls" else None
+        tls.set_alpn_protocols(["h2", "http/1.1"])
         serving = await loop.create_server(connection, host, 0, ssl=context)
         port = serving.sockets[0].getsockname()[1]
         shown = {"ipv6": f"[{host}]", "tls": "localhost"}.get(kind, host)

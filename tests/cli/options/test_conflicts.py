@@ -98,6 +98,7 @@ def test_one_process_sends_where_numbers_must_follow_the_plan(
         ("run --tps 5 --max-in-flight 1 access.log http://127.0.0.1:1 -o out", "--max-in-flight 1"),
         ("run --vusers 1 access.log http://127.0.0.1:1 -o out", "--vusers 1"),
         ("sweep 5 access.log http://127.0.0.1:1 --max-in-flight 1 -o out", "--max-in-flight 1"),
+        ("sweep 5 access.log http://127.0.0.1:1 --http 2 --connections 1 -o out", "--connections 1"),
         ("sweep --vusers 1,3 access.log http://127.0.0.1:1 -o out", "--vusers 1"),
         ("find --p99 1s --vusers --start 1 access.log http://127.0.0.1:1 -o out", "--start 1"),
     ],

@@ -33,6 +33,7 @@ from logreplay.replay.sweeps.steps import Course, FinishedStep, sweep
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 from support.background_server import beside
+from support.http2_server import Asked, http2_server, ok
 from support.recording_server import RecordingServer, recording
 
 pytestmark = pytest.mark.alone
@@ -190,6 +191,27 @@ def test_a_log_that_a_worker_cannot_read_ends_the_run_with_a_word(tmp_path: Path
 def test_a_limit_in_flight_is_shared_by_all() -> None:
     with pytest.raises(LogreplayError, match="at most 1 requests in flight cannot be shared by 2 workers"):
         Coordinator(processes(2), sender_to("http://127.0.0.1:1"), MemoryResults(), limits=Limits(max_in_flight=1))
+
+
+def test_connections_of_http2_are_shared_by_all(tmp_path: Path) -> None:
+    """The limit holds for all workers together, as those on requests in flight and on users do."""
+    carrying = set()
+
+    async def noted(asked: Asked) -> None:
+        carrying.add(asked.connection)
+        await ok(asked)
+
+    urls, limits = tmp_path / "urls.txt", ["--http", "2", "--connections", "2", "--workers", "2"]
+    urls.write_text("/ok\n")
+    with beside(partial(http2_server, answers={"/ok": noted})) as server:
+        sending = ["run", str(urls), server.url, "--tps", "100", "--for", "1s", "-q", "-o", str(tmp_path / "r.csv")]
+        assert run([*sending, *limits]) in (0, 3)
+    assert len(carrying) == 2
+
+
+def test_too_few_connections_for_the_workers_are_refused() -> None:
+    with pytest.raises(LogreplayError, match="at most 1 connections cannot be shared by 2 workers"):
+        Coordinator(processes(2), sender_to("http://127.0.0.1:1"), MemoryResults(), connections=1)
 
 
 def test_run_with_workers_is_a_run(
