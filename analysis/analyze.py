@@ -106,6 +106,8 @@ def _read(source: Source, executor: Executor | None = None) -> RequestArrays | p
         table = pias.seconds_table(path) if path is not None and path.exists() else None
         if table is None:
             raise
+        if not table["offered"].sum():
+            raise LogreplayError(f"{path}: this per-second table holds no requests") from None
         return table
 
 

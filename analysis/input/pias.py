@@ -73,7 +73,7 @@ def seconds_table(path: Path) -> pl.DataFrame | None:
     """
     lines = _lines(path, _SECOND)
     if lines is None:
-        return pl.read_csv(path, infer_schema_length=None) if _lines(path, _SECONDS_CSV) is not None else None
+        return _seconds_csv(path) if _lines(path, _SECONDS_CSV) is not None else None
     fields = pl.col("line").str.extract_groups(_filled(_SECOND, lines)).alias("field")
     rows = lines.select(fields).unnest("field").filter(pl.col("latency").is_not_null())
     known = rows.select(
@@ -91,6 +91,15 @@ def seconds_table(path: Path) -> pl.DataFrame | None:
         known.drop("start").unique("second", keep="first"), on="second", how="left", maintain_order="left"
     )
     return table.with_columns(pl.col("offered", "errors", "bytes").fill_null(0))
+
+
+def _seconds_csv(path: Path) -> pl.DataFrame | None:
+    """A per-second table of logreplay; a column that is empty throughout holds numbers as well."""
+    table = pl.read_csv(path, infer_schema_length=None)
+    if not {"second", "offered", "errors", "mean"} <= set(table.columns):
+        return None
+    empty = [column.name for column in table if column.null_count() == table.height]
+    return table.with_columns(pl.col(empty).cast(pl.Float64))
 
 
 def _lines(path: Path, form: str) -> pl.DataFrame | None:

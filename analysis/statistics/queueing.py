@@ -56,11 +56,12 @@ def fit(rate: Floats, mean: Floats) -> Fit | None:
 
     Args:
         rate: (n,) requests/s.
-        mean: (n,) seconds.
+        mean: (n,) seconds; a step without one, NaN, is left out.
 
     Returns:
         None with fewer than 5 steps: there are 3 unknowns.
     """
+    rate, mean = rate[np.isfinite(mean)], mean[np.isfinite(mean)]
     if len(rate) < 5:
         return None
     workers = _WORKERS[:, None, None]

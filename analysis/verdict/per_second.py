@@ -44,12 +44,11 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     step, response times that stay high have levelled off at some limit of the client: that step is overloaded, too.
 
     Args:
-        seconds: needs ``second``, ``offered``, ``errors``, ``mean``; ``step`` where it names steps.
+        seconds: of at least one request; needs ``second``, ``offered``, ``errors``, ``mean``; ``step`` if it names any.
     """
     if "step" not in seconds.columns or seconds["step"].is_null().all():
         seconds = seconds.with_columns(step=_steps_of(seconds["offered"].to_numpy()))
-    silent = (pl.col("offered") == 0) & (pl.col("offered").max() > 0)
-    seconds = seconds.filter(pl.col("step").is_not_null() & ~silent)
+    seconds = seconds.filter(pl.col("step").is_not_null() & (pl.col("offered") > 0))
     answered = pl.when(pl.col("mean").is_not_null()).then("offered")
     table = seconds.group_by("step", maintain_order=True).agg(
         start=pl.col("second").min().cast(pl.Float64),
@@ -137,7 +136,7 @@ def _at_a_limit(mean: Floats, rate: Floats) -> Flags:
     """
     found = np.zeros(len(mean), np.bool_)
     usual = np.median(mean[-3:])
-    high = (abs(mean / usual - 1) < SAME) & (mean > RISE * np.minimum.accumulate(mean))
+    high = (abs(mean / usual - 1) < SAME) & (mean > RISE * np.fmin.accumulate(mean))
     first = len(high) - int(np.argmin(np.append(high[::-1], False)))
     if first < len(high) - 1 and rate[first:].max() > (1 + SAME) * rate[first]:
         found[first:] = True
@@ -155,7 +154,7 @@ def _whole_overloads(over: Flags, climbing: Flags, mean: Floats, rate: Floats) -
     for step in range(len(over) - 1, 0, -1):
         over[step - 1] |= over[step] & upwards[step] & climbing[step - 1] & (mean[step - 1] < mean[step])
     for step in range(1, len(over)):
-        if not over[step - 1]:
+        if not over[step - 1] and np.isfinite(mean[step - 1]):
             usual = mean[step - 1]
         over[step] |= over[step - 1] & upwards[step] & (mean[step] > LEVEL * usual)
     return over

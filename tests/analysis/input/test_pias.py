@@ -11,6 +11,7 @@ from logreplay.analysis import analyze
 from logreplay.analysis.input import arrays, pias
 from logreplay.analysis.tables import windows
 from logreplay.analysis.verdict import per_second, saturation, stability
+from logreplay.parsers.record import LogreplayError
 from simulate import SimulatedQueue
 
 RATES = range(50, 401, 25)
@@ -157,3 +158,26 @@ def test_what_is_neither_is_none(tmp_path: Path, text: str) -> None:
     path.write_bytes(text.encode("latin-1"))
     assert pias.result_rows(path) is None
     assert pias.seconds_table(path) is None
+
+
+HEADER = ",".join(windows.SECONDS) + "\n"
+
+
+def of_seconds(offered: list[int]) -> str:
+    """A per-second table of logreplay in which nothing was answered."""
+    unknown = "," * (len(windows.SECONDS) - 5)
+    return HEADER + "".join(f"{second},{rate},0,0,{rate}{unknown}\n" for second, rate in enumerate(offered))
+
+
+def test_a_table_in_which_nothing_was_answered_is_judged_by_its_errors(tmp_path: Path) -> None:
+    path = tmp_path / "seconds.csv"
+    path.write_text(of_seconds([100] * 30))
+    assert analyze.analyse(path).steps["verdict"].unique().to_list() == ["errors"]
+
+
+@pytest.mark.parametrize("text", [HEADER, of_seconds([0] * 30)])
+def test_a_table_without_requests_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "seconds.csv"
+    path.write_text(text)
+    with pytest.raises(LogreplayError, match=r"seconds\.csv: this per-second table holds no requests"):
+        analyze.analyse(path)

@@ -47,3 +47,12 @@ def test_far_from_saturation_the_fit_is_not_usable() -> None:
     found = queueing.fit(rate, 0.02 + queueing.waiting(rate, np.array(4.0), np.array(250.0)))
     assert found is not None
     assert not found.usable
+
+
+def test_the_fit_leaves_out_rates_without_a_mean_time() -> None:
+    rate = np.linspace(50, 225, 15)
+    mean = 0.02 + queueing.waiting(rate, np.array(4.0), np.array(250.0))
+    known = queueing.fit(rate[1:], mean[1:])
+    assert known is not None
+    assert queueing.fit(rate, np.append(np.nan, mean[1:])) == known
+    assert queueing.fit(rate, np.append(mean[:4], [np.nan] * 11)) is None

@@ -58,6 +58,9 @@ def test_a_table_of_seconds_in_which_nothing_was_answered_has_no_times_and_no_ov
     assert table["verdict"].to_list() == ["errors", "errors"]
 
 
-def test_a_table_without_any_request_is_judged_all_the_same() -> None:
-    table = judged_seconds(seconds([None] * 20, offered=0))
-    assert table["verdict"].unique().to_list() == ["stable"]
+@pytest.mark.parametrize("lowest", [0.01, None])
+def test_a_limit_of_the_client_is_seen_although_the_lowest_rate_was_not_answered(lowest: float | None) -> None:
+    rates = pl.Series(np.repeat([50, 100, 150, 200, 250, 300], 10))
+    means = [*[lowest] * 10, *[0.01] * 20, *[0.5] * 30]
+    table = judged_seconds(seconds(means).with_columns(offered=rates, step=rates))
+    assert table["over"].to_list() == [False] * 3 + [True] * 3
