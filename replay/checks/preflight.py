@@ -191,12 +191,12 @@ async def answers(sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_
     except TimeoutError:
         word = "timeout"
     finally:
+        unspoken = sender.counts.unspoken  # before the connection is closed from here
         sender.cancel()
         await sender.close()
-    if sender.counts.unspoken:
+    if unspoken:
         raise LogreplayError(
-            f"target {endpoint.target}: no HTTP/2: {sender.counts.unspoken}; leave out --http 2, or name a port that "
-            "speaks it"
+            f"target {endpoint.target}: no HTTP/2: {unspoken}; leave out --http 2, or name a port that speaks it"
         )
     detail = sender.counts.details.get(word, "")
     if word in _SAYS:

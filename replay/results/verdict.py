@@ -252,8 +252,8 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
         )
     if seen.queued and seen.queued_for:
         text = (
-            f"{seen.queued} requests waited for {seen.queued_for}: a slow target received less load, and the wait is "
-            "in the response times, as queued; raise --connections, or leave it out"
+            f"{seen.queued} requests waited for {seen.queued_for}; a slow target received less load, and the wait is "
+            "in the response times, as queued"
         )
         findings.append(Finding("streams_limit", Severity.WARNING, text))
     elif seen.queued:

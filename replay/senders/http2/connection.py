@@ -104,6 +104,9 @@ class Http2Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        if self.state.dead:  # given up while it was being opened
+            self.drop()
+            return
         tls = transport.get_extra_info("ssl_object")
         if tls is None:
             self._fd = transport.get_extra_info("socket").fileno()

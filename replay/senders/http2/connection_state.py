@@ -29,7 +29,13 @@ from logreplay.replay.senders.http2.frames import (
     ConnectionFault,
     read_header,
 )
-from logreplay.replay.senders.http2.header_blocks import BlockError, BlockReader, ResponseFields
+from logreplay.replay.senders.http2.header_blocks import (
+    NO_TABLE,
+    USUAL_TABLE,
+    BlockError,
+    BlockReader,
+    ResponseFields,
+)
 from logreplay.replay.senders.http2.send_windows import SendWindows
 from logreplay.replay.senders.http2.stream import Stream
 
@@ -88,7 +94,7 @@ class ConnectionState:
         self.why = ""
         self.out: list[bytes] = [greeting()]
         self._reader = BlockReader(known, MAX_HEAD)
-        self._keep = keep_bodies
+        self._keep, self._disclaims_table = keep_bodies, False
         self._next = 1
         self._windows = SendWindows(self.out)
         self._abandoned: set[int] = set()
@@ -120,7 +126,11 @@ class ConnectionState:
         stream.attempts += 1
         self.streams[number] = stream
         largest = self._windows.largest
+        if self._disclaims_table:
+            self._disclaims_table = False
+            request = frames.beginning(request, NO_TABLE)
         if request[4] & END_STREAM:
+            stream.window = self._windows.initial
             self.out.append(frames.header_frames(request, number, largest))
         else:
             body = HEADER_BYTES + int.from_bytes(request[:3])
@@ -417,6 +427,8 @@ class ConnectionState:
             if not frames.SMALLEST_FRAME <= value <= frames.LARGEST_FRAME:
                 raise ConnectionFault(frames.PROTOCOL_ERROR, f"frames of {value} bytes")
             self._windows.largest = value
+        elif name == frames.HEADER_TABLE_SIZE and value < USUAL_TABLE:
+            self._disclaims_table = True  # or the next block is refused (RFC 7541, 4.2)
         elif name == frames.ENABLE_PUSH and value:
             raise ConnectionFault(frames.PROTOCOL_ERROR, "the target sets ENABLE_PUSH")
 

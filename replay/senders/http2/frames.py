@@ -102,6 +102,12 @@ def goaway(code: int, text: str = "") -> bytes:
     return frame(GOAWAY, 0, 0, bytes(4) + code.to_bytes(4) + text.encode())
 
 
+def beginning(request: bytes, prefix: bytes) -> bytes:
+    """A rendered request (see `header_frames`) whose header block begins with some more bytes."""
+    size = int.from_bytes(request[:3]) + len(prefix)
+    return size.to_bytes(3) + request[3:HEADER_BYTES] + prefix + request[HEADER_BYTES:]
+
+
 def header_frames(request: bytes, stream: int, largest: int) -> bytes:
     """The frames that open a stream.
 

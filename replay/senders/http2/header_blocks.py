@@ -24,6 +24,10 @@ _STATIC: Final = HeaderTable.STATIC_TABLE
 _PAIRS: Final = {pair: number for number, pair in reversed([*enumerate(_STATIC, 1)])}
 _NAMES: Final = {name: number for number, (name, _) in reversed([*enumerate(_STATIC, 1)])}
 _SECRET: Final = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
+NO_TABLE: Final = b"\x20"
+"""The first byte of a block which says that the encoder uses no dynamic table (RFC 7541, 6.3)."""
+USUAL_TABLE: Final = 4096
+"""Bytes of the dynamic table of an encoder that has said nothing."""
 _INDEXED: Final = 0x80
 _PLAIN: Final = 0x00
 _NEVER_INDEXED: Final = 0x10

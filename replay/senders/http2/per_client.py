@@ -38,7 +38,10 @@ class Http2ByClientSender(Http2Sender):
         self.begin(pool, seq, rendered, start, latest)
 
     def _limits(self) -> str:
-        return "a stream of their client's connection (--by-client)"
+        waits = "a stream of their client's connection (--by-client)"
+        if self._each == inf:
+            return f"{waits}, on which the target allows no more"
+        return f"{waits} with --streams {self._each:g} (raise --streams, or leave it out)"
 
     def close_idle(self, since: int) -> None:
         idle = sorted(one.idle_since for one in self._connections if one.unused)

@@ -44,13 +44,15 @@ class Pool:
 
         Args:
             now: nanoseconds of the clock.
-            new: one that is new, if possible.
+            new: one that has answered nothing yet, if possible.
         """
         live, free = self.live, self._free
-        if len(live) < self._least or (new and len(live) < self._most):
+        if len(live) < self._least:
             return self.open(now)
         while free:
-            connection = next(iter(free))
+            connection = next(reversed(free) if new else iter(free))
+            if new and connection.answered and len(live) < self._most:
+                break
             del free[connection]
             room = connection.room(self._streams)
             if room > 0:

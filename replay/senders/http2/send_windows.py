@@ -21,6 +21,7 @@ class SendWindows:
 
     Attributes:
         largest: payload of a frame that the peer accepts.
+        initial: bytes of the window that each stream begins with.
 
     Args:
         out: takes the frames.
@@ -29,12 +30,12 @@ class SendWindows:
     def __init__(self, out: list[bytes]) -> None:
         self.largest = SMALLEST_FRAME
         self._out = out
-        self._all, self._initial = DEFAULT_WINDOW, DEFAULT_WINDOW
+        self._all = self.initial = DEFAULT_WINDOW
         self._blocked: dict[int, Stream] = {}
 
     def begin(self, stream: Stream, body: memoryview) -> None:
         """Send the body of a stream that was just opened."""
-        stream.window, stream.unsent = self._initial, body
+        stream.window, stream.unsent = self.initial, body
         self._send(stream)
 
     def forget(self, number: int) -> None:
@@ -47,7 +48,7 @@ class SendWindows:
         Raises:
             ConnectionFault: a window is too large.
         """
-        change, self._initial = size - self._initial, size
+        change, self.initial = size - self.initial, size
         for stream in streams:
             stream.window += change
             if max(size, stream.window) > LARGEST_WINDOW:

@@ -125,9 +125,10 @@ class Http2Sender:
         return connection
 
     def _limits(self) -> str:
-        """What keeps requests waiting."""
-        streams = "the streams that the target allows" if self._each == inf else f"--streams {self._each:g}"
-        return f"a stream of --connections {self._most:g} with {streams}"
+        """What keeps requests waiting, and what helps; without the number of connections, which is a worker's part."""
+        if self._each == inf:
+            return "a stream: --connections and the target limit them (raise --connections, or leave it out)"
+        return f"a stream: --connections and --streams {self._each:g} limit them (raise one of them, or leave it out)"
 
     async def _open(self, connection: Http2Connection) -> None:
         try:
@@ -168,7 +169,7 @@ class Http2Sender:
             self._limit = state.limit
         if connection.unused:
             connection.idle_since = now
-        if state.retired or (not self.keep_alive and connection.answered):
+        if state.retired or (not self.keep_alive and connection.unused):
             self._retire(connection, now)
         else:
             pool.note(connection)
@@ -186,14 +187,17 @@ class Http2Sender:
         if connection.state.retired:
             pool.retire(connection)
         stream.clear()
-        stream.carrier, stream.connect = None, 0
+        stream.carrier, stream.began, stream.connect = None, 0, 0
         if not self._assign(stream, pool, now, new=new):
             pool.queue.appendleft((stream, inf))
             self._waiting[pool] = None
         return True
 
     def _may_be_repeated(self, stream: Stream, connection: Http2Connection) -> bool:
-        """Whether a request got lost with a connection that had been idle, and is sent once more as by HTTP/1.1."""
+        """Whether a request got lost with a connection that had answered others, and is sent once more as by HTTP/1.1.
+
+        A target closes idle connections, and a request may meet that.
+        """
         return (
             connection.state.dead
             and stream.error in ("closed", "reset")

@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.checks import preflight
 from logreplay.replay.checks.preflight import Demand, machine
+from logreplay.replay.results.verdict import Finding
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http2.sender import Http2Sender
+from support.raw_server import raw_server, stall
 
 CALM = Demand(rate=10, duration=10, timeout=1)
 
@@ -88,3 +93,13 @@ def test_ports_that_run_out_are_explained(log: Path, tmp_path: Path) -> None:
     assert done.returncode == 3, done.stderr
     assert "(EADDRNOTAVAIL): no local port is left: keep connections alive" in " ".join(done.stderr.split())
     assert "without keep-alive 200/s may use up the 20 local ports" in " ".join(done.stderr.split())
+
+
+def test_a_target_that_says_nothing_is_not_said_to_lack_http2() -> None:
+    async def probe() -> list[Finding]:
+        async with raw_server(greeting=stall) as server:
+            endpoint = await resolve(parse_target(server.url))
+            return await preflight.answers(Http2Sender(endpoint, timeout=5.0), endpoint, timeout_s=0.2)
+
+    (finding,) = uvloop.run(probe())
+    assert finding.text == "the target did not answer HEAD / (timeout); sending anyway"

@@ -8,6 +8,7 @@ import h2.config
 import h2.connection
 import h2.events
 import pytest
+from hpack import Decoder
 from hyperframe.frame import (
     ContinuationFrame,
     DataFrame,
@@ -487,3 +488,18 @@ def test_whatever_comes_each_stream_ends_once(ways: list[Way], cut: int, noise: 
     assert sorted(stream.seq for stream in side.ended) == [0, 1, 2]
     assert not side.state.streams
     assert all(stream.error or stream.status >= 200 for stream in side.ended)
+
+
+def test_a_server_that_allows_no_header_table_is_told_that_there_is_none() -> None:
+    """Or its decoder refuses the next request (RFC 7541, 4.2): those of nghttp2 and of the h2 package do."""
+    side, decoder = Side(request(), first=peer.settings(header_table_size=0)), Decoder()
+    decoder.max_allowed_table_size = 0
+    side.state.begin(Stream(1, request("POST", b"hello"), 0))
+    written = [one for one in side.written() if isinstance(one, HeadersFrame)]
+    assert [dict(decoder.decode(one.data))[":path"] for one in written] == ["/", "/"]
+
+
+def test_a_window_is_not_too_large_for_a_request_without_a_body() -> None:
+    side = Side(request(), first=peer.settings(initial_window_size=10))
+    side.tell(peer.settings(initial_window_size=2**31 - 1) + answer(1))
+    assert [seen(one) for one in side.ended] == [OK]

@@ -72,6 +72,9 @@ def test_a_retired_connection_takes_none_and_is_replaced_if_it_answered() -> Non
 def test_a_new_connection_is_taken_where_the_others_may_be_lost() -> None:
     made = pool(most=3)
     lines = taken(made, 4)
+    for line in lines:
+        line.answered = 1
     third = made.take(0, new=True)
     assert third not in lines
+    assert made.take(0, new=True) is third
     assert made.take(0, new=True) in {third, *lines}

@@ -19,11 +19,12 @@ from logreplay.replay.senders.http2.connection import Http2Connection
 from logreplay.replay.senders.http2.connection_state import MAX_RESETS
 from logreplay.replay.senders.http2.per_client import Http2ByClientSender
 from logreplay.replay.senders.http2.sender import Http2Sender
+from support import raw_server as http1
 from support.certificates import Authority
-from support.http2_frames import answer, goaway, rst
+from support.http2_frames import answer, goaway, rst, settings
 from support.http2_server import Asked, Http2Server, http2_server, ok, stall
 from support.raw_server import raw_server
-from support.sender_driver import PATIENCE, Row, settles
+from support.sender_driver import PATIENCE, Row, open_to, settles
 
 MS = 1_000_000
 
@@ -328,6 +329,8 @@ def test_a_client_waits_for_a_stream_of_its_own_connection() -> None:
             rows = await client.ask(*["/slow"] * 3, client=["a", "a", "b"])
             assert words(rows) == [""] * 3
             assert [row.queued > 40 * MS for row in rows] == [False, True, False]
+            assert "raise --streams" in client.sender.counts.queued_for
+            assert "--connections" not in client.sender.counts.queued_for, "which --by-client excludes"
 
     run(main())
 
@@ -362,3 +365,68 @@ def test_an_exchange_is_shown_in_full() -> None:
     assert one.request.startswith(b"GET /a?b=c HTTP/2\r\nhost: 127.0.0.1:")
     assert one.request.endswith(b"\r\nuser-agent: logreplay\r\naccept: */*\r\n\r\n")
     assert (one.status, one.headers, one.body) == (200, ((b"content-length", b"5"),), b"hello")
+
+
+def test_requests_lost_with_a_connection_share_its_successor() -> None:
+    async def lost(asked: Asked) -> None:
+        if asked.connection.server.connections > 2:
+            await ok(asked)
+        elif asked.number == 40:
+            asked.reset()
+
+    async def main() -> None:
+        async with http2_server(answers={"/lost": lost}) as server, asking(server) as client:
+            await client.ask("/ok", "/ok")
+            rows = await client.ask(*["/lost"] * 80)
+            assert words(rows) == [""] * 80
+            assert client.sender.counts.retried == 80
+            assert server.connections <= 4
+
+    run(main())
+
+
+def test_without_keep_alive_no_connection_is_used_after_a_time_out() -> None:
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/stall": stall}) as server,
+            asking(server, timeout=0.3, keep_alive=False) as client,
+        ):
+            assert words(await client.ask("/stall")) == ["timeout"]
+            assert words(await client.ask("/ok")) == [""]
+            assert server.connections == 2
+            assert client.sender.counts.reused == 0
+
+    run(main())
+
+
+def test_the_wait_of_a_request_that_is_sent_again_is_queued() -> None:
+    async def refused(asked: Asked) -> None:
+        await asyncio.sleep(0.2)
+        await asked.send(settings(max_concurrent_streams=1) + rst(asked.stream, 7))
+
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/refused": refused, "/stall": stall}) as server,
+            asking(server, timeout=0.4, connections=1) as client,
+        ):
+            begun = client.begin(["/refused"])
+            await asyncio.sleep(0.1)
+            begun += client.begin(["/stall"])
+            rows = [await one for one in begun]
+            assert words(rows) == ["timeout", "timeout"]
+            assert [row.queued for row in rows] == [400 * MS, 0]
+
+    run(main())
+
+
+def test_a_connection_that_opens_when_it_was_given_up_is_closed() -> None:
+    """As of a dial that hung: the target says nothing by which this would be noticed."""
+
+    async def main() -> None:
+        async with raw_server(greeting=http1.stall) as server, asking(server.url) as client:
+            client.sender.pool.open(monotonic())
+            client.sender.close_idle(monotonic() + MS)
+            assert await settles(lambda: server.connections == 1)
+            assert await settles(lambda: open_to(server.url) == 0)
+
+    run(main())
