@@ -34,8 +34,8 @@ class Notes(Protocol):
     def whole(self, key: tuple[str, str], /) -> None:
         """Note a request that came whole."""
 
-    def carries(self, streams: int, /, *, first: bool) -> None:
-        """Note requests at once on a connection."""
+    def carries(self, streams: int, count: int, /) -> None:
+        """Note requests at once on a connection, and on it so far."""
 
     def blame(self, text: str, /) -> None:
         """Note a breach."""
@@ -49,6 +49,7 @@ class Http2Strict(asyncio.Protocol):
         self._http = H2Connection(H2Configuration(client_side=False, header_encoding=None))
         self._open: dict[int, tuple[str, str]] = {}
         self._coming: set[int] = set()
+        self._given_up: set[int] = set()
         self._count = 0
         self._deaf = False
 
@@ -67,13 +68,15 @@ class Http2Strict(asyncio.Protocol):
         if self._deaf:
             return
         try:
-            for event in self._http.receive_data(data):
-                self._take(event)
+            events = self._http.receive_data(data)
         except ProtocolError as error:
             self._notes.blame(f"no HTTP/2: {error!r}")
             self._deaf = True
             self._transport.abort()
             return
+        self._given_up = {event.stream_id for event in events if isinstance(event, StreamReset)}
+        for event in events:
+            self._take(event)
         self._flush()
 
     def _flush(self) -> None:
@@ -105,9 +108,9 @@ class Http2Strict(asyncio.Protocol):
         self._open[number] = key
         self._coming.add(number)
         self._notes.head(key, headers, "2")
-        self._notes.carries(len(self._open), first=not self._count)
         self._count += 1
-        if self._kind == "early" and int(named.get(b"content-length", b"0")):
+        self._notes.carries(len(self._open), self._count)
+        if self._kind == "early" and number not in self._given_up and int(named.get(b"content-length", b"0")):
             self._coming.remove(number)
             self._notes.whole(key)
             self._answer(number, 401)
@@ -118,7 +121,7 @@ class Http2Strict(asyncio.Protocol):
         key = self._open[number]
         self._coming.remove(number)
         self._notes.whole(key)
-        if self._kind == "stalling" and key[1].endswith(("3", "7")):
+        if number in self._given_up or (self._kind == "stalling" and key[1].endswith(("3", "7"))):
             return
         self._answer(number, 503 if self._kind == "failing" and self._count % 3 == 0 else 200)
         if self._kind == "closing" and self._count % 4 == 0:

@@ -395,6 +395,8 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
     plain = answers and not ran.signalled
     if plain and case.choice["max-in-flight"] == "one" and case.choice["workers"] in ("-", "1") and got.most > 1:
         yield Finding("received", f"--max-in-flight 1, and {got.most} requests at once")
+    if case.choice["no-keep-alive"] == "yes" and got.most_on_one > 1:
+        yield Finding("received", f"--no-keep-alive, and {got.most_on_one} requests on a connection")
     if case.choice["http"] == "two":
         yield from _streams(case, got, plain=plain)
     version = "2" if case.choice["http"] == "two" else "1.1"
@@ -405,7 +407,7 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
 
 def _streams(case: Case, got: Got, *, plain: bool) -> Iterator[Finding]:
     """What may be at once on a connection of HTTP/2, and how many there may be."""
-    each = 1 if case.choice["no-keep-alive"] == "yes" else 3 if case.choice["streams"] == "some" else math.inf
+    each = 3 if case.choice["streams"] == "some" else math.inf
     if got.most_streams > each:
         yield Finding("received", f"{got.most_streams} requests at once on a connection that may carry {each}")
     most = {"some": 3, "one": 1}.get(case.choice["connections"], math.inf)

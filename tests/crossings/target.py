@@ -36,6 +36,7 @@ class Got:
         most: requests at once.
         carrying, most_carrying: connections of HTTP/2 with requests, now and at once.
         most_streams: requests at once on a connection of HTTP/2.
+        most_on_one: requests on a connection, one after the other too.
         first: when the first of ``requests`` was whole (monotonic clock).
     """
 
@@ -51,6 +52,7 @@ class Got:
     carrying: int = 0
     most_carrying: int = 0
     most_streams: int = 0
+    most_on_one: int = 0
     first: float = math.inf
 
     def blame(self, text: str) -> None:
@@ -73,10 +75,11 @@ class Got:
             self.requests[key] += 1
             self.first = min(self.first, time.monotonic())
 
-    def carries(self, streams: int, *, first: bool) -> None:
-        """Note requests at once on a connection of HTTP/2, and whether it had none before."""
-        self.carrying += first
+    def carries(self, streams: int, count: int) -> None:
+        """Note requests at once on a connection of HTTP/2, and on it so far."""
+        self.carrying += count == 1
         self.most_carrying = max(self.most_carrying, self.carrying)
+        self.most_on_one = max(self.most_on_one, count)
         self.most_streams = max(self.most_streams, streams)
 
 
@@ -159,6 +162,7 @@ class _Strict(asyncio.Protocol):
             self._got.blame("Transfer-Encoding from a client that knows its bodies")
         self._got.head(self._head, named, "1.1")
         self._count += 1
+        self._got.most_on_one = max(self._got.most_on_one, self._count)
         self._owed, self._answered = True, False
         if self._kind == "early" and self._size:
             self._answer(b"401 Unauthorized")
