@@ -7,6 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from logreplay.cli.options import sender
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import folder_options, replay_options
 from logreplay.cli.options.requests import arrivals_option, restart_option
@@ -26,6 +27,7 @@ def _bound_options(command: Any) -> Any:
 @click.command(
     cls=GroupedCommand,
     yields_to={
+        **sender.YIELDS_TO,
         "target": {"demo_target"},
         "workers": {"hook", "by_client"},
         "arrivals": {"vusers"},
@@ -34,7 +36,7 @@ def _bound_options(command: Any) -> Any:
         "shuffle": {"random"},
         "random": {"shuffle"},
     },
-    needs={"think": {"vusers"}},
+    needs={**sender.NEEDS, "think": {"vusers"}},
 )
 @click.argument("log", required=False, type=LogName())
 @click.argument("target", required=False)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from logreplay.cli.options import sender
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import folder_options, replay_options
 from logreplay.cli.options.requests import arrivals_option, restart_option
@@ -38,6 +39,7 @@ def _users(text: str) -> Sequence[int]:
 @click.command(
     cls=GroupedCommand,
     yields_to={
+        **sender.YIELDS_TO,
         "target": {"demo_target"},
         "workers": {"hook"},
         "max_in_flight": {"vusers"},
@@ -50,7 +52,7 @@ def _users(text: str) -> Sequence[int]:
         "settle": {"vusers", "arrivals=log"},
         "output": {"resume"},
     },
-    needs={"think": {"vusers"}},
+    needs={**sender.NEEDS, "think": {"vusers"}},
 )
 @click.argument("rates", required=False, metavar="RATES")
 @click.argument("log", required=False)

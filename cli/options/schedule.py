@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
 
+from logreplay.cli.options import sender
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.requests import INDEPENDENT, Shaping, arrivals_option, arriving, base
 from logreplay.cli.options.think import Pauses, parse_pauses, said, thinking
@@ -269,6 +270,7 @@ _NAMES = frozenset(Pacing.__dataclass_fields__)
 
 
 YIELDS_TO = {
+    **sender.YIELDS_TO,
     **exclusive("tps", "speed", "ramp", "steps", "vusers", "follow"),
     "duration": {"steps"},
     "max_in_flight": {"vusers"},
@@ -287,6 +289,7 @@ YIELDS_TO = {
     "quiet": {"verbose", "classic", "debug"},
 }
 NEEDS = {
+    **sender.NEEDS,
     "think": {"vusers"},
     "delay": {"follow"},
     "arrivals=log": {"tps"},

@@ -247,5 +247,14 @@ _OPTIONS = (
     click.option("--cluster", metavar="ADDRESS", help="Send from a Dask cluster: tcp://HOST:8786, or local:N."),
     click.option("--show-secrets", is_flag=True, help="Do not mask tokens, passwords and cookies in output."),
 )
+YIELDS_TO = {
+    "by_client": {"sender=aiohttp", "connections"},
+    "connections": {"by_client"},
+    "http=2": {"sender=aiohttp"},
+    "sender=aiohttp": {"by_client", "http=2"},
+    "streams": {"keep_alive=False"},
+    "keep_alive=False": {"streams"},
+}
+NEEDS = {"connections": {"http=2"}, "streams": {"http=2"}}
 sending_options = bundle("sending", Sending, _OPTIONS)
 """Gives a command the options of sending; it receives them as one ``sending``."""

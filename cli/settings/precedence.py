@@ -79,6 +79,6 @@ def _rank(given: Mapping[str, Setting], label: str) -> Rank:
     """Return where a parameter's value comes from; NONE if it has none, another than ``label`` says, or is off."""
     name, _, value = label.partition("=")
     setting = given.get(name)
-    if setting is None or setting.value is False or value not in ("", str(setting.value)):
+    if setting is None or (setting.value is False and not value) or value not in ("", str(setting.value)):
         return Rank.NONE
     return setting.rank

@@ -91,6 +91,15 @@ def test_what_is_typed_wins_over_variables_they_over_the_file_it_over_defaults(
         ("tps = 10\nlog = 'none.log'\nfor = '1s'", ["--no-target"], "10 requests"),
         ("tps = 10\nfor = '1s'\nno-cache = true", ["--cache"], "10 requests"),
         ("tps = 10\nfor = '1s'\nby-client = true", ["--no-by-client"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nby-client = true", ["--sender", "aiohttp"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nsender = 'aiohttp'", ["--by-client"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nsender = 'aiohttp'", ["--http", "2"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nhttp = '2'\nconnections = 3", ["--sender", "aiohttp"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nhttp = '2'\nconnections = 3\nstreams = 2", ["--http", "1.1"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nhttp = '2'\nconnections = 3", ["--by-client"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nhttp = '2'\nby-client = true", ["--connections", "3"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nhttp = '2'\nstreams = 3", ["--no-keep-alive"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nhttp = '2'\nno-keep-alive = true", ["--streams", "3"], "10 requests"),
     ],
 )
 def test_what_is_typed_sets_aside_the_settings_that_contradict_it(
