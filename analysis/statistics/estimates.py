@@ -6,8 +6,12 @@ multiplied with cosines, slow ones of whole half periods; the mean of the square
 variance, and Student's t allows for there being few of them. Waves of 50 s and longer are used: values that depend
 on each other for up to ten seconds or so are then covered, and independent ones give an exact interval at any length.
 
+Times in whole milliseconds have many ties. The step from one value to the next would then be invisible to the interval.
+So half of the values equal to x count as below x, and the share between two values lies on the line between them.
+
 Source: Müller, A theory of robust long-run variance estimation, 2007; Lazarus, Lewis, Stock and Watson, HAR inference:
-recommendations for practice, 2018 (equal-weighted cosines). docs/compare_table.py measures it.
+recommendations for practice, 2018 (equal-weighted cosines); Ma, Genton and Parzen, Asymptotic properties of sample
+quantiles of discrete distributions, 2011 (mid-distribution). docs/compare_table.py measures it.
 """
 
 import math
@@ -73,18 +77,19 @@ def quantile(at: Floats, values: Floats, share: float) -> Estimate | None:
     blocks = int(block.max(initial=-1)) + 1
     if blocks < FEWEST_BLOCKS:
         return None
-    ordered = np.sort(values)
-    found = _at(ordered, share)
-    over = (values > found) + (values == found) / 2
-    residuals: Floats = np.bincount(block, over - over.mean()).astype(np.float64)
+    distinct, counts = np.unique(values, return_counts=True)
+    shares = (np.cumsum(counts) - counts / 2) / len(values)  # of the values below, ties half
+    found = float(np.interp(share, shares, distinct))
+    below = _below(values, distinct, found)
+    residuals: Floats = np.bincount(block, below - below.mean()).astype(np.float64)
     waves = int(min(max(blocks * length / _SLOW_S * 2, 1), _MOST_WAVES))
     error = math.sqrt(_variance(residuals, waves)) / len(values)  # of the share of the values below
     reach = student(0.95, waves) * error
     low, high = min(reach, _INNER * share), min(reach, _INNER * (1 - share))
     if not error:
         return Estimate(found, 0.0, 0.0, waves, blocks)
-    down = (found - _at(ordered, share - low)) * error / low
-    up = (_at(ordered, share + high) - found) * error / high
+    down = (found - float(np.interp(share - low, shares, distinct))) * error / low
+    up = (float(np.interp(share + high, shares, distinct)) - found) * error / high
     return Estimate(found, down, up, waves, blocks)
 
 
@@ -110,6 +115,11 @@ def _variance(series: Floats, waves: int) -> float:
     return 2 * float(np.mean(np.square(np.cos(angles) @ series)))
 
 
-def _at(ordered: Floats, share: float) -> float:
-    """The value at a share of sorted values, on the line between two of them."""
-    return float(np.interp(share * len(ordered) - 0.5, np.arange(len(ordered)), ordered))
+def _below(values: Floats, distinct: Floats, found: float) -> Floats:
+    """Return how far each value counts as below a quantile: 1, 0, or between for its two neighbours."""
+    right = int(np.searchsorted(distinct, found))
+    before, after = distinct[max(right - 1, 0)], distinct[right]
+    weight = (found - before) / (after - before) if after > before else 0.0
+    counted = [(values < end) + (values == end) / 2 for end in (before, after)]
+    result: Floats = (1 - weight) * counted[0] + weight * counted[1]
+    return result

@@ -80,6 +80,35 @@ def test_a_long_run_has_a_thousand_longer_blocks() -> None:
     assert found.blocks <= 1001
 
 
+@pytest.mark.parametrize("middle", [2.5, 2.9, 7.3])
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_equal_times_in_whole_milliseconds_are_seldom_called_different(middle: float, share: float) -> None:
+    rng, wrong = np.random.default_rng(4), 0
+    for _ in range(300):
+        sides = []
+        for _ in range(2):
+            at = rng.uniform(0, 60, 3000)
+            side = estimates.quantile(at, np.log(np.maximum(np.round(middle * rng.lognormal(0, 0.4, 3000)), 1)), share)
+            assert side is not None
+            sides.append(side)
+        low, high = sides[1].minus(sides[0]).ends()
+        wrong += not low <= 0 <= high
+    assert wrong / 300 <= 0.09  # 5 % and three standard errors
+
+
+def test_of_times_in_whole_milliseconds_a_change_below_the_step_is_found() -> None:
+    rng = np.random.default_rng(4)
+    times = 2.5 * rng.lognormal(0, 0.4, (2, 9000))
+    at = np.linspace(0, 180, 9000)
+    old, new = (
+        estimates.quantile(at, np.log(np.maximum(np.round(each), 1)), 0.5) for each in (times[0], 1.1 * times[1])
+    )
+    assert old is not None
+    assert new is not None
+    low, high = new.minus(old).ends()
+    assert 0 < low < math.log(1.1) < high
+
+
 def test_equal_values_have_no_spread() -> None:
     found = estimates.quantile(np.arange(100.0), np.full(100, 0.3), 0.99)
     assert found is not None

@@ -142,7 +142,7 @@ def test_of_many_routes_that_are_equal_none_is_called_slower() -> None:
 
 
 def test_a_run_too_short_to_say_anything_says_so() -> None:
-    once = run(1, seconds=10)
+    once = run(1, seconds=12)
     unsteady = once.with_columns(latency=pl.col("latency") * (1 + 20 * (pl.col("scheduled") // 1 % 3)))
     assert compare(once, unsteady).sentence == (
         "no difference detected: too short, or too unsteady, to detect even a doubling"
