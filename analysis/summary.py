@@ -403,8 +403,8 @@ def _of_the_target(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
         return
     base = steps["error_base"].to_numpy().max(initial=0.0)
     if base > ERROR_SHARE / 2:
-        text = f"{100 * base:.2g} % of the requests fail at the lowest rates already: this share is taken for usual, "
-        yield {"code": "constant_errors", "severity": "warning", "text": text + "not for overload; see run --crash"}
+        text = f"{100 * base:.2g} % of the requests failed at the lowest rates; the verdict does not count this share "
+        yield {"code": "constant_errors", "severity": "warning", "text": text + "as overload; see run --crash"}
     if outages := steps["outage"].drop_nulls().unique(maintain_order=True).to_list():
         text = f"the target had an outage: {', '.join(outages)}; look at its log at that time"
         yield {"code": "outage", "severity": "warning", "text": text}

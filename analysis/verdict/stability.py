@@ -31,6 +31,10 @@ CLEAR_DRIFT: Final = 1.0
 """A smaller growth than `GROWTH` counts where the trend is beyond doubt: slightly above the capacity."""
 BACKLOG_S: Final = 1.0
 ERROR_SHARE: Final = 0.01
+USUAL_AT_MOST: Final = 0.2
+"""Share of errors at the lowest rates above which it is not taken for usual."""
+BEYOND_CHANCE: Final = 5
+"""Errors at the lowest rates from which on they are a share, however small, and not chance."""
 FAILED_ALTOGETHER: Final = 0.5
 """Share of failed requests above which a step measured only failures."""
 SENT_ENOUGH: Final = 0.98
@@ -81,11 +85,11 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
         step. ``trend_z``: Mann-Kendall statistic of ten successive medians of the response time. ``drift``: last two
         of these less the first two, over the first. ``slope``: seconds of response time gained per second.
         ``error_low``: lower end of the 99 % Wilson interval of the share of errors. ``error_base``: share of errors at
-        the lowest rates, where it is the same at two of them or more; else 0. ``failed_p50``: median service time of
-        the errors, seconds. ``over``: the backlog grows. ``failing``: more than 1 % errors beyond ``error_base``,
-        ``failure`` the most frequent of all errors and its share. ``outage``: a span in which nothing was answered as
-        expected and that says nothing about the rate. ``generator``: the generator sent less than the rate, and late.
-        ``verdict``: ``stable``, ``overloaded``, ``errors``, ``outage`` or ``generator-limited``.
+        the lowest rates, where it is the same at two of them or more, and not chance; else 0. ``failed_p50``: median
+        service time of the errors, seconds. ``over``: the backlog grows. ``failing``: more than 1 % errors beyond
+        ``error_base``, ``failure`` the most frequent of all errors and its share. ``outage``: a span in which nothing
+        was answered as expected and that says nothing about the rate. ``generator``: the generator sent less than the
+        rate, and late. ``verdict``: ``stable``, ``overloaded``, ``errors``, ``outage`` or ``generator-limited``.
     """
     medians, means = _block_times(requests, windows)
     number = len(requests.labels)
@@ -147,7 +151,9 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
 
     Errors that come at the same share at every rate do not show overload. The lowest third of the rates is
     pooled, from the lowest on, while the share is not clearly higher. One rate alone is not enough: a limit
-    below the lowest rate has errors there, too, and more at the next. A step of which more than half fails is failing.
+    below the lowest rate has errors there, too, and more at the next. Nor are more than `USUAL_AT_MOST`, or rates at
+    which the target answers hardly more where more is offered. A share of so few errors that they may be
+    chance is returned as 0. A step of which more than half fails is failing.
 
     Args:
         rate: (n,) requests/s.
@@ -158,22 +164,39 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
     Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10: the lower
     end of its 99 % interval must be above `ERROR_SHARE`.
     """
-    lowest, pooled, pooled_errors, rates = np.unique(rate[known]), 0, 0, 0
-    for each in lowest[: max(2, len(lowest) // 3)]:
-        at = known & (rate == each)
-        more, count = int(errors[at].sum()), int(scheduled[at].sum())
-        if pooled and _difference_low(more, count, pooled_errors, pooled) > ERROR_SHARE:
-            break
-        pooled, pooled_errors, rates = pooled + count, pooled_errors + more, rates + 1
-    if rates < 2:
+    lowest, place = np.unique(rate[known], return_inverse=True)
+    failed = np.bincount(place, errors[known], len(lowest)).astype(np.int64)
+    offered = np.bincount(place, scheduled[known], len(lowest)).astype(np.int64)
+    most, rates = min(max(2, len(lowest) // 3), len(lowest)), 1
+    while rates < most and not (
+        _difference_low(failed[rates], offered[rates], failed[:rates].sum(), offered[:rates].sum()) > ERROR_SHARE
+    ):
+        rates += 1
+    pooled_errors, pooled = int(failed[:rates].sum()), int(offered[:rates].sum())
+    base = pooled_errors / max(pooled, 1)
+    if rates < 2 or base > USUAL_AT_MOST or not _goodput_grows(lowest[:rates], failed[:rates], offered[:rates]):
         return least_error_share(errors, scheduled) > ERROR_SHARE, 0.0
     more_failed = _difference_low(errors, scheduled, pooled_errors, pooled) > ERROR_SHARE
-    return more_failed | (errors > FAILED_ALTOGETHER * scheduled), pooled_errors / max(pooled, 1)
+    chance = pooled_errors < BEYOND_CHANCE and wilson(base, max(pooled, 1), _Z99)[0] <= ERROR_SHARE / 2
+    return more_failed | (errors > FAILED_ALTOGETHER * scheduled), 0.0 if chance else base
+
+
+def _goodput_grows(rate: Floats, errors: Ints, scheduled: Ints) -> bool:
+    """Whether goodput grows with the rates (n,), at least half as fast: a share that is the same at all of them.
+
+    Below a limit, goodput is ``rate * (1 - share)``; above it, it is the limit, whatever the rate.
+    """
+    good = (scheduled - errors) / np.maximum(scheduled, 1)
+    known = (good > 0) & (rate > 0)
+    if known.sum() < 2:
+        return False
+    offered, answered = np.log(rate[known]), np.log(rate[known] * good[known])
+    return bool(np.polyfit(offered, answered, 1, w=np.sqrt(scheduled[known]))[0] > 1 / 2)
 
 
 def _difference_low(errors: "Ints | int", scheduled: "Ints | int", base_errors: int, base: int) -> Floats:
     """By how much the share of errors exceeds that of a base, at least (99 %)."""
-    number = np.maximum(scheduled, 1)
+    number, base = np.maximum(scheduled, 1), max(base, 1)
     share, base_share = errors / number, base_errors / base
     low, high = wilson(share, number, _Z99)[0], wilson(base_share, base, _Z99)[1]
     result: Floats = share - base_share - np.hypot(share - low, high - base_share)

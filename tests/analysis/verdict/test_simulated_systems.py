@@ -23,7 +23,10 @@ def test_of_the_verdicts_on_simulated_systems_96_percent_are_right_and_none_is_i
     ("name", "words"),
     [
         ("all 500", "the target fails at every rate: 100 % of the requests (500: 100 %); nothing was measured"),
-        ("2 % always fail", "% of the requests fail at the lowest rates already: this share is taken for usual"),
+        (
+            "2 % always fail",
+            "% of the requests failed at the lowest rates; the verdict does not count this share as overload",
+        ),
         ("pool, 0.3 s, 500", "which came after 302 ms: a time-out in the target, as of a connection pool or a queue"),
         ("outage, 6 s of 502", "the target had an outage: 6 s of 502 at 00:0"),
         ("batch job, then the limit", "the target fell behind or failed at "),

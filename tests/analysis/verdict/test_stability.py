@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays_of
 
 import simulate
 from logreplay.analysis.input import arrays
-from logreplay.analysis.verdict.stability import judged_steps, mann_kendall, theil_sen
+from logreplay.analysis.verdict.stability import judged_steps, mann_kendall, more_errors, theil_sen
 from simulate import SimulatedQueue
 
 VALUES = st.integers(-1000, 1000).map(float)
@@ -112,3 +112,37 @@ def test_of_three_stable_trials_each_has_the_interval_of_their_spread_and_others
     reach = 4.303 * logs.std(ddof=1) / np.sqrt(3)
     for name, end in (("p99_low", np.exp(logs.mean() - reach)), ("p99_high", np.exp(logs.mean() + reach))):
         assert table[name].to_list() == [pytest.approx(end, rel=1e-3), None, *[pytest.approx(end, rel=1e-3)] * 2]
+
+
+def failing_from(rates: Any, shares: Any, seconds: float = 10.0) -> tuple[int | None, float]:
+    """The first rate at which more requests fail than at the lowest ones, and the base, for steps of such shares."""
+    rate = np.array(list(rates), dtype=np.float64)
+    scheduled = np.round(rate * seconds).astype(np.int64)
+    errors = np.round(scheduled * np.broadcast_to(shares, rate.shape)).astype(np.int64)
+    failing, base = more_errors(rate, errors, scheduled, np.ones(len(rate), np.bool_))
+    return (int(rate[failing][0]) if failing.any() else None), base
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [range(150, 301, 10), range(150, 201, 5), range(110, 211, 10), range(120, 241, 5), range(104, 131, 2)],
+)
+def test_a_limiter_below_the_lowest_rate_is_no_usual_share_of_errors(rates: range) -> None:
+    assert failing_from(rates, [1 - 100 / rate for rate in rates]) == (rates[0], 0.0)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.15])
+@pytest.mark.parametrize("rates", [range(50, 401, 50), range(150, 301, 10), range(100, 151, 5)])
+def test_a_share_that_fails_at_every_rate_is_usual(share: float, rates: range) -> None:
+    first, base = failing_from(rates, share)
+    assert first is None
+    assert base == pytest.approx(share, rel=0.1)
+
+
+def test_a_share_above_a_fifth_is_not_usual() -> None:
+    assert failing_from(range(50, 401, 50), 0.25) == (50, 0.0)
+
+
+def test_errors_so_few_that_they_may_be_chance_are_no_share() -> None:
+    assert failing_from([10, 20, 30, 40, 50], [0.01, 0.005, 0, 0, 0]) == (None, 0.0)
+    assert failing_from([100, 200, 300, 400, 500], [0.01, 0.01, 0.01, 0.01, 0.01])[1] == pytest.approx(0.01)
