@@ -33,14 +33,20 @@ def recorded(results: Path) -> ClosedLoop | None:
         if users:
             return ClosedLoop(
                 {row["step"]: row["users"] for row in users["steps"]},
-                users.get("think_s", 0.0),
-                users.get("step_s", inf),
+                float(users.get("think_s", 0.0)),
+                float(users.get("step_s") or inf),  # JSON has no infinity
             )
-        if isinstance(count := summary.get("options", {}).get("vusers"), int) and count > 1:
-            return ClosedLoop({0: count}, 0.0, inf)
-    except (KeyError, TypeError, AttributeError):
+        options = summary.get("options", {})
+        if isinstance(count := options.get("vusers"), int) and count > 1:
+            return ClosedLoop({0: count}, _mean_pause(options.get("think")), inf)
+    except (KeyError, TypeError, ValueError, AttributeError):
         return None  # edited by hand
     return None
+
+
+def _mean_pause(think: Any) -> float:
+    """The mean of a pause as options are written: seconds, or the ends of a range; 0 for those of the log."""
+    return (think["low"] + think["high"]) / 2 if isinstance(think, dict) else float(think or 0.0)
 
 
 def summary_of(results: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ J. P. Buzen, "The operational analysis of queueing network models", Computing Su
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import ceil, log, sqrt
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ import polars as pl
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.closed_loop import ClosedLoop
+from logreplay.analysis.statistics.estimates import student
 from logreplay.analysis.statistics.quantiles import Floats, quantile
 from logreplay.analysis.tables.windows import SETTLE
 from logreplay.analysis.wording import show
@@ -35,13 +36,13 @@ _LIKELY: Final = 1.3
 _IDLE: Final = 1.5
 """Fewest users tried, times this: a target that so many make busy may have been half busy with the fewest."""
 _BLOCKS: Final = 10
-_T: Final = 2.26
+_T: Final = student(0.95, _BLOCKS - 1)
 """Standard errors: two-sided, 95 %, of the means of `_BLOCKS` blocks (Student's t)."""
 
 
 @dataclass(frozen=True)
 class UsersVerdict:
-    """What a sweep over users says.
+    """The plateau and the crossing that a sweep over users shows.
 
     Attributes:
         plateau: the fewest users that were tried and reached the highest throughput; None if it still grew at the end.
@@ -160,7 +161,17 @@ def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
         table: as of `users_table`; of several trials of as many users the means count.
         think: mean pause in seconds.
     """
-    levels = _levels(table)
+    levels, silent = _levels(table), ""
+    if failed := int(levels["mean"].is_not_null().arg_max() or 0):  # nothing is known of them
+        names = ", ".join(str(count) for count in levels["users"][:failed])
+        silent = f"with {names} user{'s' * (names != '1')} no request was answered as expected; "
+        levels = levels[failed:]
+    verdict = _judged(levels, think)
+    return replace(verdict, sentence=silent + verdict.sentence)
+
+
+def _judged(levels: pl.DataFrame, think: float) -> UsersVerdict:
+    """Judge the rows of `_levels`; the first was answered, if any was."""
     users, rates, errors = levels["users"].to_list(), levels["throughput"].to_numpy(), levels["error"].to_numpy()
     if not len(rates) or not rates.max() > 0:
         return _verdict(None, 0.0, 0.0, "no response came within its step: no throughput was measured")
@@ -192,7 +203,8 @@ def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
         return _verdict(None, rates[best], errors[best], f"{text} --vusers {more}")
     first = flat
     rate, error = _pooled(rates[first : last + 1], errors[first : last + 1])
-    waits = f"p90 {show(levels['p90'][0])} with {users[0]}, {show(levels['p90'][-1])} with {users[-1]}"
+    answered = levels.drop_nulls("p90")
+    waits = ", ".join(f"{'p90 ' * (not at)}{show(answered['p90'][at])} with {answered['users'][at]}" for at in (0, -1))
     falls = f"; it falls to {rates[-1]:.4g}/s with {users[-1]}" if last < len(users) - 1 else ""
     if first == 0:
         text = (
@@ -237,19 +249,29 @@ def _idle(levels: pl.DataFrame) -> tuple[float, float]:
 
 
 def _levels(table: pl.DataFrame) -> pl.DataFrame:
-    """A row for each number of users: means of its trials, and the standard error of their throughput."""
+    """A row for each number of users: means of its trials, and the standard error of their throughput.
+
+    Two trials tell little of their spread, so all levels tell it together, as a share of the throughput.
+    """
     error = (pl.col("throughput_high") - pl.col("throughput_low")) / (2 * _T)
-    between = (pl.col("throughput").std() / pl.len().sqrt()).fill_null(0.0)
-    return (
+    rate = pl.col("throughput")
+    levels = (
         table.with_columns(error=error)
         .group_by("users")
         .agg(
             pl.col("throughput", "mean", "p90").mean(),
             mean_error=pl.col("mean_error").mean().fill_null(0.0),
-            error=pl.max_horizontal((pl.col("error") ** 2).sum().sqrt() / pl.len(), between),
+            error=(pl.col("error") ** 2).sum().sqrt() / pl.len(),
+            trials=pl.len(),
+            spread=((rate / rate.mean() - 1) ** 2).sum().fill_nan(0.0),
         )
         .sort("users")
     )
+    freedom = len(table) - len(levels)
+    if not freedom:
+        return levels
+    spread = sqrt(levels["spread"].sum() / freedom) * student(0.95, freedom) / _T  # so that `_T` of it are 95 %
+    return levels.with_columns(error=pl.max_horizontal("error", spread * rate / pl.col("trials").sqrt()))
 
 
 def _pooled(rates: Floats, errors: Floats) -> tuple[float, float]:

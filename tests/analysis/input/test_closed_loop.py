@@ -17,7 +17,12 @@ STEPS = [{"step": 0, "users": 1}, {"step": 1, "users": 8}]
     [
         ({"users": {"steps": STEPS, "think_s": 0.5, "step_s": 10.0}}, ClosedLoop({0: 1, 1: 8}, 0.5, 10.0)),
         ({"users": {"steps": STEPS}}, ClosedLoop({0: 1, 1: 8}, 0.0, inf)),
+        ({"users": {"steps": STEPS, "think_s": 0.5, "step_s": None}}, ClosedLoop({0: 1, 1: 8}, 0.5, inf)),
+        ({"users": {"steps": STEPS, "step_s": "long"}}, None),
         ({"options": {"vusers": 50}}, ClosedLoop({0: 50}, 0.0, inf)),
+        ({"options": {"vusers": 50, "think": 0.1}}, ClosedLoop({0: 50}, 0.1, inf)),
+        ({"options": {"vusers": 50, "think": {"low": 1.0, "high": 3.0}}}, ClosedLoop({0: 50}, 2.0, inf)),
+        ({"options": {"vusers": 50, "think": {"low": 1.0}}}, None),
         ({"options": {"vusers": [1, 50]}}, None),
         ({"options": {"vusers": True}}, None),
         ({"options": {"tps": 50}}, None),

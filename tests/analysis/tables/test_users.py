@@ -26,6 +26,14 @@ def exact(users: list[int], workers: int = 8, service: float = 0.02, think: floa
     return pl.DataFrame(rows)
 
 
+def failing(those: pl.Expr) -> pl.DataFrame:
+    """Levels of which some had no answer."""
+    times = (pl.when(~those).then(name).alias(name) for name in ("mean", "mean_error", "p90"))
+    return exact([1, 2, 4, 8, 16]).with_columns(
+        pl.when(those).then(0.0).otherwise("throughput").alias("throughput"), *times
+    )
+
+
 def judged(system: ClosedSystem, users: Sequence[int], seed: int, seconds: float = 10.0) -> UsersVerdict:
     closed = ClosedLoop(dict(enumerate(users)), system.think_s, seconds)
     return UsersSweep.of(read(system.sweep(users, seconds, seed)), closed).verdict
@@ -89,6 +97,23 @@ def test_several_trials_of_as_many_users_count_as_one(users: list[int]) -> None:
 def test_nothing_answered_says_nothing() -> None:
     table = exact([1]).with_columns(throughput=0.0, mean=None, p90=None, mean_error=None)
     assert judge_users(table).sentence == "no response came within its step: no throughput was measured"
+
+
+@pytest.mark.parametrize(("silent", "said"), [(1, "with 1 user no "), (2, "with 1, 2 users no ")])
+def test_fewest_users_without_an_answer_are_left_out_and_named(silent: int, said: str) -> None:
+    verdict = judge_users(failing(pl.col("users") <= silent))
+    assert (verdict.plateau, verdict.enough) == (8, 8)
+    assert verdict.sentence.startswith(f"{said}request was answered as expected; throughput stops growing at 8 users")
+
+
+def test_most_users_without_an_answer_say_nothing_of_waiting() -> None:
+    assert judge_users(failing(pl.col("users") == 16)).sentence.endswith("(p90 20 ms with 1, 20 ms with 8)")
+
+
+def test_two_trials_of_one_level_tell_its_range_by_students_t_of_one_degree_of_freedom() -> None:
+    table = pl.concat([exact([8]), exact([8])]).with_columns(throughput=pl.Series([390.0, 410.0]))
+    verdict = judge_users(table)
+    assert (verdict.throughput_low, verdict.throughput_high) == pytest.approx((400 - 127.06, 400 + 127.06), abs=0.1)
 
 
 def test_answers_after_the_end_of_a_step_and_errors_are_no_throughput() -> None:
