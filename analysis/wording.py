@@ -1,6 +1,7 @@
 """Writes times as text: ``35.1 ms``."""
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,3 +27,8 @@ def between(step: Mapping[str, Any]) -> str:
         return f"above {show(low)}"
     figure, unit = show(high).split()
     return f"{low / {'s': 1, 'ms': 1e-3, 'µs': 1e-6}[unit]:.3g}–{figure} {unit}"
+
+
+def spoken(statistic: str) -> str:
+    """A statistic as people write it: ``p999`` is p99.9."""
+    return re.sub(r"^p(\d\d)(\d+)$", r"p\1.\2", statistic)

@@ -45,14 +45,18 @@ def sentence(search: Search, tps: float | None = None) -> str:
     if goal.users:
         least = "" if answer.why == "found" else "at least "
         return f"{least}{text(answer.low)} keep {bounds}: {held}; {upper}"
-    capacity = f", capacity about {goal.text(rounded(answer.capacity))}" if answer.capacity else ""
+    capacity = f", capacity about {goal.text(_about(answer))}" if answer.capacity else ""
     return f"at least {text(answer.low)} keeps {bounds}{capacity}: {held}; {upper}{_machines(answer, goal, tps)}"
 
 
-def rounded(rate: float) -> float:
-    """Two digits and a half: an estimate, not a measurement."""
-    unit = 10.0 ** (math.floor(math.log10(rate)) - 1) / 2
-    return round(rate / unit) * unit
+def _about(answer: Answer) -> float:
+    """The capacity by two digits and a half: an estimate, not a measurement; as it is where that leaves the bracket."""
+    assert answer.capacity
+    assert answer.low
+    assert answer.high
+    unit = 10.0 ** (math.floor(math.log10(answer.capacity)) - 1) / 2
+    rounded = round(answer.capacity / unit) * unit
+    return rounded if answer.low <= rounded <= answer.high else answer.capacity
 
 
 def _held(answer: Answer, goal: Goal) -> str:
@@ -95,9 +99,9 @@ def _machines(answer: Answer, goal: Goal, tps: float | None) -> str:
 
 
 def _machines_needed(answer: Answer, goal: Goal, tps: float | None) -> int | None:
-    if tps is None or goal.users or not answer.holds or answer.planning is None:
+    if tps is None or goal.users or not answer.holds or answer.low is None:
         return None
-    return math.ceil(tps / answer.planning)
+    return math.ceil(tps / answer.low)
 
 
 def _contradiction(search: Search) -> str:
@@ -136,7 +140,7 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
     if answer.low is None:
         return []
     found = {
-        "short_trials": _short_trials(search.goal),
+        "short_trials": _short_trials(search.goal, answer),
         "collapse": _collapse(search),
         "dependent_requests": _dependent_requests(answer),
         "void_trials": _void_trials(search),
@@ -145,13 +149,15 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
     return [{"code": code, "severity": "warning", "text": text} for code, text in found.items() if text]
 
 
-def _short_trials(goal: Goal) -> str:
-    _, confirming = goal.confirming_s(goal.start)
-    if confirming >= LEAST_TRIAL_S:
+def _short_trials(goal: Goal, answer: Answer) -> str:
+    if not answer.proof or answer.proof.trial.judged_s >= LEAST_TRIAL_S:
         return ""
+    trial = answer.proof.trial
+    _, most = goal.confirming_s(trial.rate)
+    remedy = "leave out --trial" if most < LEAST_TRIAL_S else "use a longer --budget"
     return (
-        f"a confirmation of {confirming:g} s misses what happens rarely, and queues that fill slowly: "
-        "the rate may be too high; leave out --trial"
+        f"a confirmation of {trial.judged_s:g} s misses what happens rarely, and queues that fill slowly: "
+        f"the rate may be too high; {remedy}"
     )
 
 
@@ -201,7 +207,7 @@ def slo(search: Search, tps: float | None = None) -> dict[str, Any]:
         "low": answer.low,
         "high": answer.high,
         "high_void": answer.high_void,
-        "planning": answer.planning if answer.holds else None,
+        "planning": answer.low if answer.holds else None,
         "capacity": answer.capacity,
         "margin": answer.capacity / answer.low - 1 if answer.holds and answer.capacity and answer.low else None,
         "unit": "users" if search.goal.users else "requests/s",

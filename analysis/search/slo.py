@@ -8,7 +8,6 @@ the typical trial looks better than the long run.
 """
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from logreplay.analysis.statistics.intervals import batch_variance, wilson
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats, Ints
-from logreplay.analysis.wording import show
+from logreplay.analysis.wording import show, spoken
 
 BOUNDED: Final = {**PERCENTILES, "p9999": 0.9999, "p99999": 0.99999}
 """Percentiles that a bound may be set for."""
@@ -168,7 +167,7 @@ class BoundFinding:
     """How one bound stands.
 
     Attributes:
-        bound: it.
+        bound: the bound that is judged.
         cost: mean cost of a request: the share of late ones, or the mean response time in seconds.
         low, high: between which the long-run value lies, as far as this trial can tell.
         design_effect: how many of these requests say as much as one independent request would.
@@ -211,8 +210,3 @@ def _finding(bound: Bound, counts: Ints, costs: Floats) -> BoundFinding:
     effect = max(LEAST_DESIGN_EFFECT, spread / independent if independent else 0.0)
     low, high = wilson(mean, number / effect, Z)
     return BoundFinding(bound, mean, float(low), float(high), effect)
-
-
-def spoken(statistic: str) -> str:
-    """A statistic as people write it: ``p999`` is p99.9."""
-    return re.sub(r"^p(\d\d)(\d+)$", r"p\1.\2", statistic)

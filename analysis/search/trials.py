@@ -187,7 +187,8 @@ class Judged:
     """A trial that was made.
 
     Attributes:
-        trial, outcome: it.
+        trial: its rate and length.
+        outcome: the observations.
         verdict: one of `Verdict`.
         findings: for each bound, from this trial alone.
         began: seconds since the start of the search.
@@ -232,11 +233,6 @@ class Answer:
     proof: Judged | None
     requests: int
     findings: tuple[BoundFinding, ...]
-
-    @property
-    def planning(self) -> float | None:
-        """The rate to plan with: the promise itself, which is lower by the margin than what short trials passed."""
-        return self.low
 
     @property
     def holds(self) -> bool:

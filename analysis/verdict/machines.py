@@ -18,7 +18,7 @@ LONG_STEP_S: Final = 60
 
 @dataclass(frozen=True)
 class Capacity:
-    """How many machines, and what it rests on.
+    """The number of machines that carry a load, and the bracket of one machine.
 
     Attributes:
         sentence: the answer in words.
@@ -75,9 +75,8 @@ def capacity(
         raise ValueError(
             f"tps and within must be above 0, headroom from 0 to below 1; got {tps!r}, {within!r}, {headroom!r}"
         )
-    bound = f"{percentile} within {show(within)}"
     if users:
-        return of_plateau(users, tps=tps, bound=bound, headroom=headroom)
+        return of_plateau(users, tps=tps, headroom=headroom)
     needed = SMALLEST_SAMPLE[PERCENTILES[percentile]] if percentile in PERCENTILES else 1
     valid = steps.filter(~pl.col("verdict").is_in(("generator-limited", "outage")) & (pl.col("scheduled") >= needed))
     valid = valid.with_columns(pl.col("mean").cast(pl.Float64))
@@ -89,6 +88,7 @@ def capacity(
     stable = (pl.col(percentile) <= within) & (pl.col("verdict") == "stable")
     by_rate = valid.group_by("rate").agg(kept=stable.all()).sort("rate")  # of several trials, all must keep it
     rates, kept = by_rate["rate"].to_list(), by_rate["kept"].to_list()
+    bound = f"{percentile} within {show(within)}"
     if not kept[0]:
         return Capacity(f"{bound} is not kept even at {rates[0]:g}/s: sweep lower", high=rates[0])
     failed = kept.index(False) if not all(kept) else None
@@ -113,27 +113,29 @@ def capacity(
     return Capacity(sentence, machines, at_best, low, high, short, mean if isinstance(mean, float) else None)
 
 
-def of_plateau(users: UsersVerdict, *, tps: float, bound: str, headroom: float = 0.0) -> Capacity:
+def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0) -> Capacity:
     """Say how many machines at least carry a load, from a sweep of one of them over users.
 
     Users who wait for responses send less to a slow target, so a closed loop does not tell the response times at a
     rate. But no target carries more than the throughput at which more users only wait.
 
     Args:
-        users: what the sweep says.
+        users: the verdict of the sweep.
         tps: the load to carry, requests/s.
-        bound: on the response time, in words.
         headroom: share of each machine to keep free.
     """
-    loop = f"users sent these requests, who wait for responses, so whether {bound} holds at a rate is not known"
+    loop = (
+        "These requests came from users who wait for responses, so the response time at a given rate is unknown. "
+        "Sweep rates"
+    )
     if users.plateau is None or not users.throughput_low > 0:
-        return Capacity(f"{loop}, and neither is the most that a machine carries: {users.sentence}; or sweep rates")
+        return Capacity(f"the highest throughput of a machine is unknown: {users.sentence}. {loop} instead")
     low, high = users.throughput_low, users.throughput_high
     machines = _machines(tps, low, headroom)
     spare = f", {headroom:.0%} of each kept free" if headroom else ""
     text = (
         f"at least {machines} machine{'s' * (machines > 1)} for {tps:g}/s{spare}: one carries {users.throughput:.4g}/s "
-        f"({low:.4g}–{high:.4g}) when it is saturated. But {loop}: sweep rates, such as "
+        f"({low:.4g}–{high:.4g}) when it is saturated. {loop}, such as "
         f"{users.throughput / 4:.3g}..{users.throughput * 1.2:.3g}"
     )
     return Capacity(text, machines, _machines(tps, high, headroom), low, high)

@@ -32,7 +32,6 @@ class Outage:
         stop: likewise, of the last one.
         steps: indices of the steps it touches.
         text: how long, of what, and when: ``6 s of 502 at 14:03:07 UTC``.
-        ended: whether a request was answered as expected after it.
         waited: whether its requests failed after `WAIT_S` or more, as with time-outs.
     """
 
@@ -40,7 +39,6 @@ class Outage:
     stop: int
     steps: tuple[int, ...]
     text: str
-    ended: bool
     waited: bool
 
 
@@ -76,7 +74,7 @@ def _outage(requests: RequestArrays, span: Ints, last_good: int) -> Outage:
     ended, when = stop < last_good, _clock(requests, start)
     text = f"{_length(start, stop)} of {kind} at {when}" if ended else f"nothing but {kind} from {when} on"
     waited = float(np.median(requests.service[near[inside]])) > WAIT_S * SECOND
-    return Outage(start, stop, tuple(np.unique(requests.step[near[inside]]).tolist()), text, ended, waited)
+    return Outage(start, stop, tuple(np.unique(requests.step[near[inside]]).tolist()), text, waited)
 
 
 def _length(start: int, stop: int) -> str:

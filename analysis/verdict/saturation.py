@@ -17,7 +17,7 @@ from logreplay.analysis.statistics import queueing
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.outages import FEWEST
-from logreplay.analysis.verdict.stability import ERROR_SHARE, FAILED_ALTOGETHER
+from logreplay.analysis.verdict.stability import ERROR_SHARE, FAILING
 from logreplay.analysis.wording import show
 
 FEWEST_STEPS: Final = 5
@@ -61,7 +61,7 @@ class Bend:
 
 @dataclass(frozen=True)
 class SaturationVerdict:
-    """What a sweep says.
+    """Onset, saturation and limit of a sweep, and its step table.
 
     Attributes:
         sentence: the answer in words.
@@ -291,7 +291,7 @@ def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:
 
 def _failed(steps: pl.DataFrame) -> bool:
     """Whether more than half of the requests failed at each rate, and not for want of a generator."""
-    failed = steps["errors"] > FAILED_ALTOGETHER * steps["scheduled"]
+    failed = steps["errors"] > FAILING * steps["scheduled"]
     return int(steps["scheduled"].sum()) >= FEWEST and bool(failed.all()) and not steps["generator"].any()
 
 

