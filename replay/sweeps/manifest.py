@@ -59,7 +59,10 @@ class Manifest:
         value = {
             "schema": SCHEMA,
             "what": self.what,
-            "done": [{**asdict(each.step), "carried": each.carried, "failed": each.failed} for each in self.done],
+            "done": [
+                {**asdict(each.step), "carried": each.carried, "failed": each.failed, "sent": each.sent}
+                for each in self.done
+            ],
             "mark": asdict(self.mark),
             "refined": self.refined,
         }
@@ -88,7 +91,7 @@ class Manifest:
                 FinishedStep(
                     Step(_of(int, each["index"]), _of(float, each["rate"]), _of(float, each["seconds"])),
                     _of(bool, each["carried"]),
-                    _of(float, each.get("failed", 0.0)),
+                    *(_of(int, each[name]) for name in ("failed", "sent")),
                 )
                 for each in _of(list, value["done"])
             ]

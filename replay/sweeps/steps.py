@@ -7,7 +7,7 @@ each URL as often as its visitors ask, not again in each step.
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import hypot, sqrt
 from typing import Final, Literal
 
 import numpy as np
@@ -26,6 +26,9 @@ Order = Literal["given", "up", "down", "shuffle"]
 _BLOCK: Final = 65_536
 MIDWAY: Final = 0.6
 """Share of a step after which the requests in flight are counted, to compare them with those at its end."""
+MORE_FAILED: Final = 0.01
+"""Share of failures beyond that at lower rates from which on a step is not carried."""
+_Z99: Final = 2.5758
 
 WARM_UP: int = -1
 """Index of the warm-up, which belongs to no step."""
@@ -48,12 +51,14 @@ class FinishedStep:
         step: the step.
         carried: whether the target kept up; judged at once, to decide if the sweep goes higher. The verdict of a step,
             such as ``overloaded``, is that of the analysis, which sees all rows.
-        failed: share of requests that failed and that the log does not have as failures.
+        failed: requests that failed and that the log does not have as failures.
+        sent: requests that were sent.
     """
 
     step: Step
     carried: bool
-    failed: float = 0.0
+    failed: int = 0
+    sent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +126,8 @@ def finished(step: Step, outcome: Outcome, midway: int, done: Sequence[FinishedS
 
     It did not if more than a second's worth of requests waited at the end (at least two: a single one may have come
     just before it), and more than `MIDWAY` through the step, beyond chance. A slow target that keeps up has as many in
-    flight at both times. Nor did it if more than half of the requests failed, or 1 % more than twice the share at the
-    lowest rate.
+    flight at both times. Nor did it if more than half of the requests failed, or surely 1 % more than at the lower
+    rates that were carried.
 
     Args:
         step: the step.
@@ -131,10 +136,29 @@ def finished(step: Step, outcome: Outcome, midway: int, done: Sequence[FinishedS
         done: the steps made before.
     """
     counters, backlog = outcome.counters, outcome.backlog
-    failed = counters.new_failures / max(counters.sent, 1)
-    base = min(((each.step.rate, each.failed) for each in done), default=(0.0, failed))[1]
+    failed, sent = counters.new_failures, counters.sent
+    lower = [each for each in done if each.carried and each.step.rate < step.rate]
+    more = _more_failed(failed, sent, sum(each.failed for each in lower), sum(each.sent for each in lower))
     grew = backlog > max(outcome.offered, 1) and (backlog - midway > 3 * sqrt(backlog) or outcome.evidence.limited > 0)
-    return FinishedStep(step, not grew and failed <= min(0.01 + 2 * base, FAILING), failed)
+    return FinishedStep(step, not grew and failed <= FAILING * sent and more <= MORE_FAILED, failed, sent)
+
+
+def _more_failed(failed: int, sent: int, base_failed: int, base: int) -> float:
+    """By how much the share of failures exceeds that of a base, at least (99 %); 0 without a base.
+
+    Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10. The
+    verdict of the analysis has the same rule.
+    """
+    if not sent or not base:
+        return 0.0
+    share, base_share = failed / sent, base_failed / base
+    return share - base_share - hypot(share - _wilson(share, sent, -_Z99), _wilson(base_share, base, _Z99) - base_share)
+
+
+def _wilson(share: float, number: int, z: float) -> float:
+    """One end of the Wilson interval of a share: the upper one for z above 0, else the lower one."""
+    square = z * z / number
+    return (share + square / 2 + z * sqrt(share * (1 - share) / number + square / (4 * number))) / (1 + square)
 
 
 def evenly(rate: float, seconds: float, index: int) -> Schedule:

@@ -33,7 +33,8 @@ def test_a_folder_without_a_sweep_cannot_go_on(tmp_path: Path) -> None:
 
 
 NUMBERS = st.floats(0.001, 1e6)
-STEPS = st.builds(FinishedStep, st.builds(Step, st.integers(0, 99), NUMBERS, NUMBERS), st.booleans())
+COUNTS = st.integers(0, 10**9)
+STEPS = st.builds(FinishedStep, st.builds(Step, st.integers(0, 99), NUMBERS, NUMBERS), st.booleans(), COUNTS, COUNTS)
 
 
 @settings(max_examples=20)
@@ -63,7 +64,7 @@ WRONG: tuple[object, ...] = (None, 5, "x", ["x"], [{}])
 WHOLE: dict[str, Any] = {
     "schema": "logreplay-sweep/2",
     "what": {"log": "a"},
-    "done": [{"index": 0, "rate": 1.0, "seconds": 10, "carried": True}],
+    "done": [{"index": 0, "rate": 1.0, "seconds": 10, "carried": True, "failed": 1, "sent": 10}],
     "mark": {"judged": 1, "aside": 0, "next_seq": 2, "next_s": 3},
     "refined": [1.5],
 }

@@ -1,15 +1,19 @@
 """A sweep, in virtual time against one server of 200 requests/s."""
 
+import random
 from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logreplay.analysis.verdict.stability import more_errors
 from logreplay.parsers.record import RESPONSE_PARTS, LogreplayError, scan
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests
@@ -25,6 +29,7 @@ from logreplay.replay.sweeps.steps import (
     Step,
     due_before,
     evenly,
+    finished,
     pointless,
     sweep,
 )
@@ -135,7 +140,36 @@ def test_failures_that_come_at_every_rate_end_no_sweep(log: Path) -> None:
 def test_failures_that_begin_at_a_rate_end_a_sweep(log: Path) -> None:
     steps = made(log, 20, 40, 80, 100, target=SlowTarget(lambda rate: 0.02 if rate < 35 else 0.2))
     assert [step.carried for step in steps] == [True, False, False]
-    assert [step.failed for step in steps] == pytest.approx([0.02, 0.19, 0.19], abs=0.02)
+    assert [step.failed / step.sent for step in steps] == pytest.approx([0.02, 0.19, 0.19], abs=0.02)
+
+
+def judged(step: Step, failed: int, done: Sequence[FinishedStep]) -> FinishedStep:
+    """Judge a step of which so many requests failed, and of which none waits at its end."""
+    sent = round(step.rate * step.seconds)
+    seen: Any = SimpleNamespace(
+        counters=SimpleNamespace(new_failures=failed, sent=sent), backlog=0, offered=step.rate,
+        evidence=SimpleNamespace(limited=0),
+    )  # fmt: skip
+    return finished(step, seen, 0, done)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.03])
+def test_chance_among_few_failures_ends_no_sweep(share: float) -> None:
+    chance = random.Random(1)
+    for _ in range(100):
+        done = list[FinishedStep]()
+        for index, rate in enumerate(range(20, 201, 20)):
+            assert not pointless(rate, done)
+            failed = sum(chance.random() < share for _ in range(5 * rate))
+            done.append(judged(Step(index, rate, 5.0), failed, done))
+
+
+def test_a_sweep_and_its_verdict_call_the_same_steps_failing() -> None:
+    lower = [judged(Step(0, 100, 10.0), 20, []), judged(Step(1, 200, 10.0), 42, [])]
+    rates, sent, known = np.array([100.0, 200.0, 300.0]), np.array([1000, 2000, 3000]), np.ones(3, np.bool_)
+    for failed in range(0, 3001, 3):
+        failing, _ = more_errors(rates, np.array([20, 42, failed]), sent, known)
+        assert judged(Step(2, 300, 10.0), failed, lower).carried is not bool(failing[2]), failed
 
 
 def test_a_target_that_fails_more_than_half_of_the_requests_is_swept_for_two_steps(log: Path) -> None:
