@@ -7,8 +7,9 @@ themselves. Several pairs, run in turn, A B A B, are judged by the spread betwee
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -162,14 +163,17 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
     change = combined([each.change for each in found])
     failed = (1 - _mean([each.good[0] for each in found]), 1 - _mean([each.good[1] for each in found]))
     answered = pairs.filter(pl.col("kind") == pl.col("kind_new"), pl.col("kind") < FIRST_ERROR)
-    quantiles = {name: combined([each.quantiles.get(name) for each in found]) for name in found[0].quantiles}
+    names = dict.fromkeys(name for each in found for name in each.quantiles)
+    quantiles = {name: combined([each.quantiles.get(name) for each in found]) for name in names}
     notes = list(dict.fromkeys(note for each in found for note in each.notes))
+    if len(found) > 1:
+        notes += _left_out(runs, found)
     if len(found) == 1:
         notes.append(_ONE_PAIR)
     elif not _in_turn(runs):
         notes.append(_NOT_IN_TURN)
     return Comparison(
-        sentence=_sentence(change, failed, tolerance),
+        sentence=_sentence(change.sentence(tolerance) if change else _unknown(found), failed),
         paired=all(each.paired for each in found),
         change=change,
         slower_share=_slower(timed) if timed.height else None,
@@ -194,10 +198,18 @@ class _PairOfRuns:
     paired: bool
     pairs: pl.DataFrame
     timed: pl.DataFrame
+    count: int
     change: Change | None
     quantiles: dict[str, Change]
     good: tuple[pl.Series, pl.Series]
     notes: list[str]
+
+    @property
+    def too_few(self) -> str:
+        """Why the change of the times is unknown."""
+        if self.count < FEWEST_PAIRS:
+            return f"fewer than {FEWEST_PAIRS} requests were answered as expected, with a time above 0, in both runs"
+        return f"less than {estimates.FEWEST_BLOCKS} s of requests: run longer"
 
 
 def _pair_of_runs(baseline: Source, candidate: Source) -> _PairOfRuns:
@@ -214,7 +226,8 @@ def _pair_of_runs(baseline: Source, candidate: Source) -> _PairOfRuns:
     timed = timed.with_columns(log=(pl.col("response_new") / pl.col("response")).log(), route=route(pl.col("url")))
     quantiles = quantile_changes(old, new)
     change = median_change(timed) if paired else quantiles.get("p50")
-    return _PairOfRuns(paired, pairs, timed, change, quantiles, (whole[0]["good"], whole[1]["good"]), notes)
+    count = timed.height if paired else min(_answered(run).height for run in (old, new))
+    return _PairOfRuns(paired, pairs, timed, count, change, quantiles, (whole[0]["good"], whole[1]["good"]), notes)
 
 
 def _in_turn(runs: Sequence[Source]) -> bool:
@@ -286,7 +299,7 @@ def median_change(pairs: pl.DataFrame) -> Change | None:
 
 def quantile_changes(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, Change]:
     """Return the ratios of the percentiles of two runs, of the requests answered as expected, with intervals."""
-    sides = [run.filter(pl.col("good"), pl.col("response") > 0) for run in (old, new)]
+    sides = [_answered(run) for run in (old, new)]
     fewest = min(side.height for side in sides)
     if fewest < FEWEST_PAIRS:
         return {}
@@ -297,6 +310,10 @@ def quantile_changes(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, Change]:
         if before and after:
             changes[f"p{100 * p:g}"] = Change.of(after.minus(before), fewest)
     return changes
+
+
+def _answered(run: pl.DataFrame) -> pl.DataFrame:
+    return run.filter(pl.col("good"), pl.col("response") > 0)
 
 
 def _comparable(
@@ -324,11 +341,27 @@ def _settled(run: pl.DataFrame, rates: set[float]) -> pl.DataFrame:
     return run.filter(pl.col("rate").is_in(list(rates)), late)
 
 
-def _sentence(change: Change | None, failed: tuple[float, float], tolerance: float) -> str:
-    text = change.sentence(tolerance) if change else f"nothing to compare: fewer than {FEWEST_PAIRS} answered requests"
+def _sentence(text: str, failed: tuple[float, float]) -> str:
     if abs(failed[1] - failed[0]) > 0.001:
         text += f"; {failed[1]:.2%} of the requests failed, {failed[0]:.2%} in the baseline"
     return text
+
+
+def _unknown(found: Sequence[_PairOfRuns]) -> str:
+    """Why no change of the times is known."""
+    if len(found) == 1:
+        return f"nothing to compare: {found[0].too_few}"
+    known = sum(each.change is not None for each in found)
+    return f"nothing to compare: {known} of {len(found)} pairs of runs can be judged, two are needed"
+
+
+def _left_out(runs: Sequence[Source], found: Sequence[_PairOfRuns]) -> Iterator[str]:
+    """Name the pairs that the change of the times leaves out, and why."""
+    for at, each in enumerate(found):
+        if each.change is None:
+            files = [str(run) for run in runs[2 * at : 2 * at + 2] if isinstance(run, (str, Path))]
+            name = f"pair {at + 1} ({' → '.join(files)})" if files else f"pair {at + 1}"
+            yield f"{name} is left out: {each.too_few}"
 
 
 def _slower(timed: pl.DataFrame) -> float:

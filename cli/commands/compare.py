@@ -85,9 +85,12 @@ def compare(
         raise click.UsageError(
             f"{len(runs)} runs: expected a candidate after each baseline, as in A1 B1 A2 B2; {runs[-1]} has none"
         )
-    logs = [run for run in runs if compare_log.is_log(sources.locate(run))]
+    located = [sources.locate(run).resolve() for run in runs]
+    logs = [run for run, path in zip(runs, located, strict=True) if compare_log.is_log(path)]
     if logs and (len(more) or logs != [baseline]):
         raise click.UsageError(f"{logs[-1]} is a log, not a run: compare it with one run, logreplay compare LOG RUN")
+    if more and (twice := [run for run, path in zip(runs, located, strict=True) if located.count(path) > 1]):
+        raise click.UsageError(f"{twice[-1]} is named twice, but each pair needs runs of its own: name each run once")
     if fail_above is not None:
         tolerance = min(tolerance, fail_above)
     found: Fidelity | Comparison
@@ -117,7 +120,7 @@ def _gate(change: "Change | None", failed: tuple[float, float], limit: float) ->
         say(f"--fail-above: {failed[1]:.2%} of the requests failed, {failed[0]:.2%} in the baseline")
         return Exit.CONDITION
     if change is None:
-        say(f"--fail-above {limit:.1%}: cannot be judged, since too few requests have a time in both")
+        say(f"--fail-above {limit:.1%}: cannot be judged, since the change of the times is unknown")
         return Exit.INVALID
     if change.verdict(limit) == "slower":
         return Exit.CONDITION

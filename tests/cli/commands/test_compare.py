@@ -1,6 +1,7 @@
 """``logreplay compare``, ``capacity`` and ``plot`` on result logs."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -109,19 +110,52 @@ def test_a_candidate_that_answers_with_errors_does_not_pass(folder: Path, tmp_pa
 
 def test_runs_too_short_to_judge_do_not_pass(folder: Path, tmp_path: Path) -> None:
     short = tmp_path / "short.csv"
-    short.write_bytes(to_csv(pl.read_csv(folder / "once.csv").head(50), header=True))
-    done = logreplay("compare", short, short, "--fail-above", "5%")
-    assert done.exit_code == Exit.INVALID
-    assert "--fail-above 5.0%: cannot be judged" in done.stderr
+    once = pl.read_csv(folder / "once.csv")
+    few = "fewer than 100 requests were answered as expected, with a time above 0, in both runs"
+    for rows, reason in (
+        (once.head(50), few),
+        (once.filter(pl.col("step") == 0, pl.col("scheduled") < 4), "less than 5 s of requests: run longer"),
+    ):
+        short.write_bytes(to_csv(rows, header=True))
+        done = logreplay("compare", short, short, "--fail-above", "5%")
+        assert done.exit_code == Exit.INVALID
+        assert done.stdout.startswith(f"nothing to compare: {reason}\n")
+        assert "--fail-above 5.0%: cannot be judged" in done.stderr
 
 
-def test_several_pairs_of_runs_are_shown_one_by_one(folder: Path) -> None:
-    once, slower = folder / "once.csv", folder / "slower.csv"
-    done = logreplay("compare", once, slower, once, slower, once, slower)
+def copies(folder: Path, runs: list[str], to: Path) -> list[Path]:
+    """Copy the runs of these names to files of their own, in this order."""
+    return [shutil.copy(folder / f"{name}.csv", to / f"{at}{name}.csv") for at, name in enumerate(runs)]
+
+
+def test_several_pairs_of_runs_are_shown_one_by_one(folder: Path, tmp_path: Path) -> None:
+    done = logreplay("compare", *copies(folder, 3 * ["once", "slower"], tmp_path))
     assert done.stdout.startswith("slower by 5.0%")
     assert done.stdout.count("once.csv → ") == 3
     assert "one pair of runs" not in done.stderr
-    assert "one pair of runs does not show" in logreplay("compare", once, slower).stderr
+    assert "one pair of runs does not show" in logreplay("compare", folder / "once.csv", folder / "slower.csv").stderr
+
+
+def test_among_several_pairs_no_run_counts_twice(folder: Path, tmp_path: Path) -> None:
+    once, slower, third = copies(folder, ["once", "slower", "slower"], tmp_path)
+    (tmp_path / "link.csv").symlink_to(once)
+    for runs in ((once, slower, once, slower), (once, slower, tmp_path / "link.csv", third)):
+        done = logreplay("compare", *runs)
+        assert isinstance(done.exception, UsageError)
+        assert "is named twice, but each pair needs runs of its own: name each run once" in done.exception.message
+
+
+def test_a_pair_too_short_to_judge_is_named_and_the_others_are_judged(folder: Path, tmp_path: Path) -> None:
+    runs = copies(folder, 3 * ["once", "slower"], tmp_path)
+    for run in runs[:2]:
+        run.write_bytes(to_csv(pl.read_csv(run).filter(pl.col("scheduled") < 4), header=True))
+    done = logreplay("compare", *runs)
+    assert f"pair 1 ({runs[0]} → {runs[1]}) is left out: less than 5 s of requests: run longer" in done.stderr
+    assert done.stdout.startswith("slower by 5.0%")
+    assert "p50" in done.stdout
+    done = logreplay("compare", *runs[:4], "--fail-above", "5%")
+    assert done.stdout.startswith("nothing to compare: 1 of 2 pairs of runs can be judged, two are needed")
+    assert (done.exit_code, "pair 1 (" in done.stderr) == (Exit.INVALID, True)
 
 
 def test_runs_without_a_partner_and_logs_among_several_pairs_are_refused(folder: Path) -> None:
