@@ -94,24 +94,30 @@ def judge(table: pl.DataFrame) -> SaturationVerdict:
         table: steps with their evidence, of `stability.judged_steps`.
     """
     measured = table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
-    usable = by_rate(measured.filter(pl.col("outage").is_null()))
-    all_bad = usable.select((pl.col("over") | pl.col("failing")) & ~pl.col("generator")).to_series().all()
+    tested = by_rate(measured.filter(pl.col("outage").is_null()))
+    usable = _sent(measured, tested)
+    bad = (usable["over"] | usable["failing"]).to_numpy()
     if _failed(counting := by_rate(table.filter(pl.col("outage").is_null()))):
         return _nothing(_all_failed(counting), table, target_failing=True)
-    tried = measured["rate"].n_unique() if usable.height else 0
-    if tried < FEWEST_STEPS and not (usable.height >= GIVES_UP_AFTER and all_bad):
+    tried = measured["rate"].n_unique() if tested.height else 0
+    if tried < FEWEST_STEPS and not (GIVES_UP_AFTER <= usable.height == tested.height and bad.all()):
         text = f"not enough data: {tried} rates with {FEWEST_REQUESTS} requests or more, {FEWEST_STEPS} needed"
         return _nothing(text + _outages(measured), table)
-    rates = usable["rate"].to_numpy()
-    bad = (usable["over"] | usable["failing"]).to_numpy()
-    generator = usable["generator"].to_numpy()
-    first_generator, first_bad = persistent(generator), _first_bad(usable, bad)
-    if first_generator is not None and (first_bad is None or first_generator <= first_bad + 1):
-        return _generator_limited(usable, first_generator, table)
+    first_generator, first_bad = persistent(tested["generator"].to_numpy()), _first_bad(usable, bad)
+    if first_generator is not None:
+        below = int((usable["rate"] < tested["rate"][first_generator]).sum())
+        if first_bad is None or below <= first_bad + 1:
+            return _generator_limited(tested, first_generator, table)
+    rates, limited = usable["rate"].to_numpy(), tested.filter(pl.col("generator"))
+    if first_bad is None and (above := limited.filter(pl.col("rate") > rates[~bad].max(initial=0.0))).height:
+        first = tested["rate"].to_list().index(above["rate"][0])
+        return _generator_limited(tested, first, table)
     if first_bad == 0:
-        text = f"saturated already at the lowest rate, {rates[0]:g}/s: sweep lower"
+        text = (
+            f"saturated already at the lowest rate{' that counts' * bool(limited.height)}, {rates[0]:g}/s: sweep lower"
+        )
         return _nothing(text + _outages(measured), table)
-    onset = find_onset(usable[:first_bad].filter(~(bad | generator)[:first_bad]))
+    onset = find_onset(usable[:first_bad].filter(~bad[:first_bad]))
     if first_bad is None:
         return _none(usable, onset, table, _outages(measured))
     saturation = _saturation(usable, first_bad)
@@ -127,6 +133,12 @@ def _span(bend: Bend) -> str:
 
 def _nothing(text: str, table: pl.DataFrame, *, target_failing: bool = False) -> SaturationVerdict:
     return SaturationVerdict(text, Bend(False, text), Bend(False, text), None, table, target_failing)
+
+
+def _sent(measured: pl.DataFrame, tested: pl.DataFrame) -> pl.DataFrame:
+    """The rates that this machine could send, one row each: what a step shows in which it could not does not count."""
+    rates = tested.filter(~pl.col("generator"))["rate"].implode()
+    return by_rate(measured.filter(pl.col("outage").is_null() & ~pl.col("generator") & pl.col("rate").is_in(rates)))
 
 
 def by_rate(steps: pl.DataFrame) -> pl.DataFrame:

@@ -108,6 +108,44 @@ def test_a_limited_replay_machine_hides_what_the_target_does_beyond() -> None:
     assert not said.saturation.found
 
 
+def limited(rate: float) -> dict[str, Any]:
+    """A step that this machine could not send: slow, and neither good nor bad."""
+    return step(rate, generator=True, sent=0.8 * rate, lag_p95=2.4, p90=4.0, p95=4.0, p99=4.0, mean=3.5)
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_one_step_limited_by_the_replay_machine_is_not_counted(over: bool) -> None:
+    """Whatever it shows, the answer is that of the others."""
+    for index in range(1, 7):
+        steps = carried_up_to(260)
+        steps[index] = limited(RATES[index]) | {"over": over}
+        said = judge(table(*steps))
+        left = judge(table(*steps[:index], *steps[index + 1 :]))
+        assert said.sentence == left.sentence
+        assert said.onset == left.onset
+
+
+def test_saturation_is_between_the_last_good_and_the_first_bad_step_around_a_limited_one() -> None:
+    steps = [*(step(rate) for rate in RATES[:4]), limited(225.0), *carried_up_to(240)[4:6]]
+    found = judge(table(*steps)).saturation
+    assert found.why == "the backlog grows from 200–250/s on"
+
+
+def test_no_rate_above_a_limited_one_is_called_carried() -> None:
+    """Where a passing slowness leaves the highest rate without proof, the limit of this machine is the answer."""
+    slow, last = step(150.0, over=True, goodput=140.0), step(350.0, over=True, goodput=40.0, slope=0.4)
+    steps = [step(50.0), step(100.0), slow, step(200.0), step(250.0), limited(300.0), last]
+    said = judge(table(*steps))
+    assert said.word == "GENERATOR_BOUND"
+    assert said.sentence.startswith("replay machine limited at 250/s (generator lag p95 2400 ms)")
+
+
+def test_response_times_of_a_limited_step_are_no_rise() -> None:
+    steps = [step(rate) for rate in RATES]
+    steps[3] = limited(RATES[3])
+    assert judge(table(*steps)).sentence == "no saturation up to 400/s: response times stay flat (p99 rose 1.0x)"
+
+
 @pytest.mark.parametrize(
     ("steps", "answer"),
     [
