@@ -122,6 +122,9 @@ def run(arguments: list[str]) -> int:
         lead_nowhere(sys.stdout)
         return Exit.FAILED
     except OSError as error:
+        if error.errno == errno.EIO and not error.filename and SIGNALS.heard:
+            lead_nowhere(sys.stdout)
+            return Exit.INTERRUPTED  # the terminal was closed, which was the signal
         if error.errno == errno.ENOSPC and not error.filename:
             lead_nowhere(sys.stdout)
             return _fail("standard output: the disk is full; free some space, or send it elsewhere", arguments)

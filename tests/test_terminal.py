@@ -116,6 +116,19 @@ def test_a_terminal_that_is_closed_does_not_end_a_run_that_does_not_hear_of_it(
     all_rows(path, 400)
 
 
+def test_a_terminal_that_is_closed_ends_a_run_as_an_interruption(tmp_path: Path, log: Path, target: str) -> None:
+    """Its table met an error of the terminal, and the exit code was 1."""
+    path, terminal = tmp_path / "r.csv", Terminal()
+    words = ("run", log, target, "--tps", 100, "--for", "60s", "-o", path)
+    process = start(words, stdin=terminal.program, stdout=terminal.program, stderr=terminal.program)
+    os.close(terminal.program)
+    wait_for_rows(path)
+    terminal.hang_up()
+    process.send_signal(signal.SIGHUP)  # the kernel sends it to the session of the terminal
+    assert process.wait(PATIENCE) == 130
+    all_rows(path)
+
+
 def test_a_stop_rule_watches_on_when_the_terminal_is_closed(tmp_path: Path, log: Path) -> None:
     path, terminal = tmp_path / "r.csv", Terminal()
     with delayed_responses(0.05) as slow:

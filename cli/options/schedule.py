@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
@@ -156,6 +157,15 @@ class Pacing:
     def keep(self) -> Sequence[str]:
         """Columns of the log that the schedule needs."""
         return ("thinktime",) if self.think is None else ()
+
+    def planned(self, schedule: "Schedule") -> str:
+        """How many requests a schedule of these options holds, in words; empty if the log or the answers decide."""
+        if self.requests is not None and self.duration is None:
+            return f"{self.requests:,}" if self.loops else ""
+        if not self.peak or schedule.duration is None:
+            return ""
+        count = round(min(schedule.rate * schedule.duration, self.requests or inf))
+        return f"{'' if self.arrivals == 'even' else 'about '}{count:,}"
 
     def schedule(self, shaping: Shaping, stream: "RequestStream") -> "Schedule":
         """The schedule that was asked for.

@@ -137,8 +137,8 @@ def find_rate(options: FindOptions) -> Exit:
             urls, repeated = repeated_urls(requests, place.path, again, bundled=not options.log, quiet=quiet)
             findings += repeated
         if not ended:
-            why = f"stopped: {rule.hit};" if rule.hit else "interrupted"
-            kept = f"\nresults: {place.path}" if place.measured else "; nothing was measured"
+            why = f"stopped: {rule.hit}" if rule.hit else "interrupted"
+            kept = f"; their rows are kept\nresults: {place.path}" if place.measured else "; nothing was measured"
             options.say(f"{why} after {len(search.judged)} trials{kept}")
             return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
         folder = place.keep()
@@ -177,7 +177,7 @@ def _report(
 
         with atomic_path(folder / "search.png") as fresh:
             save(figure(lambda ax: trace(ax, facts)), fresh)
-    options.say(f"results: {folder}")
+    options.say(f"verdict: {summary['verdict']}\nresults: {folder}")
     answer = answer_of(search)
     if answer.holds:
         return Exit.OK

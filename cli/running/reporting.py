@@ -80,5 +80,5 @@ def report_sweep(
             print_summary(summary, table)
 
     summary = report(folder, about, show, plots=plots, as_json=as_json, quiet=quiet)
-    say(f"{summary['answer']}\nresults: {folder}", quiet=quiet)
+    say(f"{summary['answer']}\nverdict: {summary['verdict']}\nresults: {folder}", quiet=quiet)
     return bool(summary["verdict"] == "VALID")

@@ -215,13 +215,17 @@ class _OneRun:
             say_lacking(options.shaping, base(self.plan.requests).source, options.sending.methods, quiet=options.quiet)
         for finding in findings:
             say_finding(finding.severity, finding.text, quiet=options.quiet)
-        if not outcome.health.valid:
-            options.say(f"{outcome.health.verdict}: invalid run; its response times do not describe the target")
         culprit = self.watch.culprit
         if culprit:
             say(f"stopped at the first failure:\n{describe(culprit, secrets=options.sending.show_secrets)}")
         if self.rule.hit:
             options.say(f"stopped: {self.rule.hit}")
+        elif outcome.stopped and not culprit:
+            planned = options.pacing.planned(self.plan.schedule)
+            of = f" of {planned}" if planned else ""
+            options.say(f"{outcome.stopped}: {outcome.counters.sent:,}{of} requests were sent; their rows are kept")
+        invalid = "" if outcome.health.valid else "; invalid run: its response times do not describe the target"
+        options.say(f"verdict: {outcome.health.verdict}{invalid}")
         options.say(f"results: {self.path}, {summary_beside(self.path)}")
         if culprit or self.rule.hit:
             return Exit.CONDITION

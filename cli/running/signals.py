@@ -46,6 +46,11 @@ class Signals:
         self._heard, self._last, self.raised = 0, 0.0, False
         self._code: int | None = None
 
+    @property
+    def heard(self) -> bool:
+        """Whether a signal asked for the end."""
+        return self._heard > 0
+
     def listen(self, *always: signal.Signals) -> Callable[[], None]:
         """Hear the signals from now on, ignored ones (nohup) only if named; returns what undoes this."""
         heard = [number for number in _SIGNALS if number in always or signal.getsignal(number) is not signal.SIG_IGN]

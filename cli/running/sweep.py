@@ -220,14 +220,14 @@ def _report(
     report_left_out(stream, quiet=options.quiet)
     told = [finding.as_dict() for finding in (*findings, *_of_the_generator(outcomes))]
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
-    if stopped:
-        options.say(f"stopped: {stopped}; continue with --resume {folder}")
     about = About(options.log, url, options.said(), told, more, options.closed_loop)
     valid = report_sweep(folder, about, plots=not options.no_plots, as_json=options.as_json, quiet=options.quiet)
     lost = any(outcome.lost for outcome in outcomes)
     if lost:
         options.say(f"a worker was lost: repeat its step with --resume {folder}")
     if stopped:
+        why = f"stopped: {stopped}" if by_rule else stopped
+        options.say(f"{why}; the rows are kept; the same command with --resume {folder} makes the missing steps")
         return Exit.CONDITION if by_rule else Exit.INTERRUPTED
     return Exit.OK if valid and not lost else Exit.INVALID
 

@@ -246,7 +246,10 @@ def test_ctrl_c_keeps_what_was_measured(log: Path, server: RawServer, tmp_path: 
     rows = rows_of(path)
     assert rows.filter(pl.col("error") == "cancelled").height >= 20
     assert rows.height == rows["seq"].max() + 1  # type: ignore[operator]
-    assert said.strip().splitlines()[-1].startswith(f"results: {path}")
+    *_, interrupted, verdict, results = said.strip().splitlines()
+    assert interrupted == f"interrupted: {rows.height} of about 3,000 requests were sent; their rows are kept"
+    assert verdict.startswith("verdict: ")
+    assert results.startswith(f"results: {path}")
 
 
 @pytest.mark.parametrize(
