@@ -68,8 +68,8 @@ class Sending:
 
     @property
     def free(self) -> bool:
-        """Whether requests start when they are due, and wait for nothing of the target's."""
-        return self.max_in_flight is None and not self.by_client
+        """Whether requests start when they are due: a wait for a connection counts as queued, not as lag."""
+        return self.max_in_flight is None
 
     def said(self) -> dict[str, Any]:
         """What the user said of how to send, for the summary: what differs from the defaults."""

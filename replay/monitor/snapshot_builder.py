@@ -20,8 +20,7 @@ class SnapshotBuilder:
     Args:
         command: that runs.
         target: where to.
-        free: requests start when they are due, and wait neither for a limit in flight nor for their own client;
-            only then is a lag generator lag.
+        free: requests start when they are due, and wait for no limit in flight; only then is a lag generator lag.
     """
 
     def __init__(self, command: str, target: str = "", *, free: bool = True) -> None:

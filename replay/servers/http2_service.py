@@ -1,6 +1,7 @@
 """Serves HTTP/2 beside HTTP/1.1 on one port, in cleartext: the first bytes of a connection say which it is."""
 
 import asyncio
+import struct
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
@@ -79,7 +80,7 @@ class Http2Service(asyncio.Protocol):
                     break
                 self._take(kind, flags, number & _NUMBER, data[at + HEADER_BYTES : end])
                 at = end
-        except (ConnectionFault, HPACKError, KeyError, IndexError) as error:
+        except (ConnectionFault, HPACKError, KeyError, IndexError, struct.error) as error:
             self._out.append(frames.goaway(getattr(error, "code", frames.PROTOCOL_ERROR), type(error).__name__))
             self._flush()
             self._transport.close()
@@ -115,6 +116,7 @@ class Http2Service(asyncio.Protocol):
             self._open_window(number, int.from_bytes(payload) & _NUMBER)
         elif kind == frames.RST_STREAM:
             self._windows.forget(number)
+            self._asked.pop(number, None)
             self._streams.pop(number, None)
             if task := self._tasks.pop(number, None):
                 task.cancel()

@@ -48,7 +48,7 @@ MAX_RESETS: Final = 100
 MOST_STREAMS: Final = 1 << 29
 """Streams of one connection: their numbers end at 2^31."""
 _MOST_CONTROL: Final = 20_000
-"""Frames without a byte of a response, one after the other; more is a flood."""
+"""Frames without a byte of a response or of progress of a request's body, one after the other; more is a flood."""
 _MOST_PIECES: Final = 1_000
 """CONTINUATION frames of a header block."""
 _REFILL: Final = 1 << 30
@@ -110,10 +110,6 @@ class ConnectionState:
     def retired(self) -> bool:
         """Whether no more streams may be opened."""
         return self.dead or self.goaway is not None or self.resets >= MAX_RESETS or self.began >= MOST_STREAMS
-
-    def room(self) -> int:
-        """How many streams may be opened now."""
-        return 0 if self.retired else self.limit - len(self.streams)
 
     # what the client does
 
@@ -466,11 +462,13 @@ class ConnectionState:
             self._count_control()
         if len(payload) != 4:
             raise ConnectionFault(frames.FRAME_SIZE_ERROR, f"a WINDOW_UPDATE frame of {len(payload)} bytes")
-        increment = int.from_bytes(payload) & _NUMBER
+        increment, written = int.from_bytes(payload) & _NUMBER, len(self.out)
         if not number:
             self._windows.open(increment)
         elif (stream := self.streams.get(number)) and (fault := self._windows.open_stream(stream, increment)):
             self._stream_error(stream, "protocol", str(fault), fault.code)
+        if len(self.out) > written:  # a body goes on
+            self._control = 0
 
 
 def _unpadded(payload: bytes) -> bytes:

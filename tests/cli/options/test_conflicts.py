@@ -176,3 +176,10 @@ def test_two_watched_figures_of_one_name_are_refused(folder: Path, capsys: pytes
     words = ["--tps", "1", "--dry-run", "--watch", "a/s=!echo 1", "--watch", "a_per_s=!echo 2"]
     assert main.run(["run", *words]) == 2
     assert "--watch: a_per_s is given twice; give each figure its own name" in capsys.readouterr().err
+
+
+def test_only_a_limit_in_flight_makes_requests_late() -> None:
+    """The others' waits are queued, so that the live view judges the lag."""
+    assert Sending(by_client=True).free
+    assert Sending(http="2", connections=1).free
+    assert not Sending(max_in_flight=1).free

@@ -10,6 +10,7 @@ import h2.config
 import h2.connection
 import h2.events
 import h2.settings
+import pytest
 
 from logreplay.replay.servers.http2_service import MOST_STREAMS
 from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, serving
@@ -124,16 +125,17 @@ def test_more_requests_than_streams_are_refused() -> None:
     assert sorted(asyncio.run(main())) == ["404"] * MOST_STREAMS + ["reset 7"] * 2
 
 
-def test_what_is_not_http2_after_the_preface_ends_the_connection() -> None:
+@pytest.mark.parametrize("frames", [b"\xff" * 100, b"\0\0\5\4\0\0\0\0\0hello"])
+def test_what_is_not_http2_after_the_preface_ends_the_connection(frames: bytes) -> None:
     async def main() -> bytes:
         async with serving(LoggedAnswers(iter(LOG)), QUICK) as url:
             reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
             writer.write(b"PRI * HTTP/2.0\r\n")
             await writer.drain()
             await asyncio.sleep(0.01)
-            writer.write(b"\r\nSM\r\n\r\n" + b"\xff" * 100)
+            writer.write(b"\r\nSM\r\n\r\n" + frames)
             got = await asyncio.wait_for(reader.read(), 20)
             writer.close()
             return got
 
-    assert b"ConnectionFault" in asyncio.run(main())
+    assert b"\7\0\0\0\0\0" in asyncio.run(main()), "a GOAWAY"

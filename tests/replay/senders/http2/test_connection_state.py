@@ -377,7 +377,6 @@ def test_what_goaway_leaves_out_was_not_processed_and_the_rest_is_answered() -> 
     side.tell(peer.goaway(1))
     assert [(stream.seq, stream.unprocessed) for stream in side.ended] == [(1, True), (2, True)]
     assert side.state.retired
-    assert side.state.room() == 0
     side.tell(answer(1))
     assert seen(side.ended[-1]) == OK
 
@@ -446,11 +445,11 @@ def test_a_connection_with_many_resets_is_retired_and_resets_no_more() -> None:
     assert not side.state.dead
 
 
-def test_the_peers_limit_of_streams_bounds_the_room() -> None:
+def test_the_peers_limit_of_streams_is_its_last_word() -> None:
     side = Side(request(), first=greeted(max_concurrent_streams=3))
-    assert side.state.room() == 2
+    assert side.state.limit == 3
     side.tell(peer.settings(max_concurrent_streams=0))
-    assert side.state.room() == -1
+    assert side.state.limit == 0
 
 
 def test_a_long_header_is_split_as_the_peer_allows() -> None:
@@ -502,4 +501,14 @@ def test_a_server_that_allows_no_header_table_is_told_that_there_is_none() -> No
 def test_a_window_is_not_too_large_for_a_request_without_a_body() -> None:
     side = Side(request(), first=peer.settings(initial_window_size=10))
     side.tell(peer.settings(initial_window_size=2**31 - 1) + answer(1))
+    assert [seen(one) for one in side.ended] == [OK]
+
+
+def test_the_windows_of_a_long_body_are_no_flood() -> None:
+    """A server may open them by little at a time, and responds only when it has the whole body."""
+    body = bytes(30_000)
+    side = Side(request("POST", body), first=greeted(initial_window_size=0))
+    for _ in body:
+        side.tell(peer.window(1, 1))
+    side.tell(answer(1))
     assert [seen(one) for one in side.ended] == [OK]
