@@ -65,7 +65,7 @@ def url_repeats(sent: Iterable[pl.Series], log: Iterable[pl.Series]) -> UrlRepea
 
     Args:
         sent: URLs of the requests sent, in pieces, in any order.
-        log: URLs of one pass through the log, in its order.
+        log: URLs of one pass through the log, in the order of the run.
     """
     run = _Urls()
     for urls in sent:

@@ -133,8 +133,10 @@ def find_rate(options: FindOptions) -> Exit:
             requests = request_stream(options.shaping, csv, stack, methods=sending.methods, loop=True, quiet=quiet)
             rule = stop_rule(options.stop_at)
             ended, findings = _search(search, options, place.path, requests, url, rule)
-            again = "--restart" if options.restart else ""
-            urls, repeated = repeated_urls(requests, place.path, again, bundled=not options.log, quiet=quiet)
+            restarts, bundled = ("--restart",) * options.restart, not options.log
+            urls, repeated = repeated_urls(
+                requests, options.shaping, place.path, restarts, each="trial", bundled=bundled, quiet=quiet
+            )
             findings += repeated
         if not ended:
             why = f"stopped: {rule.hit}" if rule.hit else "interrupted"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,14 +85,23 @@ def request_stream(
 
 
 def repeated_urls(
-    stream: "RequestStream", folder: Path, restart: str, *, bundled: bool, quiet: bool
+    stream: "RequestStream",
+    shaping: Shaping,
+    folder: Path,
+    restarts: Sequence[str],
+    *,
+    each: str,
+    bundled: bool,
+    quiet: bool,
 ) -> "tuple[dict[str, Any], list[Finding]]":
     """Say how often the steps in a folder asked for a URL again, and whether a cache may have made use of it.
 
     Args:
         stream: the requests that were sent.
         folder: with the result log, and with the one of the warm-up if there was one.
-        restart: the option for which each step began at the start of the log; empty if steps read on.
+        shaping: how the log was shaped.
+        restarts: the options for which each step began at the start of the log; empty if steps read on.
+        each: ``step`` or ``trial``.
         bundled: the log is that of the package, which nobody can make longer.
         quiet: say nothing.
 
@@ -105,6 +115,7 @@ def repeated_urls(
 
     from logreplay.analysis.tables.url_repeats import url_repeats
     from logreplay.parsers.record import read_batches
+    from logreplay.replay.requests.ordering import Shuffled
     from logreplay.replay.results.verdict import Finding, Severity
     from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
 
@@ -116,16 +127,22 @@ def repeated_urls(
     )
     if not (folder / JUDGED).exists():
         return {}, []
-    found = url_repeats(sent, (frame["url"] for frame in base(stream).anew().one_pass()))
+    log = replace(base(stream).anew(), loop=False)
+    mixed = shaping.shuffle or shaping.random  # the start of the log may have other URLs than its end
+    once = Shuffled(log, shaping.seed).frames() if mixed else log.one_pass()
+    found = url_repeats(sent, (frame["url"] for frame in once))
     if not found:
         return {}, []
     say(found.sentence(), quiet=quiet)
-    remedy = "give a longer log"
-    if restart:
-        remedy = f"leave out {restart}, so that each step reads on where the last one ended"
-    elif found.requests <= found.log_requests:
-        remedy = "send each request once, with --shuffle instead of --random"
-    finding = Finding("urls_repeated", Severity.WARNING, found.warning(remedy))
+    remedies = []
+    if restarts:
+        options = " and ".join(restarts)
+        remedies.append(f"leave out {options}, so that each {each} reads on where the last one ended")
+    if shaping.random:
+        remedies.append("send each request once, with --shuffle instead of --random")
+    if found.requests > found.log_requests or not remedies:
+        remedies.append("give a longer log")
+    finding = Finding("urls_repeated", Severity.WARNING, found.warning("; ".join(remedies)))
     return {"urls": found.as_dict()}, [finding] if found.repeats and not bundled else []
 
 

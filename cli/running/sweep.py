@@ -102,14 +102,12 @@ class SweepOptions(ReplayOptions):
         return Course(self.levels, self.duration, warmup, settle, self.repeat, order, self.shaping.seed, going, restart)
 
     @property
-    def restarts(self) -> str:
-        """The option for which each step begins at the start of the log; empty if steps read on.
+    def restarts(self) -> tuple[str, ...]:
+        """The options for which each step begins at the start of the log; empty if steps read on.
 
         In the bursts of the log each step must have the same ones: the log is not equally busy everywhere.
         """
-        if self.restart:
-            return "--restart"
-        return "--arrivals log" if self.arrivals == "log" else ""
+        return ("--restart",) * self.restart + ("--arrivals log",) * (self.arrivals == "log")
 
     def at(self, stream: "RequestStream") -> "At":
         """What makes the schedule of a step."""
@@ -162,7 +160,9 @@ def sweep_rates(options: SweepOptions) -> Exit:
                 manifest, stream, url, options.course, options.sending, rule, options.telling,
                 at=options.at(stream), closed=bool(options.vusers), refine=options.refine, quiet=quiet,
             )  # fmt: skip
-            urls, repeated = repeated_urls(stream, folder.path, options.restarts, bundled=not log, quiet=quiet)
+            urls, repeated = repeated_urls(
+                stream, options.shaping, folder.path, options.restarts, each="step", bundled=not log, quiet=quiet
+            )
             findings += repeated
         if not folder.measured:
             stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")

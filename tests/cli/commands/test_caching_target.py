@@ -28,5 +28,6 @@ def test_a_sweep_finds_what_is_behind_a_cache(tmp_path: Path) -> None:
         pytest.skip("other work took the processor")
     assert done.returncode == 0, done.stderr
     found = summary["saturation"]
+    assert found["found"], found["why"]
     assert found["low"] <= CARRIED.rate <= found["high"]
     assert summary["urls"]["again"] == 0

@@ -1,0 +1,63 @@
+"""A run that repeats URLs names every option that makes it do so, and no other."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from logreplay.cli.options.requests import Shaping
+from logreplay.cli.running.requests import repeated_urls, request_stream
+
+HALF_UNIQUE = [*(f"/{number}" for number in range(1000)), *["/same"] * 1000]
+READS_ON, LONGER = "so that each trial reads on where the last one ended", "give a longer log"
+ONCE = "send each request once, with --shuffle instead of --random"
+
+
+def write(path: Path, urls: Sequence[str]) -> None:
+    rows = (f"2026-01-01,00:00:00.{at:06},0.001,0,0,10,{url},200,GET,{at},\n" for at, url in enumerate(urls))
+    path.write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op,row,error\n" + "".join(rows))
+
+
+def remedy(
+    folder: Path, urls: Sequence[str], count: int, *, shaping: Shaping, restarts: Sequence[str] = (), trials: int = 1
+) -> str:
+    """The remedies for trials that send the first requests of a log, each from the start; empty without a finding."""
+    log = folder / "log.csv"
+    write(log, urls)
+    with ExitStack() as stack:
+        stream = request_stream(shaping, log, stack, methods=frozenset({"GET"}), loop=True, quiet=True)
+        sent: list[str] = []
+        for frame in stream.frames():
+            sent += frame["url"].to_list()
+            if len(sent) >= count:
+                break
+        write(folder / "results.csv", sent[:count] * trials)
+        _, found = repeated_urls(stream, shaping, folder, restarts, each="trial", bundled=False, quiet=True)
+    return found[0].text.partition("than was measured; ")[2] if found else ""
+
+
+@pytest.mark.parametrize(
+    "shaping", [Shaping(), Shaping(shuffle=True), Shaping(shuffle=True, seed=7)], ids=["as logged", "shuffled", "seed"]
+)
+def test_a_part_of_a_log_that_is_sent_once_repeats_no_more_than_the_log(tmp_path: Path, shaping: Shaping) -> None:
+    assert remedy(tmp_path, HALF_UNIQUE, 500, shaping=shaping) == ""
+
+
+@pytest.mark.parametrize(
+    ("shaping", "restarts", "count", "expected"),
+    [
+        (Shaping(), ("--restart",), 500, f"leave out --restart, {READS_ON}"),
+        (Shaping(), ("--restart", "--arrivals log"), 500, f"leave out --restart and --arrivals log, {READS_ON}"),
+        (Shaping(random=True), ("--restart",), 400, f"leave out --restart, {READS_ON}; {ONCE}"),
+        (Shaping(shuffle=True), ("--restart",), 400, f"leave out --restart, {READS_ON}"),
+        (Shaping(), ("--restart",), 600, f"leave out --restart, {READS_ON}; {LONGER}"),
+        (Shaping(random=True), (), 600, f"{ONCE}; {LONGER}"),
+        (Shaping(), (), 600, LONGER),
+    ],
+)
+def test_the_remedies_are_the_options_that_repeat_urls(
+    tmp_path: Path, shaping: Shaping, restarts: Sequence[str], count: int, expected: str
+) -> None:
+    urls = [f"/{number}" for number in range(1000)]
+    assert remedy(tmp_path, urls, count, shaping=shaping, restarts=restarts, trials=2) == expected
