@@ -163,7 +163,7 @@ class Sending:
         return kind(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
 
     def _kind(self, connections: int | None) -> "Callable[..., Sender]":
-        """What makes a sender of the kind that was asked for."""
+        """A function that makes senders of the requested kind."""
         if self.http == "2":
             from logreplay.replay.senders.http2.per_client import Http2ByClientSender
             from logreplay.replay.senders.http2.sender import Http2Sender

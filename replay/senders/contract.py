@@ -108,7 +108,7 @@ class SenderCounts:
     received: int = 0
     """Bytes of all responses, heads included, without TLS."""
     unspoken: str = ""
-    """Why the target does not speak the version of HTTP that was asked for, if it does not."""
+    """Sign that the target does not speak the requested version of HTTP; empty: none."""
     local: Counter[str] = field(default_factory=Counter)
     """Connections that this machine could not open, by the name of its error (EMFILE, EADDRNOTAVAIL)."""
     details: dict[str, str] = field(default_factory=dict)

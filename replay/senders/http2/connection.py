@@ -1,4 +1,4 @@
-"""One HTTP/2 connection on a transport: writes what its state wants written, and reads the clock where bytes arrive."""
+"""One HTTP/2 connection on a transport: writes the bytes of its state, and reads the clock where bytes arrive."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ NOT_SPOKEN: Final = "the target does not choose HTTP/2 in the TLS handshake (ALP
 
 
 class Owner(Protocol):
-    """What a connection tells of itself, and to whom."""
+    """The sender, as its connections know it."""
 
     clock: Clock
     counts: SenderCounts
@@ -77,7 +77,7 @@ class Http2Connection(asyncio.Protocol):
             self.waiting.remove(stream)
 
     def flush(self) -> None:
-        """Write what the state wants written."""
+        """Write the bytes that the state has for the peer."""
         out, transport = self.state.out, self._transport
         if not out or transport is None:
             return

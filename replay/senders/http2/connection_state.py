@@ -231,9 +231,7 @@ class ConnectionState:
 
     def _check_greeting(self, data: bytes) -> None:
         if data.startswith(b"HTTP/"):
-            raise ConnectionFault(
-                frames.PROTOCOL_ERROR, "the target answers with HTTP/1: it does not speak HTTP/2 here"
-            )
+            raise ConnectionFault(frames.PROTOCOL_ERROR, "the target answers with HTTP/1")
         if len(data) >= HEADER_BYTES:
             _, _, kind, flags, _ = read_header(data)
             if kind != frames.SETTINGS or flags & frames.ACK:

@@ -5,8 +5,8 @@ is opened, as long as `connections` allows, else the request is queued. The wait
 time: the target's limit made it necessary, or the user's. All requests in flight, queued ones too, are in one dict in
 the order of their start, so those that timed out are at its front: one sweep, no timer per request.
 
-What a target says it has not looked at (GOAWAY, REFUSED_STREAM) is sent again on another stream, and counted as
-retried. A connection that the target ends is replaced at once, before its successor is needed.
+A request that the target says it has not processed (GOAWAY, REFUSED_STREAM) is sent again on another stream, and
+counted as retried. A connection that the target ends is replaced at once, before its successor is needed.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from logreplay.replay.senders.wire import IDEMPOTENT
 LEAST_CONNECTIONS: Final = 2
 """One connection would lead to one process of the target."""
 MOST_ATTEMPTS: Final = 4
-"""How often a request is written that the target does not look at."""
+"""Attempts to send a request that the target says it has not processed."""
 _TIDY_NS: Final = 1_000_000_000
 _UNNEEDED_NS: Final = 30_000_000_000
 _IDEMPOTENT: Final = tuple(field(b":method", method) for method in sorted(IDEMPOTENT))
@@ -125,7 +125,7 @@ class Http2Sender:
         return connection
 
     def _limits(self) -> str:
-        """What keeps requests waiting, and what helps; without the number of connections, which is a worker's part."""
+        """The limit for which requests wait, and the remedy; the number of connections is a worker's part."""
         if self._each == inf:
             return "a stream: --connections and the target limit them (raise --connections, or leave it out)"
         return f"a stream: --connections and --streams {self._each:g} limit them (raise one of them, or leave it out)"
@@ -177,7 +177,7 @@ class Http2Sender:
             self._serve(pool, now)
 
     def _retried(self, stream: Stream, connection: Http2Connection, now: int) -> bool:
-        """Send a request again that the target has not looked at, or perhaps not on a connection that was open."""
+        """Send a request again that the target has not processed, or that was lost with an open connection."""
         if stream.error in ("timeout", "cancelled") or stream.attempts >= MOST_ATTEMPTS:
             return False
         if not stream.unprocessed and not self._may_be_repeated(stream, connection):

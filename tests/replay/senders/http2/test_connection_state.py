@@ -244,7 +244,7 @@ def test_an_error_of_the_connection_ends_all_streams() -> None:
 @pytest.mark.parametrize(
     ("first", "text"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak HTTP/2"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "answers with HTTP/1"),
         (b"220 smtp.example.com ready\r\n", "begin with a SETTINGS frame"),
         (peer.ping(), "begin with a SETTINGS frame"),
         (peer.settings_ack(), "begin with a SETTINGS frame"),
