@@ -377,7 +377,7 @@ def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[
         text = f"{requests.unreadable} rows of the result log are left out: their time cannot be read"
         found.append({"code": "unreadable_rows", "severity": "warning", "text": text})
     if requests.found_steps:
-        text = f"the result log names no steps: {len(requests.labels)} were found in the number of requests per second"
+        text = f"the result log names no steps: {verdict.steps.height} were found in the number of requests per second"
         found.append({"code": "found_steps", "severity": "note", "text": text})
     if requests.window_s:
         text = f"the result log has no steps: each {requests.window_s:,} seconds count as one"

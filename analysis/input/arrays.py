@@ -5,7 +5,6 @@ order of the rows (that of completion). All tables and verdicts are computed fro
 requests fit in well under 1.5 GB, and a quantile is an observed value.
 """
 
-import itertools
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -27,7 +26,7 @@ from logreplay.analysis.input.routes import Routes
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import FAILED, Ints
 from logreplay.analysis.statistics.slices import slices
-from logreplay.analysis.statistics.step_finder import LONGEST_S, find_steps
+from logreplay.analysis.statistics.step_finder import LONGEST_S, steps_of_seconds, usual_rate
 from logreplay.parsers.record import LogreplayError
 
 _WINDOWS_S: Final = (10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)
@@ -114,6 +113,11 @@ class RequestArrays:
 
     def __len__(self) -> int:
         return len(self.scheduled)
+
+    @property
+    def is_step(self) -> npt.NDArray[np.bool_]:
+        """(steps,) whether each is a step: of found ones, those below 0 are remnants and stragglers."""
+        return np.array([label >= 0 or not self.found_steps for label in self.labels])
 
     def take(self, rows: Ints | slice) -> "RequestArrays":
         """The requests at these places only."""
@@ -316,15 +320,16 @@ def _in_steps(requests: RequestArrays) -> RequestArrays:
     if not np.isnan(requests.rates[0]) or requests.scheduled.max() > LONGEST_S * _MICROS:
         return _in_windows(requests)
     counts = np.bincount(requests.scheduled // _MICROS)
-    if (edges := find_steps(counts)) is None:
+    if (of_second := steps_of_seconds(counts)) is None:
         return _in_windows(requests)
-    rates = [float(np.median(counts[start:stop])) for start, stop in itertools.pairwise(edges.tolist())]
-    used, step = np.unique(np.searchsorted(edges[1:] * _MICROS, requests.scheduled, side="right"), return_inverse=True)
+    busy = counts > 0
+    labels = np.unique(of_second[busy]).tolist()
+    index = np.searchsorted(labels, of_second).astype(np.int32)
     return replace(
         requests,
-        step=step.astype(np.int32),
-        labels=tuple(used.tolist()),
-        rates=tuple([*rates, np.nan][each] for each in used.tolist()),  # the last one: stragglers
+        step=index[requests.scheduled // _MICROS],
+        labels=tuple(labels),
+        rates=tuple(usual_rate(counts[busy & (of_second == label)]) if label >= 0 else np.nan for label in labels),
         found_steps=True,
     )
 

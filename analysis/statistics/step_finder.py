@@ -72,6 +72,24 @@ def find_steps(counts: Ints) -> Ints | None:
     return np.minimum(edges * width, len(counts)) if len(edges) > 2 and _is_sweep(values, edges) else None
 
 
+def steps_of_seconds(counts: Ints) -> Ints | None:
+    """Return the step of each second, from 0; below 0 in remnants and after the last step; None as `find_steps`."""
+    edges = find_steps(counts)
+    if edges is None:
+        return None
+    length = np.diff(edges)
+    whole = np.append(length >= min(SHORTEST, length.max()), False)
+    label = np.where(whole, np.cumsum(whole) - 1, -1 - np.arange(len(edges)))
+    found: Ints = label[np.searchsorted(edges, np.arange(len(counts)), side="right") - 1]
+    return found
+
+
+def usual_rate(counts: Ints) -> float:
+    """Return the mean of the counts of a step that are within 3 standard deviations of their median."""
+    median = float(np.median(counts))
+    return float(counts[abs(counts - median) <= 3 * np.sqrt(median)].mean())
+
+
 def sending_ends(counts: Ints) -> int:
     """Return the second from which on only stragglers come: under a quarter of the rate before, to the end.
 

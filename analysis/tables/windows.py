@@ -66,10 +66,12 @@ def seconds(requests: RequestArrays) -> pl.DataFrame:
     )
     due = pl.concat([_due(first, stop, requests.take(rows)) for first, stop, rows in by_second(requests)])
     counts = ("offered", "errors", "bytes", "ok")
+    known = [label for label, is_step in zip(requests.labels, requests.is_step, strict=True) if is_step]
     table = happened.join(due, on="second", how="left", maintain_order="left")
     table = table.with_columns(pl.col(counts).fill_null(0), step=pl.Series(_step_of_each_second(requests, number)))
     return table.with_columns(
-        pl.col(pl.Float64).fill_nan(None), step=pl.when(pl.col("offered") > 0).then("step")
+        pl.col(pl.Float64).fill_nan(None),
+        step=pl.when((pl.col("offered") > 0) & pl.col("step").is_in(known)).then("step"),
     ).select(SECONDS)
 
 

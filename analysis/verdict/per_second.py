@@ -10,7 +10,7 @@ import polars as pl
 
 from logreplay.analysis.input.arrays import window_s
 from logreplay.analysis.statistics.quantiles import Floats, Ints
-from logreplay.analysis.statistics.step_finder import SHORTEST, find_steps
+from logreplay.analysis.statistics.step_finder import steps_of_seconds, usual_rate
 from logreplay.analysis.tables.windows import SETTLE
 from logreplay.analysis.verdict.saturation import RISE
 from logreplay.analysis.verdict.stability import (
@@ -53,7 +53,9 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     table = seconds.group_by("step", maintain_order=True).agg(
         start=pl.col("second").min().cast(pl.Float64),
         duration=(pl.col("second").max() - pl.col("second").min() + 1).cast(pl.Float64),
-        rate=_usual_rate(),
+        rate=pl.col("offered").map_batches(
+            lambda offered: usual_rate(offered.to_numpy()), return_dtype=pl.Float64, returns_scalar=True
+        ),
         scheduled=pl.col("offered").sum(),
         errors=pl.col("errors").sum(),
         mean=(pl.col("mean") * answered).sum() / answered.sum(),
@@ -94,23 +96,12 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def _usual_rate() -> pl.Expr:
-    """Mean of the seconds within 3 standard deviations of random arrivals around their median."""
-    offered = pl.col("offered").cast(pl.Float64)
-    median = offered.median()
-    return offered.filter((offered - median).abs() <= 3 * median.sqrt()).mean()
-
-
 def _steps_of(offered: Ints) -> pl.Series:
     """The step of each second that a table does not name: as found, or windows; none for stragglers and remnants."""
-    edges = find_steps(offered)
-    second = np.arange(len(offered))
-    if edges is None:
-        return pl.Series(second // window_s(len(offered)))
-    step = np.searchsorted(edges, second, side="right") - 1
-    length = np.diff(edges)
-    remnant = np.append(length < min(SHORTEST, length.max()), True)[step]
-    return pl.Series(step).set(pl.Series(remnant), None)
+    step = steps_of_seconds(offered)
+    if step is None:
+        return pl.Series(np.arange(len(offered)) // window_s(len(offered)))
+    return pl.Series(step).set(pl.Series(step < 0), None)
 
 
 def _judged_means(seconds: pl.DataFrame, table: pl.DataFrame) -> Floats:

@@ -53,7 +53,7 @@ def judged_steps(requests: RequestArrays) -> pl.DataFrame:
     """Return the step table with the evidence of each step: the columns of `windows.steps` and of `evidence`.
 
     ``p99_low`` and ``p99_high`` of a rate with `TRIALS` stable steps or more come from the spread of their p99; a step
-    that is not stable has none.
+    that is not stable has none. Remnants and stragglers around found steps have no row.
     """
     windows = step_windows(requests)
     flow = step_flow(requests, windows)
@@ -66,9 +66,8 @@ def judged_steps(requests: RequestArrays) -> pl.DataFrame:
         trials = known & (rates == rate)
         if trials.sum() >= TRIALS:
             low[trials], high[trials] = np.exp(estimates.mean(np.log(table["p99"].to_numpy()[trials])).ends())
-    return table.with_columns(p99_low=pl.Series(low), p99_high=pl.Series(high)).with_columns(
-        pl.col("p99_low", "p99_high").fill_nan(None)
-    )
+    table = table.with_columns(p99_low=pl.Series(low), p99_high=pl.Series(high))
+    return table.with_columns(pl.col("p99_low", "p99_high").fill_nan(None)).filter(pl.Series(requests.is_step))
 
 
 def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flow: Flow) -> pl.DataFrame:
@@ -111,7 +110,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
     )
     errors, found = table["errors"].to_numpy(), outages(requests)
     dead = np.isin(np.arange(number), [step for outage in found for step in outage.steps])
-    failing, base = more_errors(table["rate"].to_numpy(), errors, windows.count, known=~dead)
+    failing, base = more_errors(table["rate"].to_numpy(), errors, windows.count, known=~dead & requests.is_step)
     threshold = np.maximum(LATE_S, LATE * np.nan_to_num(service))
     generator = (lag > threshold) & ((table["sent"].to_numpy() < SENT_ENOUGH * rate) | (lag_p50 > threshold))
     excused = _excused(found, table["rate"].to_numpy(), over, failing | dead)

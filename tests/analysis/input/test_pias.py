@@ -75,6 +75,25 @@ def test_without_a_rate_the_steps_are_found_in_the_requests_of_each_second(
     assert saturation.judge(stability.judged_steps(read)).saturation.rate == pytest.approx(250, rel=0.1)
 
 
+def test_stragglers_are_no_step_in_a_result_log_as_in_a_table() -> None:
+    rng = np.random.default_rng(3)
+    swept = simulate.sweep([50, 100, 150, 200, 250, 300], 20, rng)
+    rows = simulate.serve(swept, SimulatedQueue(4, 0.016), rng)
+    late = simulate.Arrivals(120 + np.arange(120) / 6, np.zeros(120, np.int64), np.full(120, np.nan))
+    late_rows = simulate.results(late, np.linspace(5, 0.02, 120)).with_columns(seq=pl.lit(rows.height, pl.Int64))
+    unnamed = {"step": pl.lit(None, pl.Int64), "offered": pl.lit(None, pl.Float64)}
+    swept_only, whole = (
+        analyze.analyse(table.with_columns(**unnamed)) for table in (rows, pl.concat([rows, late_rows]))
+    )
+    assert whole.steps["scheduled"].sum() == rows.height
+    assert whole.verdict.sentence == swept_only.verdict.sentence
+    assert whole.verdict.onset == swept_only.verdict.onset
+    assert whole.summary["requests"]["scheduled"] == rows.height + 120
+    assert whole.seconds.filter(pl.col("second") >= 120)["step"].is_null().all()
+    table = saturation.judge(per_second.judged_seconds(whole.seconds.drop("step")))
+    assert table.steps.select("step", "rate").equals(whole.steps.select("step", "rate"))
+
+
 @pytest.mark.parametrize(("days", "window"), [(0.1, 10), (1, 300), (20, 1800), (90, 21_600)])
 def test_a_log_of_weeks_has_a_thousand_steps_at_most(days: float, window: int) -> None:
     rng = np.random.default_rng(5)
