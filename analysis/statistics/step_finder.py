@@ -30,6 +30,9 @@ ALIKE: Final = 0.05
 MOSTLY: Final = 0.6
 """A rate that stays within `ALIKE` for this share of the time is one rate with disturbances, no sweep."""
 
+CURVED: Final = 0.2
+"""A share: counts that rise within steps by more of the slope between steps follow a curve; those of steps by none."""
+
 _FEWEST_S: Final = 12
 _MEDIAN_CHI_SQUARE: Final = 0.455
 SHORTEST: Final = 3
@@ -69,7 +72,8 @@ def find_steps(counts: Ints) -> Ints | None:
     if other_price < price:
         edges = change_points
     edges = _without_equals(values, edges)
-    return np.minimum(edges * width, len(counts)) if len(edges) > 2 and _is_sweep(values, edges) else None
+    found = len(edges) > 2 and _is_sweep(values, edges) and not _is_curve(values, edges)
+    return np.minimum(edges * width, len(counts)) if found else None
 
 
 def steps_of_seconds(counts: Ints) -> Ints | None:
@@ -85,9 +89,10 @@ def steps_of_seconds(counts: Ints) -> Ints | None:
 
 
 def usual_rate(counts: Ints) -> float:
-    """Return the mean of the counts of a step that are within 3 standard deviations of their median."""
+    """Return the mean of the counts of a step within 3 standard deviations of their median; the median if none is."""
     median = float(np.median(counts))
-    return float(counts[abs(counts - median) <= 3 * np.sqrt(median)].mean())
+    near = counts[abs(counts - median) <= 3 * np.sqrt(median)]
+    return float(near.mean()) if len(near) else median
 
 
 def sending_ends(counts: Ints) -> int:
@@ -135,6 +140,27 @@ def _is_sweep(values: Floats, edges: Ints) -> bool:
     each = np.repeat(np.arange(len(steps)), np.diff(edges))
     usual = max(float(np.median(level[each])), 1e-9)
     return bool(np.median(scatter[each]) <= SCATTER and np.mean(abs(level[each] / usual - 1) < ALIKE) <= MOSTLY)
+
+
+def _is_curve(values: Floats, edges: Ints) -> bool:
+    """Whether values within steps rise and fall with the line through the middles of steps, as ordinary traffic does.
+
+    The seconds beside an edge are left out: those of a step that begins in mid-second lie between two levels.
+    """
+    second = np.arange(len(values))
+    step = np.searchsorted(edges, second, side="right") - 1
+    inside = ~np.isin(second, np.concatenate([edges, edges - 1])) & (values > 0)
+    count = np.maximum(np.bincount(step[inside], minlength=len(edges) - 1), 1)
+
+    def about_level(each: Floats) -> Floats:
+        return each[inside] - (np.bincount(step[inside], each[inside], len(edges) - 1) / count)[step[inside]]
+
+    level = np.array([part.mean() for part in np.split(values, edges[1:-1])])
+    line = about_level(np.interp(second + 0.5, (edges[:-1] + edges[1:]) / 2, level))
+    weight = 1 / np.maximum(values[inside], 1.0)
+    known = float(np.sum(weight * line**2))
+    share = float(np.sum(weight * line * about_level(values))) / max(known, 1e-9)
+    return share > CURVED and share * known**0.5 > 1  # one standard deviation
 
 
 class _Levels:

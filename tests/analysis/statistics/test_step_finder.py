@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logreplay.analysis.statistics.quantiles import Ints
-from logreplay.analysis.statistics.step_finder import find_steps, sending_ends
+from logreplay.analysis.statistics.step_finder import find_steps, sending_ends, usual_rate
 
 
 def counts(rates: list[float], lengths: list[float], start: float = 0.0, seed: int | None = None) -> Ints:
@@ -74,3 +74,23 @@ def test_steps_with_pauses_between_them_begin_after_the_pauses() -> None:
     edges = find_steps(np.concatenate(swept))
     assert edges is not None
     assert edges.tolist() == [*range(0, 96, 12), 93]
+
+
+@pytest.mark.parametrize(("seconds", "rate"), [([100, 100, 103, 20], 101), ([1, 99], 50)])
+def test_the_rate_of_a_step_is_that_of_its_usual_seconds(seconds: list[int], rate: float) -> None:
+    assert usual_rate(np.array(seconds)) == rate
+
+
+SECONDS = np.arange(600)
+WALK = np.cumsum(np.random.default_rng(0).normal(0, 0.03, 600))
+TRAFFIC = {
+    "slow sine": 100 * (1 + 0.5 * np.sin(2 * np.pi * SECONDS / 600)),
+    "random walk": 100 * np.exp(WALK - WALK.mean()),
+    "ramp": np.linspace(20, 200, 600),
+}
+
+
+@pytest.mark.parametrize("shape", TRAFFIC)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_traffic_that_rises_and_falls_little_by_little_has_no_steps(shape: str, seed: int) -> None:
+    assert find_steps(np.random.default_rng(seed).poisson(TRAFFIC[shape])) is None
