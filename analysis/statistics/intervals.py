@@ -20,6 +20,23 @@ def wilson(share: Floats | float, number: Floats | Ints | float, z: float) -> tu
     return low, high
 
 
+def newcombe(hits: tuple[int, int], numbers: tuple[int, int], z: float) -> tuple[float, float]:
+    """Return both ends of the interval of the second share minus the first, of independent requests.
+
+    Args:
+        hits: of both groups.
+        numbers: requests of both groups, above 0.
+        z: half the width in standard deviations: 1.96 for 95 %.
+
+    Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10.
+    """
+    shares = [hit / number for hit, number in zip(hits, numbers, strict=True)]
+    (low, high), (new_low, new_high) = (wilson(*each, z) for each in zip(shares, numbers, strict=True))
+    old, new = shares
+    down, up = np.hypot(new - new_low, high - old), np.hypot(new_high - new, old - low)
+    return float(new - old - down), float(new - old + up)
+
+
 def batch_variance(counts: Ints, costs: Floats) -> float:
     """Return the variance of the mean cost, from batches of one second that may depend on their neighbours.
 

@@ -46,6 +46,7 @@ class Fidelity:
         bytes_changed: share of those with the same status whose bodies differ by more than 1 % and 64 bytes.
         change: of the service time, request by request; None where the log has no times for most requests.
         failed: share of requests with a status of 500 and above in the log; not answered as expected in the replay.
+        failed_more: difference of these shares, replay minus log, with its 95 % interval.
         rows_unmatched: rows of the log that no request of the replay matches: not sent, or sent with another URL.
         requests_unmatched: requests of the replay that match no row of the log: injected, or sent with another URL.
         gap_distance: largest distance between the distributions of the gaps between requests, each in units of its
@@ -60,6 +61,7 @@ class Fidelity:
     bytes_changed: tuple[float, float, float]
     change: Change | None
     failed: tuple[float, float]
+    failed_more: tuple[float, float, float]
     rows_unmatched: int
     requests_unmatched: int
     gap_distance: float
@@ -70,7 +72,7 @@ class Fidelity:
         value = {name: getattr(self, name) for name in _PLAIN}
         value["change"] = asdict(self.change) if self.change else None
         value |= {name: getattr(self, name).to_dicts() for name in ("by_route", "transitions")}
-        return value | {name: list(getattr(self, name)) for name in ("status_changed", "bytes_changed", "failed")}
+        return value | {name: list(getattr(self, name)) for name in comparison.SHARES}
 
 
 _PLAIN: Final = ("sentence", "rows_unmatched", "requests_unmatched", "gap_distance", "notes")
@@ -102,6 +104,7 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     size = comparison.share(same_status, comparison.other_size())
     table = _by_route(pairs)
     change = _change(pairs)
+    bad = pairs["kind"] >= _SERVER_ERROR, ~pairs["good_new"]
     rows_unmatched = logged.height - pairs["row"].n_unique()
     requests_unmatched = replayed.height - pairs.height
     notes = [_EXPECTED[key] for key in zip(changes["baseline"], changes["candidate"], strict=True) if key in _EXPECTED]
@@ -123,16 +126,13 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
         status_changed=status,
         bytes_changed=size,
         change=change,
-        failed=(_share(pairs["kind"] >= _SERVER_ERROR), _share(~pairs["good_new"])),
+        failed=(comparison.share_of(bad[0]), comparison.share_of(bad[1])),
+        failed_more=comparison.rise(*bad),
         rows_unmatched=rows_unmatched,
         requests_unmatched=requests_unmatched,
         gap_distance=_distance(_gaps(logged), _gaps(replayed)),
         notes=notes,
     )
-
-
-def _share(flags: pl.Series) -> float:
-    return float(flags.to_numpy().mean()) if len(flags) else 0.0
 
 
 def _change(pairs: pl.DataFrame) -> Change | None:

@@ -21,13 +21,14 @@ from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import estimates
 from logreplay.analysis.statistics.estimates import Estimate, student
-from logreplay.analysis.statistics.intervals import wilson
+from logreplay.analysis.statistics.intervals import newcombe, wilson
 from logreplay.analysis.tables.windows import SETTLE
 from logreplay.analysis.verdict import stability
 
 TOLERANCE: Final = 0.02
 FEWEST_PAIRS: Final = 100
 QUANTILES: Final = (0.5, 0.9, 0.99)
+SHARES: Final = ("status_changed", "bytes_changed", "failed", "failed_more")
 _GROUPS: Final = 30
 _SAME_LOG: Final = 0.9
 _DOUBT: Final = 0.05
@@ -117,6 +118,7 @@ class Comparison:
         status_changed: share of the pairs whose status class differs, with its 95 % interval.
         bytes_changed: share of the answered pairs whose bodies differ by more than 1 % and 64 bytes, likewise.
         failed: share of requests not answered as expected: of the baseline, of the candidate; all steps of a sweep.
+        failed_more: difference of these shares, candidate minus baseline, with its 95 % interval.
         notes: omissions, and why.
     """
 
@@ -132,6 +134,7 @@ class Comparison:
     status_changed: tuple[float, float, float]
     bytes_changed: tuple[float, float, float]
     failed: tuple[float, float]
+    failed_more: tuple[float, float, float]
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
@@ -141,7 +144,7 @@ class Comparison:
         value["quantiles"] = {name: asdict(change) for name, change in self.quantiles.items()}
         for name in ("by_pair", "by_step", "by_route", "transitions"):
             value[name] = getattr(self, name).to_dicts()
-        return value | {name: list(getattr(self, name)) for name in ("status_changed", "bytes_changed", "failed")}
+        return value | {name: list(getattr(self, name)) for name in SHARES}
 
 
 def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float = TOLERANCE) -> Comparison:
@@ -161,7 +164,8 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
     found = [_pair_of_runs(old, new) for old, new in zip(runs[::2], runs[1::2], strict=True)]
     pairs, timed = (pl.concat(getattr(each, name) for each in found) for name in ("pairs", "timed"))
     change = combined([each.change for each in found])
-    failed = (1 - _mean([each.good[0] for each in found]), 1 - _mean([each.good[1] for each in found]))
+    bad = [~pl.concat(each.good[side] for each in found) for side in (0, 1)]
+    failed = share_of(bad[0]), share_of(bad[1])
     answered = pairs.filter(pl.col("kind") == pl.col("kind_new"), pl.col("kind") < FIRST_ERROR)
     names = dict.fromkeys(name for each in found for name in each.quantiles)
     quantiles = {name: combined([each.quantiles.get(name) for each in found]) for name in names}
@@ -187,6 +191,7 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
         status_changed=share(pairs, pl.col("kind") // 100 != pl.col("kind_new") // 100),
         bytes_changed=share(answered, other_size()),
         failed=failed,
+        failed_more=rise(*bad),
         notes=notes,
     )
 
@@ -250,9 +255,17 @@ def combined(changes: Sequence[Change | None]) -> Change | None:
     return Change.of(estimates.mean(logs), sum(change.count for change in known))
 
 
-def _mean(flags: Sequence[pl.Series]) -> float:
-    together = pl.concat(flags)
-    return float(together.to_numpy().mean()) if len(together) else 1.0
+def share_of(flags: pl.Series) -> float:
+    """Return the share that is true; 0 for none."""
+    return float(flags.to_numpy().mean()) if len(flags) else 0.0
+
+
+def rise(old: pl.Series, new: pl.Series) -> tuple[float, float, float]:
+    """Return by how much the share that is true rises from one run to the other, and its 95 % interval."""
+    if not len(old) or not len(new):
+        return 0.0, -1.0, 1.0
+    low, high = newcombe((int(old.sum()), int(new.sum())), (len(old), len(new)), 1.96)
+    return share_of(new) - share_of(old), low, high
 
 
 def rows(source: Source) -> pl.DataFrame:

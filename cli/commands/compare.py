@@ -111,14 +111,28 @@ def compare(
             say(str(output))
     elif not as_json:
         _print_likeness(found)
-    return Exit.OK if fail_above is None else _gate(found.change, found.failed, fail_above)
+    return Exit.OK if fail_above is None else _gate(found, fail_above)
 
 
-def _gate(change: "Change | None", failed: tuple[float, float], limit: float) -> Exit:
+def _gate(found: "Fidelity | Comparison", limit: float) -> Exit:
     """Whether the candidate passes; says why not, and where a change of this size could not have been seen."""
-    if failed[1] - failed[0] > _FAILED_MORE:
-        say(f"--fail-above: {failed[1]:.2%} of the requests failed, {failed[0]:.2%} in the baseline")
+    exits = {_gate_failures(found), _gate_times(found.change, limit)}
+    return next(code for code in (Exit.CONDITION, Exit.INVALID, Exit.OK) if code in exits)
+
+
+def _gate_failures(found: "Fidelity | Comparison") -> Exit:
+    more, low, high = found.failed_more
+    if more <= _FAILED_MORE:
+        return Exit.OK
+    text = f"--fail-above: {found.failed[1]:.2%} of the requests failed, {found.failed[0]:.2%} in the baseline"
+    if low > _FAILED_MORE:
+        say(text)
         return Exit.CONDITION
+    say(f"{text}: too few requests to say whether {_FAILED_MORE:.0%} more fail ({low:+.1%} to {high:+.1%}); run longer")
+    return Exit.INVALID
+
+
+def _gate_times(change: "Change | None", limit: float) -> Exit:
     if change is None:
         say(f"--fail-above {limit:.1%}: cannot be judged, since the change of the times is unknown")
         return Exit.INVALID

@@ -108,6 +108,26 @@ def test_a_candidate_that_answers_with_errors_does_not_pass(folder: Path, tmp_pa
     assert "--fail-above: 100.00% of the requests failed, 0.00% in the baseline" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("failures", "code", "said"),
+    [
+        (3, Exit.OK, ""),
+        (5, Exit.INVALID, "too few requests to say whether 1% more fail"),
+        (40, Exit.CONDITION, "of the requests failed, 0.00% in the baseline\n"),
+    ],
+)
+def test_failures_that_may_be_chance_neither_fail_the_candidate_nor_let_it_pass(
+    folder: Path, tmp_path: Path, failures: int, code: Exit, said: str
+) -> None:
+    frame = pl.read_csv(folder / "once.csv").filter(pl.col("step") == 0)
+    before, after = tmp_path / "before.csv", tmp_path / "after.csv"
+    before.write_bytes(to_csv(frame, header=True))
+    failed = pl.int_range(pl.len()) % (frame.height // failures) == 0
+    after.write_bytes(to_csv(frame.with_columns(rc=pl.when(failed).then(500).otherwise("rc")), header=True))
+    done = logreplay("compare", before, after, "--fail-above", "5%")
+    assert (done.exit_code, said in done.stderr) == (code, True)
+
+
 def test_runs_too_short_to_judge_do_not_pass(folder: Path, tmp_path: Path) -> None:
     short = tmp_path / "short.csv"
     once = pl.read_csv(folder / "once.csv")
