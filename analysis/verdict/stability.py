@@ -31,8 +31,6 @@ CLEAR_DRIFT: Final = 1.0
 """A smaller growth than `GROWTH` counts where the trend is beyond doubt: slightly above the capacity."""
 BACKLOG_S: Final = 1.0
 ERROR_SHARE: Final = 0.01
-USUAL_AT_MOST: Final = 0.2
-"""Share of errors at the lowest rates above which it is not taken for usual."""
 BEYOND_CHANCE: Final = 5
 """Errors at the lowest rates from which on they are a share, however small, and not chance."""
 FAILING: Final = 0.5
@@ -150,9 +148,9 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
 
     Errors that come at the same share at every rate do not show overload. The lowest third of the rates is
     pooled, from the lowest on, while the share is not clearly higher. One rate alone is not enough: a limit
-    below the lowest rate has errors there, too, and more at the next. Nor are more than `USUAL_AT_MOST`, or rates at
-    which the target answers hardly more where more is offered. A share of so few errors that they may be
-    chance is returned as 0. A step of which more than half fails is failing.
+    below the lowest rate has errors there, too, and more at the next. Nor are rates enough at which the target hardly
+    answers more where more is offered, or fails more than half. A share of so few errors that they may be chance is
+    returned as 0. A step of which more than half fails is failing.
 
     Args:
         rate: (n,) requests/s.
@@ -173,7 +171,7 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
         rates += 1
     pooled_errors, pooled = int(failed[:rates].sum()), int(offered[:rates].sum())
     base = pooled_errors / max(pooled, 1)
-    if rates < 2 or base > USUAL_AT_MOST or not _goodput_grows(lowest[:rates], failed[:rates], offered[:rates]):
+    if rates < 2 or base > FAILING or not _goodput_grows(lowest[:rates], failed[:rates], offered[:rates]):
         return least_error_share(errors, scheduled) > ERROR_SHARE, 0.0
     more_failed = _difference_low(errors, scheduled, pooled_errors, pooled) > ERROR_SHARE
     chance = pooled_errors < BEYOND_CHANCE and wilson(base, max(pooled, 1), _Z99)[0] <= ERROR_SHARE / 2
@@ -181,16 +179,21 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
 
 
 def _goodput_grows(rate: Floats, errors: Ints, scheduled: Ints) -> bool:
-    """Whether goodput grows with the rates (n,), at least half as fast: a share that is the same at all of them.
+    """Whether goodput grows with the rates (n,), at least half as fast and beyond doubt (99 %).
 
-    Below a limit, goodput is ``rate * (1 - share)``; above it, it is the limit, whatever the rate.
+    Where the same share fails at all rates, it is ``rate * (1 - share)``; above a limit it is the limit, whatever the
+    rate.
     """
-    good = (scheduled - errors) / np.maximum(scheduled, 1)
+    good = scheduled - errors
     known = (good > 0) & (rate > 0)
-    if known.sum() < 2:
+    rate, good, scheduled = np.log(rate[known]), good[known], scheduled[known]
+    if len(rate) < 2:
         return False
-    offered, answered = np.log(rate[known]), np.log(rate[known] * good[known])
-    return bool(np.polyfit(offered, answered, 1, w=np.sqrt(scheduled[known]))[0] > 1 / 2)
+    apart = rate - np.average(rate, weights=scheduled)
+    spread = float(scheduled @ apart**2)
+    slope = 1 + float(scheduled * apart @ np.log(good / scheduled)) / spread
+    doubt = np.sqrt((scheduled - good).sum() / good.sum() / spread)
+    return bool(slope > 1 / 2 and slope > TREND_Z * doubt)
 
 
 def _difference_low(errors: "Ints | int", scheduled: "Ints | int", base_errors: int, base: int) -> Floats:

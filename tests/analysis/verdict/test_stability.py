@@ -131,7 +131,7 @@ def test_a_limiter_below_the_lowest_rate_is_no_usual_share_of_errors(rates: rang
     assert failing_from(rates, [1 - 100 / rate for rate in rates]) == (rates[0], 0.0)
 
 
-@pytest.mark.parametrize("share", [0.01, 0.05, 0.15])
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.3])
 @pytest.mark.parametrize("rates", [range(50, 401, 50), range(150, 301, 10), range(100, 151, 5)])
 def test_a_share_that_fails_at_every_rate_is_usual(share: float, rates: range) -> None:
     first, base = failing_from(rates, share)
@@ -139,8 +139,14 @@ def test_a_share_that_fails_at_every_rate_is_usual(share: float, rates: range) -
     assert base == pytest.approx(share, rel=0.1)
 
 
-def test_a_share_above_a_fifth_is_not_usual() -> None:
-    assert failing_from(range(50, 401, 50), 0.25) == (50, 0.0)
+def test_a_share_above_one_half_is_not_usual() -> None:
+    assert failing_from(range(50, 401, 50), 0.6) == (50, 0.0)
+
+
+def test_a_limiter_below_the_lowest_rate_is_found_by_chance_counts_of_short_steps_too() -> None:
+    rng, rates = np.random.default_rng(1), np.arange(150, 201, 5)
+    found = [failing_from(rates, rng.binomial(5 * rates, 1 - 100 / rates) / (5 * rates), 5.0) for _ in range(200)]
+    assert sum(base > 0 for _, base in found) <= 4
 
 
 def test_errors_so_few_that_they_may_be_chance_are_no_share() -> None:
