@@ -35,6 +35,15 @@ GAVE_UP_S: Final = 0.1
 NEAR: Final = 0.075
 """Share of a rate: so close to saturation steps of ten seconds are good or bad by chance."""
 
+_OTHERS: Final = {
+    "tls": "which are failures of TLS",
+    "protocol": "which violate HTTP",
+    "dropped": "which were never sent",
+    "cancelled": "which were broken off",
+    "other": "for which the log has a word of its own",
+}
+"""What the other kinds of errors say."""
+
 
 @dataclass(frozen=True)
 class Bend:
@@ -99,10 +108,8 @@ def judge(table: pl.DataFrame) -> SaturationVerdict:
     bad = (usable["over"] | usable["failing"]).to_numpy()
     if _failed(counting := by_rate(table.filter(pl.col("outage").is_null()))):
         return _nothing(_all_failed(counting), table, target_failing=True)
-    tried = measured["rate"].n_unique() if tested.height else 0
-    if tried < FEWEST_STEPS and not (GIVES_UP_AFTER <= usable.height == tested.height and bad.all()):
-        text = f"not enough data: {tried} rates with {FEWEST_REQUESTS} requests or more, {FEWEST_STEPS} needed"
-        return _nothing(text + _outages(measured), table)
+    if tested.height < FEWEST_STEPS and not (GIVES_UP_AFTER <= usable.height == tested.height and bad.all()):
+        return _nothing(f"not enough data: {_too_few(measured, tested.height)}{_outages(measured)}", table)
     first_generator, first_bad = persistent(tested["generator"].to_numpy()), _first_bad(usable, bad)
     if first_generator is not None:
         below = int((usable["rate"] < tested["rate"][first_generator]).sum())
@@ -287,9 +294,9 @@ def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:
     """Words for what refuses requests, from the kind of the errors and from how long the others and they took."""
     kind = row["failure"].partition(":")[0]
     normal, now, failed = (each or math.nan for each in (lowest["ok_p50"], row["ok_p50"], row["failed_p50"]))
-    flat = not now > FLAT * normal
+    flat, rising = now <= FLAT * normal, now > FLAT * normal  # neither where a time is not known
     if kind in ("timeout", "connect_timeout"):
-        return f"which are time-outs of the client, after {show(failed)}"
+        return "which are time-outs of the client" + (f", after {show(failed)}" if failed > 0 else "")
     if kind in ("refused", "reset", "closed", "short_body"):
         if flat and kind == "refused":
             return "response times flat: a limit of connections or load shedding"
@@ -297,21 +304,34 @@ def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:
     if failed > GAVE_UP * normal and failed > GAVE_UP_S:
         return f"which came after {show(failed)}: a time-out in the target, as of a connection pool or a queue"
     if kind in ("429", "503"):
-        return "response times flat: rate limiter or load shedding" if flat else "a queue with a limit: load shedding"
-    return "which the application answers at once" if kind.isdigit() else "whose kind the log does not say"
+        limiter = "a queue with a limit: load shedding" if rising else "rate limiter or load shedding"
+        return f"response times flat: {limiter}" if flat else limiter
+    if kind.isdigit():
+        return "which the application answers" + " at once" * (failed > 0)
+    return _OTHERS.get(kind, "whose kind the log does not say")
+
+
+def _too_few(measured: pl.DataFrame, usable: int) -> str:
+    """Words for fewer rates than a verdict needs."""
+    tried = measured["rate"].n_unique()
+    if tried and not usable:
+        return f"all {tried} rates had an outage" if tried > 1 else "the only rate had an outage"
+    calm = " and no outage" * (tried > usable)
+    return f"{usable} rate{'s' * (usable != 1)} with {FEWEST_REQUESTS} requests or more{calm}, {FEWEST_STEPS} needed"
 
 
 def _failed(steps: pl.DataFrame) -> bool:
     """Whether more than half of the requests failed at each rate, and not for want of a generator."""
     failed = steps["errors"] > FAILING * steps["scheduled"]
-    return int(steps["scheduled"].sum()) >= FEWEST and bool(failed.all()) and not steps["generator"].any()
+    sent = steps.filter(~pl.col("generator"))["scheduled"].sum()
+    return int(sent) >= FEWEST and bool(failed.all())
 
 
 def _all_failed(usable: pl.DataFrame) -> str:
     """Words for a target that failed more than half of the requests at every rate."""
     share = int(usable["errors"].sum()) / int(usable["scheduled"].sum())
     text = f"the target fails at every rate: {100 * share:.0f} % of the requests ({usable['failure'][0]}); "
-    best = usable["goodput"].fill_null(0.0).to_numpy().max()
+    best = usable.select((pl.col("rate") * (1 - pl.col("errors") / pl.col("scheduled"))).max()).item()
     if best > 0:
         return f"{text}at most {best:.3g}/s were answered as expected: sweep lower, or repair the target"
     return text + "nothing was measured: check its address and its log"

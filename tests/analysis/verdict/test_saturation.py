@@ -13,6 +13,7 @@ from logreplay.analysis.verdict.saturation import by_rate, find_onset, judge, pe
 FLOATS = ("mean", "p50", "p90", "p95", "p99", "sent", "completed", "goodput", "slope", "lag_p95", "rate")
 FLOATS += ("ok_p50", "ok_p99", "failed_p50", "duration", "error_base")
 FLAGS = ("over", "failing", "generator")
+OUTAGE = "6 s of 502 at 14:03:07 UTC"
 RATES = tuple(float(rate) for rate in range(50, 401, 50))
 
 
@@ -153,7 +154,13 @@ def test_response_times_of_a_limited_step_are_no_rise() -> None:
         ([step(rate) for rate in RATES[:4]], "not enough data: 4 rates with 100 requests or more, 5 needed"),
         ([step(rate, scheduled=99) for rate in RATES], "not enough data: 0 rates"),
         ([step(50.0) | {"rate": float("nan")}] * 9, "not enough data: 0 rates"),
-        ([step(rate, over=True) for rate in RATES[:1]], "not enough data: 1 rates"),
+        ([step(rate, over=True) for rate in RATES[:1]], "not enough data: 1 rate with 100 requests or more, 5 needed"),
+        ([step(rate, outage=OUTAGE) for rate in RATES], "not enough data: all 8 rates had an outage; 6 s of 502"),
+        ([step(50.0, outage=OUTAGE)], "not enough data: the only rate had an outage; 6 s of 502"),
+        (
+            [step(rate, outage=OUTAGE if rate > 50 else None) for rate in RATES],
+            "not enough data: 1 rate with 100 requests or more and no outage, 5 needed; 6 s of 502",
+        ),
         ([step(rate, over=True) for rate in RATES[:2]], "saturated already at the lowest rate, 50/s: sweep lower"),
         ([step(rate, failing=True) for rate in RATES], "saturated already at the lowest rate, 50/s: sweep lower"),
     ],
@@ -162,6 +169,42 @@ def test_too_few_steps_or_none_that_was_carried_are_said(steps: list[dict[str, A
     said = judge(table(*steps))
     assert said.sentence.startswith(answer)
     assert said.saturation.as_dict() == {"found": False, "why": said.sentence}
+
+
+@pytest.mark.parametrize(
+    ("kind", "times", "cause"),
+    [
+        ("tls", {}, "which are failures of TLS"),
+        ("protocol", {}, "which violate HTTP"),
+        ("dropped", {"failed_p50": None}, "which were never sent"),
+        ("other", {}, "for which the log has a word of its own"),
+        ("no_status", {}, "whose kind the log does not say"),
+        ("timeout", {"failed_p50": 5.0}, "which are time-outs of the client, after 5 s"),
+        ("timeout", {"failed_p50": None}, "which are time-outs of the client"),
+        ("503", {"ok_p50": None}, "rate limiter or load shedding"),
+        ("503", {}, "response times flat: rate limiter or load shedding"),
+        ("503", {"ok_p50": 0.1}, "a queue with a limit: load shedding"),
+        ("refused", {"ok_p50": None}, "the target dropped connections: crashes, or a limit of connections"),
+        ("500", {}, "which the application answers at once"),
+        ("500", {"failed_p50": None}, "which the application answers"),
+    ],
+)
+def test_the_cause_says_no_more_than_is_known(kind: str, times: dict[str, Any], cause: str) -> None:
+    failing = {"failing": True, "goodput": 200.0, "failure": f"{kind}: 100 %", **times}
+    said = judge(table(*map(step, RATES[:4]), *(step(rate, errors=int(2 * rate), **failing) for rate in RATES[4:])))
+    assert said.saturation.why == f"errors from 200–250/s on ({kind}: 100 %), {cause}"
+
+
+def test_a_target_that_fails_at_every_rate_is_failing_where_the_generator_was_late_too() -> None:
+    failing = {"failing": True, "goodput": 0.0, "failure": "500: 100 %"}
+    said = judge(table(*(step(rate, errors=int(10 * rate), generator=rate > 300, **failing) for rate in RATES)))
+    assert said.word == "TARGET_FAILING"
+
+
+def test_what_was_answered_of_mostly_failed_requests_is_told_without_a_measured_goodput() -> None:
+    failing = {"failing": True, "goodput": None, "failure": "kind unknown"}
+    said = judge(table(*(step(rate, errors=int(6 * rate), **failing) for rate in RATES)))
+    assert "60 % of the requests (kind unknown); at most 160/s were answered as expected" in said.sentence
 
 
 def test_goodput_that_falls_by_a_fifth_under_overload_is_a_congestion_collapse() -> None:
