@@ -346,8 +346,9 @@ def _positions(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
         return
     ordered = rows.sort("seq")
     first = ordered["row"].min()
-    began = pl.col("step") != pl.col("step").shift(1)
-    back = ordered.filter((pl.col("row") <= pl.col("row").shift(1)) & (pl.col("row") != first))
+    next_one = pl.col("seq") == pl.col("seq").shift(1) + 1  # rows are missing where the program was ended at once
+    began = next_one & (pl.col("step") != pl.col("step").shift(1))
+    back = ordered.filter(next_one & (pl.col("row") <= pl.col("row").shift(1)) & (pl.col("row") != first))
     if back.height:
         yield Finding("identities", f"the log goes back to other rows than its first: {back['row'].to_list()[:5]}")
     again = ordered.filter(began, pl.col("row") != first)
