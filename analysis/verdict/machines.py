@@ -8,6 +8,7 @@ import polars as pl
 
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
+from logreplay.analysis.verdict.stability import late_from
 from logreplay.analysis.wording import show
 
 FIGURES: Final = ("mean", *PERCENTILES)
@@ -55,8 +56,8 @@ def capacity(
     """Read off a sweep how many such machines carry a load.
 
     One machine is taken to carry the highest rate up to which all valid steps kept the bound without a growing
-    backlog or errors. Load is taken to be split evenly, without a shared resource behind the machines: measure two
-    machines once to know.
+    backlog or errors. Steps whose requests were sent late are not valid: their response times hold the lag.
+    Load is taken to be split evenly, without a shared resource behind the machines: measure two machines once to know.
 
     Args:
         steps: step table with evidence, as `logreplay.analysis.verdict.stability.judged_steps` returns it.
@@ -78,19 +79,27 @@ def capacity(
     if users:
         return of_plateau(users, tps=tps, headroom=headroom)
     needed = SMALLEST_SAMPLE[PERCENTILES[percentile]] if percentile in PERCENTILES else 1
-    valid = steps.filter(~pl.col("verdict").is_in(("generator-limited", "outage")) & (pl.col("scheduled") >= needed))
+    late = pl.col("lag_p95").fill_null(0.0) > late_from(pl.col("service_p50"))  # the bound is that of the target
+    too_late = steps.filter(late)["rate"].unique().sort().to_list()
+    not_counted = (
+        f"; not counted, because sent late: {', '.join(f'{rate:g}/s' for rate in too_late)}" if too_late else ""
+    )
+    counted = ~late & ~pl.col("verdict").is_in(("generator-limited", "outage"))
+    valid = steps.filter(counted & (pl.col("scheduled") >= needed))
     valid = valid.with_columns(pl.col("mean").cast(pl.Float64))
     if percentile == "mean":  # none where nothing was answered as expected, and then no bound was kept
         valid = valid.with_columns(pl.col("mean").fill_null(math.inf))
     valid = valid.filter(pl.col(percentile).is_not_null())
     if valid.is_empty():
-        return Capacity(f"no valid step with the {needed} requests that {percentile} needs: use longer steps")
+        return Capacity(
+            f"no valid step with the {needed} requests that {percentile} needs: use longer steps{not_counted}"
+        )
     stable = (pl.col(percentile) <= within) & (pl.col("verdict") == "stable")
     by_rate = valid.group_by("rate").agg(kept=stable.all()).sort("rate")  # of several trials, all must keep it
     rates, kept = by_rate["rate"].to_list(), by_rate["kept"].to_list()
     bound = f"{percentile} within {show(within)}"
     if not kept[0]:
-        return Capacity(f"{bound} is not kept even at {rates[0]:g}/s: sweep lower", high=rates[0])
+        return Capacity(f"{bound} is not kept even at {rates[0]:g}/s: sweep lower{not_counted}", high=rates[0])
     failed = kept.index(False) if not all(kept) else None
     low = rates[(failed or len(rates)) - 1]
     high = rates[failed] if failed is not None else None
@@ -110,7 +119,9 @@ def capacity(
         sentence += f", not {high:g}/s; {at_best} if the upper end holds"
     else:
         sentence += f", not {high:g}/s"
-    return Capacity(sentence, machines, at_best, low, high, short, mean if isinstance(mean, float) else None)
+    return Capacity(
+        sentence + not_counted, machines, at_best, low, high, short, mean if isinstance(mean, float) else None
+    )
 
 
 def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0) -> Capacity:

@@ -74,7 +74,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     over = _whole_overloads(seen, climbing, mean, rate)
     failing, base = more_errors(rate, *counts, known=np.ones(table.height, np.bool_))
     unknown = (
-        *("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "lag_p95"),
+        *("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "service_p50", "lag_p95"),
         *("ok_p50", "ok_p99", "failed_p50"),
     )
     return table.with_columns(

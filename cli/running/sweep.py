@@ -218,7 +218,7 @@ def _report(
 
     more: dict[str, Any] = {"left_out": dict(stream.left_out), **urls}
     report_left_out(stream, quiet=options.quiet)
-    told = [finding.as_dict() for finding in (*findings, *_of_the_generator(outcomes))]
+    told = [finding.as_dict() for finding in (*findings, *of_the_generator(outcomes))]
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     about = About(options.log, url, options.said(), told, more, options.closed_loop)
     valid = report_sweep(folder, about, plots=not options.no_plots, as_json=options.as_json, quiet=options.quiet)
@@ -232,12 +232,18 @@ def _report(
     return Exit.OK if valid and not lost else Exit.INVALID
 
 
-def _of_the_generator(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
-    """What voids steps and lies with us, not with the target: who was too slow, or was lost."""
+def of_the_generator(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
+    """What spoils single steps and lies with us, not with the target: who was too slow, or was lost.
+
+    The verdict of a sweep rests on the other steps, so such a finding is a warning.
+    """
     from logreplay.replay.results.verdict import RunVerdict, Severity
 
     for outcome in outcomes:
         if outcome.health.verdict is RunVerdict.GENERATOR_BOUND:
             for finding in outcome.health.findings:
                 if finding.severity is Severity.VOID:
-                    yield replace(finding, text=f"at {outcome.offered:g}/s: {finding.text}")
+                    text = f"at {outcome.offered:g}/s: {finding.text}"
+                    if finding.code == "lag":
+                        text += "; capacity does not count this step"
+                    yield replace(finding, severity=Severity.WARNING, text=text)

@@ -96,6 +96,7 @@ class Paced:
         self._requests: Sequence[Any] = ()
         self._at = 0
         self._idle, self._blocked, self._is_cut = True, False, True
+        self._freed = 0
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
         return self._sender.prepare(frame)
@@ -112,6 +113,7 @@ class Paced:
     def _record_and_wake(self, *record: int) -> None:
         self._buffer.add(*record)
         if self._blocked:
+            self._freed = self._clock()
             self._wake()
 
     @property
@@ -175,7 +177,7 @@ class Paced:
     def _pump(self) -> None:
         clock, send, buffer = self._clock, self._sender.send, self._buffer
         due, requests, at, seq = self._due, self._requests, self._at, self.taken_up
-        cap, patience = self._cap, self._patience
+        cap, patience, freed = self._cap, self._patience, self._freed
         burst, together = _BURST, -1
         while not self._is_cut:
             if at == len(due):
@@ -196,18 +198,19 @@ class Paced:
             if together < 0:
                 together = when + _GRAIN_NS
             if now - when > patience:
+                self.counts.limited += self._blocked or when < freed
                 self.taken_up = seq = seq + 1
                 at += 1
                 buffer.add(seq - 1, now, 0, 0, 0, 0, 0, 0, _DROPPED)
             elif seq - buffer.count >= cap:
-                if not self._blocked:
-                    self.counts.limited += 1
                 self._blocked = True
                 self._ticker.arm(now + _NEVER if patience == inf else when + int(patience) + 1)
                 break
             else:
                 self.taken_up = seq = seq + 1
                 at += 1
+                if when < freed:  # all that were due by then waited, as the limit was met
+                    self.counts.limited += 1
                 send(seq - 1, requests[at - 1], now, when + patience)
         self._at = at
 

@@ -18,6 +18,8 @@ def table(*rows: tuple[float, float, str], seconds: float = 60, scheduled: int =
                 "p90": p90,
                 "mean": p90 / 2,
                 "verdict": verdict,
+                "lag_p95": 0.004,
+                "service_p50": p90 / 2,
                 "duration": seconds,
                 "scheduled": scheduled,
             }
@@ -80,6 +82,18 @@ def test_steps_limited_by_the_replay_machine_are_left_out() -> None:
     found = ask(table((30, 0.1, "stable"), (38, 9.0, "generator-limited")))
     assert found.high is None
     assert "sweep higher" in found.sentence
+
+
+def test_steps_sent_late_are_left_out_and_named() -> None:
+    """A response time of 223 ms with a lag of 142 ms does not say that the target is slow."""
+    steps = table((20, 0.223, "stable"), (40, 0.1, "stable"), (60, 0.15, "stable"), (80, 0.5, "stable"))
+    late = steps.with_columns(lag_p95=pl.when(pl.col("rate") == 20).then(0.142).otherwise("lag_p95"))
+    found = ask(late, within=0.2)
+    assert (found.low, found.high) == (60, 80)
+    assert found.sentence.endswith("3 if the upper end holds; not counted, because sent late: 20/s")
+    nothing = ask(late.filter(pl.col("rate") == 20), within=0.2)
+    assert nothing.machines is None
+    assert nothing.sentence.endswith("use longer steps; not counted, because sent late: 20/s")
 
 
 def test_a_bound_that_was_never_kept_has_no_answer() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from logreplay.analysis.verdict.machines import capacity
 from logreplay.analysis.verdict.per_second import judged_seconds
 
 
@@ -18,6 +19,10 @@ def test_a_table_of_seconds_shows_an_overload_by_times_that_climb() -> None:
     assert table["slope"].to_list() == pytest.approx([0, 0.3])
     assert table["growth"].to_list() == pytest.approx([0, 0.3 / 1.3])
     assert table["rate"].to_list() == [100, 100]
+
+
+def test_a_table_of_seconds_tells_the_number_of_machines_by_the_mean() -> None:
+    assert capacity(judged_seconds(seconds([0.01] * 60)), tps=200, within=0.1, percentile="mean").machines == 2
 
 
 def test_times_that_level_off_after_an_overload_are_no_recovery() -> None:

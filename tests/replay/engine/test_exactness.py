@@ -171,6 +171,13 @@ def test_the_limit_of_requests_in_flight_is_kept_and_its_wait_is_lag(log: Path) 
     assert not outcome.health.valid
 
 
+def test_each_request_that_waited_for_the_limit_is_counted(log: Path) -> None:
+    """Four at a time, 40 ms each: 100/s of the 400/s asked. Several may become free at once, all later ones wait."""
+    with delayed_responses(0.04) as url:
+        outcome, rows = run(url, log, Constant(400, 0.5), limits=Limits(max_in_flight=4))
+    assert (rows["lag"] > 0.05).sum() <= outcome.evidence.limited <= 196
+
+
 def test_late_requests_are_dropped_when_asked_and_never_forgotten(log: Path) -> None:
     with delayed_responses(0.02) as url:
         limits = Limits(max_in_flight=1, drop_after=0.1)
