@@ -114,7 +114,8 @@ def capacity(
     if isinstance(mean, float):
         sentence += f" (mean {show(mean)})"
     if high is None:
-        sentence += f"; it kept the bound at every rate tried, up to {low:g}/s: sweep higher, it may be fewer"
+        sentence += f"; it kept the bound at every rate tried, up to {low:g}/s: sweep higher"
+        sentence += ", it may be fewer" if machines > 1 else ""
     elif at_best != machines:
         sentence += f", not {high:g}/s; {at_best} if the upper end holds"
     else:

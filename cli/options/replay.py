@@ -1,6 +1,6 @@
 """The options that run, sweep and find share, and the value that they become."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +32,16 @@ class ReplayOptions:
     telling: Telling
     shaping: Shaping
     sending: Sending
+
+    def warn_beyond_timeout(self, bounds: Mapping[str, float]) -> None:
+        """Warn of bounds (seconds, by their option) and of conditions of ``--stop`` that no response can exceed."""
+        stops = {f"--stop '{each.text}'": each.limit for each in self.stop_at if each.figure in ("p50", "p99")}
+        for option, limit in (dict(bounds) | stops).items():
+            if limit > self.sending.timeout:
+                self.say(
+                    f"warning: {option}: {limit:g} s is longer than --timeout {self.sending.timeout:g} s, so no "
+                    f"response can exceed it; a bare number means seconds: write {limit:g}ms for milliseconds"
+                )
 
     def say(self, text: str) -> None:
         """Tell the user something besides the result, unless ``--quiet`` was given."""

@@ -125,6 +125,7 @@ def find_rate(options: FindOptions) -> Exit:
     fewest = {"--start": int(search.goal.start)} if options.vusers else {}
     sending = reconciled(options.sending, options.shaping, users=fewest, numbered="find")
     options = replace(options, sending=sending)
+    options.warn_beyond_timeout({f"--{name}": limit for name, limit in options.limits.items() if limit is not None})
     reads = inputs(options.log, options.shaping, sending)
     with ResultFolder.new(options.output or new_name("find"), reads, force=options.force) as place:
         with ExitStack() as stack:

@@ -90,6 +90,7 @@ def replay_once(options: RunOptions) -> Exit:
 
     options = options.checked()
     pacing, sending = options.pacing, options.sending
+    options.warn_beyond_timeout({})
     path = options.output or new_name("run", ".csv")
     with ExitStack() as stack:
         if not options.dry_run:

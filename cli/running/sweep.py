@@ -145,6 +145,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
     """
     options = options.checked()
+    options.warn_beyond_timeout({})
     rule, quiet = stop_rule(options.stop_at), options.quiet
     log = LogName().convert(options.log, None, None) if options.log else None
     with _folder(options) as folder:

@@ -53,7 +53,8 @@ class Field:
 
 _LIST: Final = r"(?:[-0-9.]+(?:(?:, | : |,|:)[-0-9.]+)*)?"
 
-_SECONDS: Final = r"(?:(?:[0-9]+\.[0-9]+|-)(?:(?:, | : |,|:)(?:[0-9]+\.[0-9]+|-))*)?"
+_SECONDS: Final = r"(?:(?:[0-9]{1,9}\.[0-9]+|-)(?:(?:, | : |,|:)(?:[0-9]{1,9}\.[0-9]+|-))*)?"
+"""Ten digits are an instant ($msec), no duration."""
 
 _SHAPES: Final = {
     "clf": (
@@ -68,8 +69,8 @@ _SHAPES: Final = {
     "status": (r"[0-9]{3}|-", _LIST),
     "int": (r"[0-9]+|-", r"[-+]?[0-9]*"),
     "number": (r"[0-9]+(?:\.[0-9]+)?|-", _LIST),
-    "seconds": (r"[0-9]+\.[0-9]{3}|-", _SECONDS),
-    "list": (r"[0-9]+\.[0-9]{3}|-", _SECONDS),
+    "seconds": (r"[0-9]{1,9}\.[0-9]{3}|-", _SECONDS),
+    "list": (r"[0-9]{1,9}\.[0-9]{3}|-", _SECONDS),
     "query": (r"(?:\?[!#-\[\]-~]*)?", r"(?:\?.*?)?"),
 }
 """Strict and wide pattern of each kind of value."""

@@ -28,6 +28,7 @@ _SAYS: Final = {
     "refused": "connection refused: is it running, and is this its port?",
     "connect_timeout": "no connection within {timeout:g} s: is it reachable from here?",
     "tls": "no TLS connection: {detail}; --cacert trusts a certificate, --insecure does not look",
+    "plain": "no TLS connection: its answer is not TLS ({detail}); if the port speaks plain HTTP, write http:// for https://",
 }
 
 
@@ -200,6 +201,8 @@ async def answers(sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_
         )
     detail = sender.counts.details.get(word, "")
     if word in _SAYS:
+        if "WRONG_VERSION_NUMBER" in detail:
+            word = "plain"
         text = _SAYS[word].format(timeout=timeout_s, detail=detail)
         raise LogreplayError(f"target {endpoint.target}: {text}")
     if not word:

@@ -244,4 +244,11 @@ def _check_patterns(patterns: Sequence[str]) -> None:
         try:
             pl.Series([""]).str.contains(pattern)
         except pl.exceptions.PolarsError as error:
-            raise ValueError(f"{pattern!r} is not a valid pattern: {str(error).splitlines()[-1]}") from None
+            said, _, why = str(error).partition("\nerror: ")
+            why, mark = why.partition("\n")[0], re.search(r"\^", said.rpartition("\n")[2])
+            if why.startswith("look-around"):
+                why = "look-around, such as (?=...) or (?!...), is not supported"
+            where = f" at character {mark.start() - 3}" if mark and "\n" not in pattern else ""
+            raise ValueError(
+                f"{pattern!r} is not a valid regular expression: {why or 'it is too large'}{where}"
+            ) from None

@@ -54,6 +54,12 @@ def test_the_mean_at_the_carried_rate_is_said_and_may_be_bounded() -> None:
     assert ask(dead, percentile="mean").low == 30
 
 
+def test_one_machine_may_not_be_fewer() -> None:
+    steps = table((30, 0.1, "stable"), (38, 0.2, "stable"))
+    assert ask(steps, tps=30).sentence.endswith("up to 38/s: sweep higher")
+    assert ask(steps).sentence.endswith("up to 38/s: sweep higher, it may be fewer")
+
+
 def test_headroom_is_kept_free_on_each_machine() -> None:
     assert ask(BRACKET, headroom=0.2).machines == 7
 

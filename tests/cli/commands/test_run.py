@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import polars as pl
@@ -198,6 +199,33 @@ def test_a_target_that_refuses_is_told_before_the_run(
     assert logreplay("run", log, "http://127.0.0.1:1", "--tps", 500, "-o", tmp_path / "r.csv") == 1
     assert capsys.readouterr().err.startswith("Error: target http://127.0.0.1:1: connection refused")
     assert not (tmp_path / "r.csv").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--http", 2), ("--sender", "aiohttp")])
+def test_https_to_a_plain_port_is_told_with_its_remedy(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[object, ...]
+) -> None:
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as plain:
+        threading.Thread(target=plain.serve_forever, daemon=True).start()
+        target = f"https://127.0.0.1:{plain.server_port}"
+        assert logreplay("run", log, target, "--tps", 10, "-n", 1, "-o", tmp_path / "r.csv", *more) == 1
+        plain.shutdown()
+    assert "if the port speaks plain HTTP, write http:// for https://" in capsys.readouterr().err
+
+
+def test_certificates_for_a_plain_target_are_refused(
+    log: Path, server: RawServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert logreplay("run", log, server.url, "--tps", 10, "--cacert", "a.pem", "-o", tmp_path / "r.csv") == 2
+    assert f"--cacert and {server.url} exclude each other" in capsys.readouterr().err
+
+
+def test_a_condition_that_no_response_can_meet_is_told(
+    log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bare 300 was meant as milliseconds, and is seconds."""
+    assert_ran(log, server.url, "--tps", 100, "-n", 20, "--stop", "p99>300/10s", "-o", tmp_path / "r.csv")
+    assert "--stop 'p99>300/10s': 300 s is longer than --timeout 30 s" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -105,3 +105,11 @@ def test_a_layout_fits_the_lines_that_it_was_learned_from(tail: str, head: str) 
 @given(st.lists(st.text(st.characters(min_codepoint=1, max_codepoint=255), max_size=60), max_size=5))
 def test_no_line_makes_it_fail(sample: list[str]) -> None:
     from_sample([*sample, *(line + tail for line, tail in zip(lines(), sample, strict=False))])
+
+
+def test_an_instant_after_the_duration_is_no_duration_of_an_upstream(tmp_path: Path) -> None:
+    """`$request_time $msec` has the look of `$request_time $upstream_response_time`."""
+    convert([log(tmp_path, *lines(5, " 0.250 1795263625.714"))], tmp_path / "a.csv")
+    rows = scan(tmp_path / "a.csv").collect()
+    assert rows["latency"].to_list() == [0.25] * 5
+    assert {time[-10:] for time in rows["time"]} == {":25.464000"}

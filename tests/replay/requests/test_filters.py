@@ -99,7 +99,7 @@ def test_a_rule_is_read_as_sed_reads_it(rule: str, before: str, after: str | Non
 
 @pytest.mark.parametrize("rule", ["", "s", "s|a", "s|a|b", "y|a|b|", "s|a|b|x", "s|(|b|", "sxaxbx"])
 def test_what_is_no_rule_says_so(rule: str) -> None:
-    with pytest.raises(ValueError, match=r"expected s|is not a valid pattern"):
+    with pytest.raises(ValueError, match=r"expected s|is not a valid regular expression"):
         Rewritten.parse(rule)
 
 
