@@ -84,9 +84,11 @@ async def drive(
             return False
         until = watch.cut_at or trial.seconds
         evidence = await off_loop(look.evidence, until, ran.scheduled)
-        void = _void(ran) or await off_loop(look.sent_late, until, ran.scheduled, limited=ran.evidence.limited > 0)
-        contended = False
-        if contention and not void and (watch.cut or not search.keeps(evidence)):
+        void, contended = "", False
+        failing = _fails(ran)
+        if not failing:
+            void = _void(ran) or await off_loop(look.sent_late, until, ran.scheduled, limited=ran.evidence.limited > 0)
+        if contention and not (failing or void) and (watch.cut or not search.keeps(evidence)):
             void = await contention()
             contended = bool(void)
         responses.forget()
@@ -246,6 +248,13 @@ class _Watch:
 
 async def _at_once(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
     return call(*args, **named)
+
+
+def _fails(ran: "Ran") -> bool:
+    """Whether the target answered most requests with an error: no other load on this machine makes it do so."""
+    from logreplay.replay.results.verdict import FAILING
+
+    return ran.counters.new_errors > FAILING * ran.counters.sent
 
 
 def _void(ran: "Ran") -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -35,14 +36,15 @@ def searched(
     schedule_of: Callable[[Trial], Schedule] = BY_CHANCE,
     contention: Callable[[], Awaitable[str]] | None = None,
     writes_to: Callable[[Results], Results] = lambda results: results,
+    sender: OneServerQueue | None = None,
 ) -> Search:
     """Search one server of 200 requests/s in virtual time, the engine between it and the search."""
     loop, search = VirtualTimeLoop(), Search(goal)
     results = RecentRequests(MemoryResults())
 
     async def main() -> bool:
-        sender = OneServerQueue(0.005, stall=(0.0, 0.0))
-        async with Engine(sender, writes_to(results), clock=loop.now_ns, threaded=False, closed=goal.users) as engine:
+        target = sender or OneServerQueue(0.005, stall=(0.0, 0.0))
+        async with Engine(target, writes_to(results), clock=loop.now_ns, threaded=False, closed=goal.users) as engine:
             return await drive(
                 search,
                 engine,
@@ -128,6 +130,24 @@ def test_a_hopeless_trial_is_cut_and_the_next_one_begins_after_its_answers_are_i
     assert all(judged.outcome.evidence.requests < judged.trial.rate * judged.trial.judged_s for judged in cut)
     numbers = [judged.trial.number for judged in search.judged]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+class FailingServer(OneServerQueue):
+    """Answers each request with 500."""
+
+    def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+        end = start / 1e9 + self._service
+        self._loop.call_at(end, self._done, seq, start, 0, 0, round(self._service * 1e9), 0, 10, 500, 0)
+
+
+def test_a_target_that_fails_all_requests_fails_its_trials_however_busy_the_machine_is(log: Path) -> None:
+    async def busy() -> str:
+        return "others used 90% of this machine's processors"
+
+    goal = Goal((Bound("p99", 0.03), Bound("errors", 0.01)), start=20, trial_s=4, trials=4)
+    search = searched(log, goal, contention=busy, sender=FailingServer(0.005, stall=(0.0, 0.0)))
+    assert {judged.verdict for judged in search.judged} == {"fail"}
+    assert sentence(search) == "p99 <= 30 ms and errors <= 1 % does not hold even at 20/s"
 
 
 @pytest.mark.slow
