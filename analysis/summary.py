@@ -389,7 +389,8 @@ def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[
     if warm_up and (text := warm_up.sentence()):
         found.append({"code": "warm_up", "severity": "warning", "text": text})
     if narrow := _narrow(verdict):
-        text = f"the ranges of p99 at {narrow} are too narrow, because requests in one queue are late together; "
+        text = f"the ranges of p99 at {narrow} are too narrow, because requests in one queue are late together (those "
+        text += "of simulated servers hold the truth in 83 % of the steps at 70 % of the capacity, in 30 % at 90 %); "
         text += f"repeat each rate to measure the spread of p99: sweep --repeat {TRIALS}"
         found.append({"code": "narrow_intervals", "severity": "note", "text": text})
     return [*found, *_of_the_target(verdict)]

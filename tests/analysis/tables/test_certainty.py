@@ -71,3 +71,4 @@ def test_close_to_saturation_the_ranges_are_said_to_be_too_narrow() -> None:
     assert len(texts) == 1
     assert "200/s" in texts[0]
     assert "100/s" not in texts[0]
+    assert "83 % of the steps at 70 % of the capacity, in 30 % at 90 %" in texts[0]  # docs/analysis.md
