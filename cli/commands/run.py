@@ -38,7 +38,8 @@ def run(**given: Any) -> int:
     LOG is an access log, normalized CSV, list of URLs, one URL or raw HTTP request, or a pipe; TARGET is
     http://HOST:PORT or unix:/PATH. Each request is sent when it is due, even if the target is slow. Response time
     counts from then; service time counts from the sending.
-    Units: R requests/s, D a duration (300ms, 10s, 5m, 1h), P% a share (5% or 0.05). Without a [default], an option is
+    Units: R requests/s, D a duration (300ms, 10s, 5m, 1h; a bare 10 is seconds), P% a share (5% or 0.05). Without a
+    [default], an option is
     off.
 
     \b

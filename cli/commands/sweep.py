@@ -101,11 +101,14 @@ def _users(text: str) -> Sequence[int]:
 def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) -> int:
     """Replay LOG against TARGET at each of RATES, and find the rate at which the target saturates.
 
-    RATES are requests/s: 50..400, 50..400:25 or 10,20,50. Each step reads on in the log where the last one ended, goes
+    RATES are requests/s: 50..400 (about eight round steps: 50, 100, … 400), 50..400:25 (steps of 25) or 10,20,50.
+    Each step reads on in the log where the last one ended, goes
     round at its end, and waits for all responses. The sweep stops after two overloaded rates in a row. --resume
-    continues an interrupted sweep; repeat its other arguments. LOG is an access log or a normalized CSV; TARGET is http://HOST:PORT.
+    continues an interrupted sweep; repeat its other arguments. LOG is an access log or a normalized CSV; TARGET is
+    http://HOST:PORT.
     Exit code 4: a --stop condition came true.
-    Units: R requests/s, D a duration (300ms, 10s, 5m, 1h), P% a share (5% or 0.05). Without a [default], an option is
+    Units: R requests/s, D a duration (300ms, 10s, 5m, 1h; a bare 10 is seconds), P% a share (5% or 0.05). Without a
+    [default], an option is
     off.
 
     \b

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 import click
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.sweeps.manifest import Manifest
     from logreplay.replay.sweeps.steps import At, Course, Order
+
+_SHOWN_LEVELS: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,17 @@ class SweepOptions(ReplayOptions):
             raise click.UsageError(f"RATES: {error} or, for several, 50..400, 50..400:25 or 10,20,50") from None
 
     @property
+    def described(self) -> str:
+        """Each step with its rate or users, and the duration of all, in words."""
+        levels = [f"{level:g}" for level in self.levels]
+        shown = levels if len(levels) <= _SHOWN_LEVELS else [*levels[: _SHOWN_LEVELS - 2], "...", levels[-1]]
+        unit, again = " users" if self.vusers else "/s", f", {self.repeat} times" if self.repeat > 1 else ""
+        course = self.course
+        seconds = course.warm_up + sum(step.seconds + course.settle for step in course.steps())
+        count = f"{len(levels)} step{'s' * (len(levels) > 1)}"
+        return f"{count}: {', '.join(shown)}{unit}, {self.duration:g} s each{again}; about {seconds:g} s"
+
+    @property
     def course(self) -> "Course":
         """The steps, and the pauses between them."""
         from logreplay.replay.sweeps.steps import Course
@@ -153,6 +166,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
             csv = stack.enter_context(replayable(log, quiet=quiet, sender=options))
             manifest = _manifest(options, csv, folder.path)
             url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
+            options.say(options.described)
             in_time, methods = options.arrivals == "log", options.sending.methods
             stream = request_stream(
                 options.shaping, csv, stack, methods=methods, loop=True, in_time=in_time, quiet=quiet
