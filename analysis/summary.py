@@ -14,7 +14,7 @@ import polars as pl
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.closed_loop import ClosedLoop
-from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.input.compact import DROPPED, ERROR_WORDS, FIRST_ERROR, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile
 from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.schedule_accuracy import punctuality
@@ -62,9 +62,9 @@ def summarise(
     """Return the contents of summary.json.
 
     ``verdict`` is a word: whether the target was measured; ``answer`` is the sentence that the steps support. Times
-    are seconds. In ``response_s`` a request not answered as expected counts as later than any other; a
-    percentile that falls on one is null, and ``failed`` says how many there are; mean and max are of the answered
-    ones. ``ok_response_s`` is of those answered as expected only.
+    are seconds. In ``response_s`` a request not answered as expected counts as later than any other, and one that the
+    run cancelled as it stopped is left out; a percentile that falls on a failed one is null, and ``failed`` says how
+    many there are; mean and max are of the answered ones. ``ok_response_s`` is of those answered as expected only.
 
     Several rates have no common percentile: times, rates and the figures of siege and ab of a sweep
     stand in ``by_step``, once for each step, and not at the top.
@@ -128,8 +128,10 @@ def _of_one_step(figures: Mapping[str, Any]) -> str:
     counts, times = figures["requests"], figures["response_s"]
     known = [f"{name} {show(times[name], failed=True)}" for name in ("p50", "p99") if times[name] is not None]
     sentence = f"{figures['rate']['sent']:.4g} requests/s: {', '.join(known) or 'no response as expected'}"
-    share = counts["unexpected"] / counts["scheduled"]
-    return f"{sentence}; {100 * share:.2g} % of the requests were not answered as expected" if share else sentence
+    cancelled = figures["errors"].get("cancelled", 0)
+    if share := (counts["unexpected"] - cancelled) / counts["scheduled"]:
+        sentence += f"; {100 * share:.2g} % of the requests were not answered as expected"
+    return f"{sentence}; {cancelled} cancelled by the stop" if cancelled else sentence
 
 
 def _named_step(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,6 +154,7 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
     answered = counts["ok"] + counts["http_error"]
     offered_s, sent_s, ended_s = run_spans(requests)
     named, served = requests.kinds, siege_ab.served(requests)
+    finished = _finished(requests)
     return {
         "requests": counts,
         "rate": {
@@ -163,11 +166,17 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
         "elapsed_s": max(requests.last_end - requests.sending[0], 1) / SECOND,
         "siege": siege_ab.siege(requests, served),
         "ab": siege_ab.ab(requests, served),
-        **_all_times(requests, counts["unexpected"], served),
+        **_all_times(finished, int((~finished.good).sum()), siege_ab.served(finished)),
         "errors": {name: count for name, count in named.items() if not name.isdigit()},
         "status": {name: count for name, count in named.items() if name.isdigit()},
         "bytes": int(requests.bytes.sum()),
     }
+
+
+def _finished(requests: RequestArrays) -> RequestArrays:
+    """The requests that the run did not cancel as it stopped: those say nothing of the target's response times."""
+    finished = np.flatnonzero(requests.kind != FIRST_ERROR + ERROR_WORDS.index("cancelled"))
+    return requests.take(finished) if 0 < len(finished) < len(requests) else requests
 
 
 def _punctuality(requests: RequestArrays) -> dict[str, float] | None:

@@ -103,7 +103,7 @@ class Search:
             self.next = self._course.send(outcome)
         except StopIteration as end:
             self.next = end.value
-        self.judged[-1] = replace(self.judged[-1], low=self.low, high=self.high)
+        self.judged[-1] = replace(self.judged[-1], low=self._highest_passed(), high=self.high)
         return self.next
 
     def hopeless(self, evidence: BoundEvidence) -> str:

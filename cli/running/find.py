@@ -265,7 +265,7 @@ class _Teller:
         note, verdict = trial_line(judged, self._search.goal), judged.verdict
         self._audience.end(ran, state=_STATES[verdict], note=note)
         budget = self._search.goal.budget_s
-        left = f"  {budget - self._search.elapsed:.0f} s" if budget is not None else ""
+        left = f"  {max(round(budget - self._search.elapsed), 0)} s" if budget is not None else ""
         point = None if verdict == "void" else point_of(judged.trial.rate, ran, good=verdict == "pass")
         self._curve.say(f"{note}{left}", point)
         if verdict == "void":

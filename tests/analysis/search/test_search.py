@@ -106,6 +106,15 @@ def test_whatever_it_is_told_it_ends_and_counts_its_trials(data: st.DataObject) 
     weaknesses(search)
 
 
+def test_the_table_of_trials_shows_the_highest_rate_that_passed() -> None:
+    """And not the promise, which is lower."""
+    search = against(100, Goal((P99,), start=50))
+    passed: list[float] = []
+    for judged in search.judged:
+        passed += [judged.trial.rate] * (judged.verdict == "pass")
+        assert judged.low == max(rate for rate in passed if rate < (judged.high or math.inf))
+
+
 def test_a_share_of_late_requests_is_said_to_hold_the_failed_ones_where_there_are_any() -> None:
     search = Search(Goal((P99, Bound("errors", 0.01)), start=50))
     assert isinstance(search.next, Trial)

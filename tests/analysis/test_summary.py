@@ -1,0 +1,24 @@
+"""What summary.json says of the requests of a run."""
+
+from pathlib import Path
+
+import polars as pl
+
+from logreplay.analysis.output.folder import write_beside
+from support.simulated_results import write_results
+
+
+def test_requests_cancelled_by_the_stop_are_counted_by_name_and_not_in_percentiles(tmp_path: Path) -> None:
+    step = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None).with_row_index("place")
+    cut = pl.col("place") >= step.height - step.height // 10
+    stopped = step.with_columns(
+        error=pl.when(cut).then(pl.lit("cancelled")).otherwise(pl.col("error").cast(pl.String)),
+        rc=pl.when(cut).then(None).otherwise("rc"),
+    ).drop("place")
+    stopped.write_csv(tmp_path / "stopped.csv")
+    summary = write_beside(tmp_path / "stopped.csv")
+    number = stopped.height // 10
+    assert summary["errors"]["cancelled"] == number
+    assert summary["answer"].endswith(f"; {number} cancelled by the stop")
+    assert summary["response_s"]["p95"] is not None
+    assert summary["response_s"]["count"] == stopped.height - number
