@@ -19,7 +19,9 @@ from logreplay.analysis.output.plots.hockey_stick import (
     column,
     first_overloaded,
     grouped,
+    limited_rates,
     percentiles_by_rate,
+    sent_in_time,
 )
 from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
 from logreplay.analysis.summary import step_names
@@ -84,7 +86,8 @@ def _series(name: str, x: Floats, y: Floats, **look: Any) -> dict[str, Any]:
 
 
 def _hockey_stick(analysis: Analysis) -> Chart:
-    seconds, steps, verdict = analysis.seconds, grouped(analysis.steps), analysis.verdict
+    seconds, verdict, limited = analysis.seconds, analysis.verdict, limited_rates(grouped(analysis.steps))
+    steps = sent_in_time(grouped(analysis.steps))
     middle = "p50" if "p50" in seconds.columns and np.isfinite(column(steps, "p50")).any() else "mean"
     every = -(-seconds.height // _MOST_DOTS)
     offered, median = column(seconds, "offered")[::every], 1000 * column(seconds, middle)[::every]
@@ -105,6 +108,10 @@ def _hockey_stick(analysis: Analysis) -> Chart:
             series.append(_series(hollow, rate[~supported], times[~supported], dots="hollow"))
     bends = (("saturation", verdict.saturation), ("onset", verdict.onset))
     spans = [{"low": b.low, "at": b.rate, "high": b.high, "colour": name, "name": name} for name, b in bends if b.found]
+    spans += [
+        {"low": low, "at": at, "high": high, "colour": "faint", "name": "invalid: replay machine limited"}
+        for at, low, high in limited
+    ]
     labels = {"x": "offered rate, requests/s", "y": "response time, ms", "from": 0}
     return [{"height": 380, **labels, "log": True, "series": series, "spans": spans}]
 

@@ -115,7 +115,8 @@ def hockey_stick(
         slo: bound of the response time, seconds.
         linear: linear time axis, cut off where overload would flatten the rest; otherwise logarithmic.
     """
-    steps = grouped(steps)
+    limited = limited_rates(grouped(steps))
+    steps = sent_in_time(grouped(steps))
     middle = "p50" if "p50" in seconds.columns and np.isfinite(column(steps, "p50")).any() else "mean"
     percentiles = percentiles_by_rate(steps, middle)
     rate = by_rate(steps)[0]
@@ -134,7 +135,7 @@ def hockey_stick(
         _curve(ax, rate, times, known, wall, (name, style, marker))
     _legend_of_marks(ax, wall < len(rate), not all(known.all() for _, _, known in percentiles))
     _marks(ax, saturation, onset, slo)
-    _hatch_void(ax, rate, _mostly(steps, "generator-limited"))
+    _hatch_void(ax, limited)
     ax.set_xlim(0, max(rate.max(), offered.max()) * 1.03)
     if linear:
         ax.set_ylim(0, top)
@@ -152,6 +153,21 @@ def hockey_stick(
         ax.annotate(caption, (0, 0), (0, -38), xycoords="axes fraction", textcoords="offset points", va="top",
                     fontsize=8, color=GREY, parse_math=False)  # fmt: skip
     return ax
+
+
+def sent_in_time(steps: "Table") -> "Table":
+    """The steps without those at the rates of `limited_rates`; all steps if nothing would be left."""
+    table = pl.DataFrame({name: steps[name] for name in steps.columns})
+    left = table.filter(~pl.col("rate").is_in([rate for rate, _, _ in limited_rates(steps)]))
+    return left if left.height else table
+
+
+def limited_rates(steps: "Table") -> list[tuple[float, float, float]]:
+    """Rates at which this machine, not the target, was measured, each with the span half way to its neighbours."""
+    rate, limited = by_rate(steps)[0], _mostly(steps, "generator-limited")
+    middles = (rate[1:] + rate[:-1]) / 2
+    low, high = np.concatenate((rate[:1], middles)), np.concatenate((middles, rate[-1:]))
+    return list(zip(rate[limited].tolist(), low[limited].tolist(), high[limited].tolist(), strict=True))
 
 
 def first_overloaded(steps: "Table") -> int:
@@ -283,14 +299,11 @@ def _top(finite: Floats, slo: float | None, linear: bool) -> float:
     return min(highest, 5 * slo if slo else 30 * floor) * 1.05
 
 
-def _hatch_void(ax: "Axes", rate: Floats, void: Bools) -> None:
+def _hatch_void(ax: "Axes", limited: list[tuple[float, float, float]]) -> None:
     """Hatch the rates at which this machine, not the target, was measured."""
-    if not void.any():
+    if not limited:
         return
-    middles = (rate[1:] + rate[:-1]) / 2
-    low = np.concatenate(([rate[0]], middles))
-    high = np.concatenate((middles, [rate[-1]]))
-    for left, right in zip(low[void], high[void], strict=True):
+    for _, left, right in limited:
         ax.axvspan(left, right, facecolor="none", edgecolor=GREY, hatch="//", alpha=0.4, lw=0, zorder=1)
     ax.fill_between(
         [], [], facecolor="none", edgecolor=GREY, hatch="//", label="invalid: the replay machine was the limit"

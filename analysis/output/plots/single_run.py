@@ -26,6 +26,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
     logarithmic,
     milliseconds,
     plain_numbers,
+    sent_in_time,
 )
 from logreplay.analysis.statistics.quantiles import FAILED, Micros, quantile
 from logreplay.analysis.wording import show
@@ -64,7 +65,7 @@ def achieved(ax: "Axes", steps: "Table") -> "Axes":
 
 def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
     """Draw response time against the completed rate; the curve bends back where the target collapses."""
-    rate, good, median, *tails = by_rate(steps, "goodput", "p50", "p95", "p99")
+    rate, good, median, *tails = by_rate(sent_in_time(steps), "goodput", "p50", "p95", "p99")
     for name, style, times in zip(("p50", "p95", "p99"), ("-", "--", ":"), (median, *tails), strict=True):
         ax.plot(
             good, 1000 * np.where(np.isinf(times), np.nan, times), BLUE, ls=style, marker="o", ms=3, lw=1.3, label=name

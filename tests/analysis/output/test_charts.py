@@ -1,6 +1,7 @@
 """The data of the interactive charts are those of the tables."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -37,6 +38,17 @@ def test_the_curves_have_a_gap_between_the_last_stable_and_the_first_overloaded_
     assert curve["y"][:wall] == pytest.approx((1000 * steps["p50"][:wall]).to_list(), rel=1e-3)
     assert set(steps["verdict"][:wall]) == {"stable"}
     assert steps["verdict"][wall] == "overloaded"
+
+
+def test_a_step_that_the_generator_limited_is_marked_and_on_no_line(sweep: Analysis) -> None:
+    verdict = pl.when(pl.col("rate") == 150).then(pl.lit("generator-limited")).otherwise("verdict")
+    judged = replace(sweep.verdict, steps=sweep.steps.with_columns(verdict=verdict))
+    (row,) = charts(replace(sweep, verdict=judged))["hockeystick"]
+    curves = [series for series in row["series"] if series["name"] in ("p50", "p95", "p99")]
+    assert curves
+    assert all(150 not in curve["x"] and 100 in curve["x"] for curve in curves)
+    (limited,) = [span for span in row["spans"] if "replay machine" in span["name"]]
+    assert (limited["low"], limited["at"], limited["high"]) == (125, 150, 175)
 
 
 def test_each_trial_at_a_rate_has_its_own_curve() -> None:
