@@ -149,6 +149,9 @@ def convert(
         click.echo(json.dumps(report.summary()))
     if not quiet:
         _tell(report)
+    if not report.converted and not report.filtered:
+        say(f"Error: {', '.join(map(str, logs))}: no line is a request that can be replayed: nothing was converted")
+        return Exit.FAILED
     return Exit.OK
 
 

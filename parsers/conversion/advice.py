@@ -27,8 +27,11 @@ def notes(intake: Intake, sources: Sequence[BlockSource], time_unit: str, timezo
     elif intake.fine == 1.0 and intake.report.converted:
         better = _BETTER_STAMPS.get(intake.reading.server, "")
         found.append(f"start times are known to the second, and spread within it by file order{better}")
-    if formats and "total" not in fields and any(format.stamp.at == "end" for format in formats):
-        found.append("the log has no durations: the end of a request is taken for its start")
+    if intake.report.converted and formats and "total" not in fields:
+        ends = any(format.stamp.at == "end" for format in formats)
+        found.append(
+            "the log has no response times" + (": the end of a request is taken for its start" if ends else "")
+        )
     elif "total" in fields and "first" not in fields:
         found.append("latency holds the whole response time: the log has no time to the first byte")
     if intake.naive and not timezone:

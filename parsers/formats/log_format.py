@@ -53,7 +53,8 @@ class Field:
 
 _LIST: Final = r"(?:[-0-9.]+(?:(?:, | : |,|:)[-0-9.]+)*)?"
 
-_SECONDS: Final = r"(?:(?:[0-9]{1,9}\.[0-9]+|-)(?:(?:, | : |,|:)(?:[0-9]{1,9}\.[0-9]+|-))*)?"
+_WHOLE: Final = "(?:[0-9]{1,9}|[0-9]{11,})"
+_SECONDS: Final = rf"(?:(?:{_WHOLE}\.[0-9]+|-)(?:(?:, | : |,|:)(?:{_WHOLE}\.[0-9]+|-))*)?"
 """Ten digits are an instant ($msec), no duration."""
 
 _SHAPES: Final = {

@@ -149,3 +149,10 @@ def test_a_format_that_fits_no_line_is_an_error(tmp_path: Path) -> None:
     assert "; all lines are in access.rejects; leave out --format" in done.stderr
     assert sorted(os.listdir(tmp_path)) == ["access.log", "access.rejects"]
     assert (tmp_path / "access.rejects").read_text().startswith("1 rejected: ")
+
+
+def test_a_log_without_a_request_is_an_error_as_an_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "access.log").write_text("#Version: 1.0\n#Fields: date time cs-method cs-uri-stem\n")
+    done = run(tmp_path, "access.log")
+    assert done.returncode == 1
+    assert "Error: access.log: no line is a request that can be replayed" in done.stderr
