@@ -279,7 +279,7 @@ def _filled_in(lines: list[str], variables: dict[str, str]) -> pl.Series:
     """Replace variables in lines by their values; a line that assigns one becomes empty."""
     texts = _texts(lines)
     single = texts.str.contains(_ASSIGNS) | texts.str.contains(r"\$\w")
-    if single.any():
+    if single.any() or any(map(_SURROGATE.search, [*lines, *variables.values()])):
         for place in (single | texts.str.contains("$", literal=True)).arg_true():
             text = lines[place].strip()
             if not text.startswith("#"):

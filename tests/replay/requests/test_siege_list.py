@@ -7,7 +7,7 @@ from time import process_time
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from logreplay.parsers.conversion.job import ConvertOptions, convert
@@ -148,6 +148,8 @@ PIECES = st.sampled_from(
 
 
 @given(lines=st.lists(st.lists(PIECES, max_size=5).map("".join), max_size=6), block=st.integers(1, 40))
+@example(lines=["A=/p\udce4", "$(A)"], block=1)
+@example(lines=["A=/p", "/\udce4", "$(A)"], block=5)
 def test_blocks_hold_what_the_lines_say_one_by_one(
     lines: list[str], block: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
