@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.types import DURATION, ParsedType, Whole, seconds_of
@@ -112,17 +111,10 @@ class Sending:
 
         Raises:
             LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
-            UsageError: ``--cacert`` was given, and the target does not speak TLS.
         """
         from logreplay.replay.checks import preflight
         from logreplay.replay.checks.calibrate import remembered_ceiling
 
-        source = click.get_current_context().get_parameter_source("cacert") if self.cacert else None
-        if source is ParameterSource.COMMANDLINE and target.startswith("http://"):
-            raise click.UsageError(
-                f"--cacert and {target} exclude each other: http:// is not encrypted; "
-                "write https://, or leave out --cacert"
-            )
         endpoint = await self.endpoint(target)
         processes = self.processes(rate)
         streams = (self.streams or _USUAL_STREAMS) if self.http == "2" and self.keep_alive else 1

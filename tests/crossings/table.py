@@ -266,7 +266,6 @@ def _rules(command: str) -> list[Rule]:
         rule("--shuffle", "--random", shuffle="yes", random="yes"),
         rule(why="standard input is the log", input="stdin", stdin="closed"),
         rule(why="there must be a way to trust", target="tls", trust="-"),
-        rule("--cacert", trust="cacert", target="!tls/!unix"),
         rule("--max-in-flight", "--workers", max_in_flight="one", workers="2"),
         rule("--max-in-flight", "--cluster", max_in_flight="one", workers="cluster"),
         rule(why="LOG needs no TARGET only where it is a file", target="builtin", input="request"),

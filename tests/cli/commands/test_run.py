@@ -213,13 +213,6 @@ def test_https_to_a_plain_port_is_told_with_its_remedy(
     assert "if the port speaks plain HTTP, write http:// for https://" in capsys.readouterr().err
 
 
-def test_certificates_for_a_plain_target_are_refused(
-    log: Path, server: RawServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert logreplay("run", log, server.url, "--tps", 10, "--cacert", "a.pem", "-o", tmp_path / "r.csv") == 2
-    assert f"--cacert and {server.url} exclude each other" in capsys.readouterr().err
-
-
 def test_a_condition_that_no_response_can_meet_is_told(
     log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
