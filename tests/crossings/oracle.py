@@ -353,7 +353,7 @@ def _positions(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
         yield Finding("identities", f"the log goes back to other rows than its first: {back['row'].to_list()[:5]}")
     again = ordered.filter(began, pl.col("row") != first)
     if choice["restart"] == "yes" and again.height:
-        yield Finding("identities", f"--restart, and steps begin at rows {again['row'].to_list()[:5]}, not {first}")
+        yield Finding("identities", f"--restart, and steps begin at rows {again['row'].to_list()[:5]}, not {first!r}")
 
 
 def _planned(case: Case, ran: Ran) -> int | None:

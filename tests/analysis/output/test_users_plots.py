@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from matplotlib.axes import Axes
@@ -43,8 +44,8 @@ def test_both_pictures_are_against_users(sweep: Analysis) -> None:
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("users", label)
         assert ax.get_title("left") == sweep.users.verdict.sentence
     curve = users_plots.response_time(axes(), sweep.users).get_lines()[0]
-    assert list(curve.get_xdata()) == USERS
-    assert list(curve.get_ydata()) == pytest.approx((1000 * sweep.users.table["p90"]).to_list())
+    assert np.asarray(curve.get_xdata()).tolist() == USERS
+    assert np.asarray(curve.get_ydata()).tolist() == pytest.approx((1000 * sweep.users.table["p90"]).to_list())
 
 
 def test_both_charts_are_against_users(sweep: Analysis) -> None:

@@ -31,7 +31,8 @@ def rows(rate: float | None, scheduled: Sequence[float], latency: float = 0.001,
     frame = pl.DataFrame({"scheduled": scheduled, "seq": range(len(scheduled))})
     known = {name: pl.lit(value) for name, value in {**some, **zero, "lag": lag}.items()}
     offered = pl.lit(rate, pl.Float64)
-    return frame.with_columns(**{**none, **known, "offered": offered, "scheduled": "scheduled", "seq": "seq"})
+    columns: dict[str, Any] = {**none, **known, "offered": offered, "scheduled": "scheduled", "seq": "seq"}
+    return frame.with_columns(**columns)
 
 
 def summary(frame: pl.DataFrame) -> dict[str, Any]:

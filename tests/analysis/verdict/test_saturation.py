@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from logreplay.analysis.verdict.saturation import by_rate, find_onset, judge, persistent, widened
 
-FLOATS = ("mean", "p50", "p90", "p95", "p99", "sent", "completed", "goodput", "slope", "lag_p95", "rate")
-FLOATS += ("ok_p50", "ok_p99", "failed_p50", "duration", "error_base")
+FLOATS = (
+    *("mean", "p50", "p90", "p95", "p99", "sent", "completed", "goodput", "slope", "lag_p95", "rate"),
+    *("ok_p50", "ok_p99", "failed_p50", "duration", "error_base"),
+)
 FLAGS = ("over", "failing", "generator")
 OUTAGE = "6 s of 502 at 14:03:07 UTC"
 RATES = tuple(float(rate) for rate in range(50, 401, 50))

@@ -145,7 +145,7 @@ def test_runs_too_short_to_judge_do_not_pass(folder: Path, tmp_path: Path) -> No
 
 def copies(folder: Path, runs: list[str], to: Path) -> list[Path]:
     """Copy the runs of these names to files of their own, in this order."""
-    return [shutil.copy(folder / f"{name}.csv", to / f"{at}{name}.csv") for at, name in enumerate(runs)]
+    return [Path(shutil.copy(folder / f"{name}.csv", to / f"{at}{name}.csv")) for at, name in enumerate(runs)]
 
 
 def test_several_pairs_of_runs_are_shown_one_by_one(folder: Path, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import sys
 
 import pytest
 
-from logreplay.replay.monitor import sidecar
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, put
 
@@ -37,7 +36,7 @@ def test_it_is_ended_if_the_replay_is_interrupted_while_it_opens(monkeypatch: py
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sidecar.select, "select", interrupted)
+    monkeypatch.setattr("select.select", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Sidecar(SidecarConfig(live=Address("127.0.0.1", 0)), lambda _: None)
     assert _children() == before

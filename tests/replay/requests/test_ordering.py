@@ -63,7 +63,7 @@ def test_a_shuffled_log_is_read_on_from_where_it_stood(log: Path, begin: int) ->
 
 def test_what_begins_later_is_drawn_anew(log: Path) -> None:
     def drawn(begin: int) -> list[int]:
-        return next(Drawn(Requests(log), seed=5).frames(40, begin))["row"].to_list()  # type: ignore[no-any-return]
+        return next(Drawn(Requests(log), seed=5).frames(40, begin))["row"].to_list()
 
     assert drawn(40) == drawn(40)
     assert drawn(40) != drawn(0)

@@ -169,12 +169,12 @@ def test_blocks_hold_what_the_lines_say_one_by_one(
             expected.append((row.url, row.host, row.op, row.body, row.origin))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(siege_list, "_BLOCK", block)
-        text = "\n".join(lines).encode("utf-8", "surrogateescape")
+        data = "\n".join(lines).encode("utf-8", "surrogateescape")
         if said:
             with pytest.raises(LogreplayError, match=f"^{re.escape(said)}$"):
-                read(tmp_path_factory.mktemp("lists"), text)
+                read(tmp_path_factory.mktemp("lists"), data)
             return
-        made = read(tmp_path_factory.mktemp("lists"), text)
+        made = read(tmp_path_factory.mktemp("lists"), data)
         found = [row for frame in made.frames() for row in frame.select("url", "host", "op", "body", "origin").rows()]
         assert (found, list(made.bodies.places)) == (expected, list(bodies.places))
 
