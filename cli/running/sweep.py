@@ -166,14 +166,14 @@ def sweep_rates(options: SweepOptions) -> Exit:
             csv = stack.enter_context(replayable(log, quiet=quiet, sender=options))
             manifest = _manifest(options, csv, folder.path)
             url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
-            options.say(options.described)
             in_time, methods = options.arrivals == "log", options.sending.methods
             stream = request_stream(
                 options.shaping, csv, stack, methods=methods, loop=True, in_time=in_time, quiet=quiet
             )
             outcomes, findings = sweep_into(
                 manifest, stream, url, options.course, options.sending, rule, options.telling,
-                at=options.at(stream), closed=bool(options.vusers), refine=options.refine, quiet=quiet,
+                at=options.at(stream), closed=bool(options.vusers), refine=options.refine,
+                described=options.described, quiet=quiet,
             )  # fmt: skip
             urls, repeated = repeated_urls(
                 stream, options.shaping, folder.path, options.restarts, each="step", bundled=not log, quiet=quiet

@@ -36,9 +36,12 @@ def sweep_into(
     at: "At | None" = None,
     closed: bool = False,
     refine: bool = False,
+    described: str = "",
     quiet: bool = False,
 ) -> "tuple[Sequence[Outcome], list[Finding]]":
     """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes.
+
+    ``described`` is told before the first, without waiting for a terminal that is halted.
 
     Returns:
         What became of each step that was begun, and the findings besides.
@@ -49,6 +52,8 @@ def sweep_into(
     made = {each.step.index for each in manifest.done}
     first, path, telling = manifest.mark.next_s, manifest.folder / JUDGED, telling or Telling()
     with telling.audience("sweep", target, path, first=first, free=sending.free, quiet=quiet) as audience:
+        if described and not quiet:
+            audience.write(f"{described}\n")
         drawn, unit = telling.progress == "auto", "users" if closed else "req/s"
         curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit)
         sweep = _Sweep(manifest, requests, target, course, sending, rule, at or evenly, closed, audience, curve)
