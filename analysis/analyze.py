@@ -83,7 +83,7 @@ def analyse(
 def seconds(source: Source) -> pl.DataFrame:
     """Return the per-second table of a result log, `logreplay.analysis.tables.windows.seconds`, or a table as read.
 
-    Of a per-second table of others, what it does not say is null.
+    For a per-second table of another tool, columns that it lacks are null.
 
     Raises:
         LogreplayError: it cannot be read.

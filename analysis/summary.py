@@ -124,7 +124,7 @@ def step_names(steps: pl.DataFrame, summary: Mapping[str, Any]) -> dict[int, str
 
 
 def _of_one_step(figures: Mapping[str, Any]) -> str:
-    """Return the answer of a run of one step, in which there is no saturation to be found."""
+    """Return the answer of a run of one step: it has one rate, so no saturation."""
     counts, times = figures["requests"], figures["response_s"]
     known = [f"{name} {show(times[name], failed=True)}" for name in ("p50", "p99") if times[name] is not None]
     sentence = f"{figures['rate']['sent']:.4g} requests/s: {', '.join(known) or 'no response as expected'}"
@@ -174,7 +174,7 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
 
 
 def _finished(requests: RequestArrays) -> RequestArrays:
-    """The requests that the run did not cancel as it stopped: those say nothing of the target's response times."""
+    """The requests without those that the run cancelled when it stopped: their response times are cut off."""
     finished = np.flatnonzero(requests.kind != FIRST_ERROR + ERROR_WORDS.index("cancelled"))
     return requests.take(finished) if 0 < len(finished) < len(requests) else requests
 

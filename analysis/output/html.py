@@ -243,7 +243,7 @@ def _option(value: Any) -> str:
 
 
 def _pictures(analysis: Analysis) -> list[tuple[str, str, str, str, Markup]]:
-    """(kind, name, what it shows, what the drawing leaves out, drawing) of every picture that the data allow."""
+    """(kind, name, description, note on points left out, drawing) of each picture that the data allow."""
     found = []
     for kind in pictures.kinds(analysis):
         name, what = (_OF_USERS if analysis.users else _CAPTIONS).get(kind, _CAPTIONS[kind])

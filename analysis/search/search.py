@@ -6,7 +6,7 @@ drives it sends the requests (or simulates them).
 Theory of operation. 1. A short trial at the lowest rate: is the bound kept at all? 2. Short trials, each 1.6 times
 faster, until one fails. 3. Bisection, on a logarithmic scale, until the highest rate that passed and the lowest that
 failed are close. Where requests piled up in the trial that failed, the target was busy all the time, so its
-completions say what it can do: the next trial is made just below them. 4. One long, fresh trial confirms a rate that
+completions show its capacity: the next trial is made just below them. 4. One long, fresh trial confirms a rate that
 is lower than the one that passed by a margin; it has the rest of the budget. If it fails, one at the next lower rate
 follows, and so on: a part of the budget is kept for that.
 
@@ -17,7 +17,7 @@ minute between two of them looks perfect, a few per cent above what holds, and n
 The margin covers that, and the promise rests on the longest trial.
 
 A trial may end early only as a failure, since an early pass is exactly the optimistic answer. A trial in which the
-replaying machine was the bottleneck says nothing of the target: it is neither passed nor failed. But a rate above
+replaying machine was the bottleneck does not measure the target: it is neither passed nor failed. But a rate above
 what the target completed while requests piled up cannot be kept, whoever was the bottleneck.
 """
 
@@ -62,7 +62,7 @@ CALIBRATION_SETTLES_S: Final = 5.0
 """Connections are set up and caches fill."""
 GROWTH: Final = 0.05
 CHANCE: Final = 3.0
-"""Standard deviations of the number of arrivals by which requests in flight may grow by chance."""
+"""Growth of the requests in flight that may be chance, in standard deviations of the number of arrivals."""
 
 
 class _UsedUp(Exception):
@@ -86,7 +86,7 @@ class Search:
     low: float | None = None
     high: float | None = None
     completed: float = math.inf
-    """Requests/s that the target completed while they piled up: what it can do at most, by the best such trial."""
+    """Most requests/s that the target completed in a trial in which requests piled up: an estimate of its capacity."""
     _high_void: bool = False
     _bracket: tuple[float, float] | None = None
     _confirmed: bool = False

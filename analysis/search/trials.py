@@ -112,7 +112,7 @@ class Goal:
     def margin(self, rate: float) -> float:
         """How much lower than a rate that passed the promise is: 0.15 is 15 %.
 
-        The rate that short trials pass is too high by what they cannot see: rare events and slow ones, chance among
+        Short trials pass rates that are too high, since they miss rare events and slow ones, chance among
         few requests, and an overload that has not yet brought response times to the bound.
         """
         if self.users:
@@ -168,7 +168,7 @@ class TrialOutcome:
     Attributes:
         evidence: of its judged part.
         seconds: it took, drain included.
-        void: the reason why it says nothing of the target; empty if it does.
+        void: why the trial did not measure the target; empty if it did.
         cut: why it was ended early (see `logreplay.analysis.search.search.Search.hopeless`); empty if it was not.
         doubt: what speaks against it, without making it invalid.
         contended: it is invalid only because other programs kept the target's machine busy.

@@ -20,11 +20,13 @@ def wilson(share: Floats | float, number: Floats | Ints | float, z: float) -> tu
     return low, high
 
 
-def newcombe(hits: tuple[int, int], numbers: tuple[int, int], z: float) -> tuple[float, float]:
+def newcombe(
+    hits: tuple[Ints | int, Ints | int], numbers: tuple[Ints | int, Ints | int], z: float
+) -> tuple[Floats, Floats]:
     """Return both ends of the interval of the second share minus the first, of independent requests.
 
     Args:
-        hits: of both groups.
+        hits: of both groups, each a number or (n,) of them.
         numbers: requests of both groups, above 0.
         z: half the width in standard deviations: 1.96 for 95 %.
 
@@ -34,7 +36,7 @@ def newcombe(hits: tuple[int, int], numbers: tuple[int, int], z: float) -> tuple
     (low, high), (new_low, new_high) = (wilson(*each, z) for each in zip(shares, numbers, strict=True))
     old, new = shares
     down, up = np.hypot(new - new_low, high - old), np.hypot(new_high - new, old - low)
-    return float(new - old - down), float(new - old + up)
+    return new - old - down, new - old + up
 
 
 def batch_variance(counts: Ints, costs: Floats) -> float:

@@ -73,7 +73,7 @@ class UsersVerdict:
 
 @dataclass(frozen=True)
 class UsersSweep:
-    """A sweep over users: what it asked for, its table by `users_table`, and the verdict on it."""
+    """A sweep over users: its settings, its table (`users_table`) and its verdict."""
 
     closed: ClosedLoop
     table: pl.DataFrame

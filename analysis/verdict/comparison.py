@@ -265,7 +265,7 @@ def rise(old: pl.Series, new: pl.Series) -> tuple[float, float, float]:
     if not len(old) or not len(new):
         return 0.0, -1.0, 1.0
     low, high = newcombe((int(old.sum()), int(new.sum())), (len(old), len(new)), 1.96)
-    return share_of(new) - share_of(old), low, high
+    return share_of(new) - share_of(old), float(low), float(high)
 
 
 def rows(source: Source) -> pl.DataFrame:

@@ -15,7 +15,7 @@ import polars as pl
 from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.statistics import estimates
-from logreplay.analysis.statistics.intervals import wilson
+from logreplay.analysis.statistics.intervals import newcombe, wilson
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Ints, Part
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables.windows import SETTLE, Flow, Windows, step_flow, step_windows, steps
@@ -198,11 +198,7 @@ def _goodput_grows(rate: Floats, errors: Ints, scheduled: Ints) -> bool:
 
 def _difference_low(errors: "Ints | int", scheduled: "Ints | int", base_errors: int, base: int) -> Floats:
     """By how much the share of errors exceeds that of a base, at least (99 %)."""
-    number, base = np.maximum(scheduled, 1), max(base, 1)
-    share, base_share = errors / number, base_errors / base
-    low, high = wilson(share, number, _Z99)[0], wilson(base_share, base, _Z99)[1]
-    result: Floats = share - base_share - np.hypot(share - low, high - base_share)
-    return result
+    return newcombe((base_errors, errors), (max(base, 1), np.maximum(scheduled, 1)), _Z99)[0]
 
 
 def clearly_rises(series: Floats) -> Flags:

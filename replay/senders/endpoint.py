@@ -9,10 +9,11 @@ import ipaddress
 import re
 import socket
 import ssl
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from logreplay.parsers.record import LogreplayError
@@ -58,6 +59,32 @@ class Endpoint:
 
     target: Target
     addresses: tuple[str, ...]
+
+
+class Dialer:
+    """Opens connections to an endpoint, to its addresses in turn.
+
+    Args:
+        endpoint: where to.
+        tls: context for https.
+    """
+
+    def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
+        self._target, self._tls = endpoint.target, tls
+        self._addresses = cycle(endpoint.addresses or ("",))
+
+    def open(self, made: Callable[[], asyncio.Protocol]) -> Coroutine[Any, Any, Any]:
+        """Open a connection in the running loop, with the protocol that ``made`` returns."""
+        loop, target = asyncio.get_running_loop(), self._target
+        if target.path:
+            return loop.create_unix_connection(made, target.path)
+        return loop.create_connection(
+            made,
+            next(self._addresses),
+            target.port,
+            ssl=self._tls,
+            server_hostname=target.host if self._tls else None,
+        )
 
 
 def parse_target(text: str) -> Target:

@@ -15,8 +15,8 @@ import asyncio
 import os
 import re
 import ssl
-from collections.abc import Coroutine, Sequence
-from itertools import cycle, takewhile
+from collections.abc import Sequence
+from itertools import takewhile
 from math import inf
 from typing import Any, Final, cast
 
@@ -26,7 +26,7 @@ import polars as pl
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.senders.encode import default_headers, render
-from logreplay.replay.senders.endpoint import Endpoint
+from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
 
 IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
@@ -35,7 +35,7 @@ TLS_UNSEEN: Final = 1 << 16
 MAX_HEAD: Final = 1 << 20
 """Bytes of a response's head; more is a protocol error."""
 
-_UNNEEDED_NS: Final = 30_000_000_000
+UNNEEDED_NS: Final = 30_000_000_000
 """A connection that was idle for this long is closed, so that connections opened in a stall do not stay."""
 _OK: Final = 0
 _H: Final = ord("H")
@@ -60,8 +60,7 @@ class WireSender:
         self.timeout_ns = int(timeout * 1e9)
         self.idle: dict[Connection, int] = {}
         self.busy: dict[int, Connection] = {}
-        self._tls = tls
-        self._addresses = cycle(endpoint.addresses or ("",))
+        self._dialer = Dialer(endpoint, tls)
         self._opening: dict[Connection, asyncio.Task[None]] = {}
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[bytes]:
@@ -93,7 +92,7 @@ class WireSender:
 
     async def _open(self, connection: "Connection") -> None:
         try:
-            await self._dialled(connection)
+            await self._dialer.open(lambda: connection)
         except Exception as error:  # whatever it is, the exchange must end
             if local := local_fault(error):
                 self.counts.local[local] += 1
@@ -102,18 +101,6 @@ class WireSender:
             del self._opening[connection]
             if connection.is_lost:
                 connection.forget()
-
-    def _dialled(self, connection: "Connection") -> Coroutine[Any, Any, Any]:
-        target = self.endpoint.target
-        if target.path:
-            return self._loop.create_unix_connection(lambda: connection, target.path)
-        return self._loop.create_connection(
-            lambda: connection,
-            next(self._addresses),
-            target.port,
-            ssl=self._tls,
-            server_hostname=target.host if self._tls else None,
-        )
 
     def _sweep(self) -> None:
         """End the exchanges that timed out, and the connections idle for too long: they are at the front."""
@@ -125,7 +112,7 @@ class WireSender:
             expired.append(connection)
         for connection in expired:
             self._give_up(connection, "timeout")
-        for connection in [*takewhile(lambda one: now - self.idle[one] > _UNNEEDED_NS, self.idle)]:
+        for connection in [*takewhile(lambda one: now - self.idle[one] > UNNEEDED_NS, self.idle)]:
             connection.drop()
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 

@@ -45,21 +45,9 @@ class _Sender(WireSender):
         self.now += 1
         return self.now
 
-    def _done(
-        self,
-        seq: int,
-        start: int,
-        queued: int,
-        connect: int,
-        latency: int,
-        xfertime: int,
-        size: int,
-        status: int,
-        error: int,
-        /,
-    ) -> None:
+    def _done(self, seq: int, start: int, queued: int, *rest: int) -> None:
         assert queued == 0
-        self.ends.append((seq, start, connect, latency, xfertime, size, status, error))
+        self.ends.append((seq, start, *rest))
 
     def dial(self, seq: int, request: bytes, start: int) -> None:
         self.busy[seq] = Connection(self, seq, request, start)

@@ -12,6 +12,7 @@ from hyperframe.frame import ContinuationFrame, DataFrame, Frame, GoAwayFrame, H
 
 from support.http2_frames import answer as good
 from support.http2_frames import data, greeted, head, raw
+from support.listening import listening
 from support.raw_server import reset_transport
 
 StreamAnswer = Callable[["Asked"], Awaitable[None]]
@@ -255,14 +256,7 @@ async def http2_server(
     handler = Http2Server(answers, greeted(**settings))
     if tls:
         tls.set_alpn_protocols(["h2"])
-    if socket_path:
-        server: asyncio.Server = await asyncio.start_unix_server(handler, socket_path)
-        handler.url = f"unix:{socket_path}"
-    else:
-        server = await asyncio.start_server(handler, host, 0, ssl=tls)
-        port = server.sockets[0].getsockname()[1]
-        scheme = "https" if tls else "http"
-        handler.url = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    server, handler.url = await listening(handler, host, tls, socket_path)
     try:
         yield handler
     finally:

@@ -18,22 +18,12 @@ from conftest import (
     free_port,
     running,
 )
-from support.real_servers import GO, found
+from support.real_servers import GO, HAPROXY_DEFAULTS, found
 
 ANSWER = 'location / { return 200 "hello"; }'
-HAPROXY_CONF = """
-global
-    log stdout len 8192 format raw local0
-defaults
-    mode http
-    log global
-    option httplog
-    option dontlognull
-    timeout connect 5s
-    timeout client 30s
-    timeout server 30s
+HAPROXY_CONF = f"""{HAPROXY_DEFAULTS}
 frontend front
-    bind 127.0.0.1:{port} proto h2
+    bind 127.0.0.1:{{port}} proto h2
     http-request return status 200 content-type text/plain string hello
 """
 

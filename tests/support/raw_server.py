@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
+from support.listening import listening
+
 Answer = Callable[["Exchange"], Awaitable[bool]]
 
 
@@ -172,14 +174,7 @@ async def raw_server(
 ) -> AsyncIterator[RawServer]:
     """Serve on a free port, or a unix socket, while the block runs."""
     handler = RawServer(answers, greeting)
-    if socket_path:
-        server: asyncio.Server = await asyncio.start_unix_server(handler, socket_path, limit=1 << 20)
-        handler.url = f"unix:{socket_path}"
-    else:
-        server = await asyncio.start_server(handler, host, 0, limit=1 << 20, ssl=tls)
-        port = server.sockets[0].getsockname()[1]
-        scheme = "https" if tls else "http"
-        handler.url = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    server, handler.url = await listening(handler, host, tls, socket_path, limit=1 << 20)
     try:
         yield handler
     finally:

@@ -21,7 +21,7 @@ accesslog.filename = "{folder}/access.log"
 url.rewrite-once = ("" => "/all")
 mimetype.assign = ("" => "text/plain")
 """
-HAPROXY_CONF = """
+HAPROXY_DEFAULTS = """
 global
     log stdout len 8192 format raw local0
 defaults
@@ -32,11 +32,13 @@ defaults
     timeout connect 5s
     timeout client 30s
     timeout server 30s
+"""
+HAPROXY_CONF = f"""{HAPROXY_DEFAULTS}
 frontend front
-    bind 127.0.0.1:{port}
+    bind 127.0.0.1:{{port}}
     default_backend back
 backend back
-    server one {behind}
+    server one {{behind}}
 """
 NODE = """
 const fs = require('fs'), log = fs.createWriteStream('access.log');

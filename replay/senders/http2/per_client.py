@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
 from logreplay.replay.senders.http2.pool import Pool
 from logreplay.replay.senders.http2.sender import Http2Sender
-
-MAX_IDLE: Final = 1000
-"""Idle connections kept: the client that has been idle longest is disconnected first."""
+from logreplay.replay.senders.per_client import MAX_IDLE
 
 
 class Http2ByClientSender(Http2Sender):

@@ -11,17 +11,17 @@ counted as retried. A connection that the target ends is replaced at once, befor
 
 import asyncio
 import ssl
-from collections.abc import Coroutine, Iterable, Sequence
-from itertools import cycle, takewhile
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import ERROR_CODES, Done, SenderCounts, Trace
 from logreplay.replay.senders.encode import default_headers
-from logreplay.replay.senders.endpoint import Endpoint
+from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault
 from logreplay.replay.senders.http2.connection import NOT_SPOKEN, Http2Connection
 from logreplay.replay.senders.http2.connection_state import UNKNOWN_LIMIT, ConnectionState
@@ -31,14 +31,13 @@ from logreplay.replay.senders.http2.header_blocks import ResponseFields, field
 from logreplay.replay.senders.http2.pool import Pool
 from logreplay.replay.senders.http2.render import render
 from logreplay.replay.senders.http2.stream import Stream
-from logreplay.replay.senders.wire import IDEMPOTENT
+from logreplay.replay.senders.wire import IDEMPOTENT, UNNEEDED_NS
 
 LEAST_CONNECTIONS: Final = 2
 """One connection would lead to one process of the target."""
 MOST_ATTEMPTS: Final = 4
 """Attempts to send a request that the target says it has not processed."""
 _TIDY_NS: Final = 1_000_000_000
-_UNNEEDED_NS: Final = 30_000_000_000
 _IDEMPOTENT: Final = tuple(field(b":method", method) for method in sorted(IDEMPOTENT))
 
 
@@ -72,10 +71,9 @@ class Http2Sender:
         least = min(LEAST_CONNECTIONS, self._most) if self._each > 1 else 0
         self.pool = Pool(self._dial, least=least, most=self._most, streams=self._each)
         self._limit = UNKNOWN_LIMIT
-        self._tls = tls
         if tls:
             tls.set_alpn_protocols(["h2"])
-        self._addresses = cycle(endpoint.addresses or ("",))
+        self._dialer = Dialer(endpoint, tls)
         self._waiting: dict[Pool, None] = {}
         self._connections: set[Http2Connection] = set()
         self._opening: dict[Http2Connection, asyncio.Task[None]] = {}
@@ -132,7 +130,7 @@ class Http2Sender:
 
     async def _open(self, connection: Http2Connection) -> None:
         try:
-            await self._dialled(connection)
+            await self._dialer.open(lambda: connection)
         except Exception as error:  # whatever it is, the exchanges must end
             if local := local_fault(error):
                 self.counts.local[local] += 1
@@ -141,18 +139,6 @@ class Http2Sender:
             connection.fail(connect_fault(error), f"{type(error).__name__}: {error}")
         finally:
             del self._opening[connection]
-
-    def _dialled(self, connection: Http2Connection) -> Coroutine[Any, Any, Any]:
-        target = self.endpoint.target
-        if target.path:
-            return self._loop.create_unix_connection(lambda: connection, target.path)
-        return self._loop.create_connection(
-            lambda: connection,
-            next(self._addresses),
-            target.port,
-            ssl=self._tls,
-            server_hostname=target.host if self._tls else None,
-        )
 
     # what connections say
 
@@ -244,7 +230,7 @@ class Http2Sender:
                 del self._waiting[pool]
         if now > self._tidied + _TIDY_NS:
             self._tidied = now
-            self.close_idle(now - _UNNEEDED_NS)
+            self.close_idle(now - UNNEEDED_NS)
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 
     def close_idle(self, since: int) -> None:

@@ -1,11 +1,11 @@
+import io
 import os
-import subprocess
-import sys
 
 import pytest
 
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, put
+from support.abandoned_program import abandoned
 
 
 def _children() -> set[str]:
@@ -14,20 +14,9 @@ def _children() -> set[str]:
 
 
 def test_it_ends_without_a_word_if_the_replay_ended_before_it_had_opened() -> None:
-    read, write = os.pipe()
-    with subprocess.Popen(
-        [sys.executable, "-m", "logreplay.replay.monitor.sidecar_main"],
-        stdin=subprocess.PIPE,
-        stdout=write,
-        stderr=subprocess.PIPE,
-    ) as process:
-        os.close(write)
-        os.close(read)
-        assert process.stdin
-        assert process.stderr
-        put(process.stdin, SidecarConfig(live=Address("127.0.0.1", 0)))
-        assert process.stderr.read() == b""
-        assert process.wait(30) == 0
+    config = io.BytesIO()
+    put(config, SidecarConfig(live=Address("127.0.0.1", 0)))
+    assert abandoned("logreplay.replay.monitor.sidecar_main", config.getvalue()) == (0, b"")
 
 
 def test_it_is_ended_if_the_replay_is_interrupted_while_it_opens(monkeypatch: pytest.MonkeyPatch) -> None:
