@@ -14,7 +14,7 @@ import polars as pl
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.closed_loop import ClosedLoop
-from logreplay.analysis.input.compact import DROPPED, ERROR_WORDS, FIRST_ERROR, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile
 from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.schedule_accuracy import punctuality
@@ -62,8 +62,8 @@ def summarise(
     """Return the contents of summary.json.
 
     ``verdict`` is a word: whether the target was measured; ``answer`` is the sentence that the steps support. Times
-    are seconds. In ``response_s`` a request not answered as expected counts as later than any other, and one that the
-    run cancelled as it stopped is left out; a percentile that falls on a failed one is null, and ``failed`` says how
+    are seconds. In ``response_s`` a request that failed counts as later than any other, and one that the run
+    cancelled as it stopped is left out; a percentile that falls on a failed one is null, and ``failed`` says how
     many there are; mean and max are of the answered ones. ``ok_response_s`` is of those answered as expected only.
 
     Several rates have no common percentile: times, rates and the figures of siege and ab of a sweep
@@ -129,8 +129,8 @@ def _of_one_step(figures: Mapping[str, Any]) -> str:
     known = [f"{name} {show(times[name], failed=True)}" for name in ("p50", "p99") if times[name] is not None]
     sentence = f"{figures['rate']['sent']:.4g} requests/s: {', '.join(known) or 'no response as expected'}"
     cancelled = figures["errors"].get("cancelled", 0)
-    if share := (counts["unexpected"] - cancelled) / counts["scheduled"]:
-        sentence += f"; {100 * share:.2g} % of the requests were not answered as expected"
+    if share := counts["unexpected"] / counts["scheduled"]:
+        sentence += f"; {100 * share:.2g} % of the requests failed"
     return f"{sentence}; {cancelled} cancelled by the stop" if cancelled else sentence
 
 
@@ -147,36 +147,30 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
         "ok": requests.count(OK),
         "http_error": requests.count(HTTP_ERROR),
         "net_error": requests.count(NET_ERROR),
-        "unexpected": int((~requests.good).sum()),
+        "unexpected": int(requests.failed.sum()),
     }
     assert counts["scheduled"] == counts["sent"] + counts["dropped"]
     assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
     answered = counts["ok"] + counts["http_error"]
     offered_s, sent_s, ended_s = run_spans(requests)
     named, served = requests.kinds, siege_ab.served(requests)
-    finished = _finished(requests)
+    finished = requests.finished if requests.good.any() or requests.failed.any() else requests
     return {
         "requests": counts,
         "rate": {
             "offered": counts["scheduled"] / offered_s,
             "sent": counts["sent"] / sent_s,
             "completed": answered / ended_s,
-            "goodput": (counts["scheduled"] - counts["unexpected"]) / ended_s,
+            "goodput": int(requests.good.sum()) / ended_s,
         },
         "elapsed_s": max(requests.last_end - requests.sending[0], 1) / SECOND,
         "siege": siege_ab.siege(requests, served),
         "ab": siege_ab.ab(requests, served),
-        **_all_times(finished, int((~finished.good).sum()), siege_ab.served(finished)),
+        **_all_times(finished, counts["unexpected"], siege_ab.served(finished)),
         "errors": {name: count for name, count in named.items() if not name.isdigit()},
         "status": {name: count for name, count in named.items() if name.isdigit()},
         "bytes": int(requests.bytes.sum()),
     }
-
-
-def _finished(requests: RequestArrays) -> RequestArrays:
-    """The requests without those that the run cancelled when it stopped: their response times are cut off."""
-    finished = np.flatnonzero(requests.kind != FIRST_ERROR + ERROR_WORDS.index("cancelled"))
-    return requests.take(finished) if 0 < len(finished) < len(requests) else requests
 
 
 def _punctuality(requests: RequestArrays) -> dict[str, float] | None:

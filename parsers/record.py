@@ -14,10 +14,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 
 import polars as pl
 import zstandard
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 CORE_COLUMNS: Final = ("date", "time", "latency", "xfertime", "thinktime", "bytes", "url", "rc", "op")
 """The core columns: present in each file, first, in this order.
@@ -73,6 +76,9 @@ ERRORS: Final = (
     "cancelled",
 )
 
+_CANCELLED: Final = 1 + ERRORS.index("cancelled")
+_Values = TypeVar("_Values", pl.Expr, "NDArray[Any]")
+
 SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     **dict.fromkeys(("date", "time", "url", "op", "error"), pl.String),
     **dict.fromkeys(("client", "host", "referer", "agent", "protocol", "body"), pl.String),
@@ -90,6 +96,23 @@ _LONGEST_ROW: Final = 1 << 26
 _NO_YEAR: Final = r"^\s*(?:[-+]|0+-|9999)"
 """Years that Polars reads and Python's `datetime` does not hold, if only by a leap second."""
 _OPEN_QUOTE: Final = re.compile(rb'[,\n]"\s*\Z')
+
+
+def failed(error: _Values, status: _Values, expected: _Values) -> _Values:
+    """Whether each request failed: the one rule of all counts, percentiles and verdicts.
+
+    It failed if it ended with an error or without a status, or with a status of 400 or above where the log has no
+    status of that class (4xx, 5xx). So a response that the log expects did not fail. Nor did a request that the run
+    cancelled as it stopped: how it would have ended is unknown. A dropped request failed, but not due to the target.
+
+    Args:
+        error: (n,) 0: none; else 1 + the place of the word in `ERRORS`, or any larger number.
+        status: (n,) of the response; 0: none.
+        expected: (n,) status in the log; 0: none.
+    """
+    bad = (status < 1) | ((status >= 400) & (status // 100 != expected // 100))
+    found: _Values = (error != _CANCELLED) & ((error != 0) | bad)
+    return found
 
 
 class LogreplayError(Exception):

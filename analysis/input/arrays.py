@@ -20,7 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.compact import DROPPED, ERROR_WORDS, FIRST_ERROR, OUTCOMES, compact
+from logreplay.analysis.input.compact import CANCELLED, DROPPED, ERROR_WORDS, FIRST_ERROR, OUTCOMES, compact
 from logreplay.analysis.input.file_ranges import NotApart, Stretch, stretches
 from logreplay.analysis.input.routes import Routes
 from logreplay.analysis.input.sources import Source
@@ -75,7 +75,8 @@ class RequestArrays:
         connect: (n,) uint32, microseconds: opening a connection, 0 where one was reused.
         latency: (n,) uint32, microseconds: from the request to the first byte of the answer.
         kind: (n,) uint16, what became of it: the status, or the error as `FIRST_ERROR` + index in `ERROR_WORDS`.
-        good: (n,) bool: answered as expected, that is below 400, or 4xx where the log had a 4xx as well.
+        good: (n,) bool: answered as expected, so that it neither failed (`logreplay.parsers.record.failed`) nor was
+            cancelled.
         step: (n,) int32, index into ``rates``.
         bytes: (n,) uint32, bytes of the body; more than 4 GiB count as 4 GiB.
         route: (n,) uint16, index into ``routes``.
@@ -142,6 +143,17 @@ class RequestArrays:
     def service(self) -> npt.NDArray[np.uint32]:
         """(n,) microseconds: connect + latency + xfertime."""
         return self.response - self.lag - self.queued
+
+    @property
+    def failed(self) -> npt.NDArray[np.bool_]:
+        """(n,) whether the request failed (`logreplay.parsers.record.failed`)."""
+        return np.asarray(~self.good & (self.kind != CANCELLED))
+
+    @property
+    def finished(self) -> "RequestArrays":
+        """The requests without those that the run cancelled as it stopped, of which no time is known."""
+        finished = self.kind != CANCELLED
+        return self if finished.all() else self.take(np.flatnonzero(finished))
 
     @property
     def judged(self) -> npt.NDArray[np.uint32]:

@@ -10,7 +10,7 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.routes import hashed
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import LONGEST
-from logreplay.parsers.record import ERRORS
+from logreplay.parsers.record import ERRORS, failed
 
 OK: Final = 0
 HTTP_ERROR: Final = 1
@@ -22,6 +22,9 @@ LONGEST_RUN_S: Final = 100 * 86_400
 
 FIRST_ERROR: Final = 1000
 ERROR_WORDS: Final = (*ERRORS, "no_status", "other")
+
+CANCELLED: Final = FIRST_ERROR + ERROR_WORDS.index("cancelled")
+"""The kind of requests that the run cancelled as it stopped: neither failed nor answered; their times are cut off."""
 
 OUTCOMES: Final = np.full(FIRST_ERROR + len(ERROR_WORDS), NET_ERROR, np.uint8)
 OUTCOMES[1:400] = OK
@@ -64,15 +67,17 @@ def _reduced() -> dict[str, pl.Expr]:
     """The columns that are kept, by name; a run is read in hundreds of stretches, so they are made once."""
     error, rc = pl.col("error"), pl.col("rc").fill_null(0)
     known = error.cast(pl.Enum(ERROR_WORDS), strict=False).to_physical().cast(pl.UInt16)
+    word = (error.is_not_null() & (error != "")).cast(pl.UInt16) * (1 + known.fill_null(ERROR_WORDS.index("other")))
     kind = (
-        pl.when(error.is_not_null() & (error != ""))
-        .then(FIRST_ERROR + known.fill_null(ERROR_WORDS.index("other")))
+        pl.when(word > 0)
+        .then(FIRST_ERROR - 1 + word)
         .when(rc.is_between(1, 999))
         .then(rc.cast(pl.UInt16, strict=False))
         .otherwise(FIRST_ERROR + ERROR_WORDS.index("no_status"))
         .cast(pl.UInt16)
     )
-    expected = pl.col("expected_rc").is_between(400, 499) & rc.is_between(400, 499)
+    status = pl.when(rc.is_between(1, 999)).then(rc).otherwise(0)
+    bad = failed(word, status, pl.col("expected_rc").fill_null(0))
     service = pl.sum_horizontal(
         pl.col("connect").fill_null(0.0), pl.col("latency"), pl.col("xfertime").fill_null(0.0), ignore_nulls=False
     )
@@ -85,7 +90,7 @@ def _reduced() -> dict[str, pl.Expr]:
         "connect": _compact(pl.col("connect")).fill_null(0),
         "latency": _compact(pl.col("latency")).fill_null(0),
         "kind": kind,
-        "good": (kind < 400) | ((kind < 500) & expected.fill_null(False)),
+        "good": ~bad & (kind != CANCELLED),
         "step": pl.col("step").fill_null(0).cast(pl.Int32, strict=False).fill_null(-1),
         "offered": pl.col("offered").cast(pl.Float32).fill_null(float("nan")),
         "bytes": pl.col("bytes").fill_null(0).clip(0, 2**32 - 1).cast(pl.UInt32),

@@ -54,7 +54,8 @@ def result_rows(path: Path) -> pl.LazyFrame | None:
         .filter(pl.col("start").is_not_null())
         .unique(["start", "latency", "xfertime", "url", "op"], keep="last", maintain_order=True)  # S3 wrote all twice
         .with_columns(
-            expected_rc=pl.coalesce("expected_rc", "rc"),  # it says so where they differ
+            # it says so where they differ, but not in old versions: a 5xx is a failure then
+            expected_rc=pl.coalesce("expected_rc", pl.when(pl.col("rc") < 500).then("rc")),
             rc=pl.when((pl.col("rc") > 0) & (pl.col("rc") != _TRANSPORT_ERROR)).then("rc").otherwise(0),
             scheduled=(pl.col("start") - pl.col("start").min()).dt.total_microseconds() / 1e6,
             date=pl.col("start").dt.strftime("%Y-%m-%d"),

@@ -34,16 +34,19 @@ Micros32: TypeAlias = npt.NDArray[np.uint32]
 def write_hlog(path: str | Path, requests: RequestArrays) -> None:
     """Write the response times of the requests answered as expected, by scheduled second, tagged with the step.
 
-    Times of more than an hour count as one hour. How many requests failed, and so are in no histogram, is said in a
-    comment. The column Interval_Max is in milliseconds.
+    Times of more than an hour count as one hour. How many requests failed or were cancelled, and so are in no
+    histogram, is said in a comment. The column Interval_Max is in milliseconds.
     """
-    failed = len(requests) - int(requests.good.sum())
+    failed = int(requests.failed.sum())
+    left_out = f"{failed} requests failed"
+    if cancelled := len(requests) - int(requests.good.sum()) - failed:
+        left_out += f", {cancelled} were cancelled by the stop,"
     started = requests.started.timestamp() if requests.started else 0.0
     with atomic_path(Path(path)) as fresh, fresh.open("wb") as file:
         file.write(
             "#[Histogram log format version 1.3]\n"
             f"#[StartTime: {started:.3f} (seconds since epoch), {requests.started or 'unknown'}]\n"
-            f"#[{failed} requests failed and are in no histogram; values are microseconds]\n"
+            f"#[{left_out} and are in no histogram; values are microseconds]\n"
             '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'.encode()
         )
         for _, _, rows in by_second(requests):

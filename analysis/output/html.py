@@ -211,7 +211,7 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
         if bend.found:
             tiles.append((name, f"~{bend.rate:.0f}/s", f"{bend.low:.0f}–{bend.high:.0f}/s"))
     counts = run["requests"]
-    tiles.append(("requests", f"{counts['scheduled']:,}", f"{counts['unexpected']:,} not answered as expected"))
+    tiles.append(("requests", f"{counts['scheduled']:,}", f"{counts['unexpected']:,} failed"))
     best = _last_stable(analysis)
     names = summary.step_names(analysis.steps, run)
     where = f"at {names[best['step']]}, the last stable step" if best else "from the scheduled send time"

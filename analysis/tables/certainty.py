@@ -48,8 +48,9 @@ def _by_second(requests: RequestArrays, bounds: Floats) -> tuple[Ints, Ints]:
     limits = np.where(known, np.where(known, bounds, 0) * SECOND + 0.5, FAILED).astype(np.int64)
     counts, above = np.zeros((2, number), np.int64)
     for rows in slices(len(requests)):
-        second = requests.scheduled[rows] // SECOND
-        longer = (requests.response[rows] > limits[requests.step[rows]]) | ~requests.good[rows]
+        part = requests.take(rows).finished
+        second = part.scheduled // SECOND
+        longer = (part.response > limits[part.step]) | part.failed
         counts += np.bincount(second, minlength=number)
         above += np.bincount(second[longer], minlength=number)
     return counts, above

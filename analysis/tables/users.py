@@ -111,7 +111,7 @@ def users_table(requests: RequestArrays, closed: ClosedLoop) -> pl.DataFrame:
 
     Returns:
         In order of users: ``users``, ``step``, ``sent``, ``throughput`` (answered as expected, per second), its 95 %
-        range ``throughput_low`` and ``throughput_high``, ``errors`` (not answered as expected), and of the response
+        range ``throughput_low`` and ``throughput_high``, ``errors`` (failed), and of the response
         times in seconds ``mean``, ``mean_error`` (its standard error), ``p50``, ``p90``, ``p99``.
     """
     rows = []
@@ -134,7 +134,7 @@ def users_table(requests: RequestArrays, closed: ClosedLoop) -> pl.DataFrame:
                 "throughput": rate,
                 "throughput_low": max(0.0, rate - _T * error),
                 "throughput_high": rate + _T * error,
-                "errors": int((~good).sum()),
+                "errors": int(those(requests.failed, mine).sum()),
                 "mean": float(times.mean()) / SECOND if len(times) else None,
                 "mean_error": float(times.std()) / SECOND / sqrt(len(times)) if len(times) else None,
                 **figures,

@@ -45,13 +45,13 @@ def seconds(requests: RequestArrays) -> pl.DataFrame:
         One row for every second since the start of the run, empty ones included. Columns:
 
         ``second``: from 0. ``offered``: requests scheduled in it. ``sent``, ``completed`` (an HTTP response came),
-        both at the time they happened. ``errors``: of those scheduled in it, not answered as expected.
+        both at the time they happened. ``errors``: of those scheduled in it, how many failed.
         ``in_flight``: at its end. ``mean``, ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time of those
         scheduled in it, seconds; a percentile counts failures as never answered (inf) and is null where it cannot
-        be known (p99 under 368 requests); mean and max are of those answered as expected. ``bytes``: of bodies, by
-        schedule. ``ok``: answered with a status below 400. ``service_p50``: without generator lag. ``lag_p50``,
-        ``lag_max``: generator lag. ``step``: of the first request scheduled in it. Times are null where
-        nothing happened.
+        be known (p99 under 368 requests); mean and max are of those answered as expected. No time is of a request
+        that the run cancelled as it stopped. ``bytes``: of bodies, by schedule. ``ok``: answered with a status below
+        400. ``service_p50``: without generator lag. ``lag_p50``, ``lag_max``: generator lag. ``step``: of the first
+        request scheduled in it. Times are null where nothing happened.
     """
     number = requests.last_end // SECOND + 1
     sent, over, failed = np.zeros((3, number), np.int64)
@@ -79,16 +79,18 @@ def _due(first: int, stop: int, part: RequestArrays) -> pl.DataFrame:
     """What became of the requests of some seconds, by the second in which each was scheduled."""
     number = stop - first
     at = part.scheduled // SECOND - first
-    judged, lag = Grouped(at, part.judged, number), Grouped(at, part.lag, number)
+    due, lag = np.bincount(at, minlength=number).astype(np.int64), Grouped(at, part.lag, number)
+    over = part.finished
+    over_at, sent = over.scheduled // SECOND - first, over.sent
     return pl.DataFrame(
         {
             "second": np.arange(first, stop),
-            "offered": judged.counts,
-            "errors": _counts(at, ~part.good, number),
-            **_times(judged),
+            "offered": due,
+            "errors": _counts(at, part.failed, number),
+            **_times(Grouped(over_at, over.judged, number)),
             "bytes": np.bincount(at, part.bytes, number).astype(np.int64),
-            "ok": judged.counts - _counts(at, part.outcome != OK, number),
-            "service_p50": Grouped(those(at, part.sent), those(part.service, part.sent), number).quantile(0.5),
+            "ok": due - _counts(at, part.outcome != OK, number),
+            "service_p50": Grouped(those(over_at, sent), those(over.service, sent), number).quantile(0.5),
             "lag_p50": lag.quantile(0.5),
             "lag_max": lag.quantile(1.0),
         }
@@ -107,7 +109,7 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
 
     Returns:
         One row per step. Columns: ``step``, ``rate`` (requests/s asked), ``start`` and ``duration`` (seconds),
-        ``scheduled``, ``dropped``, ``ok``, ``http_errors``, ``net_errors``, ``errors`` (not answered as expected);
+        ``scheduled``, ``dropped``, ``ok``, ``http_errors``, ``net_errors``, ``errors`` (failed);
         ``offered`` (scheduled per second), ``sent`` (started per second of the step), ``completed`` (answered per
         second, without the first fifth of the step), ``goodput`` (answered as expected, likewise); ``mean``,
         ``p50``, ``p90``, ``p95``, ``p99``, ``p999``, ``max`` as in `seconds`, ``ok_p50`` and ``ok_p99`` of those
@@ -175,7 +177,7 @@ def _step_counts(requests: RequestArrays, number: int) -> tuple[dict[int, Ints],
         part = requests.take(rows)
         for outcome, counts in outcomes.items():
             counts += _counts(part.step, part.outcome == outcome, number)
-        errors += _counts(part.step, ~part.good, number)
+        errors += _counts(part.step, part.failed, number)
         runs = np.flatnonzero(changes(part.step))
         np.add.at(volume, part.step[runs], np.add.reduceat(part.bytes, runs, dtype=np.int64))
     return outcomes, errors, volume
@@ -185,18 +187,17 @@ def by_route(requests: RequestArrays) -> pl.DataFrame:
     """Count and summarise the requests by route, the most frequent first.
 
     Returns:
-        One row per route. Columns: ``route``, ``requests``, ``errors`` (not answered as expected), ``bytes``, ``mean``,
+        One row per route. Columns: ``route``, ``requests``, ``errors`` (failed), ``bytes``, ``mean``,
         ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time as in `seconds`; ``service_p50``.
     """
     number = len(requests.routes)
-    errors, volume = np.zeros((2, number), np.int64)
+    count, errors, volume = np.zeros((3, number), np.int64)
     for rows in slices(len(requests)):
-        route = requests.route[rows]
-        errors += _counts(route, ~requests.good[rows], number)
-        volume += np.bincount(route, requests.bytes[rows], number).astype(np.int64)
-    judged = _judged(requests, "route", number)
-    count, times = judged.counts, _times(judged)
-    del judged  # one at a time: 20 million take 160 MB
+        part = requests.take(rows)
+        count += np.bincount(part.route, minlength=number)
+        errors += _counts(part.route, part.failed, number)
+        volume += np.bincount(part.route, part.bytes, number).astype(np.int64)
+    times = _times(_judged(requests, "route", number))
     table = pl.DataFrame(
         {
             "route": requests.routes,
@@ -405,11 +406,11 @@ def _times(judged: Grouped, **more: float) -> dict[str, Floats]:
 
 
 def _judged(requests: RequestArrays, by: Literal["step", "route"], number: int) -> Grouped:
-    parts = (requests.take(rows) for rows in slices(len(requests)))
+    parts = (requests.take(rows).finished for rows in slices(len(requests)))
     return Grouped.of_parts(((getattr(part, by), part.judged) for part in parts), number, len(requests))
 
 
 def _service(requests: RequestArrays, by: Literal["step", "route"], number: int) -> Grouped:
-    parts = (requests.take(rows) for rows in slices(len(requests)))
+    parts = (requests.take(rows).finished for rows in slices(len(requests)))
     sent = ((those(getattr(part, by), part.sent), those(part.service, part.sent)) for part in parts)
     return Grouped.of_parts(sent, number, len(requests))

@@ -45,7 +45,8 @@ class Fidelity:
         status_changed: share of the requests whose status class differs, with its 95 % interval.
         bytes_changed: share of those with the same status whose bodies differ by more than 1 % and 64 bytes.
         change: of the service time, request by request; None where the log has no times for most requests.
-        failed: share of requests with a status of 500 and above in the log; not answered as expected in the replay.
+        failed: share of requests with a status of 500 and above in the log; that failed in the replay, or have a status
+            of 500 and above in both.
         failed_more: difference of these shares, replay minus log, with its 95 % interval.
         rows_unmatched: rows of the log that no request of the replay matches: not sent, or sent with another URL.
         requests_unmatched: requests of the replay that match no row of the log: injected, or sent with another URL.
@@ -104,7 +105,8 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     size = comparison.share(same_status, comparison.other_size())
     table = _by_route(pairs)
     change = _change(pairs)
-    bad = pairs["kind"] >= _SERVER_ERROR, ~pairs["good_new"]
+    logged_bad = pairs["kind"] >= _SERVER_ERROR
+    bad = logged_bad, pairs["failed_new"] | (logged_bad & (pairs["kind_new"] >= _SERVER_ERROR))
     rows_unmatched = logged.height - pairs["row"].n_unique()
     requests_unmatched = replayed.height - pairs.height
     notes = [_EXPECTED[key] for key in zip(changes["baseline"], changes["candidate"], strict=True) if key in _EXPECTED]

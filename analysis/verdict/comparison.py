@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input import arrays, sources
-from logreplay.analysis.input.compact import FIRST_ERROR, compact_rows
+from logreplay.analysis.input.compact import CANCELLED, FIRST_ERROR, compact_rows
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import estimates
@@ -117,7 +117,7 @@ class Comparison:
         transitions: ``baseline`` and ``candidate`` status, ``requests``, the most frequent first.
         status_changed: share of the pairs whose status class differs, with its 95 % interval.
         bytes_changed: share of the answered pairs whose bodies differ by more than 1 % and 64 bytes, likewise.
-        failed: share of requests not answered as expected: of the baseline, of the candidate; all steps of a sweep.
+        failed: share of requests that failed: of the baseline, of the candidate; all steps of a sweep.
         failed_more: difference of these shares, candidate minus baseline, with its 95 % interval.
         notes: omissions, and why.
     """
@@ -164,7 +164,7 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
     found = [_pair_of_runs(old, new) for old, new in zip(runs[::2], runs[1::2], strict=True)]
     pairs, timed = (pl.concat(getattr(each, name) for each in found) for name in ("pairs", "timed"))
     change = combined([each.change for each in found])
-    bad = [~pl.concat(each.good[side] for each in found) for side in (0, 1)]
+    bad = [pl.concat(each.failed[side] for each in found) for side in (0, 1)]
     failed = share_of(bad[0]), share_of(bad[1])
     answered = pairs.filter(pl.col("kind") == pl.col("kind_new"), pl.col("kind") < FIRST_ERROR)
     names = dict.fromkeys(name for each in found for name in each.quantiles)
@@ -206,7 +206,7 @@ class _PairOfRuns:
     count: int
     change: Change | None
     quantiles: dict[str, Change]
-    good: tuple[pl.Series, pl.Series]
+    failed: tuple[pl.Series, pl.Series]
     notes: list[str]
 
     @property
@@ -232,7 +232,7 @@ def _pair_of_runs(baseline: Source, candidate: Source) -> _PairOfRuns:
     quantiles = quantile_changes(old, new)
     change = median_change(timed) if paired else quantiles.get("p50")
     count = timed.height if paired else min(_answered(run).height for run in (old, new))
-    return _PairOfRuns(paired, pairs, timed, count, change, quantiles, (whole[0]["good"], whole[1]["good"]), notes)
+    return _PairOfRuns(paired, pairs, timed, count, change, quantiles, (whole[0]["failed"], whole[1]["failed"]), notes)
 
 
 def _in_turn(runs: Sequence[Source]) -> bool:
@@ -274,7 +274,7 @@ def rows(source: Source) -> pl.DataFrame:
     Returns:
         The key of a pair: ``rate`` (asked of the step), ``row`` of the log, ``turn`` (how often the row came before in
         the step). ``seq``, ``step``, ``url``; ``what``: hash of method and URL; ``scheduled``, ``response``: seconds;
-        ``good``, ``kind``, ``bytes`` as in `intake.Requests`.
+        ``good``, ``failed``, ``kind``, ``bytes`` as in `intake.Requests`.
     """
     found = readable(source, "step", rate=pl.col("offered").fill_nan(0.0), seq=pl.coalesce("seq", "position"))
     return found.sort("seq").with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))
@@ -289,6 +289,7 @@ def readable(source: Source, *names: str, **columns: pl.Expr) -> pl.DataFrame:
         "kind",
         "bytes",
         *names,
+        failed=~pl.col("good") & (pl.col("kind") != CANCELLED),
         row=pl.coalesce("row", "position"),
         what=pl.concat_str("op", "url", ignore_nulls=True).hash(),
         scheduled=pl.col("scheduled") / 1e6,

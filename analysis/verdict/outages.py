@@ -49,9 +49,10 @@ def outages(requests: RequestArrays) -> list[Outage]:
     number = int(requests.scheduled.max()) // SECOND + 1
     counts, failed = np.zeros((2, number), np.int64)
     for rows in slices(len(requests)):
-        second, bad = requests.scheduled[rows] // SECOND, ~requests.good[rows]
+        part = requests.take(rows)
+        second = part.scheduled // SECOND
         counts += np.bincount(second, minlength=number)
-        failed += np.bincount(second[bad], minlength=number)
+        failed += np.bincount(second[part.failed], minlength=number)
     used = np.flatnonzero(counts)  # a pause between steps divides no outage
     dead = failed[used] >= DEAD * counts[used]
     edges = np.flatnonzero(np.diff(np.concatenate(([False], dead, [False])).astype(np.int8)))
@@ -66,9 +67,9 @@ def _outage(requests: RequestArrays, span: Ints, last_good: int) -> Outage:
     """The outage that fills some seconds, and parts of the ones beside them; the four are its span."""
     left, first, last, right = (span * SECOND).tolist()
     near = np.flatnonzero((requests.scheduled >= left) & (requests.scheduled < right + SECOND))
-    at, good = requests.scheduled[near], requests.good[near]
+    at, good, bad = requests.scheduled[near], requests.good[near], requests.take(near).failed
     before, after = at[good & (at < first)], at[good & (at >= last + SECOND)]
-    inside = ~good & (at > before.max(initial=-1)) & (at < after.min(initial=np.iinfo(np.int64).max))
+    inside = bad & (at > before.max(initial=-1)) & (at < after.min(initial=np.iinfo(np.int64).max))
     start, stop = int(at[inside].min()), int(at[inside].max())
     kind, _ = name_kinds(requests.kind[near[inside]]).most_common(1)[0]
     ended, when = stop < last_good, _clock(requests, start)

@@ -154,7 +154,7 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
 
     Args:
         rate: (n,) requests/s.
-        errors: (n,) not answered as expected.
+        errors: (n,) requests that failed.
         scheduled: (n,) requests.
         known: (n,) steps without an outage: the base is taken from these.
 
@@ -229,14 +229,14 @@ def _excused(found: list[Outage], rate: Floats, over: Flags, failing: Flags) -> 
 
 
 def _failure(requests: RequestArrays, step: int) -> str:
-    kinds = name_kinds(requests.kind[(requests.step == step) & ~requests.good])
+    kinds = name_kinds(requests.kind[(requests.step == step) & requests.failed])
     name, count = kinds.most_common(1)[0]
     return f"{name}: {100 * count / kinds.total():.0f} %"
 
 
 def _failed_p50(requests: RequestArrays, number: int) -> Floats:
-    """(steps,) median service time of the requests that were sent and not answered as expected, seconds."""
-    failed = np.flatnonzero(requests.sent & ~requests.good)
+    """(steps,) median service time of the requests that were sent and failed, seconds."""
+    failed = np.flatnonzero(requests.sent & requests.failed)
     return Grouped(requests.step[failed], requests.service[failed], number).quantile(0.5)
 
 

@@ -36,7 +36,6 @@ class LiveLine:
 def text(now: "Snapshot") -> str:
     """A snapshot in one line."""
     stage, rate, totals = now.stage, now.rate, now.totals
-    failed = totals.http_error + totals.net_error
     verdict = "" if now.verdict in ("", "VALID") else now.verdict
     parts = [
         stage.name,
@@ -45,7 +44,7 @@ def text(now: "Snapshot") -> str:
         f"in flight {now.in_flight}",
         f"p50 {_ms(now.response.p50)} p95 {_ms(now.response.p95)} p99 {_ms(now.response.p99)}",
         f"lag p99 {_ms(now.lag.p99)}",
-        f"errors {failed}" + (f", dropped {totals.dropped}" if totals.dropped else ""),
+        f"errors {totals.failed}" + (f", dropped {totals.dropped}" if totals.dropped else ""),
         *(f"{name} {'–' if value is None else f'{value:.4g}'}" for name, value in now.watch.items()),
         verdict,
     ]

@@ -40,6 +40,7 @@ class _Metrics(Collector):
         yield _counter("sent", "Requests sent.", totals.sent)
         outcomes = {**ended, "dropped": totals.dropped}
         yield _counter("requests", "Requests that have ended, by outcome.", outcomes, "outcome")
+        yield _counter("failed", "Requests sent that failed: the errors of the tables.", totals.failed)
         yield _counter("errors", "Requests without a whole response, by error.", totals.errors, "error")
         yield _counter("responses", "Responses by status.", totals.status, "status")
         yield _counter("received_bytes", "Bytes of response bodies.", totals.bytes)

@@ -56,7 +56,7 @@ class Totals:
     """Of the whole run, all its stages.
 
     Attributes:
-        scheduled, sent, dropped, ok, http_error, net_error, new_errors, bytes: as in
+        scheduled, sent, dropped, ok, http_error, net_error, failed, new_errors, bytes: as in
             `logreplay.replay.results.counters.Counters`.
         errors: requests by error word; status: responses by status; samples: a request of each.
         buckets: requests with a response time up to each of `BOUNDS`; seconds: the sum of all response times.
@@ -68,6 +68,7 @@ class Totals:
     ok: int = 0
     http_error: int = 0
     net_error: int = 0
+    failed: int = 0
     new_errors: int = 0
     bytes: int = 0
     errors: dict[str, int] = field(default_factory=dict)

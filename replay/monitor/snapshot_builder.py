@@ -11,7 +11,7 @@ from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import RunEvidence, RunVerdict, Severity, judge
 
 _NOTES: Final = 30
-_COPIED: Final = ("sent", "dropped", "ok", "http_error", "net_error", "new_errors", "bytes", "samples")
+_COPIED: Final = ("sent", "dropped", "ok", "http_error", "net_error", "failed", "new_errors", "bytes", "samples")
 
 
 class SnapshotBuilder:

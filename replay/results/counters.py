@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.parsers.record import ERRORS
+from logreplay.parsers.record import ERRORS, failed
 from logreplay.replay.results.histogram import Histogram
-from logreplay.replay.senders.answers import is_new_error, unexpected
+from logreplay.replay.senders.answers import unexpected
 from logreplay.replay.senders.contract import ERROR_CODES
 
 _DROPPED: Final = ERROR_CODES["dropped"]
@@ -28,7 +28,7 @@ class Counters:
         ok: a status below 400 came, and no error.
         http_error: a status of 400 or above came, and no error.
         net_error: no whole response came.
-        new_errors: a status of 400 or above came, and the log had none of its class (4xx, 5xx).
+        failed: of those sent, how many failed (`logreplay.parsers.record.failed`).
         errors: requests by error word.
         status: responses by status.
         unexpected: responses whose status is unexpected, by status in the log and status: ``200 → 404``,
@@ -45,7 +45,7 @@ class Counters:
     ok: int = 0
     http_error: int = 0
     net_error: int = 0
-    new_errors: int = 0
+    failed: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     status: Counter[int] = field(default_factory=Counter)
     unexpected: Counter[str] = field(default_factory=Counter)
@@ -71,7 +71,7 @@ class Counters:
         self.ok += int((whole & (status < 400)).sum())
         self.http_error += int((whole & (status >= 400)).sum())
         self.net_error += int((sent & ~whole).sum())
-        self.new_errors += int((whole & is_new_error(status, expected_rc)).sum())
+        self.failed += int((sent & failed(error, status, expected_rc)).sum())
         self.bytes += int(records["size"].sum())
         for code, count in zip(*_counts(error[~whole]), strict=True):
             self.errors[_WORDS[code]] += count
@@ -94,9 +94,9 @@ class Counters:
         return self.ok + self.http_error
 
     @property
-    def new_failures(self) -> int:
-        """Requests without a whole response, or with an error status that the log did not have."""
-        return self.net_error + self.new_errors
+    def new_errors(self) -> int:
+        """Responses with a status of 400 or above, where the log has none of its class (4xx, 5xx)."""
+        return self.failed - (self.net_error - self.errors["cancelled"])
 
     def copy(self) -> "Counters":
         """A copy of the present state; another thread may be counting."""

@@ -7,11 +7,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.parsers.record import RESPONSE_PARTS
+from logreplay.parsers.record import ERRORS, RESPONSE_PARTS, failed
 from logreplay.replay.results.result_log import Results
-from logreplay.replay.senders.answers import failed
+from logreplay.replay.senders.contract import ERROR_CODES
 
 Floats = NDArray[np.float64]
+
+_WORDS: Final = pl.Enum(("", *ERRORS))
 
 
 class RecentRequests:
@@ -34,10 +36,11 @@ class RecentRequests:
             "lag",
             "rc",
             pl.col("expected_rc").fill_null(0),
-            pl.col("error").fill_null("") != "",
+            pl.col("error").fill_null("").cast(_WORDS).to_physical().cast(pl.Int64),
         )
         seq, scheduled, response, lag, status, expected, error = (column.to_numpy() for column in kept.get_columns())
-        self._parts.append((seq, scheduled, response, lag, error | failed(status, expected)))
+        response = np.where(error == ERROR_CODES["cancelled"], np.inf, response)
+        self._parts.append((seq, scheduled, response, lag, failed(error, status, expected)))
 
     def close(self) -> None:
         """Finish the result log."""
@@ -61,9 +64,9 @@ class EndedRequests:
     Attributes:
         seq: (n,) their numbers.
         scheduled: (n,) when each was due, seconds since the start of the run.
-        response: (n,) seconds from the scheduled instant to the end.
+        response: (n,) seconds from the scheduled instant to the end; inf if it was cancelled.
         lag: (n,) of these, generator lag.
-        failed: (n,) no complete response, or a failed one (`logreplay.replay.senders.answers`).
+        failed: (n,) whether it failed (`logreplay.parsers.record.failed`).
     """
 
     seq: NDArray[np.int64]

@@ -25,8 +25,8 @@ class Condition:
     """A figure that must not stay above a limit.
 
     Attributes:
-        figure: one of `FIGURES`. ``errors``: share of the exchanges that ended, with a status of 400 or above that
-            the log did not have, or without a whole answer. ``p50``, ``p99``: of the response time, seconds.
+        figure: one of `FIGURES`. ``errors``: share of the requests that ended and failed. ``p50``, ``p99``: of the
+            response time, seconds.
         limit: of it; a share, seconds, or requests.
         window: seconds for which it must be above, in every one of them; 0: once is enough.
         text: as the user wrote it.
@@ -96,7 +96,7 @@ def _above(condition: Condition, now: Progress, last: Progress | None) -> str | 
     if condition.figure == "in_flight":
         return f"{now.in_flight:g} in flight" if now.in_flight > condition.limit else ""
     counted, before = now.counters, last.counters if last else Counters()
-    errors = counted.new_failures - before.new_failures
+    errors = counted.failed - before.failed
     ended = counted.sent - before.sent
     if not ended:
         return None

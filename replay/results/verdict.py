@@ -224,7 +224,7 @@ def _local(name: str, count: int) -> str:
 def _target(seen: RunEvidence) -> list[Finding]:
     """Findings on the target."""
     counters, local = seen.counters, sum(seen.local.values())
-    failed = max(0, counters.net_error - counters.errors["cancelled"] - local) + counters.new_errors
+    failed = max(counters.new_errors, counters.failed - local)
     if not counters.sent or failed <= 0.01 * counters.sent:
         return []
     share = failed / counters.sent

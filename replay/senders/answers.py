@@ -1,18 +1,4 @@
-"""The rules by which an answer's status counts against the target, given the status that the log had (0: none)."""
-
-import numpy as np
-from numpy.typing import NDArray
-
-
-def failed(status: NDArray[np.int64], expected: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each answer is lost goodput: 5xx, or 4xx where the log had no 4xx."""
-    return (status >= 500) | ((status >= 400) & ((expected < 400) | (expected >= 500)))
-
-
-def is_new_error(status: NDArray[np.int64], expected: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each answer is an error of a class (4xx, 5xx) that the log did not have there."""
-    another: NDArray[np.bool_] = status // 100 != expected // 100
-    return (status >= 400) & another
+"""Tells which statuses differ from those of the log; `logreplay.parsers.record.failed` tells which requests failed."""
 
 
 def unexpected(status: int, expected: int) -> bool:

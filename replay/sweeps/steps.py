@@ -51,7 +51,7 @@ class FinishedStep:
         step: the step.
         carried: whether the target kept up; judged at once, to decide if the sweep goes higher. The verdict of a step,
             such as ``overloaded``, is that of the analysis, which sees all rows.
-        failed: requests that failed and that the log does not have as failures.
+        failed: requests that were sent and failed.
         sent: requests that were sent.
     """
 
@@ -136,7 +136,7 @@ def finished(step: Step, outcome: Outcome, midway: int, done: Sequence[FinishedS
         done: the steps made before.
     """
     counters, backlog = outcome.counters, outcome.backlog
-    failed, sent = counters.new_failures, counters.sent
+    failed, sent = counters.failed, counters.sent
     lower = [each for each in done if each.carried and each.step.rate < step.rate]
     more = _more_failed(failed, sent, sum(each.failed for each in lower), sum(each.sent for each in lower))
     grew = backlog > max(outcome.offered, 1) and (backlog - midway > 3 * sqrt(backlog) or outcome.evidence.limited > 0)

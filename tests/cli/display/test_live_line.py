@@ -30,7 +30,7 @@ NOW = Snapshot(
     rate=Rates(50, 49.6, 48.2),
     response=Times(p50=0.0123, p95=1.5, p99=12.0),
     in_flight=3,
-    totals=Totals(http_error=2, net_error=1, dropped=4),
+    totals=Totals(failed=3, dropped=4),
     verdict="RATE_MISSED",
     watch={"cpu": 0.25, "gone": None},
 )

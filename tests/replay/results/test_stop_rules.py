@@ -17,12 +17,10 @@ from support.background_server import beside
 from support.raw_server import raw_server
 
 
-def progress(
-    second: float, *, ok: int = 0, net_error: int = 0, new_errors: int = 0, in_flight: int = 0, p99: float = 0.1
-) -> Progress:
+def progress(second: float, *, ok: int = 0, failed: int = 0, in_flight: int = 0, p99: float = 0.1) -> Progress:
     """After so many seconds, in each of which one exchange ended; this long it took."""
-    sent = ok + new_errors + net_error
-    counters = Counters(sent=sent, ok=ok, http_error=new_errors, new_errors=new_errors, net_error=net_error)
+    sent = ok + failed
+    counters = Counters(sent=sent, ok=ok, http_error=failed, failed=failed)
     counters.response.add(np.full(int(second), p99 * 1e9))
     return Progress(second, sent + in_flight, in_flight, counters)
 
@@ -61,7 +59,7 @@ def seconds_until(rule: StopRule, seen: list[Progress]) -> int | None:
 
 def test_errors_must_stay_above_for_the_whole_window() -> None:
     rule = StopRule([parse("errors>5%/3s")])
-    failing = [progress(s, ok=100 * s, net_error=10 * s) for s in range(1, 6)]
+    failing = [progress(s, ok=100 * s, failed=10 * s) for s in range(1, 6)]
     assert seconds_until(rule, failing) == 3
     assert rule.hit == "errors>5%/3s: 9.1% errors"
 
@@ -70,7 +68,7 @@ def test_one_good_second_begins_the_window_anew() -> None:
     rule, errors, seen = StopRule([parse("errors>5%/3s")]), 0, []
     for second in range(1, 9):
         errors += 0 if second == 3 else 20
-        seen.append(progress(second, ok=100 * second, new_errors=errors))
+        seen.append(progress(second, ok=100 * second, failed=errors))
     assert seconds_until(rule, seen) == 6
 
 

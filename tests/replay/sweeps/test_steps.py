@@ -147,7 +147,7 @@ def judged(step: Step, failed: int, done: Sequence[FinishedStep]) -> FinishedSte
     """Judge a step of which so many requests failed, and of which none waits at its end."""
     sent = round(step.rate * step.seconds)
     seen: Any = SimpleNamespace(
-        counters=SimpleNamespace(new_failures=failed, sent=sent), backlog=0, offered=step.rate,
+        counters=SimpleNamespace(failed=failed, sent=sent), backlog=0, offered=step.rate,
         evidence=SimpleNamespace(limited=0),
     )  # fmt: skip
     return finished(step, seen, 0, done)

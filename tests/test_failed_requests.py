@@ -1,0 +1,135 @@
+"""One rule says which requests failed: all counts, percentiles, verdicts, metrics and tables have the same number."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from logreplay.analysis import summary
+from logreplay.analysis.analyze import analyse
+from logreplay.analysis.input import arrays
+from logreplay.analysis.output.hdr import write_hlog
+from logreplay.analysis.tables import windows
+from logreplay.analysis.verdict.comparison import compare
+from logreplay.cli.display import live_line
+from logreplay.parsers.record import ERRORS, RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
+from logreplay.replay.monitor.prometheus import exposition
+from logreplay.replay.monitor.snapshot import Snapshot
+from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
+from logreplay.replay.results.counters import Counters
+from logreplay.replay.results.outcome import Progress
+from logreplay.replay.results.recent import RecentRequests
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.results.self_monitor import ProcessLoad
+from logreplay.replay.results.stop_rules import StopRule, parse
+from logreplay.replay.results.verdict import RunEvidence, RunVerdict, judge
+from logreplay.replay.senders.answers import unexpected
+from logreplay.replay.senders.contract import ERROR_CODES, RECORD
+
+Ended = tuple[str, int, int]
+"""Error word, status, and status in the log (0: none) of a request."""
+
+STATUSES = (200, 302, 304, 404, 403, 429, 499, 500, 503)
+
+
+def at_random(seed: int) -> list[Ended]:
+    """Some requests: few with many errors, or many with few."""
+    chance = random.Random(seed)
+    words = ("", *ERRORS) if seed % 2 else ("",) * 40 + ERRORS
+    whole = ("", "cancelled", "short_body")
+    drawn = [(chance.choice(words), chance.choice(STATUSES)) for _ in range(10 ** (seed % 4))]
+    return [(word, status if word in whole else 0, chance.choice((0, *STATUSES))) for word, status in drawn]
+
+
+def fails(error: str, status: int, expected: int) -> bool:
+    """The rule of docs/reference/glossary.md in other words."""
+    if error:
+        return error != "cancelled"
+    return status >= 400 and str(status)[0] != str(expected)[0]
+
+
+def result_rows(ended: list[Ended]) -> pl.DataFrame:
+    """Rows of a result log, one every 10 ms, each answered after a quarter of a second."""
+    number = len(ended)
+    columns = {
+        "date": ["2026-01-01"] * number, "time": ["00:00:00"] * number, "url": ["/"] * number, "op": ["GET"] * number,
+        "seq": range(number), "row": range(number), "step": [0] * number, "offered": [100.0] * number,
+        "scheduled": [place / 100 for place in range(number)], **{name: [0.05] * number for name in RESPONSE_PARTS},
+        "error": [error for error, _, _ in ended], "rc": [status for _, status, _ in ended],
+        "expected_rc": [expected or None for _, _, expected in ended], "bytes": [1] * number,
+    }  # fmt: skip
+    return pl.DataFrame(columns, schema={name: SCHEMA[name] for name in RESULT_COLUMNS if name in columns})
+
+
+def counted(ended: list[Ended]) -> Counters:
+    records, counters = np.zeros(len(ended), RECORD), Counters()
+    records["error"] = [ERROR_CODES[error] for error, _, _ in ended]
+    records["status"] = [status for _, status, _ in ended]
+    counters.add(records, np.zeros(len(ended), np.int64), np.array([expected for _, _, expected in ended]))
+    return counters
+
+
+def verdict(counters: Counters) -> RunVerdict:
+    number = counters.sent + counters.dropped
+    evidence = RunEvidence(100.0, number, counters, None, 1.0, 0, {}, ProcessLoad())
+    return judge(evidence).verdict
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_all_places_count_the_same_requests_as_failed(seed: int, tmp_path: Path) -> None:
+    ended = at_random(seed)
+    failed = [fails(*each) for each in ended]
+    number = sum(failed)
+    frame, counters = result_rows(ended), counted(ended)
+    dropped = sum(error == "dropped" for error, _, _ in ended)
+    cancelled = sum(error == "cancelled" for error, _, _ in ended)
+    sent = number - dropped
+
+    assert counters.failed == sent
+    assert (verdict(counters) is RunVerdict.TARGET_FAILING) == (2 * sent > counters.sent)
+    stop = StopRule([parse("errors>0.1%")])
+    assert bool(stop.see(Progress(1.0, len(ended), 0, counters))) == (sent > 0)
+    shown = SnapshotBuilder("run").see(Progress(1.0, len(ended), 0, counters), 1.0)
+    assert shown.totals.failed == sent
+    assert f"errors {sent}" in live_line.text(shown)
+    assert f"logreplay_failed_total {float(sent)}" in exposition(Snapshot(totals=shown.totals)).decode()
+
+    recent = RecentRequests(MemoryResults())
+    recent.write(frame)
+    assert recent.ended.failed.tolist() == failed
+
+    requests = arrays.read(frame)
+    assert requests.failed.tolist() == failed
+    assert len(requests.finished) == len(requests) - cancelled
+    figures = summary.summarise(requests, analyse(frame).verdict)
+    assert figures["requests"]["unexpected"] == figures["response_s"]["failed"] == number
+    assert figures["response_s"]["count"] == len(ended) - (cancelled if cancelled < len(ended) else 0)
+    for table in (windows.steps(requests), windows.seconds(requests), windows.by_route(requests)):
+        assert table["errors"].sum() == number
+    p50 = "failed" if number * 2 > len(ended) - cancelled else "answered"
+    found = windows.steps(requests)["p50"].item()
+    if cancelled < len(ended):
+        assert ("failed" if np.isinf(found) else "answered") == p50
+    assert compare(frame, frame).failed == (number / len(ended),) * 2
+    write_hlog(tmp_path / "run.hlog", requests)
+    assert f"#[{number} requests failed" in (tmp_path / "run.hlog").read_text(encoding="ascii")
+    for error, status, expected in ended:  # --crash stops at each of them, and at other statuses too
+        assert bool(error) or unexpected(status, expected) or not fails(error, status, expected)
+
+
+def test_a_run_of_errors_that_the_log_had_too_is_valid_and_all_of_it_is_goodput() -> None:
+    ended = [("", 500, 500)] * 200
+    figures = summary.summarise(arrays.read(result_rows(ended)), analyse(result_rows(ended)).verdict)
+    assert verdict(counted(ended)) is RunVerdict.VALID
+    assert figures["rate"]["goodput"] == figures["rate"]["completed"] > 0
+    assert figures["response_s"]["p50"] == 0.25
+
+
+def test_requests_that_the_stop_cancelled_are_in_no_count_of_failures_and_in_no_percentile() -> None:
+    requests = arrays.read(result_rows([("", 200, 200)] * 60 + [("cancelled", 0, 200)] * 40))
+    table = windows.steps(requests).row(0, named=True)
+    assert (table["scheduled"], table["errors"], table["p90"]) == (100, 0, 0.25)
+    seconds = windows.seconds(requests).filter(pl.col("offered") > 0)
+    assert seconds.select("offered", "errors", "p90").rows() == [(100, 0, 0.25)]
