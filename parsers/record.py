@@ -49,15 +49,19 @@ RESULT_COLUMNS: Final = (
     "expected_latency",
     "client",
     "queued",
+    "protocol",
+    "connection",
 )
 """Columns of a result log.
 
 ``seq``: number of the request in the run, from 0. ``row``: its row in the input, from 0; repeats when the log is
-looped. ``step``: index of the step. ``offered``: its offered rate, requests/s. ``scheduled``: seconds since the
-start of the run. ``lag`` (actual start - scheduled), ``queued`` (from the start until a connection was free) and
-``connect``: seconds. ``error``: empty or one of `ERRORS`. A dropped request was never sent: ``lag + queued`` is its
-delay when it was dropped, its other times are 0, its date and time the scheduled instant. A failed request's times
-end at the failure; a timed-out one's ``connect + latency + xfertime`` is the time-out.
+looped. ``step``: index of the step. ``offered``: its offered rate, requests/s. ``scheduled``: seconds since the start
+of the run. ``lag`` (actual start - scheduled), ``queued`` (from the start until a connection was free) and
+``connect``: seconds. ``protocol``: of the connection that the request was given to, empty if it was given to none;
+``connection``: its number in the run, from 1, with HTTP/2. ``error``: empty or one of `ERRORS`. A dropped request was
+never sent: ``lag + queued`` is its delay when it was dropped, its other times are 0, its date and time the scheduled
+instant. A failed request's times end at the failure; a timed-out one's ``connect + latency + xfertime`` is the
+time-out.
 """
 
 RESPONSE_PARTS: Final = ("lag", "queued", "connect", "latency", "xfertime")
@@ -82,7 +86,7 @@ _Values = TypeVar("_Values", pl.Expr, "NDArray[Any]")
 SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     **dict.fromkeys(("date", "time", "url", "op", "error"), pl.String),
     **dict.fromkeys(("client", "host", "referer", "agent", "protocol", "body"), pl.String),
-    **dict.fromkeys(("bytes", "rc", "seq", "row", "step"), pl.Int64),
+    **dict.fromkeys(("bytes", "rc", "seq", "row", "step", "connection"), pl.Int64),
     **dict.fromkeys(("request_bytes", "expected_rc", "expected_bytes"), pl.Int64),
     **dict.fromkeys(("latency", "xfertime", "thinktime", "offered", "scheduled"), pl.Float64),
     **dict.fromkeys(("lag", "queued", "connect", "expected_latency"), pl.Float64),

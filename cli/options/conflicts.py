@@ -100,11 +100,14 @@ def _versions(sending: Sending) -> Iterator[str]:
     """Options of one sender, or of one version of HTTP."""
     if sending.by_client and sending.sender != "wire":
         yield "--by-client needs --sender wire: --sender aiohttp cannot give each client its own connection"
-    if sending.http == "2" and sending.sender != "wire":
-        yield "--http 2 needs --sender wire: --sender aiohttp speaks HTTP/1.1 only"
+    if sending.http != "1.1" and sending.sender != "wire":
+        yield f"--http {sending.http} needs --sender wire: --sender aiohttp speaks HTTP/1.1 only"
     for option, given in (("--connections", sending.connections), ("--streams", sending.streams)):
-        if given and sending.http != "2":
-            yield f"{option} needs --http 2: HTTP/1.1 carries one request on a connection; --max-in-flight limits both"
+        if given and sending.http == "1.1":
+            yield (
+                f"{option} needs --http 2 or log: HTTP/1.1 carries one request on a connection; --max-in-flight limits "
+                "both"
+            )
     if sending.connections and sending.by_client:
         yield "--connections and --by-client exclude each other: with --by-client each client has one connection"
     if sending.streams and not sending.keep_alive:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,7 +123,8 @@ class Sending:
         findings = preflight.machine(demand, output, remembered_ceiling() if alone else None)
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
-        findings += await preflight.answers(self.sender_to(endpoint), endpoint)
+        for version in ("1.1", "2") if self.http == "log" else (self.http,):
+            findings += await preflight.answers(replace(self, http=version).sender_to(endpoint), endpoint)
         return partial(self.sender_to, endpoint), findings
 
     async def endpoint(self, target: str) -> "Endpoint":
@@ -156,15 +157,22 @@ class Sending:
         """
         from logreplay.replay.senders.endpoint import tls_context
 
-        tls = None
-        if endpoint.target.scheme == "https":
-            tls = tls_context(cacert=self.cacert, verify=not self.insecure)
-        kind = self._kind(connections or self.connections)
-        return kind(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
+        def made(http: str) -> "Sender":
+            tls = None
+            if endpoint.target.scheme == "https":
+                tls = tls_context(cacert=self.cacert, verify=not self.insecure)
+            kind = self._kind(http, connections or self.connections)
+            return kind(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
 
-    def _kind(self, connections: int | None) -> "Callable[..., Sender]":
-        """A function that makes senders of the requested kind."""
-        if self.http == "2":
+        if self.http != "log":
+            return made(self.http)
+        from logreplay.replay.senders.several import by_protocol
+
+        return by_protocol(made("1.1"), made("2"))
+
+    def _kind(self, http: str, connections: int | None) -> "Callable[..., Sender]":
+        """A function that makes senders of the requested kind, for a version of HTTP."""
+        if http == "2":
             from logreplay.replay.senders.http2.per_client import Http2ByClientSender
             from logreplay.replay.senders.http2.sender import Http2Sender
 
@@ -230,9 +238,15 @@ _OPTIONS = (
     click.option(
         "--no-keep-alive", "keep_alive", flag_value=False, default=True, help="Open a new connection for each request."
     ),
-    click.option("--http", type=click.Choice(["1.1", "2"]), default="1.1", show_default=True, help="Version of HTTP."),
-    click.option("--connections", type=Whole(1, 10_000), metavar="N", help="With --http 2: open at most N."),
-    click.option("--streams", type=Whole(1), metavar="M", help="With --http 2: M requests at once on each."),
+    click.option(
+        "--http",
+        type=click.Choice(["1.1", "2", "log"]),
+        default="1.1",
+        show_default=True,
+        help="Version of HTTP; log: that of each request in LOG.",
+    ),
+    click.option("--connections", type=Whole(1, 10_000), metavar="N", help="With HTTP/2: open at most N."),
+    click.option("--streams", type=Whole(1), metavar="M", help="With HTTP/2: M requests at once on each."),
     click.option("--by-client", is_flag=True, help="Give each client of LOG one connection; keep its order."),
     click.option("-k", "--insecure", is_flag=True, help="Do not verify certificates (https)."),
     click.option(
@@ -251,10 +265,11 @@ YIELDS_TO = {
     "by_client": {"sender=aiohttp", "connections"},
     "connections": {"by_client"},
     "http=2": {"sender=aiohttp"},
-    "sender=aiohttp": {"by_client", "http=2"},
+    "http=log": {"sender=aiohttp"},
+    "sender=aiohttp": {"by_client", "http=2", "http=log"},
     "streams": {"keep_alive=False"},
     "keep_alive=False": {"streams"},
 }
-NEEDS = {"connections": {"http=2"}, "streams": {"http=2"}}
+NEEDS = {"connections": {"http=2", "http=log"}, "streams": {"http=2", "http=log"}}
 sending_options = bundle("sending", Sending, _OPTIONS)
 """Gives a command the options of sending; it receives them as one ``sending``."""

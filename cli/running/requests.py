@@ -28,6 +28,7 @@ def request_stream(
     keep: Sequence[str] = (),
     skip_idle: float | None = None,
     in_time: bool = False,
+    http: str = "1.1",
     quiet: bool = False,
 ) -> "RequestStream":
     """The requests of a log as they are to be sent.
@@ -40,12 +41,14 @@ def request_stream(
         keep: further columns that the schedule needs.
         skip_idle: seconds; shorten longer gaps of the log to this.
         in_time: the log's times count: put a result log, which is in order of completion, in order of start.
+        http: version of HTTP; ``log``: that of each request.
         quiet: do not tell of the conversion of injected logs.
 
     Raises:
         LogreplayError: a file cannot be read, there is no such hook, or options contradict each other.
     """
     from logreplay.replay.requests import hook
+    from logreplay.replay.requests.headers import LoggedProtocol
     from logreplay.replay.requests.mix import Mixed
     from logreplay.replay.requests.ordering import Drawn, Shuffled
     from logreplay.replay.requests.plan import Requests
@@ -57,11 +60,12 @@ def request_stream(
         raise click.UsageError(
             "--shuffle and --random exclude each other: one sends each request once, the other draws them"
         )
+    versions = (LoggedProtocol(),) if http == "log" else ()
     requests = Requests(
         _source(log),
         methods,
         loop=loop,
-        shapes=(*shaping.filters(), *shaping.changes()),
+        shapes=(*shaping.filters(), *shaping.changes(), *versions),
         keep=keep,
         skip_idle=skip_idle,
         sorted_within=32_768 if in_time and _by_completion(log) else 0,
@@ -72,11 +76,16 @@ def request_stream(
     elif shaping.random:
         stream = Drawn(requests, shaping.seed)
     if not isinstance(log, Followed):  # it is not there yet
+        if versions:
+            _expect_protocols(requests.source, methods)
         say_lacking(shaping, requests.source, methods, quiet=quiet)
     for place, (path, share) in enumerate(shaping.inject):
         other = stack.enter_context(replayable(path, quiet=quiet))
         say_lacking(shaping, _source(other), methods, where=f"{path}: ", quiet=quiet)
-        among = Requests(_source(other), methods, shapes=shaping.changes(rewriting=False), keep=keep)
+        if versions:
+            _expect_protocols(_source(other), methods, path)
+        shapes = (*shaping.changes(rewriting=False), *versions)
+        among = Requests(_source(other), methods, shapes=shapes, keep=keep)
         later = sum(share for _, share in shaping.inject[place + 1 :])
         stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out
     if shaping.hook:
@@ -177,6 +186,24 @@ def _by_completion(log: "Path | RequestSource") -> bool:
         return isinstance(log, Path) and "scheduled" in scan(log).collect_schema().names()
     except LogreplayError:
         return False
+
+
+def _expect_protocols(log: "Path | RequestSource", methods: frozenset[str], path: Path | None = None) -> None:
+    """Check that a log names the version of HTTP of a request.
+
+    Raises:
+        LogreplayError: it does not; or it cannot be read.
+    """
+    from logreplay.parsers.record import LogreplayError
+    from logreplay.replay.requests.header_columns import PROTOCOL
+    from logreplay.replay.requests.sources import LogFile, lacking
+
+    source = LogFile(log) if isinstance(log, Path) else log
+    if count := lacking(source, PROTOCOL, PROTOCOL, methods):
+        raise LogreplayError(
+            f"{path or log}: none of the {count} requests has a value in column {PROTOCOL}, which --http log needs; "
+            "use --http 1.1 or --http 2"
+        )
 
 
 def say_lacking(

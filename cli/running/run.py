@@ -105,6 +105,7 @@ def replay_once(options: RunOptions) -> Exit:
             keep=pacing.keep,
             skip_idle=pacing.skip_idle,
             in_time=pacing.in_time,
+            http=sending.http,
             quiet=options.quiet,
         )
         plan = Plan(stream, pacing.schedule(options.shaping, stream))

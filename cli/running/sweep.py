@@ -166,9 +166,15 @@ def sweep_rates(options: SweepOptions) -> Exit:
             csv = stack.enter_context(replayable(log, quiet=quiet, sender=options))
             manifest = _manifest(options, csv, folder.path)
             url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
-            in_time, methods = options.arrivals == "log", options.sending.methods
             stream = request_stream(
-                options.shaping, csv, stack, methods=methods, loop=True, in_time=in_time, quiet=quiet
+                options.shaping,
+                csv,
+                stack,
+                methods=options.sending.methods,
+                loop=True,
+                in_time=options.arrivals == "log",
+                http=options.sending.http,
+                quiet=quiet,
             )
             outcomes, findings = sweep_into(
                 manifest, stream, url, options.course, options.sending, rule, options.telling,

@@ -16,7 +16,7 @@ import polars as pl
 from logreplay.parsers.record import ERRORS, LogreplayError
 from logreplay.replay.clock import monotonic
 from logreplay.replay.results.verdict import Finding, Severity
-from logreplay.replay.senders.contract import Sender
+from logreplay.replay.senders.contract import FIELDS, Sender
 from logreplay.replay.senders.endpoint import Endpoint
 
 _SPARE_FILES: Final = 64
@@ -181,7 +181,7 @@ async def answers(sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_
     ended: asyncio.Future[int] = loop.create_future()
 
     def done(*record: int) -> None:
-        ended.set_result(record[-1])
+        ended.set_result(record[FIELDS.index("error")])
 
     await sender.open(done, monotonic)
     try:
@@ -197,7 +197,7 @@ async def answers(sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_
         await sender.close()
     if unspoken:
         raise LogreplayError(
-            f"target {endpoint.target}: no HTTP/2: {unspoken}; leave out --http 2, or name a port that speaks it"
+            f"target {endpoint.target}: no HTTP/2: {unspoken}; leave out --http, or name a port that speaks it"
         )
     detail = sender.counts.details.get(word, "")
     if word in _SAYS:

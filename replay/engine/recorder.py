@@ -25,11 +25,12 @@ from logreplay.parsers.record import ERRORS, RESULT_COLUMNS, LogreplayError, to_
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.priorities import step_back
 from logreplay.replay.engine.run_clock import RunClock, Start
+from logreplay.replay.requests.header_columns import HTTP1, HTTP2
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.result_log import MemoryResults, Results
 from logreplay.replay.results.write_lag import WriteLag
-from logreplay.replay.senders.contract import ERROR_CODES, RECORD
+from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, RECORD
 
 DROPPED: Final = ERROR_CODES["dropped"]
 
@@ -38,6 +39,7 @@ MOST_WAITING: Final = 500_000
 _LATE_S: Final = 1.0
 """Rows that are written later than this after they were handed on are counted as delayed."""
 _ERROR_NAMES: Final = pl.Series((None, *ERRORS), dtype=pl.String)
+_PROTOCOLS: Final = pl.Series((None, HTTP1, HTTP2), dtype=pl.String)
 
 
 @dataclass(slots=True)
@@ -221,7 +223,7 @@ def _rehearse() -> None:
     run_clock.begin_run(Start(0, 0))
     recorder = Recorder(results, run_clock, threaded=False)
     recorder.register(Registered(0, pl.DataFrame([{**planned, "client": ""}]), np.zeros(1, np.int64), 0, 1.0))
-    recorder.take(np.array([(0, 0, 0, 0, 0, 0, 0, 200, 0)], RECORD))
+    recorder.take(np.array([(0, 0, 0, 0, 0, 0, 0, 200, 0, 0)], RECORD))
     to_csv(results.frame, header=False)
 
 
@@ -242,6 +244,7 @@ def result_rows(
     """
     dropped = records["error"] == DROPPED
     began = np.where(dropped, due, records["start"])
+    connection = pl.Series("connection", np.where(dropped, NO_CONNECTION, records["connection"]))
     start = pl.Series("start", (began - origin + wall) // 1000).cast(pl.Datetime("us"))
     return rows.with_columns(
         start.dt.strftime("%Y-%m-%d").alias("date"),
@@ -257,6 +260,8 @@ def result_rows(
         _seconds("queued", records["queued"]),
         _seconds("connect", records["connect"]),
         _ERROR_NAMES[np.ascontiguousarray(records["error"])].alias("error"),
+        _PROTOCOLS[connection.sign() + 1].alias("protocol"),
+        pl.when(connection > 0).then(connection),
     ).select(RESULT_COLUMNS)
 
 

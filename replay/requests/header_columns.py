@@ -1,8 +1,9 @@
 """The columns of a planned frame that hold the headers and the body of a request.
 
 Shapes and hooks add columns: ``header:NAME`` holds a header's values (null: not sent; a second
-header of that name is ``header:NAME:2``), ``payload`` the bodies (`Binary`; null: none). Case does not
-matter in names. Of a header that may stand once only, the last column that has a value is sent.
+header of that name is ``header:NAME:2``), ``payload`` the bodies (`Binary`; null: none), ``protocol`` the version of
+HTTP (`HTTP1`, `HTTP2`). Case does not matter in names. Of a header that may stand once only, the last column that has
+a value is sent.
 `logreplay.replay.senders.encode` renders them.
 """
 
@@ -16,6 +17,10 @@ import polars as pl
 from logreplay.parsers.masking import masked
 
 PAYLOAD: Final = "payload"
+PROTOCOL: Final = "protocol"
+HTTP1: Final = "HTTP/1.1"
+HTTP2: Final = "HTTP/2.0"
+"""The versions of HTTP that are sent, as logs name them."""
 _PREFIX: Final = "header:"
 
 BODILESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
@@ -81,7 +86,7 @@ def header_name(column: str) -> str | None:
 
 def is_sent(column: str) -> bool:
     """Whether a column is rendered into requests."""
-    return column == PAYLOAD or column.startswith(_PREFIX)
+    return column in (PAYLOAD, PROTOCOL) or column.startswith(_PREFIX)
 
 
 def headers(columns: Iterable[str]) -> tuple[list[str], list[pl.Expr]]:

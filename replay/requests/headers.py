@@ -1,4 +1,4 @@
-"""Headers of the requests: shapes that add them, from the user or from the log.
+"""Headers and HTTP versions of the requests: shapes that add them, from the user or from the log.
 
 `logreplay.replay.senders.encode` renders their columns; control bytes of a log become blanks.
 """
@@ -9,8 +9,10 @@ from typing import ClassVar, Final
 
 import polars as pl
 
-from logreplay.replay.requests.header_columns import check_header, header_column
+from logreplay.replay.requests.filters import leave_out
+from logreplay.replay.requests.header_columns import HTTP1, HTTP2, PROTOCOL, check_header, header_column
 
+_VERSION: Final = r"(?i)^(?:HTTP/|h)([12])(?:\.[0-9])?c?$"
 _AUTHORITY: Final = r"^([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$"
 
 
@@ -78,6 +80,22 @@ class LoggedHost:
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         host = pl.when(pl.col("host").str.contains(_AUTHORITY)).then("host")
         return frame.with_columns(host.alias(header_column("Host", frame.columns)))
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedProtocol:
+    """The version of HTTP that the log names, 1.x or 2; requests without one of these are left out."""
+
+    columns: ClassVar[Sequence[str]] = (PROTOCOL,)
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        version = pl.col(PROTOCOL).str.extract(_VERSION)
+        known = pl.when(version == "1").then(pl.lit(HTTP1)).when(version == "2").then(pl.lit(HTTP2))
+        unnamed = pl.col(PROTOCOL).fill_null("").is_in(("", "-"))
+        frame = leave_out(frame, unnamed, "no protocol")
+        return leave_out(frame, ~unnamed & version.is_null(), "protocol other than HTTP/1 and HTTP/2").with_columns(
+            known.alias(PROTOCOL)
+        )
 
 
 NO_CACHE: Final = (FixedHeader("Cache-Control", "no-cache"), FixedHeader("Pragma", "no-cache"))

@@ -214,7 +214,7 @@ class Requests:
         source = LogFile(self.source) if isinstance(self.source, Path) else self.source
         wanted = [*self.keep, *(name for shape in self.shapes for name in shape.columns)]
         columns = list(dict.fromkeys((*_COLUMNS, *wanted)))
-        extra = [name for name in dict.fromkeys(wanted) if name not in PLANNED]
+        extra = [name for name in dict.fromkeys(wanted) if name not in PLANNED and not is_sent(name)]
         first = 0
         for frame in source.batches(columns):
             planned = frame.select(

@@ -9,9 +9,9 @@ from typing import Final, Protocol
 import polars as pl
 
 from logreplay.parsers import record
-from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, header_column, header_name
+from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, PROTOCOL, header_column, header_name
 
-_REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/1\.[01]\r?\n")
+_REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) (HTTP/1\.[01])\r?\n")
 
 
 class RequestSource(Protocol):
@@ -68,6 +68,8 @@ class RequestFile:
                     raise record.LogreplayError(f"{self.path}: line {number} is a second {name}; keep one of the two")
                 if name.lower() not in HEADER.reserved:
                     fields[header_column(name, fields)] = pl.Series([value])
+        if PROTOCOL in columns:
+            fields[PROTOCOL] = pl.Series([match[3].decode()])
         if body and body[0]:
             fields[PAYLOAD] = pl.Series(body, dtype=pl.Binary)
         missing = [name for name in columns if name not in fields]

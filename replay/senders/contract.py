@@ -26,9 +26,10 @@ ERROR_CODES: Final = {word: code for code, word in enumerate(("", *ERRORS))}
 """Number of each error word in a record; 0: success."""
 
 
-FIELDS: Final = ("seq", "start", "queued", "connect", "latency", "xfertime", "size", "status", "error")
+FIELDS: Final = ("seq", "start", "queued", "connect", "latency", "xfertime", "size", "status", "error", "connection")
 RECORD: Final = np.dtype([(name, np.int64) for name in FIELDS])
 """The end of an exchange; the fields are the arguments of `Done`."""
+NO_CONNECTION: Final = -1
 
 KEPT_BODY: Final = 8192
 """Bytes of a response body kept for display: more than are shown, so that a secret at the cut is recognised."""
@@ -48,6 +49,7 @@ class Done(Protocol):
         size: int,
         status: int,
         error: int,
+        connection: int = 0,
         /,
     ) -> None:
         """Record it.
@@ -62,6 +64,8 @@ class Done(Protocol):
             size: bytes of the body received.
             status: of the response, 0 where no status line came.
             error: one of `ERROR_CODES`.
+            connection: number of the HTTP/2 connection that it was given to, from 1; 0: one of HTTP/1.1;
+                `NO_CONNECTION`: none.
         """
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.replay.senders.contract import ERROR_CODES, Done, Trace
+from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, Done, Trace
 from logreplay.replay.senders.slots import Slots, Waiting
 from logreplay.replay.senders.wire import Connection, WireSender
 
@@ -68,7 +68,7 @@ class ByClientSender(WireSender):
             self._end_unsent(one, _CANCELLED)
 
     def _end_unsent(self, one: Waiting, error: int) -> None:
-        self._report(one.seq, one.start, self.clock() - one.start, 0, 0, 0, 0, 0, error)
+        self._report(one.seq, one.start, self.clock() - one.start, 0, 0, 0, 0, 0, error, NO_CONNECTION)
 
     def _watch_expiry(self) -> None:
         if self._expiry is None and (at := self._slots.next_expiry) < inf:
@@ -98,22 +98,11 @@ class ByClientSender(WireSender):
             own.drop()
         self.dial(one.seq, one.request, now)
 
-    def _ended(
-        self,
-        seq: int,
-        start: int,
-        queued: int,
-        connect: int,
-        latency: int,
-        xfertime: int,
-        size: int,
-        status: int,
-        error: int,
-    ) -> None:
+    def _ended(self, seq: int, start: int, queued: int, /, *rest: int) -> None:
         client, waited_from = self._begun.pop(seq)
         # in the loop's next turn: the connection is not idle yet
         self._turn.call_soon(self._next, client)
-        self._report(seq, waited_from, start - waited_from, connect, latency, xfertime, size, status, error)
+        self._report(seq, waited_from, start - waited_from, *rest)
 
     def _next(self, client: str) -> None:
         self._drop_expired()

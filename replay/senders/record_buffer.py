@@ -37,9 +37,10 @@ class RecordBuffer:
         size: int,
         status: int,
         error: int,
+        connection: int = 0,
     ) -> None:
         """Note the end of one exchange (see `logreplay.replay.senders.contract.Done`)."""
-        _PACK(self._buffer, self._at, seq, start, queued, connect, latency, xfertime, size, status, error)
+        _PACK(self._buffer, self._at, seq, start, queued, connect, latency, xfertime, size, status, error, connection)
         self._at += _LENGTH
         self.count += 1
         if self._at == _RECORDS * _LENGTH:

@@ -23,7 +23,7 @@ from logreplay.replay.requests.plan import Chunk
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import ERROR_CODES, RECORD
+from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, RECORD
 from logreplay.replay.workers.partition import Share
 
 PATIENCE_S: Final = 1.0
@@ -117,6 +117,7 @@ class LostRows:
         records["start"] = due
         records["latency"] = np.where(under_way, np.maximum(self._lost - due, 0), 0)
         records["error"] = np.where(under_way, _CANCELLED, DROPPED)
+        records["connection"] = NO_CONNECTION
         rows = chunk.frame[missing].with_columns(
             pl.lit(self._share.step, pl.Int64).alias("step"),
             pl.lit(self._share.schedule.rate or None, pl.Float64).alias("offered"),

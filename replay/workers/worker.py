@@ -96,7 +96,7 @@ def _raise_descriptor_limit() -> None:
 
 
 class _Relay:
-    """Takes the rows of the engine, and gives them the sequence numbers of the whole run."""
+    """Takes the rows of the engine, and gives requests and connections their numbers in the whole run."""
 
     def __init__(self) -> None:
         self._rows: list[pl.DataFrame] = []
@@ -110,7 +110,8 @@ class _Relay:
     def write(self, rows: pl.DataFrame) -> None:
         assert self._share
         seq = (pl.col("seq") - self._own_first) * self._share.count + (self._share.index + self._first)
-        self._rows.append(rows.with_columns(seq.alias("seq")))
+        connection = (pl.col("connection") - 1) * self._share.count + (self._share.index + 1)
+        self._rows.append(rows.with_columns(seq.alias("seq"), connection.alias("connection")))
 
     def take(self) -> pl.DataFrame | None:
         rows, self._rows = self._rows, []

@@ -330,7 +330,7 @@ def _times(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
     for part in RESPONSE_PARTS:
         if rows.filter(pl.col(part).is_null() | (pl.col(part) < 0)).height:
             yield Finding("identities", f"{part} is missing or negative in some rows")
-    limited = case.choice["by-client"] == "yes" or case.choice["http"] == "two"
+    limited = case.choice["by-client"] == "yes" or case.choice["http"] in ("two", "log")
     if not limited and rows.filter(pl.col("queued") > 0).height:
         yield Finding("identities", "requests were queued, and nothing limits connections")
 
@@ -398,12 +398,20 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
         yield Finding("received", f"--max-in-flight 1, and {got.most} requests at once")
     if case.choice["no-keep-alive"] == "yes" and got.most_on_one > 1:
         yield Finding("received", f"--no-keep-alive, and {got.most_on_one} requests on a connection")
-    if case.choice["http"] == "two":
+    yield from _versions(case, got, rows)
+    if case.choice["http"] in ("two", "log"):
         yield from _streams(case, got, plain=plain)
-    version = "2" if case.choice["http"] == "two" else "1.1"
-    if other := got.versions.keys() - {version}:
-        yield Finding("received", f"--http {version}, and requests of HTTP/{other}: {got.versions}")
     yield from _headers(case, ran)
+
+
+def _versions(case: Case, got: Got, rows: pl.DataFrame) -> Iterator[Finding]:
+    """Requests come in the version of HTTP that was asked for, as their rows say."""
+    asked = {"two": {"2"}, "log": {"1.1", "2"}}.get(case.choice["http"], {"1.1"})
+    if other := got.versions.keys() - asked:
+        yield Finding("received", f"--http {case.choice['http']}, and requests of HTTP/{other}: {got.versions}")
+    answered = rows.filter(pl.col("error").is_null())["protocol"].str.strip_prefix("HTTP/").str.strip_suffix(".0")
+    if wrong := {version for version in answered.unique() if version not in got.versions}:
+        yield Finding("received", f"rows of HTTP/{wrong}, and requests of {got.versions}")
 
 
 def _streams(case: Case, got: Got, *, plain: bool) -> Iterator[Finding]:

@@ -50,7 +50,7 @@ _SENDING: Final[Factors] = {
     "by-client": _flag("by-client"),
     "trust": {"-": "", "insecure": "--insecure", "cacert": "--cacert authority.pem"},
     "sender": _option("sender", wire="wire", aiohttp="aiohttp"),
-    "http": _option("http", one="1.1", two="2"),
+    "http": _option("http", one="1.1", two="2", log="log"),
     "connections": _option("connections", some="3", one="1"),
     "streams": _option("streams", some="3"),
     "workers": {
@@ -256,7 +256,8 @@ def _rules(command: str) -> list[Rule]:
         rule("--hook", "--workers", hook=..., workers="2"),
         rule("--hook", "--cluster", hook=..., workers="cluster/one of a cluster"),
         rule("--by-client", "--sender", by_client="yes", sender="aiohttp"),
-        rule("--http", "--sender", http="two", sender="aiohttp"),
+        rule("--http", "--sender", http="two/log", sender="aiohttp"),
+        rule(why="a list of URLs names no version of HTTP", http="log", input="urls.txt"),
         rule("--connections", "--http", connections=..., http="-/one"),
         rule("--streams", "--http", streams="some", http="-/one"),
         rule("--connections", "--by-client", connections=..., by_client="yes"),

@@ -38,7 +38,8 @@ def log_line(number: int, at: datetime) -> str:
     status = 404 if number % 7 == 0 else 500 if number % 11 == 0 else 200
     stamp = at.strftime("%d/%b/%Y:%H:%M:%S +0000")
     agent = f"agent/{number % 3}"
-    return f'192.0.2.{number % 8 + 1} - - [{stamp}] "{op} {path} HTTP/1.1" {status} 5 "http://a.example/" "{agent}"\n'
+    version = "HTTP/2.0" if number % 3 == 0 else "HTTP/1.1"
+    return f'192.0.2.{number % 8 + 1} - - [{stamp}] "{op} {path} {version}" {status} 5 "http://a.example/" "{agent}"\n'
 
 
 @dataclass(frozen=True)

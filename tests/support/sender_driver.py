@@ -49,6 +49,7 @@ class Row(NamedTuple):
     size: int
     status: int
     error: int
+    connection: int = 0
 
     @property
     def seen(self) -> Seen:

@@ -29,6 +29,7 @@ class Http2Connection(asyncio.Protocol):
 
     Attributes:
         pool: which it belongs to.
+        number: of the sender's connections, from 1.
         state: of the protocol.
         waiting: streams that were given to it while it was being opened.
         idle_since: nanoseconds of the clock; when its last stream ended.
@@ -36,12 +37,13 @@ class Http2Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_behind", "_clock", "_fd", "_sender", "_transport", "answered", "idle_since", "limit", "pool", "state",
-        "waiting",
+        "_behind", "_clock", "_fd", "_sender", "_transport", "answered", "idle_since", "limit", "number", "pool",
+        "state", "waiting",
     )  # fmt: skip
 
     def __init__(self, sender: Owner, pool: Any, state: ConnectionState, now: int) -> None:
         self._sender, self._clock, self.pool, self.state = sender, sender.clock, pool, state
+        self.number = sender.counts.connections
         self._transport: asyncio.Transport | None = None
         self._fd, self._behind = -1, False
         self.waiting: list[Stream] = []

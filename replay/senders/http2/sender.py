@@ -19,7 +19,7 @@ from typing import Final
 import polars as pl
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.senders.contract import ERROR_CODES, Done, SenderCounts, Trace
+from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, Done, SenderCounts, Trace
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault
@@ -116,8 +116,8 @@ class Http2Sender:
         """Open a connection."""
         state = ConnectionState(self._known, keep_bodies=self.trace is not None)
         state.limit = max(1, self._limit)
-        connection = Http2Connection(self, pool, state, now)
         self.counts.connections += 1
+        connection = Http2Connection(self, pool, state, now)
         self._connections.add(connection)
         self._opening[connection] = self._loop.create_task(self._open(connection))
         return connection
@@ -292,6 +292,8 @@ class Http2Sender:
         size, status = stream.size, stream.status
         if stream.detail and word:
             self.counts.details.setdefault(word, stream.detail)
-        self.done(seq, start, began - start, connect, first - connected, end - first, size, status, ERROR_CODES[word])
+        number = NO_CONNECTION if stream.carrier is None else stream.carrier.number
+        times = began - start, connect, first - connected, end - first
+        self.done(seq, start, *times, size, status, ERROR_CODES[word], number)
         if self.trace:
             self.trace(exchange_of(stream, word, connect, first - connected, end - first))

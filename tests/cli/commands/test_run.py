@@ -19,6 +19,7 @@ from support.background_server import beside
 from support.raw_server import RawServer, raw_server
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
+SOON = ("--tps", "100", "--for", "1s")
 
 
 @pytest.fixture
@@ -348,3 +349,19 @@ def test_a_range_of_think_times_that_is_empty_is_refused(
     users = {"run": ("--vusers", 5), "sweep": ("--vusers", "1,2"), "find": ("--vusers", "--p99", "1s")}[command]
     assert logreplay(command, log, "http://127.0.0.1:1", *users, "--think", "3s..1s", "-o", tmp_path / "r") == 2
     assert "'3s..1s': 3 s is above 1 s" in capsys.readouterr().err
+
+
+def test_a_log_that_names_no_protocol_cannot_say_the_version_of_http(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["run", str(log), "http://127.0.0.1:1", *SOON, "--http", "log", "-o", str(tmp_path / "r.csv")]) == 1
+    assert "none of the 50 requests has a value in column protocol, which --http log needs" in capsys.readouterr().err
+
+
+def test_a_target_must_speak_both_versions_that_a_log_may_name(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.log"
+    log.write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n')
+    assert run(["run", str(log), server.url, *SOON, "--http", "log", "-o", str(tmp_path / "r.csv")]) == 1
+    assert "no HTTP/2: PROTOCOL_ERROR: the target answers with HTTP/1" in capsys.readouterr().err

@@ -239,7 +239,7 @@ def test_stopping_ends_what_is_in_flight_as_cancelled(tmp_path: Path) -> None:
 
 def test_connections_that_nobody_needs_any_more_are_closed(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty at once need twenty connections; then one after the other needs one."""
-    monkeypatch.setattr(wire, "_UNNEEDED_NS", 200_000_000)
+    monkeypatch.setattr(wire, "UNNEEDED_NS", 200_000_000)
 
     async def main(url: str) -> tuple[int, int]:
         sender = WireSender(await resolve(parse_target(url)), timeout=5)

@@ -8,7 +8,7 @@ import pytest
 from logreplay.replay.requests.filters import (
     Custom,
 )
-from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHost
+from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHost, LoggedProtocol
 from support.shaped_replay import HOSTILE, both_senders, server_saw, shaped, written
 
 
@@ -120,3 +120,25 @@ def test_a_text_that_is_no_header_is_told_only_to_its_first_blank() -> None:
 def test_what_is_no_host_name_is_not_sent(host: str | None, sent: bool) -> None:
     shaped_frame = LoggedHost()(pl.DataFrame({"host": [host]}, schema={"host": pl.String}))
     assert shaped_frame["header:Host"].to_list() == [host if sent else None]
+
+
+@pytest.mark.parametrize(
+    ("logged", "sent", "reason"),
+    [
+        ("HTTP/1.1", "HTTP/1.1", None),
+        ("HTTP/1.0", "HTTP/1.1", None),
+        ("HTTP/2.0", "HTTP/2.0", None),
+        ("HTTP/2", "HTTP/2.0", None),
+        ("h2", "HTTP/2.0", None),
+        ("http/1.1", "HTTP/1.1", None),
+        ("HTTP/3.0", None, "protocol other than HTTP/1 and HTTP/2"),
+        ("\x1b[31m", None, "protocol other than HTTP/1 and HTTP/2"),
+        ("-", None, "no protocol"),
+        (None, None, "no protocol"),
+    ],
+)
+def test_the_protocol_of_the_log_is_one_that_is_spoken(
+    logged: str | None, sent: str | None, reason: str | None
+) -> None:
+    frame = pl.DataFrame({"protocol": [logged]}, schema={"protocol": pl.String})
+    assert LoggedProtocol()(frame).rows(named=True) == [{"protocol": sent, "reason": reason}]

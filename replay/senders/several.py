@@ -1,0 +1,59 @@
+"""One sender made of several: each request goes to the one that its row of the plan names."""
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from logreplay.replay.clock import Clock
+from logreplay.replay.requests.header_columns import HTTP2, PROTOCOL
+from logreplay.replay.senders.contract import Done, Sender, SenderCounts, Trace
+
+
+class SeveralSenders:
+    """Sends through several senders.
+
+    Args:
+        senders: not opened. They share one set of counts.
+        choose: gives the index of the sender for each row of a planned frame, ``(n,)``.
+    """
+
+    def __init__(self, senders: Sequence[Sender], choose: Callable[[pl.DataFrame], NDArray[np.integer[Any]]]) -> None:
+        self.counts = SenderCounts()
+        self._senders, self._choose = senders, choose
+        for sender in senders:
+            sender.counts = self.counts
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
+        chosen = self._choose(frame)
+        prepared: list[Any] = [None] * frame.height
+        for index, sender in enumerate(self._senders):
+            places = np.flatnonzero(chosen == index)
+            if len(places):
+                for place, request in zip(places.tolist(), sender.prepare(frame[places]), strict=True):
+                    prepared[place] = (sender.send, request)
+        return prepared
+
+    async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
+        for sender in self._senders:
+            await sender.open(done, clock, trace)
+
+    def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
+        send, prepared = request
+        send(seq, prepared, start, latest)
+
+    def cancel(self) -> None:
+        for sender in self._senders:
+            sender.cancel()
+
+    async def close(self) -> None:
+        for sender in self._senders:
+            await sender.close()
+
+
+def by_protocol(http1: Sender, http2: Sender) -> SeveralSenders:
+    """A sender that sends each request in the version of HTTP that its row names."""
+    return SeveralSenders((http1, http2), lambda frame: (frame[PROTOCOL] == HTTP2).fill_null(False).to_numpy())
