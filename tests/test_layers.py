@@ -24,8 +24,8 @@ ORDER = {
         "workers", "__init__",
     ),
     "analysis": (
-        "wording", "statistics", "search", "input", "tables", "verdict", "summary", "analyze", "output", "api",
-        "__init__",
+        "wording", "statistics", "answers", "search", "input", "tables", "verdict", "summary", "analyze", "output",
+        "api", "__init__",
     ),
     "cli": (
         "exit_codes", "display", "settings", "options", "running", "commands", "registry", "main",

@@ -1,0 +1,311 @@
+"""Groups the differences of many pairs by route, place and kind, and sets them against the noise.
+
+Theory of operation. Two instances of the same version differ, too: ids, clocks, caches. Where a second instance of the
+baseline answers each request as well, each pair says of each difference whether the candidate has it and whether the
+second instance has it. If the candidate is like the baseline, one without the other is as likely as the other without
+the one (McNemar's exact test). A difference counts only if that is refuted, corrected for the number of groups (Holm).
+Without a second instance each difference counts, but for values of one class: UUIDs, time stamps, tokens.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from logreplay.analysis.answers.difference import Difference
+from logreplay.analysis.answers.rules import Rules
+from logreplay.analysis.answers.two_answers import AnswerOf, differences
+from logreplay.analysis.statistics.sign_test import holm, sign_test
+from logreplay.parsers.masking import MASK, is_secret, masked
+
+ALPHA: Final = 0.01
+"""Level of the test: the share of runs in which a difference that is only noise counts."""
+MOST_GROUPS: Final = 300
+"""Differences of one route that are told apart; the others are counted as one."""
+MOST_SIGNATURES: Final = 20_000
+"""Combinations of differences that are told apart; with more, pairs are counted by the first of their differences."""
+MOST_BYTES: Final = 64 << 20
+"""Bytes of bodies that are held for examples."""
+OTHER_PLACES: Final = "(other places)"
+
+
+class Group(NamedTuple):
+    """What differs; `logreplay.analysis.answers.difference.Difference` says what the fields mean."""
+
+    place: str
+    kind: str
+    alike: str
+
+
+_Found = Mapping[Group, Difference]
+
+
+class RouteTotal(NamedTuple):
+    """How many pairs a route had.
+
+    Attributes:
+        pairs: requests sent to all targets.
+        differing: pairs whose answers differ in status, headers or body.
+        looked_at: differing pairs whose differences are known: all, or a random sample.
+    """
+
+    pairs: int
+    differing: int
+    looked_at: int
+
+
+class ExamplePair(NamedTuple):
+    """A pair with its answers.
+
+    Attributes:
+        seq: number of the request.
+        url: request target.
+        route: of the url.
+        answers: baseline, candidate and, where there is one, second baseline; None: not sent.
+    """
+
+    seq: int
+    url: str
+    route: str
+    answers: Sequence[AnswerOf | None]
+
+
+@dataclass(slots=True)
+class _Counts:
+    """One group, while pairs are added."""
+
+    example: Difference
+    pair: ExamplePair
+    candidate: int = 0
+    noise: int = 0
+    candidate_only: int = 0
+    noise_only: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceRow:
+    """One group of differences.
+
+    Attributes:
+        route, place, kind, alike: what it is (`logreplay.analysis.answers.difference.Difference`).
+        pairs: of the route.
+        count: pairs with it; estimated where only a sample was looked at.
+        share: of the pairs of the route.
+        noise_count, noise_share: the same between the two baselines; None without a second one.
+        p: corrected p-value of the test that candidate and noise have it equally often; None without noise.
+        counts: it is more frequent than in the noise, or there is no noise and the values are not of one class.
+        seq, url: of an example.
+        baseline, candidate: its values, secrets masked.
+    """
+
+    route: str
+    place: str
+    kind: str
+    alike: str
+    pairs: int
+    count: int
+    share: float
+    noise_count: int | None
+    noise_share: float | None
+    p: float | None
+    counts: bool
+    seq: int
+    url: str
+    baseline: str
+    candidate: str
+
+
+_SCHEMA: Final[dict[str, Any]] = {
+    "route": pl.String, "place": pl.String, "kind": pl.String, "alike": pl.String, "pairs": pl.Int64,
+    "count": pl.Int64, "share": pl.Float64, "noise_count": pl.Int64, "noise_share": pl.Float64, "p": pl.Float64,
+    "counts": pl.Boolean, "seq": pl.Int64, "url": pl.String, "baseline": pl.String, "candidate": pl.String,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDifferences:
+    """All differences of a run.
+
+    Attributes:
+        rows: those that count first, the most frequent first.
+        totals: pairs of each route.
+        noise: a second instance of the baseline answered, too.
+        share: of all pairs with a difference that counts, less the share of the noise.
+        unused: words of ``--ignore`` that no difference matched.
+        examples: pairs to look at, of each route first those with differences that count.
+    """
+
+    rows: Sequence[DifferenceRow]
+    totals: Mapping[str, RouteTotal]
+    noise: bool
+    share: float
+    unused: Sequence[str]
+    examples: Sequence[ExamplePair]
+
+    @property
+    def counting(self) -> Sequence[DifferenceRow]:
+        """The rows that count."""
+        return [row for row in self.rows if row.counts]
+
+    def frame(self) -> pl.DataFrame:
+        """The rows as a table; columns as the attributes of `DifferenceRow`."""
+        return pl.DataFrame([[getattr(row, name) for name in _SCHEMA] for row in self.rows], _SCHEMA, orient="row")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts the differences of pairs.
+
+    Attributes:
+        rules: say which differences are ignored.
+        keep: pairs of each route that are kept as examples, at most.
+    """
+
+    rules: Rules
+    keep: int = 10
+    _groups: dict[str, dict[Group, _Counts]] = field(default_factory=dict)
+    _signatures: Counter[tuple[str, frozenset[Group], frozenset[Group]]] = field(default_factory=Counter)
+    _first: dict[str, list[ExamplePair]] = field(default_factory=dict)
+    _used: set[str] = field(default_factory=set)
+    _held: int = 0
+    _noise: bool = False
+
+    def add(self, seq: int, url: str, route: str, answers: Sequence[AnswerOf | None]) -> None:
+        """Add a pair whose answers differ.
+
+        Args:
+            seq: number of the request.
+            url: request target.
+            route: of the url.
+            answers: baseline, candidate and, where there is one, second baseline; None: the request was not sent.
+        """
+        before, after, *others = answers
+        if before is None or after is None:
+            return
+        second = others[0] if others else None
+        self._noise |= second is not None
+        groups = self._groups.setdefault(route, {})
+        found = self._found(groups, differences(before, after, self.rules))
+        noise = self._found(groups, differences(before, second, self.rules)) if second else {}
+        self._sign(route, frozenset(found), frozenset(noise))
+        pair = ExamplePair(seq, url, route, answers)
+        for group in found.keys() | noise.keys():
+            if group not in groups:
+                groups[group] = _Counts(found.get(group) or noise[group], self._kept(pair))
+            counts = groups[group]
+            if group in found and not counts.candidate and counts.noise:
+                counts.example, counts.pair = found[group], self._kept(pair)
+            counts.candidate += group in found
+            counts.noise += group in noise
+            counts.candidate_only += group not in noise
+            counts.noise_only += group not in found
+        first = self._first.setdefault(route, [])
+        if found and len(first) < self.keep:
+            first.append(self._kept(pair))
+
+    def _found(self, groups: Mapping[Group, _Counts], differing: Sequence[Difference]) -> _Found:
+        """The differences of a pair by group, without those that are ignored."""
+        found: dict[Group, Difference] = {}
+        for each in differing:
+            if each.ignored:
+                self._used.add(each.ignored)
+                continue
+            group = Group(each.place, each.kind, each.alike)
+            if group not in groups and len(groups) + len(found) >= MOST_GROUPS:
+                group = Group(OTHER_PLACES, each.kind.partition(" ")[0], "")
+            found.setdefault(group, each)
+        return found
+
+    def _sign(self, route: str, found: frozenset[Group], noise: frozenset[Group]) -> None:
+        signature = (route, found, noise)
+        if signature not in self._signatures and len(self._signatures) >= MOST_SIGNATURES:
+            signature = (route, frozenset([*found][:1]), frozenset([*noise][:1]))
+        self._signatures[signature] += 1
+
+    def _kept(self, pair: ExamplePair) -> ExamplePair:
+        """The pair, without its bodies where no room is left for them."""
+        size = sum(len(answer.body or b"") for answer in pair.answers if answer)
+        if self._held + size > MOST_BYTES or not self.keep:
+            return pair._replace(answers=[answer and answer._replace(body=None) for answer in pair.answers])
+        self._held += size
+        return pair
+
+    def differences(self, totals: Mapping[str, RouteTotal]) -> AnswerDifferences:
+        """Return what differs.
+
+        Args:
+            totals: of each route, those without a difference too.
+        """
+        corrected = iter(holm([sign_test(one.candidate_only, one.noise_only) for _, _, one in self._all()]))
+        rows, chosen = list[tuple[DifferenceRow, ExamplePair]](), set[tuple[str, Group]]()
+        for route, group, counts in self._all():
+            p = next(corrected) if self._noise else None
+            is_counted = bool(counts.candidate) and (not group.alike if p is None else p < ALPHA)
+            if is_counted:
+                chosen.add((route, group))
+            rows.append((_row(route, group, counts, totals[route], p, counts=is_counted), counts.pair))
+        rows.sort(key=lambda each: (not each[0].counts, -each[0].share, each[0].route, each[0].place))
+        return AnswerDifferences(
+            [row for row, _ in rows],
+            totals,
+            self._noise,
+            self._share(chosen, totals),
+            [word for word in self.rules.words if word not in self._used],
+            self._examples([pair for row, pair in rows if row.counts]),
+        )
+
+    def _all(self) -> list[tuple[str, Group, _Counts]]:
+        return [(route, *each) for route, groups in self._groups.items() for each in groups.items()]
+
+    def _share(self, chosen: set[tuple[str, Group]], totals: Mapping[str, RouteTotal]) -> float:
+        """Share of all pairs with a chosen difference, less the share of the noise."""
+        excess = 0.0
+        for (route, found, noise), number in self._signatures.items():
+            more = any((route, group) in chosen for group in found)
+            fewer = any((route, group) in chosen for group in noise)
+            excess += number * (more - fewer) * _scale(totals[route])
+        return max(0.0, excess) / max(1, sum(total.pairs for total in totals.values()))
+
+    def _examples(self, counting: Sequence[ExamplePair]) -> Sequence[ExamplePair]:
+        """Of each route at most `keep` pairs, those with differences that count first."""
+        found: dict[str, dict[int, ExamplePair]] = {}
+        for pair in (*counting, *(pair for first in self._first.values() for pair in first)):
+            of_route = found.setdefault(pair.route, {})
+            if len(of_route) < self.keep:
+                of_route.setdefault(pair.seq, pair)
+        return [pair for of_route in found.values() for pair in of_route.values()]
+
+
+def _scale(total: RouteTotal) -> float:
+    """How many differing pairs one of the sample stands for."""
+    return total.differing / max(1, total.looked_at)
+
+
+def _row(route: str, group: Group, one: _Counts, total: RouteTotal, p: float | None, *, counts: bool) -> DifferenceRow:
+    number, noise = (round(count * _scale(total)) for count in (one.candidate, one.noise))
+    of = max(1, total.pairs)
+    return DifferenceRow(
+        route,
+        *group,
+        pairs=total.pairs,
+        count=number,
+        share=number / of,
+        noise_count=None if p is None else noise,
+        noise_share=None if p is None else noise / of,
+        p=p,
+        counts=counts,
+        seq=one.pair.seq,
+        url=masked(one.pair.url),
+        baseline=_masked(group.place, one.example.baseline),
+        candidate=_masked(group.place, one.example.candidate),
+    )
+
+
+def _masked(place: str, value: str) -> str:
+    """A value of an example: what a name declares secret is hidden, and what no text can hold is replaced."""
+    names = place.replace("[*]", "").replace("']", "").replace("['", ".").replace(":", ".").split(".")
+    if value and any(is_secret(name) for name in names if place[:1] == "$" or place.startswith("header:")):
+        return MASK
+    return masked(value.encode("utf-8", "replace").decode())

@@ -1,0 +1,164 @@
+"""Differences of two answers to the same request."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, Final, NamedTuple
+
+from logreplay.analysis.answers import json_paths, text_lines
+from logreplay.analysis.answers.difference import Difference, shortened
+from logreplay.analysis.answers.rules import Rules, default_ignored
+from logreplay.analysis.answers.value_classes import common_class
+
+MOST: Final = 1000
+"""Differences of one pair that are told apart; the others are not looked at."""
+_CONTROL: Final = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+"""Characters that texts do not contain; the rule of file(1)."""
+_CHARSET: Final = re.compile(rb"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
+
+
+class AnswerOf(NamedTuple):
+    """The answer of one target.
+
+    Attributes:
+        status: 0: none came.
+        headers: names and values, as received.
+        body: decoded; None: not kept.
+        size: bytes of the decoded body.
+        digest: of the decoded body.
+        error: word of the result log; empty: none.
+    """
+
+    status: int
+    headers: Sequence[tuple[bytes, bytes]]
+    body: bytes | None
+    size: int
+    digest: int
+    error: str
+
+
+class _ReadBody(NamedTuple):
+    """A body as it is compared: ``kind`` is json, html, text or binary."""
+
+    kind: str
+    content: Any
+    text: str
+
+
+def differences(before: AnswerOf, after: AnswerOf, rules: Rules) -> list[Difference]:
+    """The differences of two answers. Where the status differs, headers and bodies are not compared."""
+    said, says = _status(before), _status(after)
+    if said != says:
+        return [Difference("status", f"{said} → {says}", said, says, ignored=rules.place("status"))]
+    if not before.status:
+        return []
+    return [*islice(chain(_of_headers(before, after, rules), _of_bodies(before, after, rules)), MOST)]
+
+
+def _status(answer: AnswerOf) -> str:
+    return answer.error or str(answer.status)
+
+
+def _of_headers(before: AnswerOf, after: AnswerOf, rules: Rules) -> Iterator[Difference]:
+    old, new = _headers(before), _headers(after)
+    for name in [*old, *(name for name in new if name not in old)]:
+        values = old.get(name, ""), new.get(name, "")
+        if values[0] != values[1] or (name in old) != (name in new):
+            kind = "changed" if name in old and name in new else "removed" if name in old else "added"
+            alike = common_class(*values) if kind == "changed" else ""
+            had, has = map(shortened, values)
+            yield Difference(f"header:{name}", kind, had, has, alike, rules.header(name))
+
+
+def _headers(answer: AnswerOf) -> dict[str, str]:
+    """The headers that are compared, by name; several of one name joined as RFC 9110 (5.3) does."""
+    found: dict[str, str] = {}
+    for raw, value in answer.headers:
+        name = raw.decode("latin-1").lower()
+        if not default_ignored(name):
+            text = value.decode("latin-1").strip()
+            found[name] = f"{found[name]}, {text}" if name in found else text
+    return found
+
+
+def _of_bodies(before: AnswerOf, after: AnswerOf, rules: Rules) -> Iterator[Difference]:
+    if before.digest == after.digest and before.size == after.size:
+        return
+    ignored = rules.place("body")
+    if not before.size or not after.size:
+        kind = "added" if after.size else "removed"
+        yield Difference("body", kind, _bytes(before), _bytes(after), ignored=ignored)
+        return
+    if before.body is None or after.body is None:
+        yield from _by_digest(before, after, rules)
+        return
+    old, new = _body(before, before.body), _body(after, after.body)
+    if old.kind != new.kind:
+        yield Difference("body", "type", f"{old.kind}: {shortened(old.text)}", f"{new.kind}: {shortened(new.text)}",
+                         ignored=ignored)  # fmt: skip
+    elif old.kind == "binary":
+        yield from _by_digest(before, after, rules)
+    else:
+        yield from _of_texts(old, new, rules)
+
+
+def _of_texts(old: _ReadBody, new: _ReadBody, rules: Rules) -> Iterator[Difference]:
+    ignored = rules.place("body")
+    if old.kind == "json":
+        try:
+            found = [*islice(json_paths.differences(old.content, new.content, rules), MOST)]
+        except json_paths.TooDeep:
+            found = [*islice(text_lines.differences(old.text, new.text, rules), MOST)]
+    else:
+        found = [*islice(text_lines.differences(old.text, new.text, rules, html=old.kind == "html"), MOST)]
+    if ignored:
+        found = [each._replace(ignored=ignored) for each in found]
+    if not found and old.text != new.text:
+        found = [Difference("body", "formatting", shortened(old.text), shortened(new.text), ignored=ignored)]
+    yield from found
+
+
+def _by_digest(before: AnswerOf, after: AnswerOf, rules: Rules) -> Iterator[Difference]:
+    """Bodies that cannot be read, or were not kept."""
+    ignored = rules.place("body")
+    if before.size != after.size:
+        yield Difference("body", "size", _bytes(before), _bytes(after), ignored=ignored or rules.place("size"))
+    else:
+        yield Difference("body", "changed", _bytes(before), _bytes(after), ignored=ignored)
+
+
+def _bytes(answer: AnswerOf) -> str:
+    return f"{answer.size:,} bytes, digest {answer.digest:010x}" if answer.size else ""
+
+
+def _body(answer: AnswerOf, body: bytes) -> _ReadBody:
+    """Read a body by what it holds; its header decides between HTML and text only."""
+    media = next((value for name, value in answer.headers if name.lower() == b"content-type"), b"")
+    charset = _CHARSET.search(media)
+    try:
+        text = body.decode(charset[1].decode() if charset else "utf-8", "strict")
+    except (UnicodeError, LookupError):
+        text = body.decode("latin-1")
+        if not media.lower().startswith((b"text/", b"application/json", b"application/xml")):
+            return _ReadBody("binary", None, "")
+    if _CONTROL.search(text):
+        return _ReadBody("binary", None, "")
+    start = text[:200].lstrip("\ufeff \t\r\n")
+    if start[:1] in ("{", "[") or b"json" in media.lower():
+        try:
+            return _ReadBody("json", json_paths.read(text), text)
+        except ValueError:
+            pass
+    is_html = b"html" in media.lower() or start[:1] == "<"
+    return _ReadBody("html" if is_html else "text", None, text)
+
+
+def pretty(answer: AnswerOf) -> str:
+    """The body of an answer for a reader: JSON with a line for each value."""
+    if not answer.body:
+        return f"({_bytes(answer) or 'no body'})"
+    body = _body(answer, answer.body)
+    if body.kind == "binary":
+        return f"({_bytes(answer)})"
+    return json.dumps(body.content, indent=2, ensure_ascii=False) if body.kind == "json" else body.text

@@ -1,0 +1,146 @@
+"""Differences of many pairs, set against the noise."""
+
+import json
+import zlib
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from logreplay.analysis.answers.rules import Rules
+from logreplay.analysis.answers.tally import MOST_GROUPS, OTHER_PLACES, AnswerDifferences, RouteTotal, Tally
+from logreplay.analysis.answers.two_answers import AnswerOf
+
+
+def answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> AnswerOf:
+    body = json.dumps(content).encode()
+    pairs = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    return AnswerOf(status, pairs, body, len(body), zlib.crc32(body), "")
+
+
+class Service:
+    """Answers with new ids and clocks; a candidate with four changes."""
+
+    def __init__(self, seed: int, *, candidate: bool = False) -> None:
+        self._rng, self._candidate = np.random.default_rng(seed), candidate
+
+    def answer(self, route: str) -> AnswerOf:
+        drawn, changed = self._rng.random(2), self._candidate
+        content = {
+            "request": str(UUID(bytes=self._rng.bytes(16))),
+            "at": f"2026-11-23T04:05:{self._rng.integers(60):02d}Z",
+            "visit": int(self._rng.integers(1, 1_000_000)),
+            "total": 7,
+            "tags": ["a", "b", "c"],
+        }
+        headers = {"X-Node": f"web-{self._rng.integers(9)}"}
+        if changed and route == "/cart" and drawn[0] < 0.01:
+            content["total"] = 8
+        if changed and route == "/list":
+            content["tags"] = ["c", "b", "a"]
+        if changed and route == "/page":
+            headers["X-Powered-By"] = "new"
+        if changed and route == "/buy" and drawn[1] < 0.005:
+            return answer({"error": "x"}, 500)
+        return answer(content, 200, headers)
+
+
+ROUTES = ("/cart", "/list", "/page", "/buy", "/same")
+
+
+def compared(
+    candidate: Service, pairs: int = 1000, *, noise: bool = True, ignore: tuple[str, ...] = ()
+) -> AnswerDifferences:
+    first, second, tally = Service(1), Service(2), Tally(Rules.of(ignore), keep=3)
+    for seq in range(pairs):
+        route = ROUTES[seq % len(ROUTES)]
+        answers = [first.answer(route), candidate.answer(route)]
+        tally.add(seq, route, route, [*answers, second.answer(route)] if noise else answers)
+    each = pairs // len(ROUTES)
+    return tally.differences(dict.fromkeys(ROUTES, RouteTotal(each, each, each)))
+
+
+@pytest.fixture(scope="module")
+def found() -> AnswerDifferences:
+    return compared(Service(3, candidate=True), 10_000)
+
+
+def test_each_change_of_the_candidate_is_found_by_route_and_path_and_nothing_else(found: AnswerDifferences) -> None:
+    assert {(row.route, row.place, row.kind) for row in found.counting} == {
+        ("/cart", "$.total", "changed"),
+        ("/list", "$.tags", "order"),
+        ("/page", "header:x-powered-by", "added"),
+        ("/buy", "status", "200 → 500"),
+    }
+
+
+def test_the_noise_stands_beside_the_candidate(found: AnswerDifferences) -> None:
+    visit = next(row for row in found.rows if (row.route, row.place) == ("/same", "$.visit"))
+    assert visit.share == visit.noise_share == 1
+    assert not visit.counts
+
+
+def test_the_share_of_different_answers_is_that_beyond_the_noise(found: AnswerDifferences) -> None:
+    assert found.share == pytest.approx(0.4, abs=0.01)
+
+
+def test_an_equal_candidate_has_no_difference() -> None:
+    found = compared(Service(4))
+    assert not found.counting
+    assert found.share == 0
+
+
+def test_without_noise_classes_are_named_and_do_not_count() -> None:
+    found = compared(Service(3, candidate=True), 4000, noise=False, ignore=("$.visit", "header:x-node", "$.typo"))
+    assert {(row.place, row.alike) for row in found.rows if not row.counts} == {
+        ("$.request", "uuid"),
+        ("$.at", "time stamp"),
+    }
+    assert {row.place for row in found.counting} == {"$.total", "$.tags", "header:x-powered-by", "status"}
+    assert found.unused == ["$.typo"]
+
+
+def test_a_sample_stands_for_all_differing_pairs() -> None:
+    tally = Tally(Rules.of([]))
+    for seq in range(100):
+        tally.add(seq, "/a", "/a", [answer(1), answer(2 if seq < 50 else 3.5)])
+    found = tally.differences({"/a": RouteTotal(10_000, 1000, 100), "/b": RouteTotal(10_000, 0, 0)})
+    assert [(row.count, row.share) for row in found.rows] == [(1000, 0.1)]
+    assert found.share == pytest.approx(0.05)
+
+
+def test_examples_show_each_difference_and_hide_secrets() -> None:
+    tally = Tally(Rules.of([]), keep=2)
+    for seq in range(50):
+        tally.add(seq, "/a?token=abc", "/a", [answer({"api_key": "AAA", "n": 1}), answer({"api_key": "BBB", "n": 1})])
+    tally.add(50, "/a", "/a", [answer({"n": 1}), answer({"n": 2})])
+    found = tally.differences({"/a": RouteTotal(60, 51, 51)})
+    assert [(row.place, row.baseline, row.candidate) for row in found.rows] == [
+        ("$.api_key", "***", "***"),
+        ("$.n", "1", "2"),
+    ]
+    assert found.rows[0].url == "/a?token=***"
+    assert [pair.seq for pair in found.examples] == [0, 50]
+
+
+def test_hostile_answers_make_few_groups() -> None:
+    tally = Tally(Rules.of([]))
+    for seq in range(500):
+        tally.add(seq, "/a", "/a", [answer({}), answer({f"name {seq} {number}": 1 for number in range(20)})])
+    found = tally.differences({"/a": RouteTotal(500, 500, 500)})
+    assert len(found.rows) <= MOST_GROUPS + 1
+    assert any(row.place == OTHER_PLACES for row in found.rows)
+
+
+def test_the_table_holds_every_row(found: AnswerDifferences) -> None:
+    frame = found.frame()
+    assert frame.height == len(found.rows)
+    assert frame["counts"].sum() == len(found.counting)
+    assert not compared(Service(1), ignore=("$..*", "header:*", "status")).frame().height
+
+
+def test_a_request_that_was_not_sent_is_no_pair() -> None:
+    tally = Tally(Rules.of([]))
+    tally.add(0, "/a", "/a", [answer(1), None])
+    assert not tally.differences({"/a": RouteTotal(1, 1, 1)}).rows

@@ -1,0 +1,115 @@
+"""Differences of two answers."""
+
+import json
+import zlib
+from typing import Any
+
+import pytest
+
+from logreplay.analysis.answers.rules import Rules
+from logreplay.analysis.answers.two_answers import AnswerOf, differences, pretty
+
+JSON = {"Content-Type": "application/json"}
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+
+
+def answer(
+    content: Any = b"", headers: dict[str, str] | None = None, status: int = 200, error: str = "", *, kept: bool = True
+) -> AnswerOf:
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    pairs = [(name.encode(), value.encode()) for name, value in (JSON if headers is None else headers).items()]
+    return AnswerOf(status, pairs, body if kept else None, len(body), zlib.crc32(body), error)
+
+
+def found(before: AnswerOf, after: AnswerOf, *ignore: str) -> list[tuple[str, str]]:
+    return [(each.place, each.kind) for each in differences(before, after, Rules.of(ignore)) if not each.ignored]
+
+
+def test_equal_answers_have_no_difference() -> None:
+    assert not found(answer({"a": 1}), answer({"a": 1}))
+
+
+@pytest.mark.parametrize(
+    ("after", "kind"),
+    [
+        (answer(b"oops", HTML, 500), "200 → 500"),
+        (answer(error="timeout", status=0), "200 → timeout"),
+        (answer({"a": 1}, error="short_body"), "200 → short_body"),
+    ],
+)
+def test_of_another_status_nothing_else_is_compared(after: AnswerOf, kind: str) -> None:
+    assert found(answer({"a": 1}), after) == [("status", kind)]
+    assert not found(answer({"a": 1}), after, "status")
+
+
+def test_two_failures_are_equal() -> None:
+    assert not found(answer(error="timeout", status=0), answer(error="timeout", status=0))
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"X-Cache": "HIT"}, [("header:content-type", "removed"), ("header:x-cache", "added")]),
+        ({"content-type": "text/plain"}, [("header:content-type", "changed")]),
+        ({**JSON, "Date": "today", "Set-Cookie": "sid=1", "X-B3-TraceId": "7", "Content-Length": "8"}, []),
+    ],
+)
+def test_headers_are_compared_by_name(headers: dict[str, str], expected: list[tuple[str, str]]) -> None:
+    assert found(answer({"a": 1}), answer({"a": 1}, headers)) == expected
+
+
+def test_a_header_is_ignored_by_its_name() -> None:
+    assert not found(answer({"a": 1}), answer({"a": 1}, {**JSON, "X-Cache": "HIT"}), "header:x-cache")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (answer({"a": 1}), answer({"a": 2}), ("$.a", "changed")),
+        (answer({"a": 1}), answer(b'{ "a":1 }'), ("body", "formatting")),
+        (answer({"a": 1}), answer(b"<html>busy</html>"), ("body", "type")),
+        (answer({"a": 1}), answer(b""), ("body", "removed")),
+        (answer(b""), answer({"a": 1}), ("body", "added")),
+        (answer(b"<p>1</p><p>a</p>", HTML), answer(b"<p>1</p><p>b</p>", HTML), ("line:<p>a</p>", "changed")),
+        (answer(b"a\nb", {}), answer(b"a\nc", {}), ("line:b", "changed")),
+        (answer(b"\x00\x01", {}), answer(b"\x00\x02", {}), ("body", "changed")),
+        (answer(b"\x00\x01", {}), answer(b"\x00\x02\x03", {}), ("body", "size")),
+        (answer(b"\xff\xfe\xfd", {}), answer(b"\xff\xfe\xfc", {}), ("body", "changed")),
+        (answer({"a": 1}, kept=False), answer({"a": 2}), ("body", "changed")),
+        (answer(b"[" * 3000, {}), answer(b"[" * 3001, {}), ("line:" + "[" * 100, "changed")),
+    ],
+)
+def test_bodies_are_compared_by_what_they_hold(before: AnswerOf, after: AnswerOf, expected: tuple[str, str]) -> None:
+    assert found(before, after)[:1] == [expected]
+    assert not found(before, after, "body", "$..*", "$[*]")
+
+
+def test_deep_documents_are_compared_as_text() -> None:
+    deep = b"[" * 200 + b"1" + b"]" * 200
+    assert found(answer(deep), answer(deep.replace(b"1", b"2")))[0][0].startswith("line:[[[")
+
+
+def test_sizes_can_be_ignored() -> None:
+    assert not found(answer(b"\x00\x01", {}), answer(b"\x00\x02\x03", {}), "size")
+
+
+def test_a_text_in_another_charset_is_read() -> None:
+    latin = {"Content-Type": "text/plain; charset=iso-8859-1"}
+    before, after = (answer(text.encode("latin-1"), latin) for text in ("größer", "größe"))
+    assert found(before, after) == [("line:größer", "changed")]
+
+
+@pytest.mark.parametrize("charset", ["", "nonsense", "utf-8", "utf-16", "idna", "zlib_codec", "\x00"])
+@pytest.mark.parametrize(
+    "body", [b"\xff", b'{"a": "\\ud800"}', b"[1e999]", b"[" + b"9" * 5000 + b"]", b"{", b"\xef\xbb\xbf{}"]
+)
+def test_hostile_bodies_are_compared(charset: str, body: bytes) -> None:
+    headers = {"Content-Type": f"application/json; charset={charset}"}
+    assert found(answer(body, headers), answer(body + b" 1", headers))
+    pretty(answer(body, headers))
+
+
+def test_json_is_shown_in_lines() -> None:
+    assert pretty(answer({"a": [1]})) == '{\n  "a": [\n    1\n  ]\n}'
+    assert pretty(answer(b"\x00\x01")).startswith("(2 bytes, digest ")
+    assert pretty(answer()) == "(no body)"
