@@ -10,6 +10,8 @@ SUMMARY: Final = "summary.json"
 PICTURES: Final = ("hockeystick.png", "report.html")
 FIGURES: Final = ("seconds.csv", "steps.csv", "routes.csv", SUMMARY, "results.hlog", "results.hgrm", *PICTURES)
 """What `logreplay.analysis.output.folder.write_folder` writes."""
+DUET: Final = ("baseline.csv", "candidate.csv", "noise.csv")
+"""The result logs of a duet, in the order of the numbers of its targets."""
 OF_COMMANDS: Final = ("users.csv", "users.png", "search.png")
 """Figures that only a sweep over users or a search adds."""
 

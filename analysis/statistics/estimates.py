@@ -102,10 +102,23 @@ def mean(values: Floats) -> Estimate:
 @cache
 def student(confidence: float, freedom: float) -> float:
     """Return the two-sided quantile of Student's t: 1.96 for 0.95 and many degrees of freedom."""
+    angle, share = _student(freedom)
+    return math.sqrt(freedom) * math.tan(float(np.interp(confidence, share, angle)))
+
+
+def p_value(distance: float, freedom: float) -> float:
+    """Return the probability that Student's t is so far from 0, on either side."""
+    angle, share = _student(freedom)
+    return 1 - float(np.interp(math.atan(abs(distance) / math.sqrt(freedom)), angle, share))
+
+
+@cache
+def _student(freedom: float) -> tuple[Floats, Floats]:
+    """Angles whose tangent is t / sqrt(freedom), and the probability of less, on both sides of 0."""
     angle = np.linspace(0, math.pi / 2, 20_001)
-    density = np.cos(angle) ** (freedom - 1)  # of the angle whose tangent is t / sqrt(freedom)
+    density = np.cos(angle) ** (freedom - 1)
     mass = np.cumsum(density) - (density[0] + density) / 2
-    return math.sqrt(freedom) * math.tan(float(np.interp(confidence * mass[-1], mass, angle)))
+    return angle, mass / mass[-1]
 
 
 def _variance(series: Floats, waves: int) -> float:

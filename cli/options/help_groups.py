@@ -14,12 +14,13 @@ _FIRST: Final[Mapping[str, Sequence[str]]] = {
     "run": ("tps", "speed", "duration", "output", "allow_target"),
     "sweep": ("duration", "warmup", "repeat", "output", "allow_target"),
     "find": ("p99", "max_errors", "tps", "output", "allow_target"),
+    "duet": ("tps", "speed", "duration", "output", "allow_target"),
 }
 _GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "Bounds": ("p50", "p90", "p95", "p999", "p9999", "p99999", "mean", "max"),
     "Load": (
         *("ramp", "steps", "vusers", "follow", "arrivals", "think", "delay", "requests", "loop", "skip_idle"),
-        *("settle", "order", "refine", "start", "max_tps", "precision", "trial_s"),
+        *("settle", "order", "refine", "start", "max_tps", "precision", "trial_s", "alternate", "noise"),
     ),
     "Requests": (
         *("match", "exclude", "status", "methods", "sample", "beginning", "shuffle", "random", "seed", "restart"),
@@ -30,6 +31,7 @@ _GROUPS: Final[Mapping[str, Sequence[str]]] = {
         *("http", "connections", "streams", "demo_target"),
     ),
     "Stop conditions": ("stop_at", "crash", "keep_going", "trials", "budget"),
+    "Limits": ("fail_above",),
     "Output": (
         *("force", "resume", "dry_run", "verbose", "debug", "quiet", "as_json", "classic", "no_plots"),
         *("show_secrets", "help"),

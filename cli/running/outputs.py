@@ -114,9 +114,10 @@ class ResultFolder:
     @property
     def measured(self) -> bool:
         """Whether there are rows to judge."""
+        from logreplay.analysis.output.file_names import DUET
         from logreplay.replay.sweeps.step_log import JUDGED
 
-        return (self.path / JUDGED).exists()
+        return any((self.path / name).exists() for name in (JUDGED, *DUET))
 
     def keep(self) -> Path:
         """Put the new result in the place of the old one, of which nothing stays; return where it is.
@@ -152,17 +153,17 @@ class ResultFolder:
 
 
 def _names() -> Sequence[str]:
-    """The files of a sweep or a search."""
-    from logreplay.analysis.output.file_names import FIGURES, OF_COMMANDS, belonging
+    """The files of a sweep, a search or a duet."""
+    from logreplay.analysis.output.file_names import DUET, FIGURES, OF_COMMANDS, belonging
     from logreplay.replay.sweeps.manifest import NAME
     from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
 
     rows = [JUDGED, *(f"{JUDGED}{ending}" for ending in (".gz", ".zst")), str(Path(JUDGED).with_suffix(".parquet"))]
-    beside = [path.name for path in belonging(Path(JUDGED))]
-    return list(dict.fromkeys([NAME, ASIDE, *rows, *beside, *FIGURES, *OF_COMMANDS]))
+    beside = [path.name for log in (JUDGED, *DUET) for path in belonging(Path(log))]
+    return list(dict.fromkeys([NAME, ASIDE, *rows, *DUET, *beside, *FIGURES, *OF_COMMANDS]))
 
 
 def _clear(folder: Path) -> None:
-    """Remove the files of a sweep or a search, and nothing else."""
+    """Remove the files of a sweep, a search or a duet, and nothing else."""
     for name in _names():
         (folder / name).unlink(missing_ok=True)

@@ -26,6 +26,7 @@ from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.priorities import step_back
 from logreplay.replay.engine.run_clock import RunClock, Start
 from logreplay.replay.requests.header_columns import HTTP1, HTTP2
+from logreplay.replay.requests.mix import TARGET
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.result_log import MemoryResults, Results
@@ -240,7 +241,7 @@ def result_rows(
         wall: the same instant, nanoseconds since 1970.
 
     Returns:
-        ``(n,)`` rows with `RESULT_COLUMNS`.
+        ``(n,)`` rows with `RESULT_COLUMNS`, and ``target`` if the plan has several.
     """
     dropped = records["error"] == DROPPED
     began = np.where(dropped, due, records["start"])
@@ -262,7 +263,7 @@ def result_rows(
         _ERROR_NAMES[np.ascontiguousarray(records["error"])].alias("error"),
         _PROTOCOLS[connection.sign() + 1].alias("protocol"),
         pl.when(connection > 0).then(connection),
-    ).select(RESULT_COLUMNS)
+    ).select(*RESULT_COLUMNS, *(name for name in (TARGET,) if name in rows.columns))
 
 
 def _seconds(name: str, ns: NDArray[np.int64]) -> pl.Series:

@@ -1,13 +1,22 @@
-"""Mixes other requests into those of the log: a share of them, evenly spread."""
+"""Streams made of other streams: other requests mixed in, or each request for several targets.
+
+The plan for several targets is an ordinary plan, with a column that names the target of each request: engine, pacing
+and workers treat it as any other. The requests of a group stand next to each other; its number is ``seq // together``.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import polars as pl
 
-from logreplay.replay.requests.plan import CHUNK_ROWS, Made, RequestStream
+from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Plan, RequestStream
+from logreplay.replay.schedules.rates import Schedule, Together
+
+TARGET: Final = "target"
+"""Column of a planned frame: index of the target (`Int8`)."""
 
 
 @dataclass(slots=True)
@@ -50,6 +59,44 @@ class Mixed(Made):
     @property
     def left_out(self) -> Counter[str]:
         return self.requests.left_out + Counter({f"injected: {why}": n for why, n in self.injected.left_out.items()})
+
+
+@dataclass(slots=True)
+class ForTargets(Made):
+    """A stream in which each request names its target.
+
+    Attributes:
+        requests: the stream.
+        targets: how many there are.
+        seed: of the draws.
+        alternate: send each request to one target, drawn by chance; False: to all of them, in an order drawn by chance.
+    """
+
+    requests: RequestStream
+    targets: int = 2
+    seed: int = 0
+    alternate: bool = False
+
+    @property
+    def together(self) -> int:
+        """Requests of this stream that are one of the log."""
+        return 1 if self.alternate else self.targets
+
+    def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
+        together, draws = self.together, np.random.PCG64(self.seed)
+        draws.advance(begin)
+        rng = np.random.Generator(draws)
+        for frame in self.requests.frames(max(1, rows // together), begin // together):
+            drawn = rng.random((frame.height, together))
+            target = (drawn * self.targets).astype(np.int8) if self.alternate else drawn.argsort(axis=1).astype(np.int8)
+            copies = frame if self.alternate else frame[np.repeat(np.arange(frame.height), together)]
+            yield copies.with_columns(pl.Series(TARGET, target.reshape(-1), dtype=pl.Int8))
+
+
+def duet_plan(stream: ForTargets, schedule: Schedule) -> Plan:
+    """The plan that sends each request of a group when the schedule has one request."""
+    together = stream.together
+    return Plan(stream, Together(schedule, together) if together > 1 else schedule, together=together)
 
 
 def _pattern(at: int, rows: int, share: float) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":

@@ -278,12 +278,14 @@ class Plan:
         schedule: their instants.
         step: index of the step in a sweep; goes into the result log.
         begin: so many requests of the stream are passed over: an earlier plan sent them.
+        together: so many requests, one after the other, are sent by one worker.
     """
 
     requests: RequestStream
     schedule: Schedule
     step: int = 0
     begin: int = 0
+    together: int = 1
 
     def __iter__(self) -> Iterator[Chunk]:
         pace = self.schedule.pacer()

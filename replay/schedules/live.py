@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logreplay.replay.schedules.rates import Instants, Limited, Pacer, Schedule
+from logreplay.replay.schedules.rates import Instants, Limited, Pacer, Schedule, Together
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,6 @@ class Live:
 
 def delay_of(schedule: Schedule) -> float | None:
     """How much later than the log a schedule sends, seconds; None if it does not follow one."""
-    while isinstance(schedule, Limited):
+    while isinstance(schedule, Limited | Together):
         schedule = schedule.schedule
     return schedule.delay if isinstance(schedule, Live) else None

@@ -253,6 +253,35 @@ class Limited:
         return pace
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """A schedule whose every instant is that of several requests.
+
+    Attributes:
+        schedule: one instant for each group of requests.
+        count: requests of a group.
+    """
+
+    schedule: Schedule
+    count: int
+
+    @property
+    def rate(self) -> float:
+        return self.schedule.rate * self.count
+
+    @property
+    def duration(self) -> float | None:
+        return self.schedule.duration
+
+    def pacer(self) -> Pacer:
+        pace, count = self.schedule.pacer(), self.count
+
+        def pace_groups(starts: Instants) -> Instants:
+            return np.repeat(pace(starts[::count]), count)
+
+        return pace_groups
+
+
 def _even_count(total: float) -> int:
     """How many requests `even` makes of so many asked for."""
     return ceil(total - 0.5 - 1e-9)

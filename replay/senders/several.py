@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.requests.header_columns import HTTP2, PROTOCOL
+from logreplay.replay.requests.mix import TARGET
 from logreplay.replay.senders.contract import Done, Sender, SenderCounts, Trace
 
 
@@ -57,3 +58,8 @@ class SeveralSenders:
 def by_protocol(http1: Sender, http2: Sender) -> SeveralSenders:
     """A sender that sends each request in the version of HTTP that its row names."""
     return SeveralSenders((http1, http2), lambda frame: (frame[PROTOCOL] == HTTP2).fill_null(False).to_numpy())
+
+
+def by_target(senders: Sequence[Sender]) -> SeveralSenders:
+    """A sender that sends each request to the target that its row names."""
+    return SeveralSenders(senders, lambda frame: frame[TARGET].to_numpy())

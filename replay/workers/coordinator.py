@@ -416,8 +416,7 @@ class Coordinator:
         if self._origin is None:  # stopped before the plan began: nothing was sent
             return
         if report.rows is not None:
-            numbers = (report.rows["seq"].to_numpy() - self._first - worker.index) // len(self._processes)
-            worker.arrived.add(numbers)
+            worker.arrived.add(self._share(worker).own(report.rows["seq"].to_numpy() - self._first))
         worker.counters, worker.taken_up, worker.reported = report.counters, report.taken_up, report.until
         self._log.add(worker.index, report.rows, (report.until - self._origin) / 1e9)
 

@@ -113,7 +113,7 @@ class LostRows:
         numbers, due = numbers[missing], due[:count][missing]
         records = np.zeros(len(missing), RECORD)
         under_way = numbers < self._taken_up
-        records["seq"] = self._first + numbers * self._share.count + self._share.index
+        records["seq"] = self._first + self._share.number(numbers)
         records["start"] = due
         records["latency"] = np.where(under_way, np.maximum(self._lost - due, 0), 0)
         records["error"] = np.where(under_way, _CANCELLED, DROPPED)

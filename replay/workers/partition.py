@@ -7,6 +7,7 @@ is a value like its plan: it is sent to its worker, and each worker reads the lo
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -21,8 +22,8 @@ from logreplay.replay.schedules.users import UniformThink, Users
 class Share:
     """The part of a plan that one worker sends: an iterable of `Chunk`, as the plan is.
 
-    Request ``k`` of a share has the number ``k * count + index``. Divided in turn, that is its index in the plan;
-    divided by client, numbers are unique, and follow the plan within each share only.
+    `number` numbers the requests of all shares. Divided in turn, that is the index in the plan; divided by client,
+    numbers are unique, and follow the plan within each share only. Requests kept together have one worker.
 
     Attributes:
         plan: the whole.
@@ -83,8 +84,19 @@ class Share:
             parts = np.fromiter((crc32(client.encode()) for client in clients), np.int64, len(clients)) % self.count
             mine = np.flatnonzero(parts == self.index)
             return Chunk(chunk.frame[mine], chunk.due[mine])
-        offset = (self.index - first) % self.count
-        return Chunk(chunk.frame.gather_every(self.count, offset), chunk.due[offset :: self.count])
+        numbers = np.arange(first, first + len(chunk.due))
+        mine = np.flatnonzero(numbers // self.plan.together % self.count == self.index)
+        return Chunk(chunk.frame[mine], chunk.due[mine])
+
+    def number(self, own: Any) -> Any:
+        """The number in the whole plan of request ``own`` of this share: of an int, an array or an expression."""
+        together = self.plan.together
+        return (own // together * self.count + self.index) * together + own % together
+
+    def own(self, number: Any) -> Any:
+        """The inverse of `number`."""
+        together = self.plan.together
+        return number // together // self.count * together + number % together
 
 
 def even_parts(total: int, count: int) -> list[int]:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 import polars as pl
@@ -109,18 +109,17 @@ class _Relay:
 
     def write(self, rows: pl.DataFrame) -> None:
         assert self._share
-        seq = (pl.col("seq") - self._own_first) * self._share.count + (self._share.index + self._first)
         connection = (pl.col("connection") - 1) * self._share.count + (self._share.index + 1)
-        self._rows.append(rows.with_columns(seq.alias("seq"), connection.alias("connection")))
+        self._rows.append(rows.with_columns(self.number(pl.col("seq")).alias("seq"), connection.alias("connection")))
 
     def take(self) -> pl.DataFrame | None:
         rows, self._rows = self._rows, []
         return pl.concat(rows) if rows else None
 
-    def number(self, own: int) -> int:
-        """The seq in the whole run."""
+    def number(self, own: Any) -> Any:
+        """The seq in the whole run, of an int or an expression."""
         assert self._share
-        return (own - self._own_first) * self._share.count + self._share.index + self._first
+        return self._share.number(own - self._own_first) + self._first
 
     def close(self) -> None: ...
 

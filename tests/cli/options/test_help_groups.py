@@ -7,7 +7,7 @@ from logreplay.cli.commands.man import page
 from logreplay.cli.main import cli
 from logreplay.cli.options.help_groups import sections
 
-COMMANDS = ("run", "sweep", "find")
+COMMANDS = ("run", "sweep", "find", "duet")
 TWO_SCREENS = 100
 
 

@@ -1,7 +1,7 @@
 """Other requests among those of a log."""
 
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.replay.requests.headers import FixedHeader
-from logreplay.replay.requests.mix import Mixed
+from logreplay.replay.requests.mix import TARGET, ForTargets, Mixed
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.requests.sources import RequestFile
 from logreplay.replay.results.result_log import MemoryResults
@@ -95,3 +95,36 @@ def test_both_streams_are_read_on_from_where_they_stood(tmp_path: Path, begin: i
         return list(islice((url for frame in mixed.frames(16, begin) for url in frame["url"]), count))
 
     assert urls(begin, 200) == urls(0, begin + 200)[begin:]
+
+
+def for_targets(stream: ForTargets, count: int, begin: int = 0, block: int = 64) -> list[tuple[int, int]]:
+    """Row and target of the first requests."""
+    frames = chain.from_iterable(frame.select("row", TARGET).rows() for frame in stream.frames(block, begin))
+    return list(islice(frames, count))
+
+
+@pytest.mark.parametrize("targets", [2, 3])
+def test_each_request_goes_to_all_targets_in_an_order_drawn_by_chance(log: Path, targets: int) -> None:
+    sent = for_targets(ForTargets(Requests(log), targets, seed=3), 600 * targets)
+    groups = [sent[at : at + targets] for at in range(0, len(sent), targets)]
+    assert all(len({row for row, _ in group}) == 1 for group in groups)
+    assert all({target for _, target in group} == set(range(targets)) for group in groups)
+    for target in range(targets):
+        first = sum(group[0][1] == target for group in groups)
+        assert abs(first - 600 / targets) < 60
+    assert [row for row, _ in sent[::targets]] == [row for row, _ in for_targets(ForTargets(Requests(log), 1), 600)]
+
+
+@pytest.mark.parametrize("alternate", [False, True])
+def test_the_draws_are_those_of_the_seed_wherever_the_stream_begins(log: Path, alternate: bool) -> None:
+    stream = ForTargets(Requests(log), 2, seed=3, alternate=alternate)
+    whole = for_targets(stream, 400)
+    assert for_targets(stream, 400, block=7) == whole
+    assert for_targets(stream, 300, begin=100) == whole[100:]
+    assert for_targets(ForTargets(Requests(log), 2, seed=4, alternate=alternate), 400) != whole
+
+
+def test_alternating_gives_each_target_about_its_share(log: Path) -> None:
+    sent = for_targets(ForTargets(Requests(log), 2, alternate=True), 1000)
+    assert [row for row, _ in sent] == [row for row, _ in for_targets(ForTargets(Requests(log), 1), 1000)]
+    assert 400 < sum(target for _, target in sent) < 600

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson
-from logreplay.replay.schedules.rates import Constant, Limited, Pacer, Profile, Ramp, Schedule, Steps
+from logreplay.replay.schedules.rates import Constant, Limited, Pacer, Profile, Ramp, Schedule, Steps, Together
 
 SECOND = 1_000_000_000
 
@@ -152,6 +152,13 @@ def test_limits_cut_any_schedule() -> None:
     assert Limited(Constant(100, 9), seconds=3).duration == 3
     assert Limited(LogTimes(), seconds=3).duration == 3
     assert Limited(Constant(100, 9), requests=3).duration is None
+
+
+def test_requests_of_a_group_share_their_instant() -> None:
+    inner = Limited(Constant(100), requests=7)
+    assert paced(Together(inner, 3), 30).tolist() == np.repeat(paced(inner, 10), 3).tolist()
+    assert in_seconds(Together(LogTimes(), 2), [10, 10, 12, 12, 13, 13]) == [0, 0, 2, 2, 3, 3]
+    assert (Together(Constant(100, 9), 2).rate, Together(Constant(100, 9), 2).duration) == (200, 9)
 
 
 def test_a_schedule_of_ones_own_composes() -> None:

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logreplay.replay.requests.mix import ForTargets, duet_plan
 from logreplay.replay.requests.plan import Chunk, Plan, Requests
 from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.workers.partition import Share, even_parts
@@ -42,6 +44,21 @@ def test_all_requests_of_a_client_are_dealt_to_one_worker_in_their_order(tmp_pat
     clients = [{names[row] for row, _ in share} for share in shares]
     assert sum(map(len, clients)) == len(set(names))
     assert all([due for _, due in share] == sorted(due for _, due in share) for share in shares)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("together", [2, 3])
+def test_requests_of_a_group_are_dealt_to_one_worker(log: Path, count: int, together: int) -> None:
+    plan = duet_plan(ForTargets(Requests(log), together), Limited(Constant(1000), requests=5000))
+    shares = [Share(plan, index, count) for index in range(count)]
+    groups = [[rows_of(iter(share))[at::together] for at in range(together)] for share in shares]
+    assert all(places[0] == other for places in groups for other in places[1:])
+    numbers = [share.number(np.arange(len(rows_of(iter(share))))) for share in shares]
+    assert sorted(np.concatenate(numbers).tolist()) == list(range(5000 * together))
+    for share, mine in zip(shares, numbers, strict=True):
+        assert share.own(mine).tolist() == list(range(len(mine)))
+    whole = rows_of(iter(plan))
+    assert rows_of(iter(shares[-1])) == [whole[number] for number in numbers[-1]]
 
 
 def test_a_share_comes_in_chunks_of_a_good_size_however_many_workers_there_are(log: Path) -> None:

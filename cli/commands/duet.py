@@ -1,0 +1,58 @@
+"""``logreplay duet``: two versions side by side."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from logreplay.cli.options.help_groups import GroupedCommand
+from logreplay.cli.options.progress import telling_options
+from logreplay.cli.options.requests import shaping_options
+from logreplay.cli.options.schedule import NEEDS, YIELDS_TO, pacing_options
+from logreplay.cli.options.sender import sending_options
+from logreplay.cli.options.stop import stop_option
+from logreplay.cli.options.types import percent
+from logreplay.cli.running.duet import DuetOptions, duet_once
+from logreplay.cli.running.log_and_target import LogName
+
+
+@click.command(cls=GroupedCommand, yields_to=YIELDS_TO, needs=NEEDS)
+@click.argument("log", type=LogName())
+@click.argument("baseline")
+@click.argument("candidate")
+@pacing_options
+@click.option("--alternate", is_flag=True, help="Send each request to one target, drawn by chance, not to both.")
+@click.option("--noise", metavar="URL", help="Second instance of BASELINE: what differs between the two is noise.")
+@click.option(
+    "--fail-above",
+    type=percent(most=10),
+    metavar="P%",
+    help="Exit with 4 if CANDIDATE is slower by more, such as 5%, or if 1% more of its requests failed; with 3 if that "
+    "cannot be judged.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write results to this folder.  [default: duet-TIME]",
+)
+@click.option("--force", is_flag=True, help="Replace an existing result.")
+@click.option("--json", "as_json", is_flag=True, help="Print summary.json instead of tables.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@stop_option
+@telling_options
+@shaping_options
+@sending_options
+def duet(**given: Any) -> int:
+    """Replay LOG against BASELINE and CANDIDATE at once; compare their times. Needs a rate, such as --tps.
+
+    Each request goes to both targets at the same instant, in an order drawn by chance: what disturbs one disturbs the
+    other, so a duet detects far smaller changes than two runs one after the other. Rates count requests to each
+    target. Each target that is not on this machine needs --allow-target.
+
+    \b
+    Example:
+      logreplay duet access.log http://127.0.0.1:8080 http://127.0.0.1:8081 --tps 100 --for 1m
+    """
+    return duet_once(DuetOptions(**given))

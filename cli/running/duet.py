@@ -1,0 +1,267 @@
+"""Makes one duet: two targets at once, from the options to the comparison and the exit code."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import click
+
+from logreplay.cli.display.terminal import say_finding
+from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.conflicts import reconciled
+from logreplay.cli.options.replay import ReplayOptions
+from logreplay.cli.options.schedule import Pacing, log_report, log_sentence
+from logreplay.cli.options.stop import stop_rule, watched
+from logreplay.cli.running.comparing import gate, print_comparison
+from logreplay.cli.running.engines import replayer
+from logreplay.cli.running.log_and_target import followed, new_name, replayable
+from logreplay.cli.running.loop import run_in_loop
+from logreplay.cli.running.outputs import ResultFolder, inputs
+from logreplay.cli.running.reporting import print_arrivals
+from logreplay.cli.running.requests import report_left_out, request_stream
+
+if TYPE_CHECKING:
+    from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.cli.running.log_and_target import Log
+    from logreplay.replay.requests.mix import ForTargets
+    from logreplay.replay.requests.plan import Plan
+    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.siege_list import UrlList
+    from logreplay.replay.requests.sources import RequestSource
+    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.senders.contract import Sender
+
+NAMES: Final = ("baseline", "candidate", "noise")
+"""The targets, in the order of their numbers in the plan."""
+_OF_TARGETS: Final = ("target", "verdict", "answer", "requests", "response_s", "by_step")
+"""Figures of each target's summary that summary.json of the duet repeats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuetOptions(ReplayOptions):
+    """One duet, as the user asked for it."""
+
+    log: "Log"
+    baseline: str
+    candidate: str
+    noise: str | None
+    pacing: Pacing
+    alternate: bool
+    fail_above: float | None
+    target: str | None = None
+    demo_target: bool = False
+
+    @property
+    def targets(self) -> dict[str, str]:
+        """The targets by name."""
+        urls = (self.baseline, self.candidate, *((self.noise,) if self.noise else ()))
+        return dict(zip(NAMES, urls, strict=False))
+
+    def checked(self) -> Self:
+        """Return the options, with one worker where others of them need that.
+
+        Raises:
+            UsageError: two of them exclude each other; names both.
+        """
+        if self.pacing.vusers is not None:
+            raise click.UsageError(
+                "duet and --vusers exclude each other: a user waits for one response, and a pair has two; give a rate, "
+                "such as --tps 100"
+            )
+        if self.alternate and self.noise:
+            raise click.UsageError(
+                "--alternate and --noise exclude each other: --noise needs all responses to one request, and "
+                "--alternate sends it to one target"
+            )
+        if self.sending.cluster:
+            raise click.UsageError(
+                "duet and --cluster exclude each other: pairs are compared on this machine; use --workers"
+            )
+        pacing = self.pacing.checked()
+        return replace(self, pacing=pacing, sending=reconciled(self.sending, self.shaping, pacing))
+
+
+def duet_once(options: DuetOptions) -> Exit:
+    """Replay a log against two targets at once, and compare them.
+
+    Raises:
+        UsageError: options exclude each other.
+        LogreplayError: the log cannot be read, a target not be loaded, or the results not be written.
+    """
+    from logreplay.replay.requests.hook import Hooked
+    from logreplay.replay.requests.mix import ForTargets, duet_plan
+
+    options = options.checked()
+    options.warn_beyond_timeout({})
+    pacing, sending = options.pacing, options.sending
+    reads = inputs(options.log, options.shaping, sending)
+    with ResultFolder.new(options.output or new_name("duet"), reads, force=options.force) as folder:
+        with ExitStack() as stack:
+            stream = request_stream(
+                options.shaping,
+                _source(options, stack),
+                stack,
+                methods=sending.methods,
+                loop=pacing.loops,
+                keep=pacing.keep,
+                skip_idle=pacing.skip_idle,
+                in_time=pacing.in_time,
+                quiet=options.quiet,
+            )
+            if isinstance(stream, Hooked) and stream.signing:
+                raise click.UsageError(
+                    "duet and a --hook that is marked as signing exclude each other: each target would need a "
+                    "signature of its own; remove the mark"
+                )
+            several = ForTargets(stream, len(options.targets), options.shaping.seed + 2, options.alternate)
+            duet = _OneDuet(options, folder.path, several, duet_plan(several, pacing.schedule(options.shaping, stream)))
+            outcome, findings = duet.replay()
+        if not folder.measured:
+            options.say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"))
+            return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
+        return duet.report(folder.keep(), outcome, [*findings, *outcome.health.findings])
+
+
+def _source(options: DuetOptions, stack: ExitStack) -> "Path | Stored | UrlList | RequestSource":
+    """Where the requests come from.
+
+    Raises:
+        UsageError: the log names a target of its own, or cannot be followed.
+    """
+    from logreplay.replay.requests.siege_list import UrlList
+
+    if options.pacing.follow:
+        if not isinstance(options.log, Path):
+            raise click.UsageError(f"--follow {options.log}: expected a log file that a server writes")
+        return followed(options.log, options.pacing.duration)
+    source = stack.enter_context(replayable(options.log, quiet=options.quiet))
+    if isinstance(source, UrlList) and source.target:
+        raise click.UsageError(
+            f"{source} names its own target, {source.target}, and duet sends to BASELINE and CANDIDATE: name a log"
+        )
+    return source
+
+
+def _several(makers: "Sequence[Callable[..., Sender]]", **given: Any) -> "Sender":
+    """The sender of a duet, made of those to each target."""
+    from logreplay.replay.senders.several import by_target
+
+    return by_target([make(**given) for make in makers])
+
+
+@dataclass(frozen=True, slots=True)
+class _OneDuet:
+    """A duet under way."""
+
+    options: DuetOptions
+    folder: Path
+    stream: "ForTargets"
+    plan: "Plan"
+
+    def replay(self) -> "tuple[Outcome, list[Finding]]":
+        """Run the plan, and tell how it goes; what became of it, and the findings besides."""
+        from logreplay.analysis.output.file_names import belonging
+        from logreplay.replay.engine.engine import stopped_by
+        from logreplay.replay.monitor.snapshot import Stage
+        from logreplay.replay.results.by_target import ByTarget
+        from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
+
+        options, schedule, pacing = self.options, self.plan.schedule, self.options.pacing
+        sending, together = options.sending, self.stream.together
+        paths = [self.folder / f"{name}.csv" for name in options.targets]
+        rule, peak = stop_rule(options.stop_at), pacing.peak * together
+        share = together / len(paths)
+        levels = [(rate * share, seconds) for rate, seconds in pacing.steps or ()]
+
+        async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
+            for url in options.targets.values():
+                await sending.endpoint(url)  # all permissions before the first request
+            makers: list[Callable[..., Sender]] = []
+            findings: dict[str, Finding] = {}
+            for url in options.targets.values():
+                make, found = await sending.ready(url, paths[0], rate=peak, duration=schedule.duration)
+                makers.append(make)
+                findings |= {finding.text: finding for finding in found}
+            logs = [ResultLog(path, force=True, belonging=belonging) for path in paths]
+            results = ByTarget([InSteps(log, levels) if levels else log for log in logs], together)
+            async with (
+                replayer(sending, partial(_several, makers), results, rate=peak) as engine,
+                stopped_by(stop, engine),
+            ):
+                with audience.may_set(stop):
+                    steady = pacing.steady and pacing.steady * together
+                    audience.begin(Stage(rate=steady, planned=schedule.duration))
+                    outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
+                    audience.end(outcome)
+            return outcome, [*findings.values(), *audience.findings]
+
+        grows, where = grows_at(paths[0], belonging), " and ".join(options.targets.values())
+        with options.telling.audience("duet", where, grows, free=sending.free, quiet=options.quiet) as audience:
+            return run_in_loop(main)
+
+    def report(self, folder: Path, outcome: "Outcome", findings: "list[Finding]") -> Exit:
+        """Compare the results, write and print what differs."""
+        from logreplay.analysis.verdict import comparison
+
+        options = self.options
+        tolerance = min(comparison.TOLERANCE, options.fail_above or 1)
+        found = comparison.compare(folder / "baseline.csv", folder / "candidate.csv", tolerance=tolerance)
+        summary = self._summary(folder, outcome, findings, found)
+        if options.as_json:
+            click.echo(json.dumps(summary, indent=2))
+        elif not options.quiet:
+            print_arrivals(summary["options"])
+            click.echo(found.sentence)
+            print_comparison(found, [options.baseline, options.candidate], tolerance)
+        report_left_out(self.plan.requests, quiet=options.quiet)
+        for note in (log_sentence(summary["replay"]), *found.notes):
+            if note:
+                options.say(note)
+        for finding in findings:
+            say_finding(finding.severity, finding.text, quiet=options.quiet)
+        if outcome.stopped:
+            options.say(f"stopped: {outcome.stopped}; the rows are kept")
+        options.say(f"verdict: {outcome.health.verdict}\nresults: {folder}")
+        if outcome.stopped:
+            return Exit.INTERRUPTED if outcome.stopped == "interrupted" else Exit.CONDITION
+        if not outcome.health.valid:
+            return Exit.INVALID
+        return Exit.OK if options.fail_above is None else gate(found, options.fail_above)
+
+    def _summary(
+        self, folder: Path, outcome: "Outcome", findings: "list[Finding]", found: "Comparison"
+    ) -> dict[str, Any]:
+        """Write the summary of the duet, and the files of each target's result log."""
+        from logreplay.analysis.output.folder import write_beside
+        from logreplay.analysis.summary import About
+        from logreplay.parsers.files import write_atomically
+
+        options, log = self.options, str(self.options.log)
+        said = {**options.pacing.said(options.shaping.seed), **options.shaping.said(), **options.sending.said()}
+        targets = {
+            name: write_beside(folder / f"{name}.csv", About(log, url, said)) | {"target": url}
+            for name, url in options.targets.items()
+            if (folder / f"{name}.csv").exists()
+        }
+        summary = {
+            "verdict": str(outcome.health.verdict),
+            "log": log,
+            "options": said,
+            "targets": {
+                name: {figure: value[figure] for figure in _OF_TARGETS if figure in value}
+                for name, value in targets.items()
+            },
+            "times": found.as_dict(),
+            "findings": [each.as_dict() for each in findings],
+            "left_out": outcome.left_out,
+            "stopped": outcome.stopped or None,
+            "replay": log_report(self.stream.requests, self.plan.schedule, outcome.scheduled // self.stream.together),
+        }
+        write_atomically(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+        return summary

@@ -1,0 +1,88 @@
+"""``logreplay duet`` as a user meets it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.cli.main import run
+from logreplay.parsers.record import RESULT_COLUMNS, scan
+from support.background_server import beside
+from support.raw_server import RawServer, raw_server
+
+HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[tuple[RawServer, RawServer]]:
+    """Two raw servers, in threads of their own."""
+    with beside(raw_server) as one, beside(raw_server) as other:
+        yield one, other
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Sixty requests."""
+    path = tmp_path / "access.csv"
+    rows = [f"2026-01-01,00:00:{at:02}.000000,0,0,0,5,/ok,200,GET" for at in range(60)]
+    path.write_text("\n".join([HEADER, *rows]) + "\n")
+    return path
+
+
+def duet(*arguments: object) -> int:
+    return run(["duet", *(str(argument) for argument in arguments)])
+
+
+@pytest.mark.parametrize("more", [(), ("--workers", 2), ("--sender", "aiohttp"), ("--steps", "50:1s,150:1s")])
+def test_both_targets_get_the_same_requests_at_the_same_instants(
+    servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, more: tuple[object, ...]
+) -> None:
+    folder = tmp_path / "out"
+    pacing = () if "--steps" in more else ("--tps", 100, "--for", "1s")
+    assert duet(log, servers[0].url, servers[1].url, *pacing, "-o", folder, *more) in (0, 3)
+    one, other = (scan(folder / f"{name}.csv").collect().sort("seq") for name in ("baseline", "candidate"))
+    assert one.columns == list(RESULT_COLUMNS)
+    assert 60 < one.height == one["seq"].n_unique()
+    shared = ["seq", "row", "url", "op", "scheduled", "step", "offered"]
+    assert one.select(shared).equals(other.select(shared))
+    assert one["offered"].unique().to_list() == ([50.0, 150.0] if "--steps" in more else [100.0])
+    summary = json.loads((folder / "summary.json").read_text())
+    assert [target["requests"]["sent"] for target in summary["targets"].values()] == [one.height] * 2
+    assert summary["times"]["paired"]
+
+
+def test_alternating_shares_the_requests_out(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    assert duet(log, servers[0].url, servers[1].url, "--tps", 200, "--alternate", "-o", folder, "-q") in (0, 3)
+    rows = pl.concat([scan(folder / f"{name}.csv").select("row").collect() for name in ("baseline", "candidate")])
+    assert sorted(rows["row"].to_list()) == list(range(60))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--vusers", 3), ("duet", "--vusers")),
+        (("--tps", 9, "--alternate", "--noise", "http://127.0.0.1:9"), ("--alternate", "--noise")),
+        (("--tps", 9, "--cluster", "local:2"), ("duet", "--cluster")),
+    ],
+)
+def test_options_that_a_duet_cannot_have_are_refused_in_a_sentence_that_names_both(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[object, ...], words: tuple[str, ...]
+) -> None:
+    assert duet(log, "http://127.0.0.1:9", "http://127.0.0.1:9", *more, "-o", tmp_path / "out") == 2
+    told = capsys.readouterr().err
+    assert all(word in told for word in words)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("foreign", [0, 1, 2])
+def test_each_target_needs_its_permission(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], foreign: int
+) -> None:
+    urls = ["http://127.0.0.1:9"] * 3
+    urls[foreign] = "http://192.0.2.1"
+    assert duet(log, *urls[:2], "--noise", urls[2], "--tps", 9, "-o", tmp_path / "out") == 1
+    assert "--allow-target 192.0.2.1" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,73 @@
+"""One engine, several targets, one result log for each."""
+
+import asyncio
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.replay.engine.engine import replay
+from logreplay.replay.requests.mix import TARGET, ForTargets, duet_plan
+from logreplay.replay.results.by_target import ByTarget
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.contract import Sender
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.several import by_target
+from logreplay.replay.senders.wire import WireSender
+from support.recording_server import RecordingServer, recording
+from support.shaped_replay import FAST, both_senders, shaped, targets, written
+
+Seen = tuple[list[RecordingServer], list[MemoryResults]]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Forty requests."""
+    return written(tmp_path / "shop.csv", *(f"GET /{number} 200" for number in range(40)))
+
+
+def sent_to_both(log: Path, sender: str, *, alternate: bool = False) -> Seen:
+    """What two servers receive, and the rows of each."""
+
+    async def main() -> Seen:
+        async with recording() as one, recording() as other:
+            servers, logs = [one, other], [MemoryResults(), MemoryResults()]
+            stream = ForTargets(shaped(log), seed=1, alternate=alternate)
+            kind = WireSender if sender == "wire" else AiohttpSender
+            senders: list[Sender] = [kind(await resolve(parse_target(server.url)), timeout=5) for server in servers]
+            outcome = await replay(duet_plan(stream, FAST), by_target(senders), ByTarget(logs, stream.together))
+            assert outcome.counters.ok == outcome.scheduled == sum(len(server.received) for server in servers)
+            return servers, logs
+
+    return asyncio.run(main())
+
+
+@both_senders
+def test_each_target_receives_every_request_under_its_own_name(shop: Path, sender: str) -> None:
+    servers, logs = sent_to_both(shop, sender)
+    assert sorted(targets(servers[0].received)) == sorted(targets(servers[1].received))
+    for server in servers:
+        assert {received.header("host") for received in server.received} == {f"127.0.0.1:{server.port}"}
+    one, other = (log.frame.sort("seq") for log in logs)
+    assert one["seq"].to_list() == list(range(one.height))
+    shared = ["seq", "row", "url", "op", "scheduled", "offered"]
+    assert one.select(shared).equals(other.select(shared))
+    assert one["offered"].unique().to_list() == [FAST.rate]
+
+
+def test_alternating_sends_each_request_once(shop: Path) -> None:
+    servers, logs = sent_to_both(shop, "wire", alternate=True)
+    assert all(server.received for server in servers)
+    rows = [row for log in logs for row in log.frame["row"].to_list()]
+    assert len(rows) == len(set(rows))
+    assert logs[0].frame["offered"].unique().to_list() == [pytest.approx(FAST.rate / 2)]
+
+
+def test_rows_are_divided_by_target_and_numbered_by_group() -> None:
+    logs = [MemoryResults(), MemoryResults(), MemoryResults()]
+    rows = pl.DataFrame({"seq": [5, 3, 4, 0], "offered": [300.0, 300.0, None, 300.0], TARGET: [0, 1, 1, 0]})
+    ByTarget(logs, together=3).write(rows)
+    assert logs[0].frame.to_dicts() == [{"seq": 1, "offered": 100.0}, {"seq": 0, "offered": 100.0}]
+    assert logs[1].frame.to_dicts() == [{"seq": 1, "offered": 100.0}, {"seq": 1, "offered": None}]
+    assert logs[2].frame.is_empty()
