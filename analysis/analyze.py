@@ -1,6 +1,6 @@
 """Reads a result log and computes its tables, verdict and summary."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +10,7 @@ import polars as pl
 
 from logreplay.analysis.input import arrays, pias, sources
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.closed_loop import ClosedLoop, recorded
+from logreplay.analysis.input.closed_loop import ClosedLoop, limited_steps, recorded
 from logreplay.analysis.input.external_metrics import by_step, with_watched
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.summary import About, summarise, summarise_seconds
@@ -67,7 +67,7 @@ def analyse(
         verdict = saturation.judge(per_second.judged_seconds(requests))
         return Analysis(None, requests, verdict, summarise_seconds(requests, verdict, about))
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
-        judging = threads.submit(_judged, requests, about, _closed_loop(source, about))
+        judging = threads.submit(_judged, requests, about, _closed_loop(source, about), _limited(source, about))
         others = [threads.submit(work, requests) for work in meanwhile]
         counting = threads.submit(windows.seconds, requests)
         verdict, summary, users = judging.result()
@@ -123,14 +123,22 @@ def _closed_loop(source: Source, about: About | None) -> ClosedLoop | None:
     return recorded(path)
 
 
+def _limited(source: Source, about: About | None) -> Collection[int]:
+    """The steps in which the replaying machine met a limit."""
+    path = _path(source)
+    if about or not path:
+        return about.limited if about else ()
+    return limited_steps(path)
+
+
 def _judged(
-    requests: RequestArrays, about: About | None, closed: ClosedLoop | None
+    requests: RequestArrays, about: About | None, closed: ClosedLoop | None, limited: Collection[int]
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
-    steps = stability.judged_steps(requests)
+    steps = stability.judged_steps(requests, limited)
     if closed is None or not set(requests.labels) <= set(closed.users):
         verdict = saturation.judge(steps)
         return verdict, summarise(requests, verdict, about), None
-    users = UsersSweep.of(requests, closed)
+    users = UsersSweep.of(requests, closed, limited)
     none = Bend(False, "requests were sent by users, who wait for responses, and not at a rate")
     at_a_rate = saturation.judge(steps)
     sentence = at_a_rate.sentence if at_a_rate.target_failing else users.verdict.sentence

@@ -46,6 +46,7 @@ class About:
         findings: observations that bear on the measurement: ``code``, ``severity``, ``text`` each.
         more: further keys of summary.json.
         closed: what a sweep over users asked for; None: requests were sent at a rate, or the summary on disk says.
+        limited: steps, by label, in which this machine met a limit, and which: they say nothing about the target.
     """
 
     log: str | None = None
@@ -54,6 +55,7 @@ class About:
     findings: Sequence[Mapping[str, Any]] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
     closed: ClosedLoop | None = None
+    limited: Mapping[int, str] = field(default_factory=dict)
 
 
 def summarise(
@@ -90,6 +92,7 @@ def summarise(
     if len(requests.labels) > 1:
         value |= _of_steps(verdict)
         value["generator_limit"] = verdict.generator_limit
+        value["limited_steps"] = dict(about.limited)
     return plain({**value, **about.more})  # type: ignore[no-any-return]
 
 
@@ -235,7 +238,14 @@ def remembering(summary: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[
     same = [(one.get("started"), one.get("requests", {}).get("scheduled")) for one in (summary, earlier)]
     if same[0] != same[1] or earlier.get("schema") != SCHEMA:
         return dict(summary)
-    own = ["log", "target", "options", "verdict", *(["answer"] if {"slo", "users"} & set(earlier) else [])]
+    own = [
+        "log",
+        "target",
+        "options",
+        "verdict",
+        "limited_steps",
+        *(["answer"] if {"slo", "users"} & set(earlier) else []),
+    ]
     told = earlier.get("findings", [])
     known = {finding.get("code") for finding in told}
     findings = [*told, *(finding for finding in summary["findings"] if finding["code"] not in known)]
@@ -403,7 +413,8 @@ def _of_the_target(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
     """Findings on failures, outages and passing overloads, and on requests that were sent late all the same."""
     steps = verdict.steps
     if verdict.target_failing:
-        yield {"code": "target_failing", "severity": "void", "text": verdict.sentence}
+        text = "more than half of the requests failed at every rate: look at one of them with run --crash"
+        yield {"code": "target_failing", "severity": "void", "text": text}
         return
     base = steps["error_base"].to_numpy().max(initial=0.0)
     if base > ERROR_SHARE / 2:

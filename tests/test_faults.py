@@ -278,6 +278,25 @@ def test_too_few_descriptors_void_the_run(tmp_path: Path, log: Path) -> None:
     assert set(rows_of(path)["error"]) == {"refused", "timeout"}
 
 
+def test_a_step_with_too_few_descriptors_is_no_step_of_the_target(tmp_path: Path, log: Path) -> None:
+    """The target answers after half a second: 150/s need 75 connections, of which 60 descriptors allow fewer."""
+    with delayed_responses(0.5) as slow:
+        done = logreplay(
+            "sweep", "20,30,40,50,60,150", log, slow, "--for", "4s", "--arrivals", "even", "--no-plots", "-o",
+            tmp_path / "out", "--workers", 1, under="ulimit -n 60",
+        )  # fmt: skip
+    assert "warning: at 150/s: " in done.err
+    assert "(EMFILE)" in done.err
+    assert "the verdict does not count this step" in done.err
+    assert "replay machine limited at 150/s (the findings name its limit): the target was measured" in done.err
+    assert done.code == 3
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert [step["verdict"] for step in summary["steps"]] == ["stable"] * 5 + ["generator-limited"]
+    assert list(summary["limited_steps"]) == ["5"]
+    again = logreplay("analyze", tmp_path / "out", "--no-plots", "-o", tmp_path / "again")
+    assert "replay machine limited at 150/s" in again.out + again.err
+
+
 def test_so_few_descriptors_that_nothing_can_begin_are_named(tmp_path: Path, log: Path, target: str) -> None:
     done = logreplay("run", log, target, "--tps", 1, "-o", tmp_path / "r.csv", under="ulimit -n 20")
     assert done.code == 1

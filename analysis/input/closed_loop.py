@@ -1,4 +1,4 @@
-"""The users, pauses and steps of a closed loop: given by its command, or read from the summary that it wrote."""
+"""Reads from the summary of a run what its rows cannot tell: users and pauses of a closed loop, limited steps."""
 
 import json
 from collections.abc import Mapping
@@ -42,6 +42,12 @@ def recorded(results: Path) -> ClosedLoop | None:
     except (KeyError, TypeError, ValueError, AttributeError):
         return None  # edited by hand
     return None
+
+
+def limited_steps(results: Path) -> frozenset[int]:
+    """Return the labels of the steps in which the replaying machine met a limit, by the summary of a result log."""
+    steps = summary_of(results).get("limited_steps")
+    return frozenset(int(name) for name in steps if name.isdecimal()) if isinstance(steps, dict) else frozenset()
 
 
 def _mean_pause(think: Any) -> float:

@@ -9,7 +9,7 @@ Sources: J. D. C. Little, "A proof for the queuing formula L = λW", Operations 
 J. P. Buzen, "The operational analysis of queueing network models", Computing Surveys 10 (1978), on the asymptotes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil, log, sqrt
 from typing import Any, Final
@@ -78,12 +78,14 @@ class UsersSweep:
     closed: ClosedLoop
     table: pl.DataFrame
     verdict: UsersVerdict
+    limited: Collection[int] = ()
 
     @classmethod
-    def of(cls, requests: RequestArrays, closed: ClosedLoop) -> "UsersSweep":
-        """Judge the steps of a run."""
+    def of(cls, requests: RequestArrays, closed: ClosedLoop, limited: Collection[int] = ()) -> "UsersSweep":
+        """Judge the steps of a run, without those in which the replaying machine met a limit."""
         table = users_table(requests, closed)
-        return cls(closed, table, judge_users(table, closed.think))
+        counted = table.filter(~pl.col("step").is_in(list(limited)))
+        return cls(closed, table, judge_users(counted, closed.think), frozenset(limited))
 
     def as_dict(self) -> dict[str, Any]:
         """The form of summary.json."""
@@ -98,7 +100,8 @@ class UsersSweep:
         users = pl.col("step").replace_strict(dict(self.closed.users), return_dtype=pl.Int64)
         most = self.verdict.plateau
         over = users > most if most is not None else pl.lit(False)
-        known = pl.when(pl.col("verdict") == "outage").then("verdict").when("failing").then(pl.lit("errors"))
+        apart = (pl.col("verdict") == "outage") | pl.col("step").is_in(list(self.limited))
+        known = pl.when(apart).then("verdict").when("failing").then(pl.lit("errors"))
         word = known.when(over).then(pl.lit("overloaded")).otherwise(pl.lit("stable"))
         return steps.with_columns(users=users, over=over, verdict=word)
 

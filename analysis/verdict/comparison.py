@@ -7,7 +7,7 @@ themselves. Several pairs, run in turn, A B A B, are judged by the spread betwee
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input import arrays, sources
+from logreplay.analysis.input.closed_loop import limited_steps
 from logreplay.analysis.input.compact import CANCELLED, FIRST_ERROR, compact_rows
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
@@ -337,7 +338,7 @@ def _comparable(
     old, new = whole
     if old["step"].n_unique() == new["step"].n_unique() == 1:
         return old, new
-    tables = [stability.judged_steps(arrays.read(source)) for source in runs]
+    tables = [stability.judged_steps(arrays.read(source), _limited(source)) for source in runs]
     stable = (pl.col("verdict") == "stable").all()  # of several trials, all
     carried = [set(table.filter(stable.over("rate"))["rate"].to_list()) for table in tables]
     offered = [set(run["rate"].to_list()) for run in (old, new)]
@@ -347,6 +348,10 @@ def _comparable(
         rates = ", ".join(f"{rate:g}" for rate in left_out)
         notes.append(f"left out, since not both runs carried them: steps at {rates}/s")
     return _settled(old, both), _settled(new, both)
+
+
+def _limited(source: Source) -> Collection[int]:
+    return limited_steps(sources.locate(source)) if isinstance(source, str | Path) else ()
 
 
 def _settled(run: pl.DataFrame, rates: set[float]) -> pl.DataFrame:

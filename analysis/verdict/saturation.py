@@ -17,7 +17,7 @@ from logreplay.analysis.statistics import queueing
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.outages import FEWEST
-from logreplay.analysis.verdict.stability import ERROR_SHARE, FAILING
+from logreplay.analysis.verdict.stability import ERROR_SHARE, FAILING, LATE_S
 from logreplay.analysis.wording import show
 
 FEWEST_STEPS: Final = 5
@@ -39,7 +39,6 @@ _OTHERS: Final = {
     "tls": "which are failures of TLS",
     "protocol": "which violate HTTP",
     "dropped": "which were never sent",
-    "cancelled": "which were broken off",
     "other": "for which the log has a word of its own",
 }
 """What the other kinds of errors say."""
@@ -349,12 +348,12 @@ def _outages(measured: pl.DataFrame) -> str:
 
 
 def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) -> SaturationVerdict:
-    row = usable.row(first, named=True)
+    lag = usable["lag_p95"][first]
     limit = float(usable["sent"].to_numpy()[: first + 1].max())
-    text = (
-        f"replay machine limited at {limit:.0f}/s (generator lag p95 {1000 * row['lag_p95']:.0f} ms): "
-        "the target was not tested beyond"
-    )
+    why = f"generator lag p95 {1000 * lag:.0f} ms" if lag > LATE_S else "the findings name its limit"
+    measured = usable.filter(~pl.col("generator"))["rate"]
+    upto = f"the target was measured up to {round(measured[-1], 1):g}/s" if len(measured) else "nothing was measured"
+    text = f"replay machine limited at {limit:.0f}/s ({why}): {upto}"
     return SaturationVerdict(text, Bend(False, text), Bend(False, text), limit, table)
 
 

@@ -7,6 +7,7 @@ times climb. So a step is judged by itself, not by comparison with a guess of wh
 Source: thresholds as simulated on known queues (see tests/analysis/verdict/test_known_queues.py).
 """
 
+from collections.abc import Collection
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -47,16 +48,20 @@ Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 _Z99: Final = 2.5758
 
 
-def judged_steps(requests: RequestArrays) -> pl.DataFrame:
+def judged_steps(requests: RequestArrays, limited: Collection[int] = ()) -> pl.DataFrame:
     """Return the step table with the evidence of each step: the columns of `windows.steps` and of `evidence`.
 
     ``p99_low`` and ``p99_high`` of a rate with `TRIALS` stable steps or more come from the spread of their p99; a step
     that is not stable has none. Remnants and stragglers around found steps have no row.
+
+    Args:
+        requests: the run.
+        limited: labels of steps in which the replaying machine met a limit: they are ``generator-limited``.
     """
     windows = step_windows(requests)
     flow = step_flow(requests, windows)
     table = steps(requests, windows, flow)
-    table = table.join(evidence(requests, table, windows, flow), on="step", maintain_order="left")
+    table = table.join(evidence(requests, table, windows, flow, limited), on="step", maintain_order="left")
     low, high = np.where(table["verdict"] == "stable", table.select("p99_low", "p99_high").to_numpy().T, np.nan)
     known = (table["verdict"] == "stable").to_numpy() & table["p99"].is_finite().fill_null(False).to_numpy()
     rates = table["rate"].to_numpy()
@@ -68,7 +73,9 @@ def judged_steps(requests: RequestArrays) -> pl.DataFrame:
     return table.with_columns(pl.col("p99_low", "p99_high").fill_nan(None)).filter(pl.Series(requests.is_step))
 
 
-def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flow: Flow) -> pl.DataFrame:
+def evidence(
+    requests: RequestArrays, table: pl.DataFrame, windows: Windows, flow: Flow, limited: Collection[int] = ()
+) -> pl.DataFrame:
     """Judge each step of a run: its balance by itself, its errors against those at the lowest rates.
 
     Args:
@@ -76,6 +83,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
         table: its steps, of `windows.steps`.
         windows: when they were offered.
         flow: requests in flight over time.
+        limited: as of `judged_steps`.
 
     Returns:
         One row per step. ``growth``: of the requests in flight, per request scheduled, after the first fifth of the
@@ -86,7 +94,8 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
         service time of the errors, seconds. ``over``: the backlog grows. ``failing``: more than 1 % errors beyond
         ``error_base``, ``failure`` the most frequent of all errors and its share. ``outage``: a span in which nothing
         was answered as expected and that says nothing about the rate. ``generator``: the generator sent less than the
-        rate, and late. ``verdict``: ``stable``, ``overloaded``, ``errors``, ``outage`` or ``generator-limited``.
+        rate, and late, or met another limit. ``verdict``: ``stable``, ``overloaded``, ``errors``, ``outage`` or
+        ``generator-limited``.
     """
     medians, means = _block_times(requests, windows)
     number = len(requests.labels)
@@ -111,6 +120,7 @@ def evidence(requests: RequestArrays, table: pl.DataFrame, windows: Windows, flo
     failing, base = more_errors(table["rate"].to_numpy(), errors, windows.count, known=~dead & requests.is_step)
     threshold = np.maximum(LATE_S, LATE * np.nan_to_num(service))
     generator = (lag > threshold) & ((table["sent"].to_numpy() < SENT_ENOUGH * rate) | (lag_p50 > threshold))
+    generator |= np.isin(requests.labels, list(limited))
     excused = _excused(found, table["rate"].to_numpy(), over, failing | dead)
     out = np.array([index in excused for index in range(number)], dtype=np.bool_)
     over, failing = over & ~out, failing & ~out

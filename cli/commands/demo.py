@@ -12,6 +12,7 @@ from logreplay.cli.options.stop import stop_rule
 from logreplay.cli.running.log_and_target import BUNDLED, bundled_log, new_name
 from logreplay.cli.running.outputs import ResultFolder
 from logreplay.cli.running.reporting import report_sweep
+from logreplay.cli.running.sweep import limited_steps
 from logreplay.cli.running.sweep_runner import sweep_into
 from logreplay.cli.settings.configurable import Configurable
 
@@ -55,7 +56,7 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
         outcomes, _ = sweep_into(manifest, requests, url, course, Sending(http=http), stop_rule(()), at=at, quiet=quiet)
     folder = place.keep()
     said = {"rates": list(RATES), "arrivals": INDEPENDENT, "for": STEP_SECONDS, "http": http}
-    valid = report_sweep(folder, About(BUNDLED, url, said), quiet=quiet)
+    valid = report_sweep(folder, About(BUNDLED, url, said, limited=limited_steps(manifest, outcomes)), quiet=quiet)
     say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):
         return Exit.INTERRUPTED

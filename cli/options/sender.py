@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.types import DURATION, ParsedType, Whole, seconds_of
@@ -114,6 +115,7 @@ class Sending:
         """
         from logreplay.replay.checks import preflight
         from logreplay.replay.checks.calibrate import remembered_ceiling
+        from logreplay.replay.results.verdict import Finding, Severity
 
         endpoint = await self.endpoint(target)
         processes = self.processes(rate)
@@ -121,6 +123,9 @@ class Sending:
         demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes, streams)
         alone = processes == 1 and not self.cluster
         findings = preflight.machine(demand, output, remembered_ceiling() if alone else None)
+        if self.cacert and endpoint.target.scheme == "http" and _is_typed("cacert"):
+            text = f"--cacert is not used: {endpoint.target} is not encrypted; write https:// if the port speaks TLS"
+            findings.append(Finding("cacert", Severity.INFO, text))
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
         for version in ("1.1", "2") if self.http == "log" else (self.http,):
@@ -190,6 +195,12 @@ class Sending:
         from logreplay.replay.senders.wire import WireSender
 
         return WireSender
+
+
+def _is_typed(name: str) -> bool:
+    """Whether the user typed an option, and no settings file or variable gave it."""
+    context = click.get_current_context(silent=True)
+    return bool(context and context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
 
 
 def local_workers(cluster: str | None) -> int | None:

@@ -1,6 +1,6 @@
 """Makes a sweep: from its options to its folder of results and its exit code."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -192,7 +192,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
         half = not rule.hit and any(outcome.stopped or outcome.lost for outcome in outcomes)
         return _report(
             options, folder.path if half else folder.keep(), url, stream, outcomes, findings, urls,
-            by_rule=bool(rule.hit),
+            limited_steps(manifest, outcomes), by_rule=bool(rule.hit),
         )  # fmt: skip
 
 
@@ -231,6 +231,7 @@ def _report(
     outcomes: "Sequence[Outcome]",
     findings: "list[Finding]",
     urls: dict[str, Any],
+    limited: "Mapping[int, str]",
     *,
     by_rule: bool,
 ) -> Exit:
@@ -241,7 +242,7 @@ def _report(
     report_left_out(stream, quiet=options.quiet)
     told = [finding.as_dict() for finding in (*findings, *of_the_generator(outcomes))]
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
-    about = About(options.log, url, options.said(), told, more, options.closed_loop)
+    about = About(options.log, url, options.said(), told, more, options.closed_loop, limited)
     valid = report_sweep(folder, about, plots=not options.no_plots, as_json=options.as_json, quiet=options.quiet)
     lost = any(outcome.lost for outcome in outcomes)
     if lost:
@@ -251,6 +252,13 @@ def _report(
         options.say(f"{why}; the rows are kept; the same command with --resume {folder} makes the missing steps")
         return Exit.CONDITION if by_rule else Exit.INTERRUPTED
     return Exit.OK if valid and not lost else Exit.INVALID
+
+
+def limited_steps(manifest: "Manifest", outcomes: "Sequence[Outcome]") -> dict[int, str]:
+    """The steps of a sweep, those made before a resumption too, in which this machine met a limit; and which."""
+    limits = {each.step.index: each.limit for each in manifest.done}
+    limits |= {each.step: each.health.limit for each in outcomes}
+    return {step: limit for step, limit in limits.items() if limit}
 
 
 def of_the_generator(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
@@ -265,6 +273,5 @@ def of_the_generator(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
             for finding in outcome.health.findings:
                 if finding.severity is Severity.VOID:
                     text = f"at {outcome.offered:g}/s: {finding.text}"
-                    if finding.code == "lag":
-                        text += "; capacity does not count this step"
+                    text += f"; {'capacity' if finding.code == 'lag' else 'the verdict'} does not count this step"
                     yield replace(finding, severity=Severity.WARNING, text=text)

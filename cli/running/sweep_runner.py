@@ -147,7 +147,7 @@ class _Sweep:
             f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}; "
             f"{outcome.backlog} in flight at the end"
         )
-        self.audience.end(outcome, state="" if done.carried else "overloaded", note=note)
+        self.audience.end(outcome, state="" if done.carried or done.limit else "overloaded", note=note)
         self.curve.say(note, point_of(step.rate, outcome, good=done.carried))
 
 

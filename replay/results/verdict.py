@@ -15,6 +15,7 @@ from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.write_lag import WriteLag
 
 SENT_ENOUGH: Final = 0.98
+_NO_LIMIT: Final = ("lag", "target_failing", "rate_missed")
 FAILING: Final = 0.5
 """Share of requests without a usable response above which the run measured only failures."""
 _BUSY: Final = 0.8
@@ -124,6 +125,12 @@ class Health:
     def valid(self) -> bool:
         """Whether the run is valid."""
         return self.verdict is RunVerdict.VALID
+
+    @property
+    def limit(self) -> str:
+        """The limit of this machine, apart from generator lag: descriptors, ports, a lost worker; empty if none."""
+        limits = (each for each in self.findings if each.severity is Severity.VOID and each.code not in _NO_LIMIT)
+        return next((finding.text for finding in limits), "")
 
 
 def judge(evidence: RunEvidence) -> Health:

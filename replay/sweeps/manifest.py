@@ -60,7 +60,7 @@ class Manifest:
             "schema": SCHEMA,
             "what": self.what,
             "done": [
-                {**asdict(each.step), "carried": each.carried, "failed": each.failed, "sent": each.sent}
+                {**asdict(each.step), **{name: getattr(each, name) for name in ("carried", "failed", "sent", "limit")}}
                 for each in self.done
             ],
             "mark": asdict(self.mark),
@@ -91,7 +91,9 @@ class Manifest:
                 FinishedStep(
                     Step(_of(int, each["index"]), _of(float, each["rate"]), _of(float, each["seconds"])),
                     _of(bool, each["carried"]),
-                    *(_of(int, each[name]) for name in ("failed", "sent")),
+                    _of(int, each["failed"]),
+                    _of(int, each["sent"]),
+                    _of(str, each.get("limit", "")),
                 )
                 for each in _of(list, value["done"])
             ]

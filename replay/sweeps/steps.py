@@ -53,12 +53,15 @@ class FinishedStep:
             such as ``overloaded``, is that of the analysis, which sees all rows.
         failed: requests that were sent and failed.
         sent: requests that were sent.
+        limit: the limit of this machine that the step met (`logreplay.replay.results.verdict.Health.limit`): then it
+            says nothing about the target.
     """
 
     step: Step
     carried: bool
     failed: int = 0
     sent: int = 0
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,8 @@ def finished(step: Step, outcome: Outcome, midway: int, done: Sequence[FinishedS
     lower = [each for each in done if each.carried and each.step.rate < step.rate]
     more = _more_failed(failed, sent, sum(each.failed for each in lower), sum(each.sent for each in lower))
     grew = backlog > max(outcome.offered, 1) and (backlog - midway > 3 * sqrt(backlog) or outcome.evidence.limited > 0)
-    return FinishedStep(step, not grew and failed <= FAILING * sent and more <= MORE_FAILED, failed, sent)
+    carried = not grew and failed <= FAILING * sent and more <= MORE_FAILED
+    return FinishedStep(step, carried, failed, sent, outcome.health.limit)
 
 
 def _more_failed(failed: int, sent: int, base_failed: int, base: int) -> float:

@@ -105,10 +105,16 @@ def test_a_limited_replay_machine_hides_what_the_target_does_beyond() -> None:
     late = [step(rate, generator=True, sent=210.0, lag_p95=0.5, over=True) for rate in RATES[4:]]
     said = judge(table(*(step(rate) for rate in RATES[:4]), *late))
     assert said.generator_limit == 210
-    assert (
-        said.sentence == "replay machine limited at 210/s (generator lag p95 500 ms): the target was not tested beyond"
-    )
+    assert said.sentence.startswith("replay machine limited at 210/s (generator lag p95 500 ms): the target was")
+    assert said.sentence.endswith("was measured up to 200/s")
     assert not said.saturation.found
+
+
+def test_a_limit_without_lag_is_named_in_the_findings() -> None:
+    late = [step(rate, generator=True, failing=True, errors=900) for rate in RATES[4:]]
+    said = judge(table(*(step(rate) for rate in RATES[:4]), *late))
+    assert said.word == "GENERATOR_BOUND"
+    assert said.sentence.startswith("replay machine limited at 250/s (the findings name its limit): the target was ")
 
 
 def limited(rate: float) -> dict[str, Any]:

@@ -1,17 +1,21 @@
 """What a sweep says of single steps that this machine spoiled."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from logreplay.cli.running.sweep import of_the_generator
+from logreplay.cli.running.sweep import limited_steps, of_the_generator
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.verdict import Finding, Health, RunVerdict, Severity
+from logreplay.replay.sweeps.manifest import Manifest
+from logreplay.replay.sweeps.step_log import Mark
+from logreplay.replay.sweeps.steps import FinishedStep, Step
 
 LATE = Finding("lag", Severity.VOID, "requests were started late: lag p95 142 ms")
 
 
 def outcome(offered: float, verdict: RunVerdict, *findings: Finding) -> Outcome:
-    seen: Any = SimpleNamespace(offered=offered, health=Health(verdict, findings))
+    seen: Any = SimpleNamespace(step=int(offered) // 20 - 1, offered=offered, health=Health(verdict, findings))
     return cast("Outcome", seen)
 
 
@@ -32,3 +36,14 @@ def test_a_late_step_is_a_warning_that_names_it_and_does_not_call_the_sweep_inva
             "text": "at 20/s: requests were started late: lag p95 142 ms; capacity does not count this step",
         }
     ]
+
+
+def test_steps_that_met_a_limit_of_this_machine_are_named_those_made_before_a_resumption_too(tmp_path: Path) -> None:
+    emfile = Finding("emfile", Severity.VOID, "3 connections could not be opened or used here (EMFILE)")
+    manifest = Manifest(tmp_path, {})
+    for index, limit in enumerate(("", "no local port")):
+        manifest.finish(FinishedStep(Step(index, 20.0 * index, 5.0), False, 3, 100, limit), Mark())
+    made = [outcome(60, RunVerdict.GENERATOR_BOUND, emfile), outcome(80, RunVerdict.GENERATOR_BOUND, LATE)]
+    assert limited_steps(Manifest.read(tmp_path), made) == {1: "no local port", 2: emfile.text}
+    (found, _) = of_the_generator(made)
+    assert found.text == f"at 60/s: {emfile.text}; the verdict does not count this step"

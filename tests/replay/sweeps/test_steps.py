@@ -148,7 +148,7 @@ def judged(step: Step, failed: int, done: Sequence[FinishedStep]) -> FinishedSte
     sent = round(step.rate * step.seconds)
     seen: Any = SimpleNamespace(
         counters=SimpleNamespace(failed=failed, sent=sent), backlog=0, offered=step.rate,
-        evidence=SimpleNamespace(limited=0),
+        evidence=SimpleNamespace(limited=0), health=SimpleNamespace(limit=""),
     )  # fmt: skip
     return finished(step, seen, 0, done)
 
