@@ -99,8 +99,10 @@ def _closed(sending: Sending, users: Mapping[str, int]) -> Iterator[str]:
 def _versions(sending: Sending) -> Iterator[str]:
     """Options of one sender, or of one version of HTTP."""
     if sending.by_client and sending.sender != "wire":
-        yield "--by-client needs --sender wire: --sender aiohttp cannot give each client its own connection"
-    if sending.http != "1.1" and sending.sender != "wire":
+        yield f"--by-client needs --sender wire: --sender {sending.sender} cannot give each client its own connection"
+    if sending.sender == "h2" and sending.http != "2":
+        yield f"--sender h2 needs --http 2: it does not speak HTTP/1.1 (--http {sending.http})"
+    if sending.http != "1.1" and sending.sender == "aiohttp":
         yield f"--http {sending.http} needs --sender wire: --sender aiohttp speaks HTTP/1.1 only"
     for option, given in (("--connections", sending.connections), ("--streams", sending.streams)):
         if given and sending.http == "1.1":

@@ -177,6 +177,10 @@ class Sending:
 
     def _kind(self, http: str, connections: int | None) -> "Callable[..., Sender]":
         """A function that makes senders of the requested kind, for a version of HTTP."""
+        if self.sender == "h2":
+            from logreplay.replay.senders.http2.h2_sender import H2Sender
+
+            return partial(H2Sender, connections=connections, streams=self.streams)
         if http == "2":
             from logreplay.replay.senders.http2.per_client import Http2ByClientSender
             from logreplay.replay.senders.http2.sender import Http2Sender
@@ -264,7 +268,7 @@ _OPTIONS = (
         "--cacert", type=click.Path(path_type=Path), metavar="FILE", help="Trust only the certificates in FILE."
     ),
     click.option(
-        "--sender", type=click.Choice(["wire", "aiohttp"]), default="wire", show_default=True, help="HTTP client."
+        "--sender", type=click.Choice(["wire", "aiohttp", "h2"]), default="wire", show_default=True, help="HTTP client."
     ),
     click.option(
         "--workers", type=Whole(1, 1000), metavar="N", help="Send from N processes.  [default: as many as needed]"
@@ -273,14 +277,16 @@ _OPTIONS = (
     click.option("--show-secrets", is_flag=True, help="Do not mask tokens, passwords and cookies in output."),
 )
 YIELDS_TO = {
-    "by_client": {"sender=aiohttp", "connections"},
+    "by_client": {"sender=aiohttp", "sender=h2", "connections"},
     "connections": {"by_client"},
     "http=2": {"sender=aiohttp"},
-    "http=log": {"sender=aiohttp"},
+    "http=1.1": {"sender=h2"},
+    "http=log": {"sender=aiohttp", "sender=h2"},
     "sender=aiohttp": {"by_client", "http=2", "http=log"},
+    "sender=h2": {"by_client", "http=1.1", "http=log"},
     "streams": {"keep_alive=False"},
     "keep_alive=False": {"streams"},
 }
-NEEDS = {"connections": {"http=2", "http=log"}, "streams": {"http=2", "http=log"}}
+NEEDS = {"sender=h2": {"http=2"}, "connections": {"http=2", "http=log"}, "streams": {"http=2", "http=log"}}
 sending_options = bundle("sending", Sending, _OPTIONS)
 """Gives a command the options of sending; it receives them as one ``sending``."""

@@ -49,7 +49,7 @@ _SENDING: Final[Factors] = {
     "no-keep-alive": _flag("no-keep-alive"),
     "by-client": _flag("by-client"),
     "trust": {"-": "", "insecure": "--insecure", "cacert": "--cacert authority.pem"},
-    "sender": _option("sender", wire="wire", aiohttp="aiohttp"),
+    "sender": _option("sender", wire="wire", aiohttp="aiohttp", h2="h2"),
     "http": _option("http", one="1.1", two="2", log="log"),
     "connections": _option("connections", some="3", one="1"),
     "streams": _option("streams", some="3"),
@@ -255,7 +255,8 @@ def _rules(command: str) -> list[Rule]:
     both = [
         rule("--hook", "--workers", hook=..., workers="2"),
         rule("--hook", "--cluster", hook=..., workers="cluster/one of a cluster"),
-        rule("--by-client", "--sender", by_client="yes", sender="aiohttp"),
+        rule("--by-client", "--sender", by_client="yes", sender="aiohttp/h2"),
+        rule("--sender", "--http", sender="h2", http="!two"),
         rule("--http", "--sender", http="two/log", sender="aiohttp"),
         rule(why="a list of URLs names no version of HTTP", http="log", input="urls.txt"),
         rule("--connections", "--http", connections=..., http="-/one"),

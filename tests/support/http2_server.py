@@ -130,6 +130,16 @@ async def stall(asked: Asked) -> None:
     await asyncio.sleep(3600)
 
 
+def after(seconds: float) -> StreamAnswer:
+    """As it should be, so much later."""
+
+    async def late(asked: Asked) -> None:
+        await asyncio.sleep(seconds)
+        await ok(asked)
+
+    return late
+
+
 async def _stall_in_body(asked: Asked) -> None:
     await asked.send(head(asked.stream, 200, [("content-length", "100")]) + data(asked.stream, b"ab", end=False))
     await stall(asked)
@@ -221,12 +231,18 @@ class Http2Server:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _answer_to(self, path: str) -> StreamAnswer:
+        try:
+            return self._answers[path]
+        except KeyError:
+            return ok
+
     async def _answer(self, path: str, asked: Asked) -> None:
         peer = asked.connection
         peer.in_flight += 1
         peer.most = max(peer.most, peer.in_flight)
         try:
-            await self._answers.get(path, ok)(asked)
+            await self._answer_to(path)(asked)
         except (ConnectionError, asyncio.CancelledError):
             pass
         except RuntimeError as error:

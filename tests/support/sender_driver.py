@@ -17,6 +17,7 @@ from logreplay.parsers.record import ERRORS
 from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http2.h2_sender import H2Sender
 from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.wire import WireSender
 from support.hostile_target import Seen
@@ -27,6 +28,10 @@ class OneStream(Http2Sender):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, streams=1, **options)
+
+
+class OneStreamOfH2(OneStream, H2Sender):
+    """The same with the h2 package."""
 
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol, cast
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import SenderCounts
 from logreplay.replay.senders.errors import local_fault
-from logreplay.replay.senders.http2.connection_state import ConnectionState
+from logreplay.replay.senders.http2.client_state import ClientState
 from logreplay.replay.senders.http2.stream import Stream
 
 NOT_SPOKEN: Final = "the target does not choose HTTP/2 in the TLS handshake (ALPN)"
@@ -41,7 +41,7 @@ class Http2Connection(asyncio.Protocol):
         "state", "waiting",
     )  # fmt: skip
 
-    def __init__(self, sender: Owner, pool: Any, state: ConnectionState, now: int) -> None:
+    def __init__(self, sender: Owner, pool: Any, state: ClientState, now: int) -> None:
         self._sender, self._clock, self.pool, self.state = sender, sender.clock, pool, state
         self.number = sender.counts.connections
         self._transport: asyncio.Transport | None = None

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Final
 
 from logreplay.replay.senders.contract import KEPT_BODY
-from logreplay.replay.senders.errors import loss_fault
 from logreplay.replay.senders.http2 import frames
+from logreplay.replay.senders.http2.client_state import MAX_RESETS, MOST_STREAMS, ClientState
 from logreplay.replay.senders.http2.frames import (
     CONTINUATION,
     DATA,
@@ -41,12 +41,6 @@ from logreplay.replay.senders.http2.stream import Stream
 
 MAX_HEAD: Final = 1 << 20
 """Bytes of a response's header block, coded or decoded; more is an error of the connection."""
-UNKNOWN_LIMIT: Final = 100
-"""Streams that a peer allows, until its SETTINGS say so."""
-MAX_RESETS: Final = 100
-"""Streams that are reset on one connection. Then it is retired: peers defend themselves against many resets."""
-MOST_STREAMS: Final = 1 << 29
-"""Streams of one connection: their numbers end at 2^31."""
 _MOST_CONTROL: Final = 20_000
 """Frames without a byte of a response or of progress of a request's body, one after the other; more is a flood."""
 _MOST_PIECES: Final = 1_000
@@ -68,18 +62,8 @@ def greeting() -> bytes:
     return frames.PREFACE + frames.settings(offered) + frames.window_update(0, opened)
 
 
-class ConnectionState:
+class ConnectionState(ClientState):
     """One connection of a client.
-
-    Attributes:
-        streams: those that have not ended, by number.
-        limit: streams that the peer allows at once.
-        began: how many streams were opened.
-        greeted: the peer's SETTINGS have arrived: it speaks HTTP/2.
-        goaway: the code with which the peer ends the connection; None: it does not.
-        dead: the connection broke, and must be closed when `out` is written.
-        resets: streams that were reset here.
-        why: text of what ended the connection.
 
     Args:
         known: header blocks that are recognised by their bytes, shared between connections.
@@ -87,12 +71,8 @@ class ConnectionState:
     """
 
     def __init__(self, known: dict[bytes, ResponseFields], *, keep_bodies: bool = False) -> None:
-        self.streams: dict[int, Stream] = {}
-        self.limit, self.began, self.resets = UNKNOWN_LIMIT, 0, 0
-        self.greeted = self.dead = False
-        self.goaway: int | None = None
-        self.why = ""
-        self.out: list[bytes] = [greeting()]
+        super().__init__()
+        self.out.append(greeting())
         self._reader = BlockReader(known, MAX_HEAD)
         self._keep, self._disclaims_table = keep_bodies, False
         self._next = 1
@@ -106,15 +86,9 @@ class ConnectionState:
         self._block_stream = self._block_flags = self._block_size = 0
         self._now = 0
 
-    @property
-    def retired(self) -> bool:
-        """Whether no more streams may be opened."""
-        return self.dead or self.goaway is not None or self.resets >= MAX_RESETS or self.began >= MOST_STREAMS
-
     # what the client does
 
     def begin(self, stream: Stream) -> None:
-        """Open a stream; there is room for it."""
         number, request = self._next, stream.request
         self._next = number + 2
         self.began += 1
@@ -134,7 +108,6 @@ class ConnectionState:
             self._windows.begin(stream, memoryview(request)[body:])
 
     def cancel(self, stream: Stream) -> None:
-        """Give up a stream: what still comes of it is ignored."""
         self._abandon(stream, frames.CANCEL)
 
     def _abandon(self, stream: Stream, code: int) -> None:
@@ -147,25 +120,9 @@ class ConnectionState:
             self.out.append(frames.rst_stream(number, code))
         self.resets += 1
 
-    def lost(self, error: BaseException | None) -> list[Stream]:
-        """The connection is closed; returns the streams that ended by it. None: it was closed in order."""
-        self.dead = True
-        for stream in self.streams.values():
-            stream.error = loss_fault(error, in_body=stream.fields is not None)
-            stream.detail = self.why or ("" if error is None else str(error))
-        ended = [*self.streams.values()]
-        self.streams.clear()
-        return ended
-
     # what the peer sends
 
     def receive(self, data: bytes, now: int) -> list[Stream]:
-        """Take bytes of the peer; returns the streams that have ended.
-
-        Args:
-            data: any bytes.
-            now: when they arrived.
-        """
         if self.dead:
             return []
         self._now = now

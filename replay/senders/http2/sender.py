@@ -23,8 +23,9 @@ from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, Done, 
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault
+from logreplay.replay.senders.http2.client_state import UNKNOWN_LIMIT, ClientState
 from logreplay.replay.senders.http2.connection import NOT_SPOKEN, Http2Connection
-from logreplay.replay.senders.http2.connection_state import UNKNOWN_LIMIT, ConnectionState
+from logreplay.replay.senders.http2.connection_state import ConnectionState
 from logreplay.replay.senders.http2.exchange_text import exchange_of
 from logreplay.replay.senders.http2.frames import HEADER_BYTES
 from logreplay.replay.senders.http2.header_blocks import ResponseFields, field
@@ -112,9 +113,13 @@ class Http2Sender:
         connection.begin(stream)
         return True
 
+    def new_state(self) -> ClientState:
+        """The state of a connection that is opened."""
+        return ConnectionState(self._known, keep_bodies=self.trace is not None)
+
     def _dial(self, pool: Pool, now: int) -> Http2Connection:
         """Open a connection."""
-        state = ConnectionState(self._known, keep_bodies=self.trace is not None)
+        state = self.new_state()
         state.limit = max(1, self._limit)
         self.counts.connections += 1
         connection = Http2Connection(self, pool, state, now)

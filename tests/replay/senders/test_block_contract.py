@@ -1,7 +1,9 @@
 """Every sender gives the engine the same rows, and starts no request before it is due."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,37 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http2.h2_sender import H2Sender
+from logreplay.replay.senders.http2.per_client import Http2ByClientSender
+from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.per_client import ByClientSender
 from logreplay.replay.senders.wire import WireSender
+from support.background_server import beside
 from support.delayed_responses import delayed_responses
-from support.recording_server import recording
+from support.http2_server import StreamAnswer, after, http2_server
 from support.thread_sender import ThreadSender
 
-SENDERS = pytest.mark.parametrize("kind", [WireSender, AiohttpSender, ByClientSender, ThreadSender])
+HTTP2 = (Http2Sender, Http2ByClientSender, H2Sender)
+SENDERS = pytest.mark.parametrize("kind", [WireSender, AiohttpSender, ByClientSender, ThreadSender, *HTTP2])
 Steps = Callable[[Engine], Any]
+
+
+class Always(dict[str, StreamAnswer]):
+    """The same answer for every path."""
+
+    def __missing__(self, path: str) -> StreamAnswer:
+        return self["/"]
+
+
+@contextmanager
+def responding(kind: type[Any], seconds: float) -> Iterator[str]:
+    """A server that answers each request after a delay, in the protocol of a sender."""
+    if kind in HTTP2:
+        with beside(partial(http2_server, answers=Always({"/": after(seconds)}))) as server:
+            yield server.url
+    else:
+        with delayed_responses(seconds) as url:
+            yield url
 
 
 def run(kind: type[Any], url: str, steps: Steps) -> tuple[Any, pl.DataFrame]:
@@ -43,7 +68,7 @@ def test_all_senders_give_the_same_rows(log: Path, kind: type[Any]) -> None:
     async def steps(engine: Engine) -> Outcome:
         return await engine.run(Plan(Requests(log), Constant(300, 1)))
 
-    with delayed_responses(0.002) as url:
+    with responding(kind, 0.002) as url:
         outcome, rows = run(kind, url, steps)
     assert outcome.scheduled == outcome.counters.ok == 300
     expected = {
@@ -52,11 +77,13 @@ def test_all_senders_give_the_same_rows(log: Path, kind: type[Any]) -> None:
         "rc": [200] * 300,
         "op": ["GET"] * 300,
         "url": [f"/page/{seq % 100}?q=%20{seq % 100}" for seq in range(300)],
-        "bytes": [24] * 300,
+        "bytes": [5 if kind in HTTP2 else 24] * 300,
         "error": [None] * 300,
+        "protocol": ["HTTP/2.0" if kind in HTTP2 else "HTTP/1.1"] * 300,
     }
     found = rows.select(*expected)
     assert found.equals(pl.DataFrame(expected, schema=found.schema))
+    assert rows["connection"].null_count() == (0 if kind in HTTP2 else 300)
     assert (rows["lag"] >= 0).all(), "start >= due"
     parts = ("queued", "connect", "latency", "xfertime")
     assert all((rows[part] >= 0).all() for part in parts)
@@ -75,11 +102,8 @@ def test_a_plan_that_is_cut_leaves_nothing_for_the_next_one(log: Path, kind: typ
         engine.cut()
         return [await long, await engine.run(Plan(Requests(log), Constant(200, 0.5), step=1))]
 
-    async def main() -> tuple[list[Outcome], pl.DataFrame]:
-        async with recording(0.0) as server:
-            return await asyncio.to_thread(run, kind, server.url, steps)
-
-    (first, second), rows = asyncio.run(main())
+    with responding(kind, 0.0) as url:
+        (first, second), rows = run(kind, url, steps)
     assert 20 <= first.scheduled < 2000
     assert (second.first_seq, second.scheduled) == (first.scheduled, 100)
     assert rows["seq"].to_list() == list(range(first.scheduled + 100))
@@ -97,7 +121,7 @@ def test_what_is_in_flight_at_a_stop_is_cancelled_and_in_the_rows(log: Path, kin
         engine.stop("enough")
         return await running
 
-    with delayed_responses(30) as url:
+    with responding(kind, 30) as url:
         outcome, rows = run(kind, url, steps)
     assert outcome.stopped == "enough"
     assert outcome.counters.errors == {"cancelled": outcome.scheduled}

@@ -22,17 +22,17 @@ from logreplay.replay.senders.wire import WireSender
 from support.certificates import Authority
 from support.http2_server import http2_server
 from support.raw_server import CHUNKED, RawServer, raw_server, response
-from support.sender_driver import OneStream
+from support.sender_driver import OneStream, OneStreamOfH2
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 TIMEOUT = 0.8
 
-SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender, OneStream])
+SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender, OneStream, OneStreamOfH2])
 
 
 def server_for(sender: Any) -> Any:
     """The server that answers badly in the protocol of a sender."""
-    return http2_server if sender is OneStream else raw_server
+    return http2_server if issubclass(sender, OneStream) else raw_server
 
 
 def write_log(folder: Path, urls: Sequence[str], op: str = "GET") -> Path:

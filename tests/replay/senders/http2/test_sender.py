@@ -15,14 +15,14 @@ from logreplay.replay.clock import monotonic
 from logreplay.replay.requests.header_columns import PAYLOAD
 from logreplay.replay.senders.contract import Exchange
 from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context
+from logreplay.replay.senders.http2.client_state import MAX_RESETS
 from logreplay.replay.senders.http2.connection import Http2Connection
-from logreplay.replay.senders.http2.connection_state import MAX_RESETS
 from logreplay.replay.senders.http2.per_client import Http2ByClientSender
 from logreplay.replay.senders.http2.sender import Http2Sender
 from support import raw_server as http1
 from support.certificates import Authority
 from support.http2_frames import answer, goaway, rst, settings
-from support.http2_server import Asked, Http2Server, http2_server, ok, stall
+from support.http2_server import Asked, Http2Server, after, http2_server, ok, stall
 from support.raw_server import raw_server
 from support.sender_driver import PATIENCE, Row, open_to, settles
 
@@ -82,14 +82,6 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 def words(rows: list[Row]) -> list[str]:
     return [("", *ERRORS)[row.error] for row in rows]
-
-
-def after(seconds: float) -> Any:
-    async def late(asked: Asked) -> None:
-        await asyncio.sleep(seconds)
-        await ok(asked)
-
-    return late
 
 
 def test_many_requests_share_two_connections() -> None:

@@ -1,0 +1,70 @@
+"""The part of a connection's state that the sender looks at, whatever implements the protocol."""
+
+from abc import ABC, abstractmethod
+from typing import Final
+
+from logreplay.replay.senders.errors import loss_fault
+from logreplay.replay.senders.http2.stream import Stream
+
+UNKNOWN_LIMIT: Final = 100
+"""Streams that a peer allows, until its SETTINGS say so."""
+MAX_RESETS: Final = 100
+"""Streams that are reset on one connection. Then it is retired: peers defend themselves against many resets."""
+MOST_STREAMS: Final = 1 << 29
+"""Streams of one connection: their numbers end at 2^31."""
+
+
+class ClientState(ABC):
+    """One connection of a client, without input and output.
+
+    Attributes:
+        streams: those that have not ended, by number.
+        limit: streams that the peer allows at once.
+        began: how many streams were opened.
+        greeted: the peer's SETTINGS have arrived: it speaks HTTP/2.
+        goaway: the code with which the peer ends the connection; None: it does not.
+        dead: the connection broke, and must be closed when `out` is written.
+        resets: streams that were reset here.
+        why: text of what ended the connection.
+        out: bytes for the peer.
+    """
+
+    def __init__(self) -> None:
+        self.streams: dict[int, Stream] = {}
+        self.limit, self.began, self.resets = UNKNOWN_LIMIT, 0, 0
+        self.greeted = self.dead = False
+        self.goaway: int | None = None
+        self.why = ""
+        self.out: list[bytes] = []
+
+    @property
+    def retired(self) -> bool:
+        """Whether no more streams may be opened."""
+        return self.dead or self.goaway is not None or self.resets >= MAX_RESETS or self.began >= MOST_STREAMS
+
+    @abstractmethod
+    def begin(self, stream: Stream) -> None:
+        """Open a stream; there is room for it."""
+
+    @abstractmethod
+    def cancel(self, stream: Stream) -> None:
+        """Give up a stream: what still comes of it is ignored."""
+
+    @abstractmethod
+    def receive(self, data: bytes, now: int) -> list[Stream]:
+        """Take bytes of the peer; returns the streams that have ended.
+
+        Args:
+            data: any bytes.
+            now: when they arrived.
+        """
+
+    def lost(self, error: BaseException | None) -> list[Stream]:
+        """The connection is closed; returns the streams that ended by it. None: it was closed in order."""
+        self.dead = True
+        for stream in self.streams.values():
+            stream.error = loss_fault(error, in_body=stream.fields is not None)
+            stream.detail = self.why or ("" if error is None else str(error))
+        ended = [*self.streams.values()]
+        self.streams.clear()
+        return ended

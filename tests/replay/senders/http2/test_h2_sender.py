@@ -1,0 +1,105 @@
+"""The h2 package sees what logreplay's own implementation sees, but for what it treats otherwise."""
+
+from typing import Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logreplay.replay.senders.http2.client_state import MAX_RESETS, ClientState
+from logreplay.replay.senders.http2.connection_state import ConnectionState
+from logreplay.replay.senders.http2.h2_sender import H2State
+from logreplay.replay.senders.http2.stream import Stream
+from support import http2_frames as peer
+from support.http2_frames import answer, data, goaway, greeted, head, parsed, rst
+from support.http2_ways import GOOD, OF_CONNECTION, OF_STREAM, OK, Seen, Way, request, seen
+
+OTHERWISE: Final = {
+    "shorter than announced": "protocol",  # it ends the connection where a length is wrong
+    "another protocol": None,  # an interim answer as any
+    "a window opened too far": "reset",
+    "a reset of a stream that was not opened": None,
+    "a table that was not offered": None,  # it was: the package keeps one
+    **dict.fromkeys(("a flood of pings", "a flood of settings", "a flood of empty data", "a flood of unknown frames")),
+}
+"""The error word where the package sees it otherwise; None: the request goes on."""
+
+
+def told(state: ClientState, stream: bytes, *requests: bytes) -> list[Stream]:
+    """The streams that have ended, when a server has answered some requests."""
+    state.receive(greeted(), 0)
+    for seq, rendered in enumerate(requests or (request(),)):
+        state.begin(Stream(seq, rendered, 0))
+    return state.receive(stream, 1)
+
+
+@pytest.mark.parametrize("way", GOOD, ids=[way.name for way in GOOD])
+def test_good_answers_are_equal(way: Way) -> None:
+    state = H2State()
+    assert [seen(one) for one in told(state, way.answer, request(way.method))] == [way.seen]
+    state.begin(Stream(1, request(), 0))
+    assert [seen(one) for one in state.receive(answer(3), 2)] == [OK]
+
+
+@pytest.mark.parametrize("way", [*OF_STREAM, *OF_CONNECTION], ids=lambda way: way.name)
+def test_bad_answers_have_the_same_word(way: Way) -> None:
+    state = H2State()
+    ended = [one.error for one in told(state, way.answer, request(way.method))]
+    word = OTHERWISE.get(way.name, way.seen.error)
+    assert ended == ([] if word is None else [word])
+    assert not state.dead or state.why
+
+
+@given(st.binary(max_size=300_000), st.integers(0, 200_000), st.integers(16_384, 100_000))
+@settings(max_examples=25, deadline=None)
+def test_both_send_the_same_request(body: bytes, window: int, largest: int) -> None:
+    """Headers, and as much of the body as the windows allow."""
+    sent = []
+    for state in (ConnectionState({}), H2State()):
+        state.receive(peer.settings(initial_window_size=window, max_frame_size=largest) + peer.window(0, 10**6), 0)
+        state.out.clear()
+        state.begin(Stream(0, request("POST", body), 0))
+        state.receive(peer.window(1, 1000), 0)
+        written: list[Any] = parsed(b"".join(state.out))
+        bodies = b"".join(one.data for one in written if type(one).__name__ == "DataFrame")
+        largest_sent = max((len(one.data) for one in written[1:]), default=0)
+        sent.append((bodies, "END_STREAM" in written[-1].flags, largest_sent))
+    assert sent[0] == sent[1]
+
+
+def test_streams_that_were_accepted_are_answered_after_goaway() -> None:
+    state = H2State()
+    ended = told(state, goaway(1, 0) + answer(1), request(), request())
+    assert [(one.seq, one.error, one.unprocessed) for one in ended] == [(1, "closed", True), (0, "", False)]
+    assert state.retired
+
+
+def test_a_refused_stream_was_not_processed_and_calm_is_quoted() -> None:
+    (one,) = told(H2State(), rst(1, 7))
+    assert (one.error, one.unprocessed) == ("reset", True)
+    state = H2State()
+    told(state, goaway(0, 11, b"too_many"))
+    assert state.why == "GOAWAY: ENHANCE_YOUR_CALM too_many"
+
+
+def test_a_cancelled_stream_is_reset_within_a_budget() -> None:
+    state, count = H2State(), MAX_RESETS + 5
+    told(state, b"", *[request()] * count)
+    state.out.clear()
+    for stream in [*state.streams.values()]:
+        state.cancel(stream)
+    assert len(parsed(b"".join(state.out))) == MAX_RESETS
+    assert state.retired
+
+
+def test_a_target_that_speaks_something_else_is_told_apart() -> None:
+    state = H2State()
+    state.receive(b"HTTP/1.1 400 Bad Request\r\n\r\n", 0)
+    assert state.dead
+    assert not state.greeted
+
+
+def test_the_beginning_of_a_body_is_kept_where_it_is_shown() -> None:
+    (one,) = told(H2State(keep_bodies=True), head(1) + data(1, b"a" * 8000, end=False) + data(1, b"b" * 8000))
+    assert one.kept == b"a" * 8000 + b"b" * 192
+    assert seen(one) == Seen("", 200, 16_000)
