@@ -18,6 +18,7 @@ from logreplay.analysis.verdict import comparison, machines
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
+from logreplay.parsers.record import to_pandas
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +46,7 @@ def load(path: "str | Path") -> "pd.DataFrame":
     rows = sources.open_rows(path).collect()
     service = pl.col("response") - pl.col("lag") - pl.col("queued")
     derived = compact_rows(rows).select(service=service / 1e6, response=pl.col("response") / 1e6, good="good")
-    return rows.hstack(derived.collect()).to_pandas()
+    return to_pandas(rows.hstack(derived.collect()))
 
 
 def seconds(results: Results) -> "pd.DataFrame":
@@ -54,7 +55,7 @@ def seconds(results: Results) -> "pd.DataFrame":
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return analyze.seconds(results).to_pandas()
+    return to_pandas(analyze.seconds(results))
 
 
 def steps(results: Results) -> "pd.DataFrame":
@@ -66,7 +67,7 @@ def steps(results: Results) -> "pd.DataFrame":
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return analyse(results).steps.to_pandas()
+    return to_pandas(analyse(results).steps)
 
 
 def saturation(results: Results) -> SaturationVerdict:

@@ -20,6 +20,7 @@ import polars as pl
 import zstandard
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
 CORE_COLUMNS: Final = ("date", "time", "latency", "xfertime", "thinktime", "bytes", "url", "rc", "op")
@@ -347,6 +348,20 @@ def start_time() -> pl.Expr:
     date = pl.when(~pl.col("date").str.contains(_NO_YEAR)).then("date")
     text = date + "T" + pl.col("time")
     return text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False).alias("start")
+
+
+def to_pandas(frame: pl.DataFrame) -> "pd.DataFrame":
+    """Make a table of pandas.
+
+    Raises:
+        LogreplayError: pandas or PyArrow is not installed.
+    """
+    try:
+        return frame.to_pandas()
+    except ImportError:
+        from logreplay.parsers.installation import needs_extra
+
+        raise LogreplayError(f"a table of pandas {needs_extra('pandas')}") from None
 
 
 def to_csv(frame: pl.DataFrame, *, header: bool) -> bytes:

@@ -19,7 +19,7 @@ HEAVY = {
     "pyarrow", "rich",
 }  # fmt: skip
 ORDER = {
-    "parsers": ("record", "masking", "files", "installation", "fields", "formats", "conversion", "__init__"),
+    "parsers": ("installation", "record", "masking", "files", "fields", "formats", "conversion", "__init__"),
     "replay": (
         "clock", "schedules", "requests", "senders", "results", "engine", "servers", "monitor", "checks", "sweeps",
         "workers", "__init__",

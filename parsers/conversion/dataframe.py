@@ -11,6 +11,7 @@ from logreplay.parsers.conversion.ingest import Intake
 from logreplay.parsers.conversion.job import ConvertOptions, find_reading, open_logs, output_columns, with_date_and_time
 from logreplay.parsers.conversion.redact import Redactor
 from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.record import to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ def read_log(paths: Paths, options: ConvertOptions | None = None) -> "pd.DataFra
     frame = pl.concat(frames) if frames else pl.DataFrame()
     if frame.height:
         frame = frame.sort("start", maintain_order=True)
-    return frame.to_pandas()
+    return to_pandas(frame)
 
 
 def iter_log(paths: Paths, options: ConvertOptions | None = None) -> Iterator["pd.DataFrame"]:
@@ -53,7 +54,7 @@ def iter_log(paths: Paths, options: ConvertOptions | None = None) -> Iterator["p
         LogreplayError: no such file, empty or not an access log.
     """
     for frame in _normalized(paths, options):
-        yield frame.sort("start", maintain_order=True).to_pandas()
+        yield to_pandas(frame.sort("start", maintain_order=True))
 
 
 def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.DataFrame]:

@@ -31,7 +31,7 @@ MERGE: Final = 64 << 20
 
 _KEY: Final = len("2026-11-20,18:58:56.268000")
 
-Encode = Callable[[pl.DataFrame], bytes | bytearray]
+Encode = Callable[[pl.DataFrame], bytes | memoryview]
 
 
 class Sorter:

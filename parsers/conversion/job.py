@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 from zoneinfo import ZoneInfo
@@ -23,7 +24,7 @@ from logreplay.parsers.conversion.ingest import Intake, Limit, Progress, TooMany
 from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
 from logreplay.parsers.conversion.redact import Redactor
 from logreplay.parsers.conversion.report import ConvertReport
-from logreplay.parsers.conversion.source import BlockSource, whole_lines
+from logreplay.parsers.conversion.source import BlockSource, split_lines
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.files import NewFile, check_distinct, is_part, is_stream, scratch_folder
 from logreplay.parsers.formats.format import Format
@@ -357,7 +358,7 @@ class AsLines:
         frame = rows.with_columns(pl.lit(0).alias(name) for name in _zeros(rows))
         stamp = pl.lit(STAMP[:10]).alias("date"), pl.lit(STAMP[11:]).alias("time")
         text = to_csv(frame.select(*stamp, *self.columns), header=False)
-        return rows.select(name for name in _TIMES if name in rows.columns).with_columns(rest=whole_lines(text))
+        return rows.select(name for name in _TIMES if name in rows.columns).with_columns(rest=split_lines(text))
 
 
 def _zeros(rows: pl.DataFrame) -> list[str]:
@@ -365,12 +366,13 @@ def _zeros(rows: pl.DataFrame) -> list[str]:
     return [name for name in ("xfertime", "thinktime") if name not in rows.columns or (rows[name] == 0).all()]
 
 
-def _encode(rows: pl.DataFrame) -> bytearray:
+def _encode(rows: pl.DataFrame) -> memoryview:
     """``start`` and lines with `STAMP` → lines of the CSV."""
-    _, offsets, text = rows["rest"].to_arrow().buffers()
-    lines = bytearray(text)
-    timestamps.write(rows["start"].to_numpy(), lines, np.frombuffer(offsets, np.int64)[:-1])
-    return lines
+    sink = BytesIO()
+    rows.select("rest").write_csv(sink, include_header=False, quote_style="never")
+    ends = (rows["rest"].str.len_bytes().cast(pl.Int64) + 1).cum_sum().to_numpy()
+    timestamps.write(rows["start"].to_numpy(), sink.getbuffer(), np.append(0, ends[:-1]))
+    return sink.getbuffer()
 
 
 def _rejects_beside(target: Path) -> Path:

@@ -11,7 +11,6 @@ from typing import BinaryIO, Final, Literal
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from logreplay.parsers.conversion.compression import MEMORY, TooMuchMemory, compression_of, decompressed
 from logreplay.parsers.record import LogreplayError
@@ -71,7 +70,7 @@ def text_lines(data: bytes) -> pl.Series:
     lines = split_lines(data)
     if b"\0" in data:  # a log cut by copying and truncating begins with NULs where its old lines were
         lines = lines.str.strip_chars_start("\0")
-    return lines.str.strip_suffix("\r") if b"\r" in data else lines
+    return lines
 
 
 def count_lines(data: bytes) -> int:
@@ -80,21 +79,8 @@ def count_lines(data: bytes) -> int:
 
 
 def split_lines(data: bytes) -> pl.Series:
-    """Cut UTF-8 text that ends with a newline into lines, without a copy."""
-    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
-    # lines and newlines in turn are texts without gaps, as an Arrow array wants them; then every second is a line
-    offsets = np.zeros(2 * len(ends) + 1, np.int64)
-    offsets[1::2] = ends
-    offsets[2::2] = ends + 1
-    array = pa.LargeStringArray.from_buffers(2 * len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
-    return pl.Series("text", array).gather_every(2)
-
-
-def whole_lines(data: bytes) -> pl.Series:
-    """Cut UTF-8 text that ends with a newline into its lines with their newlines, without copying it."""
-    offsets = np.append(0, np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + 1)
-    array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
-    return pl.Series("text", array)
+    """Cut UTF-8 text that ends with a newline into lines, without their ``\\n`` or ``\\r\\n``."""
+    return pl.read_lines(data, name="text").to_series()
 
 
 def compact(rows: pl.DataFrame) -> pl.DataFrame:

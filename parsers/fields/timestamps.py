@@ -8,7 +8,6 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 Times = np.ndarray[Any, np.dtype[np.int64]]
 Letters = np.ndarray[Any, np.dtype[np.uint8]]
@@ -223,12 +222,13 @@ def _by_pattern(text: pl.Series, pattern: str, zone: str) -> Instants:
 
 def columns(us: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Microseconds since 1970 → the columns ``date`` (``YYYY-MM-DD``) and ``time`` (``HH:MM:SS.ffffff``)."""
-    letters = np.empty((len(us), _WIDTH), np.uint8)
-    write(us.to_numpy(), letters.reshape(-1), np.arange(0, letters.size, _WIDTH))
-    return _fixed_width("date", letters[:, :10]), _fixed_width("time", letters[:, 11:])
+    lines = np.full((len(us), _WIDTH + 1), ord("\n"), np.uint8)
+    write(us.to_numpy(), lines.reshape(-1), np.arange(0, lines.size, _WIDTH + 1))
+    text = pl.read_lines(lines.tobytes()).to_series()
+    return text.str.head(10).alias("date"), text.str.tail(15).alias("time")
 
 
-def write(us: Times, text: "bytearray | Letters", places: Times) -> None:
+def write(us: Times, text: "memoryview | Letters", places: Times) -> None:
     """Write date and time as a CSV has them, ``YYYY-MM-DD,HH:MM:SS.ffffff``, into a text.
 
     Eight letters at a time, down to the second once a run of equal seconds, the rest by table look-up: a strftime of
@@ -258,11 +258,3 @@ def write(us: Times, text: "bytearray | Letters", places: Times) -> None:
 def _octets(letters: np.ndarray[Any, np.dtype[np.bytes_]], offset: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """Eight letters of each text, as one number."""
     return np.ndarray(len(letters), "<u8", letters, offset, (_WIDTH,))
-
-
-def _fixed_width(name: str, letters: np.ndarray[Any, np.dtype[np.uint8]]) -> pl.Series:
-    """Rows of letters → texts."""
-    count, width = letters.shape
-    offsets = np.arange(0, width * (count + 1), width, dtype=np.int64)
-    data = pa.py_buffer(np.ascontiguousarray(letters))
-    return pl.Series(name, pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), data))

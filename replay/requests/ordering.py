@@ -1,7 +1,9 @@
 """Orders other than the log's. The requests lose their times, so a schedule must give them new ones."""
 
+import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -29,7 +31,7 @@ class Shuffled(Made):
             while True:
                 order = random.permuted(np.arange(deck.height, dtype=np.uint32))
                 for at in range(begin, len(order), rows):
-                    yield deck[order[at : at + rows]]
+                    yield deck.rows(order[at : at + rows])
                 begin = max(0, begin - len(order))
                 if not self.requests.loop:
                     return
@@ -53,26 +55,46 @@ class Drawn(Made):
             left = deck.height
             while left:
                 count = rows if self.requests.loop else min(rows, left)
-                yield deck[random.integers(0, deck.height, count)]
+                yield deck.rows(random.integers(0, deck.height, count))
                 left -= 0 if self.requests.loop else count
 
 
-def _gathered(requests: Requests) -> Iterator[pl.DataFrame]:
-    """Yield one frame with all requests of a pass, mapped from a file that goes with this generator."""
-    import pyarrow as pa
+@dataclass(frozen=True, slots=True)
+class _Deck:
+    """All requests of a pass, one JSON object a line, mapped from a file.
 
+    Attributes:
+        text: the lines.
+        ends: where each line ends, with its newline.
+        schema: of the requests.
+    """
+
+    text: mmap.mmap
+    ends: np.ndarray[Any, np.dtype[np.int64]]
+    schema: pl.Schema
+
+    @property
+    def height(self) -> int:
+        return len(self.ends)
+
+    def rows(self, numbers: np.ndarray[Any, np.dtype[Any]]) -> pl.DataFrame:
+        """The requests of these numbers, in this order."""
+        begins = np.where(numbers > 0, self.ends[np.maximum(numbers, 1) - 1], 0)
+        lines = b"".join(self.text[a:b] for a, b in zip(begins.tolist(), self.ends[numbers].tolist(), strict=True))
+        return pl.read_lines(lines).to_series().str.json_decode(pl.Struct(self.schema)).struct.unnest()
+
+
+def _gathered(requests: Requests) -> Iterator[_Deck]:
+    """Yield all requests of a pass, in a file that goes with this generator."""
     timeless = pl.lit(None, pl.Datetime("us")).alias("start")
-    with scratch_folder() as folder:
-        path = folder / "deck.arrow"
-        writer = None
-        for frame in requests.one_pass():
-            table = frame.with_columns(timeless).to_arrow(compat_level=pl.CompatLevel.newest())
-            if writer is None:
-                writer = pa.ipc.new_file(path, table.schema)
-            writer.write_table(table)
-        assert writer  # a pass without a request is an error
-        writer.close()
-        with pa.memory_map(str(path)) as mapped:
-            deck = pl.from_arrow(pa.ipc.open_file(mapped).read_all(), rechunk=False)
-            assert isinstance(deck, pl.DataFrame)
-            yield deck
+    sizes, schema = list[pl.Series](), pl.Schema()
+    with scratch_folder() as folder, (folder / "deck.jsonl").open("w+b") as file:
+        for frame in requests.one_pass():  # a pass without a request is an error
+            rows = frame.with_columns(timeless)
+            lines = rows.select(pl.struct(pl.all()).struct.json_encode() + "\n").to_series()
+            file.write(lines.str.join("").item().encode())
+            sizes.append(lines.str.len_bytes())
+            schema = rows.schema
+        file.flush()
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            yield _Deck(text, pl.concat(sizes).cast(pl.Int64).cum_sum().to_numpy(), schema)

@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import subprocess
+import sys
 from email.message import Message
 from importlib import metadata
 from pathlib import Path
@@ -80,3 +82,32 @@ def test_a_copy_that_was_never_installed_has_no_version_and_names_the_index(monk
     monkeypatch.setattr(installation, "DISTRIBUTION", "logreplay-never-installed")
     assert installation.version() == "of an unknown version"
     assert installation.needs_extra("s3") == "needs the extra `s3`: pip install 'logreplay-never-installed[s3]'"
+
+
+WITHOUT = """
+import sys
+sys.modules["pandas"] = sys.modules["pyarrow"] = None  # as if they were not installed
+from logreplay import analysis
+from logreplay.cli.main import run
+from logreplay.parsers.record import LogreplayError
+log = sys.argv[1]
+for words in (
+    ["convert", log, "-o", "log.parquet"],
+    ["run", "log.parquet", "--demo-target", "--tps", "500", "--for", "0.1", "--shuffle", "-o", "out.csv"],
+    ["analyze", "out.csv", "-o", "folder"],
+):
+    code = run([*words, "-q"])
+    assert code in (0, 3), (words, code)
+try:
+    analysis.load("out.csv")
+except LogreplayError as error:
+    print(error)
+"""
+
+
+def test_convert_run_and_analyze_need_neither_pandas_nor_pyarrow(tmp_path: Path) -> None:
+    log = Path(__file__).resolve().parents[2] / "sample_logs" / "nginx_request_time.log"
+    command = [sys.executable, "-c", WITHOUT, str(log)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    said = done.stdout.splitlines()[-1]
+    assert said.startswith("a table of pandas needs the extra `pandas`: pip install "), done.stderr
