@@ -52,6 +52,7 @@ RESULT_COLUMNS: Final = (
     "queued",
     "protocol",
     "connection",
+    "digest",
 )
 """Columns of a result log.
 
@@ -59,7 +60,8 @@ RESULT_COLUMNS: Final = (
 looped. ``step``: index of the step. ``offered``: its offered rate, requests/s. ``scheduled``: seconds since the start
 of the run. ``lag`` (actual start - scheduled), ``queued`` (from the start until a connection was free) and
 ``connect``: seconds. ``protocol``: of the connection that the request was given to, empty if it was given to none;
-``connection``: its number in the run, from 1, with HTTP/2. ``error``: empty or one of `ERRORS`. A dropped request was
+``connection``: its number in the run, from 1, with HTTP/2. ``digest``: hash of the decoded body and of
+chosen headers, empty without ``--digest`` or an answer. ``error``: empty or one of `ERRORS`. A dropped request was
 never sent: ``lag + queued`` is its delay when it was dropped, its other times are 0, its date and time the scheduled
 instant. A failed request's times end at the failure; a timed-out one's ``connect + latency + xfertime`` is the
 time-out.
@@ -86,7 +88,7 @@ _Values = TypeVar("_Values", pl.Expr, "NDArray[Any]")
 
 SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     **dict.fromkeys(("date", "time", "url", "op", "error"), pl.String),
-    **dict.fromkeys(("client", "host", "referer", "agent", "protocol", "body"), pl.String),
+    **dict.fromkeys(("client", "host", "referer", "agent", "protocol", "body", "digest"), pl.String),
     **dict.fromkeys(("bytes", "rc", "seq", "row", "step", "connection"), pl.Int64),
     **dict.fromkeys(("request_bytes", "expected_rc", "expected_bytes"), pl.Int64),
     **dict.fromkeys(("latency", "xfertime", "thinktime", "offered", "scheduled"), pl.Float64),

@@ -34,7 +34,7 @@ _GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "Limits": ("fail_above",),
     "Output": (
         *("force", "resume", "dry_run", "verbose", "debug", "quiet", "as_json", "classic", "no_plots"),
-        *("show_secrets", "help"),
+        *("digest", "show_secrets", "help"),
     ),
     "Live": ("live", "metrics", "progress", "watch"),
     "Several machines": ("workers", "cluster"),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Limits
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Sender
+    from logreplay.replay.senders.digests import Listener
     from logreplay.replay.senders.endpoint import Endpoint
 
 
@@ -59,6 +60,7 @@ class Sending:
     http: str = "1.1"
     connections: int | None = None
     streams: int | None = None
+    digest: bool | None = None
 
     @property
     def limits(self) -> "Limits":
@@ -154,12 +156,20 @@ class Sending:
 
         return not self.cluster and all(map(is_loopback, (await self.endpoint(target)).addresses))
 
-    def sender_to(self, endpoint: "Endpoint", *, connections: int | None = None) -> "Sender":
-        """The sender that was asked for; with ``connections``, the part of one of several workers.
+    def sender_to(
+        self, endpoint: "Endpoint", *, connections: int | None = None, listener: "Listener | None" = None
+    ) -> "Sender":
+        """The sender that was asked for.
+
+        Args:
+            endpoint: of the target.
+            connections: of one of several workers.
+            listener: takes the answers.
 
         Raises:
             LogreplayError: the certificates cannot be read.
         """
+        from logreplay.replay.senders.digests import Digests
         from logreplay.replay.senders.endpoint import tls_context
 
         def made(http: str) -> "Sender":
@@ -167,7 +177,8 @@ class Sending:
             if endpoint.target.scheme == "https":
                 tls = tls_context(cacert=self.cacert, verify=not self.insecure)
             kind = self._kind(http, connections or self.connections)
-            return kind(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls)
+            digests = Digests(listener) if listener or self.digest else None
+            return kind(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls, digests=digests)
 
         if self.http != "log":
             return made(self.http)
@@ -218,7 +229,7 @@ _USUAL_STREAMS = 100
 """Requests at once on a connection of HTTP/2 that servers usually allow."""
 _MEASURED = (
     *("keep_alive", "by_client", "max_in_flight", "late", "workers", "cluster"),
-    *("http", "connections", "streams"),
+    *("http", "connections", "streams", "digest"),
 )
 """Options that change the measurement."""
 _OPTIONS = (
@@ -262,6 +273,7 @@ _OPTIONS = (
     ),
     click.option("--connections", type=Whole(1, 10_000), metavar="N", help="With HTTP/2: open at most N."),
     click.option("--streams", type=Whole(1), metavar="M", help="With HTTP/2: M requests at once on each."),
+    click.option("--digest/--no-digest", default=None, help="Write a hash of each response to the column digest."),
     click.option("--by-client", is_flag=True, help="Give each client of LOG one connection; keep its order."),
     click.option("-k", "--insecure", is_flag=True, help="Do not verify certificates (https)."),
     click.option(

@@ -32,6 +32,7 @@ from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.result_log import MemoryResults, Results
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, RECORD
+from logreplay.replay.senders.digests import digest_texts
 
 DROPPED: Final = ERROR_CODES["dropped"]
 
@@ -224,7 +225,7 @@ def _rehearse() -> None:
     run_clock.begin_run(Start(0, 0))
     recorder = Recorder(results, run_clock, threaded=False)
     recorder.register(Registered(0, pl.DataFrame([{**planned, "client": ""}]), np.zeros(1, np.int64), 0, 1.0))
-    recorder.take(np.array([(0, 0, 0, 0, 0, 0, 0, 200, 0, 0)], RECORD))
+    recorder.take(np.array([(0, 0, 0, 0, 0, 0, 0, 200, 0, 0, 0)], RECORD))
     to_csv(results.frame, header=False)
 
 
@@ -263,6 +264,7 @@ def result_rows(
         _ERROR_NAMES[np.ascontiguousarray(records["error"])].alias("error"),
         _PROTOCOLS[connection.sign() + 1].alias("protocol"),
         pl.when(connection > 0).then(connection),
+        digest_texts(records["digest"]).alias("digest"),
     ).select(*RESULT_COLUMNS, *(name for name in (TARGET,) if name in rows.columns))
 
 

@@ -27,6 +27,7 @@ from yarl import URL
 from logreplay.replay.clock import Clock
 from logreplay.replay.requests.header_columns import PAYLOAD
 from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.encode import default_headers, header_rows
 from logreplay.replay.senders.endpoint import Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
@@ -62,14 +63,21 @@ class AiohttpSender:
         timeout: seconds from the start of an exchange to its end.
         keep_alive: use connections again.
         tls: context for https; None: the system's certificates.
+        digests: adds digests to the records; None: none are wanted.
     """
 
     def __init__(
-        self, endpoint: Endpoint, *, timeout: float, keep_alive: bool = True, tls: ssl.SSLContext | None = None
+        self,
+        endpoint: Endpoint,
+        *,
+        timeout: float,
+        keep_alive: bool = True,
+        tls: ssl.SSLContext | None = None,
+        digests: Digests | None = None,
     ) -> None:
         self.counts = SenderCounts()
         self._endpoint, self._timeout, self._keep_alive = endpoint, timeout, keep_alive
-        self._tls = tls
+        self._tls, self._digests = tls, digests
         self._tasks: set[asyncio.Task[None]] = set()
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[_Request]:
@@ -78,7 +86,8 @@ class AiohttpSender:
         return list(zip(frame["op"].to_list(), frame["url"].to_list(), headers, bodies, strict=True))
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
-        self._done, self._clock, self._trace = done, clock, trace
+        self._done = self._digests.before(done) if self._digests else done
+        self._clock, self._trace = clock, trace
         self._loop = asyncio.get_running_loop()
         target = self._endpoint.target
         # the path is replaced by the request target, byte for byte, when the request is written
@@ -127,6 +136,7 @@ class AiohttpSender:
         status = size = 0
         error, detail = "", ""
         reason, kept, headers = b"", b"", list[tuple[bytes, bytes]]()
+        reader = self._digests.reader() if self._digests else None
         try:
             async with await self._answered(request, points) as response:
                 status = response.status
@@ -137,6 +147,8 @@ class AiohttpSender:
                 while data := await response.content.readany():
                     if self._trace and len(kept) < KEPT_BODY:
                         kept += data[: KEPT_BODY - len(kept)]
+                    if reader:
+                        reader.feed(data, lambda: headers)
                     size += len(data)
             end = points.last or self._clock()  # an answer may have come before the request was sent
         except asyncio.CancelledError:
@@ -155,6 +167,10 @@ class AiohttpSender:
             error, end = error or "timeout", start + int(self._timeout * 1e9)
         self.counts.connections += points.connect > 0
         self.counts.reused += bool(points.sends and not points.connect)
+        if reader and error:
+            reader.drop()
+        elif self._digests:
+            self._digests.take(headers, reader)
         connect, latency, xfertime = _split(points, start, end)
         self._done(seq, start, 0, connect, latency, xfertime, size, status, ERROR_CODES[error])
         if self._trace:

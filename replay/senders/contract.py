@@ -26,7 +26,9 @@ ERROR_CODES: Final = {word: code for code, word in enumerate(("", *ERRORS))}
 """Number of each error word in a record; 0: success."""
 
 
-FIELDS: Final = ("seq", "start", "queued", "connect", "latency", "xfertime", "size", "status", "error", "connection")
+FIELDS: Final = (
+    *("seq", "start", "queued", "connect", "latency", "xfertime", "size", "status", "error", "connection", "digest"),
+)
 RECORD: Final = np.dtype([(name, np.int64) for name in FIELDS])
 """The end of an exchange; the fields are the arguments of `Done`."""
 NO_CONNECTION: Final = -1
@@ -50,6 +52,7 @@ class Done(Protocol):
         status: int,
         error: int,
         connection: int = 0,
+        digest: int = 0,
         /,
     ) -> None:
         """Record it.
@@ -66,6 +69,7 @@ class Done(Protocol):
             error: one of `ERROR_CODES`.
             connection: number of the HTTP/2 connection that it was given to, from 1; 0: one of HTTP/1.1;
                 `NO_CONNECTION`: none.
+            digest: of the answer (`logreplay.replay.senders.digests`); 0: none.
         """
 
 

@@ -38,9 +38,11 @@ class RecordBuffer:
         status: int,
         error: int,
         connection: int = 0,
+        digest: int = 0,
     ) -> None:
         """Note the end of one exchange (see `logreplay.replay.senders.contract.Done`)."""
-        _PACK(self._buffer, self._at, seq, start, queued, connect, latency, xfertime, size, status, error, connection)
+        times = start, queued, connect, latency, xfertime
+        _PACK(self._buffer, self._at, seq, *times, size, status, error, connection, digest)
         self._at += _LENGTH
         self.count += 1
         if self._at == _RECORDS * _LENGTH:

@@ -25,6 +25,7 @@ import polars as pl
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
+from logreplay.replay.senders.digests import BodyReader, Digests, head_of
 from logreplay.replay.senders.encode import default_headers, render
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
@@ -50,13 +51,20 @@ class WireSender:
         timeout: seconds from the start of an exchange to its end.
         keep_alive: use connections again.
         tls: context for https.
+        digests: adds digests to the records; None: none are wanted.
     """
 
     def __init__(
-        self, endpoint: Endpoint, *, timeout: float, keep_alive: bool = True, tls: ssl.SSLContext | None = None
+        self,
+        endpoint: Endpoint,
+        *,
+        timeout: float,
+        keep_alive: bool = True,
+        tls: ssl.SSLContext | None = None,
+        digests: Digests | None = None,
     ) -> None:
         self.counts = SenderCounts()
-        self.endpoint, self.keep_alive = endpoint, keep_alive
+        self.endpoint, self.keep_alive, self.digests = endpoint, keep_alive, digests
         self.timeout_ns = int(timeout * 1e9)
         self.idle: dict[Connection, int] = {}
         self.busy: dict[int, Connection] = {}
@@ -69,7 +77,10 @@ class WireSender:
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self.done, self.clock, self.trace = done, clock, trace
         self._loop = asyncio.get_running_loop()
-        self._connection = TracedConnection if trace else Connection
+        self._connection: type[Connection] = TracedConnection if trace else Connection
+        if self.digests:
+            self.done = self.digests.before(done)
+            self._connection = TracedDigestConnection if trace else DigestConnection
         self._sweep_s = min(0.05, max(0.001, self.timeout_ns / 20e9))
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 
@@ -441,6 +452,46 @@ class TracedConnection(Connection):
         assert trace
         answer = (status, self._reason, headers, self._body)
         trace(Exchange(seq, self._request, *answer, *times, word, detail, body=body))
+
+
+class DigestConnection(Connection):
+    """A connection that reads each answer for its digest."""
+
+    _sender: WireSender
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._reader: BodyReader | None = None
+        self._arrived = b""
+
+    def data_received(self, data: bytes) -> None:
+        self._arrived = data
+        super().data_received(data)
+
+    def on_body(self, data: bytes) -> None:
+        if self._begun == 1:
+            if self._reader is None:
+                assert self._sender.digests
+                self._reader = self._sender.digests.reader()
+            self._reader.feed(data, self._response_head)
+        super().on_body(data)
+
+    def _response_head(self) -> bytes:
+        return head_of(self._head if self._in_body else self._head + self._arrived)
+
+    def _finish(self, now: int) -> None:
+        assert self._sender.digests
+        self._sender.digests.take(self._response_head(), self._reader)
+        super()._finish(now)
+
+    def fail(self, word: str, detail: str = "") -> None:
+        if self._reader:
+            self._reader.drop()
+        super().fail(word, detail)
+
+
+class TracedDigestConnection(DigestConnection, TracedConnection):
+    """A connection with both."""
 
 
 def _ends_with_connection(head: bytes) -> bool:

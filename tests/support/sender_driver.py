@@ -55,6 +55,7 @@ class Row(NamedTuple):
     status: int
     error: int
     connection: int = 0
+    digest: int = 0
 
     @property
     def seen(self) -> Seen:

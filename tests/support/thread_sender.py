@@ -99,5 +99,5 @@ class ThreadSender:
             error = "cancelled" if self._cancelled else "closed"
             self._connection.close()
         end = self._clock()
-        self._records.append((seq, start, 0, 0, first - start, end - first, size, status, ERROR_CODES[error], 0))
+        self._records.append((seq, start, 0, 0, first - start, end - first, size, status, ERROR_CODES[error], 0, 0))
         self.ended += 1

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from logreplay.replay.senders.contract import KEPT_BODY
+from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.http2 import frames
 from logreplay.replay.senders.http2.client_state import MAX_RESETS, MOST_STREAMS, ClientState
 from logreplay.replay.senders.http2.frames import (
@@ -68,13 +69,16 @@ class ConnectionState(ClientState):
     Args:
         known: header blocks that are recognised by their bytes, shared between connections.
         keep_bodies: keep the beginning of each body.
+        digests: read bodies for them; None: none are wanted.
     """
 
-    def __init__(self, known: dict[bytes, ResponseFields], *, keep_bodies: bool = False) -> None:
+    def __init__(
+        self, known: dict[bytes, ResponseFields], *, keep_bodies: bool = False, digests: Digests | None = None
+    ) -> None:
         super().__init__()
         self.out.append(greeting())
         self._reader = BlockReader(known, MAX_HEAD)
-        self._keep, self._disclaims_table = keep_bodies, False
+        self._keep, self._digests, self._disclaims_table = keep_bodies, digests, False
         self._next = 1
         self._windows = SendWindows(self.out)
         self._abandoned: set[int] = set()
@@ -221,6 +225,8 @@ class ConnectionState(ClientState):
             return
         if self._keep and len(stream.kept) < KEPT_BODY:
             stream.kept += data[start : start + min(size, KEPT_BODY - len(stream.kept))]
+        if self._digests and size:
+            stream.read(data[start : start + size], self._digests)
         stream.size += size
         if stream.size >= stream.refill:
             self.out.append(frames.window_update(number, _REFILL))

@@ -25,6 +25,7 @@ from h2.settings import SettingCodes, Settings
 from hpack import Decoder
 
 from logreplay.replay.senders.contract import KEPT_BODY
+from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.http2.client_state import MAX_RESETS, MOST_STREAMS, ClientState
 from logreplay.replay.senders.http2.frames import DEFAULT_WINDOW, HEADER_BYTES, LARGEST_WINDOW, code_name
 from logreplay.replay.senders.http2.header_blocks import checked
@@ -39,7 +40,7 @@ class H2Sender(Http2Sender):
     """Sends HTTP/2 through the h2 package."""
 
     def new_state(self) -> ClientState:
-        return H2State(keep_bodies=self.trace is not None)
+        return H2State(keep_bodies=self.trace is not None, digests=self.digests)
 
 
 class _Connection(H2Connection):
@@ -56,11 +57,12 @@ class H2State(ClientState):
 
     Args:
         keep_bodies: keep the beginning of each body.
+        digests: read bodies for them; None: none are wanted.
     """
 
-    def __init__(self, *, keep_bodies: bool = False) -> None:
+    def __init__(self, *, keep_bodies: bool = False, digests: Digests | None = None) -> None:
         super().__init__()
-        self._keep = keep_bodies
+        self._keep, self._digests = keep_bodies, digests
         self._http = _Connection(H2Configuration(client_side=True, header_encoding=None))
         self._http.local_settings = Settings(client=True, initial_values=_OFFERED)
         self._http.initiate_connection()
@@ -154,6 +156,8 @@ class H2State(ClientState):
 
     def _data(self, event: DataReceived) -> None:
         if stream := self.streams.get(event.stream_id):
+            if self._digests and event.data:
+                stream.read(event.data, self._digests)
             stream.size += len(event.data)
             if self._keep and len(stream.kept) < KEPT_BODY:
                 stream.kept += event.data[: KEPT_BODY - len(stream.kept)]

@@ -20,6 +20,7 @@ import polars as pl
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, Done, SenderCounts, Trace
+from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault
@@ -52,6 +53,7 @@ class Http2Sender:
         tls: context for https; HTTP/2 is asked for in the handshake (ALPN). Without it the target must expect HTTP/2.
         connections: at most so many; None: as many as the target's limit of streams makes necessary.
         streams: on each connection at once; None: as many as the target allows.
+        digests: adds digests to the records; None: none are wanted.
     """
 
     def __init__(
@@ -63,9 +65,10 @@ class Http2Sender:
         tls: ssl.SSLContext | None = None,
         connections: int | None = None,
         streams: int | None = None,
+        digests: Digests | None = None,
     ) -> None:
         self.counts = SenderCounts()
-        self.endpoint, self.keep_alive = endpoint, keep_alive
+        self.endpoint, self.keep_alive, self.digests = endpoint, keep_alive, digests
         self.timeout_ns = int(timeout * 1e9)
         self.busy: dict[int, Stream] = {}
         self._most, self._each = connections or inf, (streams or inf) if keep_alive else 1
@@ -86,7 +89,8 @@ class Http2Sender:
         return render(frame, target, default_headers(target.authority, keep_alive=True))
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
-        self.done, self.clock, self.trace = done, clock, trace
+        self.done = self.digests.before(done) if self.digests else done
+        self.clock, self.trace = clock, trace
         self._loop = asyncio.get_running_loop()
         self._sweep_s = min(0.05, max(0.001, self.timeout_ns / 20e9))
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
@@ -115,7 +119,7 @@ class Http2Sender:
 
     def new_state(self) -> ClientState:
         """The state of a connection that is opened."""
-        return ConnectionState(self._known, keep_bodies=self.trace is not None)
+        return ConnectionState(self._known, keep_bodies=self.trace is not None, digests=self.digests)
 
     def _dial(self, pool: Pool, now: int) -> Http2Connection:
         """Open a connection."""
@@ -297,6 +301,10 @@ class Http2Sender:
         size, status = stream.size, stream.status
         if stream.detail and word:
             self.counts.details.setdefault(word, stream.detail)
+        if stream.reader and word:
+            stream.reader.drop()
+        elif self.digests and not word:
+            self.digests.take(stream.head(), stream.reader)
         number = NO_CONNECTION if stream.carrier is None else stream.carrier.number
         times = began - start, connect, first - connected, end - first
         self.done(seq, start, *times, size, status, ERROR_CODES[word], number)

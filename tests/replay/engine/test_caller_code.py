@@ -228,7 +228,7 @@ def test_records_that_wait_need_no_more_memory_than_they_are_long() -> None:
     tracemalloc.start()
     try:
         for seq in range(100):
-            recorder.take(np.array([(seq, 0, 0, 0, 0, 0, 0, 200, 0, 0)], RECORD))
+            recorder.take(np.array([(seq, 0, 0, 0, 0, 0, 0, 200, 0, 0, 0)], RECORD))
         assert recorder.waiting == 100
         assert tracemalloc.get_traced_memory()[0] < 200_000
     finally:

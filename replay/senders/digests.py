@@ -1,0 +1,394 @@
+"""Digests of answers: a fast hash of each decoded body and of chosen headers; whole answers for those who compare them.
+
+Theory of operation. A connection gives each piece of a body to a `BodyReader`, and at the end of a response its head
+and the reader to `Digests.take`, directly before it reports the end of the exchange. That report passes through
+`Digests`, which adds the digest to it. A body in one piece, not compressed, is hashed where it lies: nothing is copied.
+
+The digest is an integer of 64 bits: 40 of the body, 24 of the headers. Two different bodies have equal digests once in
+10^12 comparisons. A body is hashed as it is decoded, in pieces: a body of any length needs little memory. A body that
+cannot be decoded, or grows more than `MOST_GROWTH` times, is hashed as it was sent.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, Protocol, cast
+
+import brotli
+import numpy as np
+import polars as pl
+import xxhash
+import zstandard
+from numpy.typing import NDArray
+
+from logreplay.parsers.record import ERRORS
+from logreplay.replay.senders.contract import Done
+
+CHOSEN: Final = (b"cache-control", b"content-disposition", b"content-language", b"content-type", b"location")
+"""Headers that are part of the digest, in the order of their hash."""
+HEADER_BITS: Final = 24
+LONGEST_KEPT: Final = 1 << 20
+"""Bytes of a decoded body that is kept; of a longer one only the digest is known."""
+MOST_GROWTH: Final = 300
+"""Decoded bytes for each byte that was sent, beyond `_PIECE`; more is taken for an attack."""
+_PIECE: Final = 1 << 20
+_CODING: Final = b"content-encoding"
+_WORDS: Final = ("", *ERRORS)
+_NOTHING: Final = xxhash.xxh3_64_intdigest(b"")
+
+Head = bytes | Sequence[tuple[bytes, bytes]]
+"""The head of a response: as it was received by HTTP/1.1, or its names and values."""
+
+
+class ReceivedAnswer(NamedTuple):
+    """An answer for those who compare it.
+
+    Attributes:
+        status: 0: none came.
+        head: of the response; empty: none came.
+        body: decoded; None: not kept.
+        size: bytes of the decoded body.
+        digest: of the decoded body, 40 bits.
+        error: word of the result log; empty: success.
+    """
+
+    status: int
+    head: Head
+    body: bytes | None
+    size: int
+    digest: int
+    error: str
+
+
+class Listener(Protocol):
+    """Takes the answers of a sender.
+
+    Attributes:
+        room: bytes of bodies that may still be kept; readers subtract the bytes they keep.
+    """
+
+    room: int
+
+    def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
+        """Take an answer, or the failure of a request; add the bytes of its body to the room when it is freed."""
+
+
+class Digests:
+    """Adds digests to the records of one sender.
+
+    Args:
+        listener: takes the answers; None: only digests are wanted.
+    """
+
+    def __init__(self, listener: Listener | None = None) -> None:
+        self._listener = listener
+        self._taken: tuple[Head, BodyReader | None] | None = None
+
+    def before(self, done: Done) -> Done:
+        """What a sender reports to, instead of ``done``."""
+        self._done = done
+        return self._ended
+
+    def reader(self) -> "BodyReader":
+        """A reader for one body."""
+        return BodyReader(self._listener)
+
+    def take(self, head: Head, body: "BodyReader | None") -> None:
+        """Note a whole response; its exchange is reported next.
+
+        Args:
+            head: of the response.
+            body: None: it had none.
+        """
+        self._taken = head, body
+
+    def _ended(
+        self,
+        seq: int,
+        start: int,
+        queued: int,
+        connect: int,
+        latency: int,
+        xfertime: int,
+        size: int,
+        status: int,
+        error: int,
+        connection: int = 0,
+        _: int = 0,
+        /,
+    ) -> None:
+        taken, self._taken = self._taken, None
+        digest = 0
+        answer = ReceivedAnswer(status, b"", None, 0, 0, _WORDS[error])
+        if taken is not None and not error:
+            head, reader = taken
+            hashed, body, length = reader.end(head) if reader else (_NOTHING, b"", 0)
+            digest = packed(hashed, chosen_hash(head))
+            if self._listener:
+                answer = ReceivedAnswer(status, head, body, length, hashed >> HEADER_BITS, "")
+        if self._listener:
+            self._listener.answered(seq, answer)
+        self._done(seq, start, queued, connect, latency, xfertime, size, status, error, connection, digest)
+
+
+class BodyReader:
+    """Reads one body as it arrives.
+
+    Args:
+        listener: keeps bodies; None: only the digest is wanted.
+    """
+
+    __slots__ = ("_coded", "_decoder", "_first", "_hash", "_kept", "_listener", "_received", "_size")
+
+    def __init__(self, listener: Listener | None) -> None:
+        self._listener = listener
+        self._first: bytes | None = None
+        self._hash: Any = None
+        self._coded: Any = None
+        self._decoder: _Decoder | None = None
+        self._kept: list[bytes] | None = None if listener is None else []
+        self._size = self._received = 0
+
+    def feed(self, data: bytes, head: Callable[[], Head]) -> None:
+        """Take the next piece.
+
+        Args:
+            data: as it was received, without the framing of the transfer.
+            head: returns the head of the response, from the second piece on.
+        """
+        if self._first is None:
+            self._first = data
+            return
+        if self._hash is None:
+            self._start(head())
+        self._take(data)
+
+    def end(self, head: Head) -> tuple[int, bytes | None, int]:
+        """Return hash, body (None: not kept) and size of the body, decoded. The response is whole."""
+        first = self._first
+        if self._hash is None:
+            if first is None:
+                return _NOTHING, b"", 0
+            if not coding_of(head):
+                size = len(first)
+                self._size = size
+                return xxhash.xxh3_64_intdigest(first), self._keep_all(first), size
+            self._start(head)
+        if self._decoder:
+            self._attempt(self._decoder.end)
+        if self._coded is not None and self._decoder is None:  # not decodable: the bytes as they were sent
+            return self._coded.intdigest(), None, self._received
+        return self._hash.intdigest(), None if self._kept is None else b"".join(self._kept), self._size
+
+    def drop(self) -> None:
+        """Free the kept bytes: the exchange failed."""
+        if self._kept and self._listener:
+            self._listener.room += sum(map(len, self._kept))
+        self._kept = None
+
+    def _keep_all(self, data: bytes) -> bytes | None:
+        listener = self._listener
+        if listener is None or len(data) > min(LONGEST_KEPT, listener.room):
+            return None
+        listener.room -= len(data)
+        return data
+
+    def _start(self, head: Head) -> None:
+        self._hash = xxhash.xxh3_64()
+        if coding := coding_of(head):
+            self._coded = xxhash.xxh3_64()
+            self._decoder = _decoder(coding)
+        first, self._first = self._first, b""
+        assert first is not None
+        self._take(first)
+
+    def _take(self, data: bytes) -> None:
+        if self._coded is None:
+            self._decoded(data)
+            return
+        self._received += len(data)
+        self._coded.update(data)
+        if self._decoder:
+            decoder = self._decoder
+            self._attempt(lambda: decoder.feed(data, self._decoded))
+
+    def _attempt(self, decode: Callable[[], None]) -> None:
+        try:
+            decode()
+        except (zlib.error, zstandard.ZstdError, brotli.error, _UndecodableError):
+            self._decoder = None
+            self.drop()
+
+    def _decoded(self, data: bytes) -> None:
+        self._hash.update(data)
+        self._size += len(data)
+        if self._coded is not None and self._size > _PIECE + MOST_GROWTH * self._received:
+            raise _UndecodableError
+        kept, listener = self._kept, self._listener
+        if kept is not None and listener is not None:
+            if self._size > LONGEST_KEPT or len(data) > listener.room:
+                self.drop()
+            else:
+                listener.room -= len(data)
+                kept.append(data)
+
+
+def packed(body: int, headers: int) -> int:
+    """The digest of an answer as a signed integer; never 0, which stands for none."""
+    mask = (1 << HEADER_BITS) - 1
+    return (((body & ~mask) | (headers & mask)) - (1 << 63)) or 1
+
+
+def digest_texts(digests: NDArray[np.int64]) -> pl.Series:
+    """Digests of records as ``0123456789-abcdef``: body, headers; null where there is none."""
+    if not digests.any():
+        return pl.Series(values=[None] * len(digests), dtype=pl.String)
+    text = (np.ascontiguousarray(digests).view(np.uint64) ^ np.uint64(1 << 63)).astype(">u8").tobytes().hex()
+    cut = 16 - HEADER_BITS // 4
+    texts = [f"{text[at : at + cut]}-{text[at + cut : at + 16]}" for at in range(0, len(text), 16)]
+    return pl.select(pl.when(pl.lit(pl.Series(digests != 0))).then(pl.lit(pl.Series(texts)))).to_series()
+
+
+def chosen_hash(head: Head) -> int:
+    """The hash of the headers `CHOSEN`."""
+    return xxhash.xxh3_64_intdigest(b"\n".join(values_of(head, CHOSEN)))
+
+
+def coding_of(head: Head) -> bytes:
+    """The content coding of a response, in lower case; empty: none."""
+    coding = next(values_of(head, (_CODING,))).strip().lower()
+    return b"" if coding == b"identity" else coding
+
+
+def values_of(head: Head, names: Sequence[bytes]) -> Iterator[bytes]:
+    """The first value of each header; empty where there is none.
+
+    Args:
+        head: of the response.
+        names: in lower case.
+    """
+    if not isinstance(head, bytes):
+        found = {name.lower(): value for name, value in reversed(head)}
+        for name in names:
+            yield found.get(name, b"")
+        return
+    lower = head.lower()
+    for name in names:
+        at = lower.find(b"\r\n" + name + b":")
+        if at < 0:
+            yield b""
+        else:
+            start = at + len(name) + 3
+            yield head[start : head.find(b"\r", start)].strip()
+
+
+def pairs_of(head: Head) -> Sequence[tuple[bytes, bytes]]:
+    """The names and values of a head."""
+    if not isinstance(head, bytes):
+        return head
+    lines = (line.partition(b":") for line in head.split(b"\r\n")[1:])
+    return [(name, value.strip()) for name, colon, value in lines if colon]
+
+
+def head_of(data: bytes) -> bytes:
+    """The head at the beginning of received bytes, interim answers left out."""
+    while data.startswith(b"HTTP/1.1 1"):
+        data = data[data.index(b"\r\n\r\n") + 4 :]
+    return data[: data.find(b"\r\n\r\n") + 2]
+
+
+class _UndecodableError(Exception):
+    """A body that is not what its coding says, or too large for it."""
+
+
+class _Decoder(Protocol):
+    def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
+        """Decode a piece; pass what it holds to ``out``, in pieces."""
+
+    def end(self) -> None:
+        """The body is whole."""
+
+
+class _ZlibDecoder:
+    def __init__(self, bits: int) -> None:
+        self._bits = bits
+        self._stream = zlib.decompressobj(bits)
+
+    def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
+        while data:
+            if self._stream.eof:  # members of gzip may follow each other
+                self._stream = zlib.decompressobj(self._bits)
+            out(self._stream.decompress(data, _PIECE))
+            data = self._stream.unconsumed_tail or self._stream.unused_data
+
+    def end(self) -> None:
+        if not self._stream.eof:
+            raise _UndecodableError
+
+
+class _DeflateDecoder:
+    """Some servers send deflate without the header of zlib (RFC 1950, 2.2); two bytes tell."""
+
+    def __init__(self) -> None:
+        self._start, self._zlib = b"", _ZlibDecoder(zlib.MAX_WBITS)
+
+    def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
+        if len(self._start) < 2:
+            data = self._start + data
+            self._start = data[:2]
+            if len(data) < 2:
+                return
+            if data[0] & 15 != 8 or int.from_bytes(data[:2]) % 31:
+                self._zlib = _ZlibDecoder(-zlib.MAX_WBITS)
+        self._zlib.feed(data, out)
+
+    def end(self) -> None:
+        self._zlib.end()
+
+
+class _BrotliDecoder:
+    def __init__(self) -> None:
+        self._stream: Any = brotli.Decompressor()
+
+    def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
+        out(self._stream.process(data, output_buffer_limit=_PIECE))
+        while not self._stream.can_accept_more_data():
+            out(self._stream.process(b"", output_buffer_limit=_PIECE))
+
+    def end(self) -> None:
+        if not self._stream.is_finished():
+            raise _UndecodableError
+
+
+class _ZstdDecoder:
+    def __init__(self) -> None:
+        self._out: Callable[[bytes], None] | None = None
+        self._stream = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_writer(
+            cast(Any, self), write_size=_PIECE
+        )
+
+    def write(self, data: bytes) -> int:
+        """Called with decoded pieces."""
+        assert self._out
+        self._out(bytes(data))
+        return len(data)
+
+    def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
+        self._out = out
+        self._stream.write(data)
+
+    def end(self) -> None:
+        """Whether the last frame is whole is not known."""
+
+
+_DECODERS: Final[dict[bytes, Callable[[], _Decoder]]] = {
+    b"gzip": lambda: _ZlibDecoder(16 + zlib.MAX_WBITS),
+    b"x-gzip": lambda: _ZlibDecoder(16 + zlib.MAX_WBITS),
+    b"deflate": _DeflateDecoder,
+    b"br": _BrotliDecoder,
+    b"zstd": _ZstdDecoder,
+}
+
+
+def _decoder(coding: bytes) -> _Decoder | None:
+    make = _DECODERS.get(coding)
+    return make() if make else None

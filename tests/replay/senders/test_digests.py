@@ -1,0 +1,246 @@
+"""Digests of answers, by every sender and in every coding."""
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import brotli
+import numpy as np
+import pytest
+import zstandard
+
+from logreplay.replay.clock import monotonic
+from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.digests import (
+    LONGEST_KEPT,
+    BodyReader,
+    Digests,
+    ReceivedAnswer,
+    digest_texts,
+    head_of,
+    packed,
+    pairs_of,
+)
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http2.h2_sender import H2Sender
+from logreplay.replay.senders.http2.sender import Http2Sender
+from logreplay.replay.senders.wire import WireSender
+from support import http2_server as second
+from support import raw_server as first
+from support.http2_frames import data, head
+from support.sender_driver import Client, Row
+
+BODY = b'{"name": "value", "list": [1, 2, 3]}' * 100
+SMALL = BODY[:36]
+
+
+def raw_deflate(data: bytes) -> bytes:
+    stream = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return stream.compress(data) + stream.flush()
+
+
+CODINGS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "x-gzip": lambda data: gzip.compress(data[:50]) + gzip.compress(data[50:]),
+    "deflate": zlib.compress,
+    "Deflate": raw_deflate,
+    "br": brotli.compress,
+    "zstd": zstandard.compress,
+}
+
+
+class Heard:
+    """Keeps the answers."""
+
+    def __init__(self, room: int = 1 << 24) -> None:
+        self.room, self.answers = room, list[ReceivedAnswer]()
+
+    def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
+        self.answers.append(answer)
+
+
+def read(pieces: Sequence[bytes], coding: str = "", room: int = 1 << 24) -> tuple[tuple[int, bytes | None, int], Heard]:
+    heard = Heard(room)
+    reader, head = BodyReader(heard), [(b"Content-Encoding", coding.encode())]
+    for piece in pieces:
+        reader.feed(piece, lambda: head)
+    return reader.end(head), heard
+
+
+def cut(data: bytes, size: int) -> Sequence[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 1 << 20])
+@pytest.mark.parametrize("coding", ["", "identity", *CODINGS])
+def test_a_body_has_one_digest_in_every_coding_and_in_pieces_of_every_size(coding: str, size: int) -> None:
+    coded = CODINGS.get(coding, bytes)(BODY)
+    assert read(cut(coded, size), coding)[0] == read([BODY])[0]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_a_body_that_cannot_be_decoded_is_hashed_as_it_was_sent(coding: str) -> None:
+    coded = b"\xff\xfe" + CODINGS[coding](BODY)
+    (hashed, body, size), heard = read(cut(coded, 50), coding)
+    assert (hashed, body, size) == (read([coded])[0][0], None, len(coded))
+    assert heard.room == 1 << 24
+
+
+@pytest.mark.parametrize("coding", ["compress", "gzip, br", "\x00"])
+def test_a_body_in_an_unknown_coding_is_hashed_as_it_was_sent(coding: str) -> None:
+    assert read([BODY], coding)[0][0] == read([BODY])[0][0]
+    assert read(cut(BODY, 9), coding)[0][0] == read([BODY])[0][0]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+def test_a_bomb_is_not_inflated(coding: str) -> None:
+    bomb = CODINGS[coding](bytes(1 << 28))
+    hashed, body, size = read([bomb], coding)[0]
+    assert (hashed, body, size) == (read([bomb])[0][0], None, len(bomb))
+
+
+def test_a_long_body_is_hashed_and_not_kept() -> None:
+    long = bytes(LONGEST_KEPT + 1)
+    (hashed, body, size), heard = read(cut(long, 1 << 16))
+    assert (body, size, heard.room) == (None, len(long), 1 << 24)
+    assert hashed == read([long])[0][0]
+
+
+def test_no_more_bodies_are_kept_than_there_is_room() -> None:
+    assert read([BODY], room=len(BODY))[0][1] == BODY
+    assert read([BODY], room=len(BODY) - 1)[0][1] is None
+    (_, body, _), heard = read(cut(BODY, 10), room=100)
+    assert (body, heard.room) == (None, 100)
+
+
+def test_digests_are_written_as_text() -> None:
+    digests = np.array([packed(0x0123456789ABCDEF, 0x42), 0, packed(0, 0), packed(2**64 - 1, 2**64 - 1)])
+    assert digest_texts(digests).to_list() == ["0123456789-000042", None, "0000000000-000000", "ffffffffff-ffffff"]
+    assert digest_texts(np.zeros(2, np.int64)).to_list() == [None, None]
+
+
+def test_a_head_is_found_behind_interim_answers() -> None:
+    data = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\nC:d \r\n\r\nbody"
+    assert pairs_of(head_of(data)) == [(b"A", b"b"), (b"C", b"d")]
+
+
+@asynccontextmanager
+async def client(sender: Any, url: str, heard: Heard | None = None, **options: Any) -> AsyncIterator[Client]:
+    made = Client(sender(await resolve(parse_target(url)), timeout=1, digests=Digests(heard), **options))
+    await made.sender.open(made.done, monotonic)
+    try:
+        yield made
+    finally:
+        await made.sender.close()
+
+
+JSON = "Content-Type: application/json"
+ZIPPED = gzip.compress(SMALL)
+WIRE = {
+    **first.ANSWERS,
+    "/plain": first.sends(first.response(SMALL, "200 OK", JSON), keep=True),
+    "/gzip": first.sends(first.response(ZIPPED, "200 OK", JSON, "Content-Encoding: gzip"), keep=True),
+    "/pieces": first.sends(b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200", b" OK\r\nTransfer-Encoding: chunked\r\nContent-",
+                           b"Type:  application/json\r\n\r\n5\r\n" + SMALL[:5] + b"\r\n",
+                           b"1f\r\n" + SMALL[5:] + b"\r\n", b"0\r\n\r\n", keep=True),
+    "/end": first.sends(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n" + SMALL[:9], SMALL[9:]),
+    "/other": first.sends(first.response(SMALL + b" ", "200 OK", JSON), keep=True),
+    "/html": first.sends(first.response(SMALL, "200 OK", "Content-Type: text/html"), keep=True),
+    "/none": first.sends(b"HTTP/1.1 204 No Content\r\n" + JSON.encode() + b"\r\n\r\n", keep=True),
+}  # fmt: skip
+STREAMS = {
+    **second.ANSWERS,
+    "/plain": second.gives(
+        lambda n: head(n, 200, [("content-type", "application/json")]) + data(n, SMALL),
+    ),
+    "/gzip": second.gives(
+        lambda n: head(n, 200, [("content-type", "application/json"), ("content-encoding", "gzip")]),
+        lambda n: data(n, ZIPPED[:9], end=False), lambda n: data(n, ZIPPED[9:]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
+def test_answers_with_the_same_content_have_the_same_digest(sender: Any) -> None:
+    async def rows() -> dict[str, Row]:
+        async with first.raw_server(answers=WIRE) as server, client(sender, server.url) as asked:
+            paths = ("/plain", "/gzip", "/pieces", "/end", "/plain?again", "/other", "/html", "/none", "/short")
+            return {path: await asked.ask(path) for path in paths}
+
+    found = {path: row.digest for path, row in asyncio.run(rows()).items()}
+    texts = dict(zip(found, digest_texts(np.array([*found.values()])).to_list(), strict=True))
+    assert len({texts[path] for path in ("/plain", "/gzip", "/pieces", "/end", "/plain?again")}) == 1
+    body, _, headers = texts["/plain"].partition("-")
+    assert texts["/other"].endswith(headers)
+    assert texts["/html"].startswith(body)
+    assert len({texts[path] for path in ("/plain", "/other", "/html", "/none")}) == 4
+    assert texts["/short"] is None
+
+
+def test_http_2_has_the_same_digests_as_http_1() -> None:
+    async def digests(serving: Any, sender: Any, path: str) -> int:
+        async with serving as server, client(sender, server.url) as asked:
+            return (await asked.ask(path)).digest
+
+    async def compared() -> set[int]:
+        plain = await digests(first.raw_server(answers=WIRE), WireSender, "/plain")
+        over = {
+            await digests(second.http2_server(answers=STREAMS), sender, path)
+            for sender in (Http2Sender, H2Sender)
+            for path in ("/plain", "/gzip")
+        }
+        return {plain, *over}
+
+    assert len(asyncio.run(compared())) == 1
+
+
+@pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
+def test_the_digest_of_a_head_is_that_of_no_body(sender: Any) -> None:
+    async def row() -> Row:
+        async with first.raw_server(answers=WIRE) as server, client(sender, server.url) as asked:
+            return await asked.ask("/ok", "HEAD")
+
+    assert asyncio.run(row()).digest
+
+
+@pytest.mark.parametrize(
+    ("sender", "serving"),
+    [
+        (WireSender, lambda: first.raw_server(answers=WIRE)),
+        (AiohttpSender, lambda: first.raw_server(answers=WIRE)),
+        (Http2Sender, lambda: second.http2_server(answers=STREAMS)),
+        (H2Sender, lambda: second.http2_server(answers=STREAMS)),
+    ],
+)
+def test_every_answer_and_every_failure_is_heard_once(sender: Any, serving: Callable[[], Any]) -> None:
+    heard = Heard()
+
+    async def run() -> None:
+        async with serving() as server, client(sender, server.url, heard) as asked:
+            for path in ("/gzip", "/404", "/short", "/stall-in-body", "/reset"):
+                await asked.ask(path)
+
+    asyncio.run(run())
+    assert [answer.status for answer in heard.answers[:2]] == [200, 404]
+    assert [answer.body for answer in heard.answers[:2]] == [SMALL, b"no"]
+    assert b"application/json" in [value for _, value in pairs_of(heard.answers[0].head)]
+    assert [answer.error for answer in heard.answers] == ["", "", "short_body", "timeout", "reset"]
+    assert heard.room == (1 << 24) - len(SMALL) - len(b"no")
+
+
+@pytest.mark.parametrize("sender", [WireSender, AiohttpSender, Http2Sender, H2Sender])
+def test_without_digests_there_are_none(sender: Any) -> None:
+    async def row() -> Row:
+        serving: Any = second.http2_server() if issubclass(sender, Http2Sender) else first.raw_server()
+        async with serving as server:
+            made = Client(sender(await resolve(parse_target(server.url)), timeout=1))
+            await made.sender.open(made.done, monotonic)
+            try:
+                return await made.ask("/ok")
+            finally:
+                await made.sender.close()
+
+    assert asyncio.run(row()).digest == 0
