@@ -32,8 +32,23 @@ response. ``url``: the request target byte for byte, other bytes than printable 
 status, 0 where no status line came. ``op``: method.
 """
 
-LOGGED_COLUMNS: Final = ("client", "host", "referer", "agent", "protocol", "request_bytes", "body")
-"""Columns that follow the core where the log has them."""
+LOGGED_COLUMNS: Final = (
+    "client",
+    "host",
+    "referer",
+    "agent",
+    "protocol",
+    "request_bytes",
+    "scheme",
+    "headers",
+    "body",
+    "body_ref",
+)
+"""Columns that follow the core where the log has them.
+
+``headers``: see `logreplay.parsers.headers`. ``body``: a body that is text, in CSVs of other makers; ``body_ref``:
+where one is in the file beside the CSV, see `logreplay.parsers.bodies`.
+"""
 
 RESULT_COLUMNS: Final = (
     *CORE_COLUMNS,
@@ -88,7 +103,8 @@ _Values = TypeVar("_Values", pl.Expr, "NDArray[Any]")
 
 SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     **dict.fromkeys(("date", "time", "url", "op", "error"), pl.String),
-    **dict.fromkeys(("client", "host", "referer", "agent", "protocol", "body", "digest"), pl.String),
+    **dict.fromkeys(("client", "host", "referer", "agent", "protocol", "scheme"), pl.String),
+    **dict.fromkeys(("headers", "body", "body_ref", "digest"), pl.String),
     **dict.fromkeys(("bytes", "rc", "seq", "row", "step", "connection"), pl.Int64),
     **dict.fromkeys(("request_bytes", "expected_rc", "expected_bytes"), pl.Int64),
     **dict.fromkeys(("latency", "xfertime", "thinktime", "offered", "scheduled"), pl.Float64),

@@ -19,7 +19,10 @@ HEAVY = {
     "pyarrow", "rich",
 }  # fmt: skip
 ORDER = {
-    "parsers": ("installation", "record", "masking", "files", "fields", "formats", "conversion", "__init__"),
+    "parsers": (
+        "installation", "record", "masking", "files", "stores", "headers", "bodies", "fields", "formats", "captures",
+        "redaction", "conversion", "__init__",
+    ),
     "replay": (
         "clock", "schedules", "requests", "senders", "results", "engine", "servers", "monitor", "checks", "sweeps",
         "workers", "__init__",
@@ -34,11 +37,16 @@ ORDER = {
     ),
 }  # fmt: skip
 """The rooms and modules of each package: each imports from itself and from those to its left."""
-SHARED = {f"logreplay.parsers.{name}" for name in ("record", "masking", "files", "installation")}
+SHARED = {
+    f"logreplay.parsers.{name}"
+    for name in ("record", "masking", "files", "installation", "stores", "headers", "bodies")
+}
 """What replay and analysis use of the parsers."""
 MOST_MODULES = 16
 ACTING = {
     "files: tested with files, by the commands and classes that use them": {
+        "parsers": {"stores"},
+        "parsers/captures": {"side_file"},
         "parsers/conversion": {"compression", "dataframe", "follow", "ingest", "writers"},
         "analysis/input": {"arrays", "external_metrics", "sources"},
         "replay/monitor": {"probe_log"},

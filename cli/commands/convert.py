@@ -29,7 +29,7 @@ _FILTERS: Final = ("since", "until", "match", "exclude", "status", "method", "cl
     "-o",
     "--output",
     metavar="CSV",
-    help="Write to this file (.csv, .csv.gz, .csv.zst, .parquet or .pias); - is stdout.  "
+    help="Write to this file (.csv, .csv.gz, .csv.zst, .parquet, .pias, .gor or .har); - is stdout.  "
     "[default: LOG with .csv, in the current folder]",
 )
 @click.option(
@@ -41,7 +41,9 @@ _FILTERS: Final = ("since", "until", "match", "exclude", "status", "method", "cl
     help="Format of LOG: a name (see above), a log_format or LogFormat string, or nginx.conf#name.",
 )
 @click.option(
-    "--to", type=click.Choice(["csv", "parquet", "pias"]), help="Kind of output.  [default: by the ending of -o]"
+    "--to",
+    type=click.Choice(["csv", "parquet", "pias", "vegeta", "k6", "gor", "har"]),
+    help="Kind of output.  [default: by the ending of -o]",
 )
 @click.option(
     "--timezone",
@@ -173,19 +175,22 @@ def _limit(text: str | None, *, strict: bool) -> "Limit":
 
 def _tell(report: "ConvertReport") -> None:
     share = "all" if report.share == 1 else f"{report.share:.1%}"
-    say(f"format: {report.format} ({share} of the sampled lines fit)")
+    if report.unit == "lines":
+        say(f"format: {report.format} ({share} of the sampled lines fit)")
+    else:
+        say(f"format: {report.format}")
     several = len({name for name, _, _ in report.first_bad}) > 1
     for reason, count in report.reasons.most_common():
         places = [
             f"{name}:{number}" if several else f"{number}" for name, number, why in report.first_bad if why == reason
         ]
         more = ", …" if count > len(places) else ""
-        say(f"{count:>10,} {reason} (line {', '.join(places)}{more})")
+        say(f"{count:>10,} {reason} ({report.unit.removesuffix('s')} {', '.join(places)}{more})")
     for note in report.notes:
         say(f"note: {note}")
     say(report.sentence())
     where = report.output if report.output != "-" else "standard output"
-    say(f"{where}" + (f", {report.rejects}" if report.rejects else ""))
+    say(", ".join(filter(None, (where, report.bodies, report.rejects))))
 
 
 class _Bar:

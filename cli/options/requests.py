@@ -12,7 +12,7 @@ from logreplay.cli.options.groups import Option, bundle
 from logreplay.cli.options.types import ParsedType, Whole, fraction_of, percentage_of
 
 if TYPE_CHECKING:
-    from logreplay.replay.requests.headers import FixedHeader
+    from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
     from logreplay.replay.requests.plan import Requests, RequestStream, Shape
     from logreplay.replay.schedules.rates import Schedule
 
@@ -90,7 +90,7 @@ class Shaping:
     seed: int = 0
     rewrite: "Sequence[Shape]" = ()
     param: "Sequence[Shape]" = ()
-    header: "Sequence[FixedHeader]" = ()
+    header: "Sequence[FixedHeader | LoggedHeaders]" = ()
     host: str | None = None
     agent: str | None = None
     referer: str | None = None
@@ -130,7 +130,7 @@ class Shaping:
             yield Sampled(self.sample, self.seed)
 
     def changes(self, *, rewriting: bool = True) -> "tuple[Shape, ...]":
-        from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHost
+        from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHeaders, LoggedHost
 
         def logged(name: str, column: str, value: str | None) -> "Iterator[Shape]":
             if value == "log":
@@ -141,15 +141,18 @@ class Shaping:
                 except ValueError as error:
                     raise click.UsageError(str(error)) from None
 
+        fixed = [header for header in self.header if isinstance(header, FixedHeader)]
+        said = frozenset(header.name.lower() for header in (*fixed, *(NO_CACHE if self.no_cache else ())))
         return (
             *(self.rewrite if rewriting else ()),
             *self.param,
+            *([LoggedHeaders(said)] if len(fixed) < len(self.header) else []),
             *logged("Host", "host", self.host),
             *logged("User-Agent", "agent", self.agent),
             *logged("Referer", "referer", self.referer),
             *(NO_CACHE if self.no_cache else ()),
-            *self.header,
             *((self.body,) if self.body else ()),
+            *fixed,
         )
 
 
@@ -207,7 +210,7 @@ def base(stream: "RequestStream") -> "Requests":
 
 
 _REWRITTEN = ParsedType("replay.requests.filters:Rewritten.parse")
-_HEADER = ParsedType("replay.requests.headers:FixedHeader.parse")
+_HEADER = ParsedType("replay.requests.headers:parse_header")
 _option, _many = click.option, partial(click.option, multiple=True)
 _OPTIONS = (
     _many("--match", type=ParsedType(_pattern), metavar="REGEX", help="Send only URLs that contain REGEX. Repeatable."),
@@ -234,7 +237,7 @@ _OPTIONS = (
     _option("--seed", type=Whole(0), default=0, show_default=True, metavar="N", help="Seed for every random choice."),
     _many("--rewrite", type=_REWRITTEN, metavar="s|FROM|TO|", help="Replace regex FROM by TO in URLs. Repeatable."),
     _many("--param", type=ParsedType(_param), metavar="K=V", help="Set a query parameter. Repeatable."),
-    _many("-H", "--header", type=_HEADER, metavar="'K: V'", help="Send a header. Repeatable."),
+    _many("-H", "--header", type=_HEADER, metavar="'K: V'|log", help="Send a header, or those of LOG. Repeatable."),
     _option("--host", metavar="log|NAME", help="Host header: as logged, or NAME.  [default: the target's]"),
     _option("--agent", metavar="log|TEXT", help="User-Agent header: as logged, or TEXT.  [default: logreplay]"),
     _option("--referer", metavar="log|TEXT", help="Referer header: as logged, or TEXT."),

@@ -186,7 +186,8 @@ def log_named(text: str) -> "Log":
         return UrlRow.of(text)
     if not separator:
         return Path(text)
-    from logreplay.replay.requests.remote import SCHEMES, Stored
+    from logreplay.parsers.stores import SCHEMES
+    from logreplay.replay.requests.remote import Stored
 
     if scheme not in SCHEMES:
         raise ValueError(f"{text!r} is not a log; name a file, or an object of a store such as s3://BUCKET/access.csv")

@@ -210,28 +210,35 @@ def say_lacking(
     shaping: Shaping, log: "Path | RequestSource", methods: frozenset[str], *, where: str = "", quiet: bool = False
 ) -> None:
     """Say which options take from a log what it does not have; of a log that is followed, what it had not so far."""
+    from logreplay.parsers.headers import HEADERS
     from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
+    from logreplay.replay.requests.headers import LoggedHeaders
     from logreplay.replay.requests.sources import LogFile, lacking
     from logreplay.replay.requests.tail import Followed
 
     source = LogFile(log) if isinstance(log, Path) else log
 
-    def absent(column: str, rendered: str, methods: frozenset[str]) -> int:
+    def absent(columns: Sequence[str], rendered: str, methods: frozenset[str]) -> int:
         if isinstance(source, Followed):
-            return source.lacking(column, methods)
-        return lacking(source, column, rendered, methods)
+            return min(source.lacking(column, methods) for column in columns)
+        return lacking(source, columns, rendered, methods)
 
     for option, value, column, name in (
         ("--host", shaping.host, "host", "Host"),
         ("--agent", shaping.agent, "agent", "User-Agent"),
         ("--referer", shaping.referer, "referer", "Referer"),
     ):
-        if value == "log" and (count := absent(column, name, methods)):
+        if value == "log" and (count := absent((column,), name, methods)):
             instead = "no Referer is sent" if name == "Referer" else f"logreplay's own {name} is sent"
             text = f"none of the {count} requests has a value in column {column}; {instead}"
             say(f"warning: {option} log: {where}{text}", quiet=quiet)
+    if any(isinstance(header, LoggedHeaders) for header in shaping.header) and (
+        count := absent((HEADERS,), "", methods)
+    ):
+        text = f"none of the {count} requests has a value in column headers; none of the log's headers is sent"
+        say(f"warning: --header log: {where}{text}", quiet=quiet)
     if shaping.body:
-        (column,) = shaping.body.columns
-        if count := absent(column, PAYLOAD, methods - {*BODILESS}):
-            text = f"none of the {count} requests that may have a body has a value in column {column}"
+        columns = [name for name in shaping.body.columns if name != HEADERS]
+        if count := absent(columns, PAYLOAD, methods - {*BODILESS}):
+            text = f"none of the {count} requests that may have a body has a value in column {' or '.join(columns)}"
             say(f"warning: --body: {where}{text}; they are sent without a body", quiet=quiet)

@@ -9,9 +9,9 @@ import polars as pl
 
 from logreplay.parsers.conversion.ingest import Intake
 from logreplay.parsers.conversion.job import ConvertOptions, find_reading, open_logs, output_columns, with_date_and_time
-from logreplay.parsers.conversion.redact import Redactor
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.record import to_pandas
+from logreplay.parsers.redaction.redact import Redactor
 
 if TYPE_CHECKING:
     import pandas as pd

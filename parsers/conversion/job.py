@@ -15,20 +15,24 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
+from logreplay.parsers.bodies import REF, beside
+from logreplay.parsers.captures.capture import CaptureFormat
+from logreplay.parsers.captures.side_file import SideFile, with_payload
 from logreplay.parsers.conversion import writers
 from logreplay.parsers.conversion.advice import notes
+from logreplay.parsers.conversion.captured_input import Captures, captures_among
 from logreplay.parsers.conversion.detect import Detection, detect
 from logreplay.parsers.conversion.external_sort import Sorter
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.ingest import Intake, Limit, Progress, TooManyRejects
 from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
-from logreplay.parsers.conversion.redact import Redactor
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource, split_lines
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.files import NewFile, check_distinct, is_part, is_stream, scratch_folder
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
+from logreplay.parsers.redaction.redact import Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,8 @@ class ConvertOptions:
         filter: which rows to keep.
         redact: replace query values, users and addresses.
         limit: how many lines may be rejected.
-        to: ``csv``, ``parquet`` or ``pias``; empty: by the ending of the output's name.
+        to: ``csv``, ``parquet``, ``pias``, ``vegeta``, ``k6``, ``gor`` or ``har``; empty: by the ending of the
+            output's name.
         rejects: where to keep lines that became no row; None: beside the output, ``.rejects`` for its ending.
         force: overwrite existing results.
     """
@@ -63,7 +68,7 @@ class ConvertOptions:
 def output_for(log: str | Path, to: str = "") -> Path:
     """The name of the result without ``-o``: ``logs/access.log.1.gz`` → ``access.csv`` in the current folder."""
     name = Path(log).name if str(log) != "-" else "stdin"
-    return Path(f"{name.split('.')[0] or 'access'}.{to or 'csv'}")
+    return Path(f"{name.split('.')[0] or 'access'}.{writers.ENDINGS.get(to, to) or 'csv'}")
 
 
 def convert(
@@ -101,13 +106,18 @@ def convert(
             raise LogreplayError(f"-o {output}: is a folder; name a file in it")
         tables = normalized_among(paths)
         if tables:
-            _check_fits(options, executor, tables[0])
+            _check_fits(options, executor, f"{tables[0]} exclude each other: a normalized CSV is not parsed")
         sources = [] if tables else open_logs(paths, options, stack)
+        formats = captures_among(sources, options.format)
+        if formats:
+            why = f"{sources[0].name} exclude each other: captured requests ({formats[0].name}) say their units"
+            _check_fits(replace(options, format=""), executor, why)
         rejects = options.rejects or _rejects_beside(target or output_for(paths[0]))
         logs = [("log", path) for path in paths]
         check_distinct([*([("-o", target)] if target else []), ("--rejects", rejects)], logs)
         folder = stack.enter_context(scratch_folder()) if target is None or is_stream(target) else target.parent
         job = _Job(sources, tables, target, rejects, options, folder)
+        job.captures = formats
         stack.callback(job.tidy_up)
         try:
             return job.run(progress, executor)
@@ -125,8 +135,11 @@ def convert(
             raise
 
 
-def _check_fits(options: ConvertOptions, executor: Executor | None, table: Path) -> None:
-    """Check that no option for reading logs is given with normalized CSVs.
+def _check_fits(options: ConvertOptions, executor: Executor | None, why: str) -> None:
+    """Check that no option for reading logs is given with files that are none.
+
+    Args:
+        why: the file, and the reason.
 
     Raises:
         LogreplayError: one does.
@@ -138,7 +151,7 @@ def _check_fits(options: ConvertOptions, executor: Executor | None, table: Path)
         "--cluster": executor is not None,
     }
     if option := next((name for name, value in said.items() if value), None):
-        raise LogreplayError(f"{option} and {table} exclude each other: a normalized CSV is not parsed; leave it out")
+        raise LogreplayError(f"{option} and {why}; leave it out")
 
 
 def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitStack) -> list[BlockSource]:
@@ -195,12 +208,14 @@ class _Job:
         self._rejects_path = rejects
         self._rejects: BinaryIO | None = None
         self._sorter: Sorter | None = None
+        self.captures: Sequence[CaptureFormat] = ()
         with ExitStack() as stack:
             self._new = stack.enter_context(_new(target, "-o", options)) if target else None
             self._new_rejects = stack.enter_context(_new(rejects, "--rejects", options))
             self._names = stack.pop_all()
         self._sorted = folder / f"{self._new.part.name if self._new else 'stdout'}.sorted"
         self._bounds: tuple[int, int] | None = None
+        self._side: SideFile | None = None
         self.report = ConvertReport(output=str(target or "-"))
 
     def run(self, progress: Progress | None, executor: Executor | None) -> ConvertReport:
@@ -208,8 +223,22 @@ class _Job:
             tables = Tables(self._tables, self.report, self._keep_line, self._options.limit, progress)
             if self._options.filter.client and "client" not in tables.columns:
                 raise LogreplayError(f"--client: {self._tables[0]} has no column client; leave out --client")
-            self._sort(tables.rows(), AsLines(tables.columns[2:]), packed=False)
+            self._sort(tables.rows(), AsLines(self._writable(tables.columns)[2:]), packed=False)
             self._expect_rows("mend the table, or convert its log again")
+        elif self.captures:
+            options = self._options
+            read = Captures(
+                self._sources,
+                self.captures,
+                self.report,
+                self._keep_line,
+                options.timezone,
+                options.limit,
+                progress,
+            )
+            names = (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body"))
+            self._sort(read.rows(), AsLines(self._writable(names)[2:]), packed=False)
+            self._expect_rows("the file may be damaged; capture the requests again")
         else:
             self._run_logs(progress, executor)
         if self._bounds:
@@ -222,15 +251,33 @@ class _Job:
         reading = find_reading(self._sources, options)
         report.format, report.share = reading.name, reading.share
         report.server = reading.server
-        pack = AsLines(output_columns(reading.formats)[2:])
+        pack = AsLines(self._writable(output_columns(reading.formats))[2:])
         intake = Intake(self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress)
         intake.executor = executor
-        packed = options.filter.condition(options.timezone) is None and not options.redact
+        packed = not options.redact and REF not in pack.columns
+        packed = packed and options.filter.condition(options.timezone) is None
         intake.pack = pack if packed else None
         self._sort(intake.rows(), pack, packed=packed)
         self._expect_rows("leave out --format to detect the format, or give another")
         report.resolution_s = intake.fine
         report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
+
+    def _writable(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns of the CSV: without that of bodies where there is no file for them."""
+        if REF not in columns:
+            return tuple(columns)
+        target, kind = self._target, self._kind
+        if kind in writers.EXPORTS:
+            self._side = SideFile(self._sorted.with_name(self._sorted.name + ".bodies"))
+        elif kind == "pias" or target is None or is_stream(target):
+            self.report.notes.append(
+                "bodies are not kept: they need a CSV or Parquet file beside them; name it with -o"
+            )
+            return tuple(name for name in columns if name != REF)
+        else:
+            path = Path(beside(str(target)))
+            self._side = SideFile(path, self._names.enter_context(_new(path, "-o", self._options)))
+        return tuple(columns)
 
     def _expect_rows(self, remedy: str) -> None:
         """Check that not every line was rejected.
@@ -258,8 +305,10 @@ class _Job:
             wanted = rows if keep is None else rows.filter(keep)
             report.filtered += rows.height - wanted.height
             report.converted -= rows.height - wanted.height
-            wanted = redactor.rows(wanted) if redactor else wanted
-            self._emit(wanted if packed else pack(wanted))
+            for part in with_payload(wanted) if self._side else (wanted,):
+                part = redactor.rows(part) if redactor else part
+                part = self._side.store(part) if self._side else part
+                self._emit(part if packed else pack(part))
         report.sentence()
         self._sorter.close()
 
@@ -267,6 +316,8 @@ class _Job:
         """Remove half-written files."""
         if self._sorter is not None:
             self._sorter.discard()
+        if self._side is not None:
+            self._side.discard()
         if self._rejects is not None:
             with suppress(OSError):  # a full disk refuses what is still to be written, too
                 self._rejects.close()
@@ -303,18 +354,27 @@ class _Job:
 
     def _deliver(self) -> None:
         kind = self._kind
+        bodies = self._side.close() if self._side else Path(beside(str(self._target or "")))
         if self._new is None or self._target is None:
             self.keep_rejects()
-            writers.write(self._sorted, sys.stdout.buffer, kind)
+            writers.write(self._sorted, sys.stdout.buffer, kind, str(bodies))
             sys.stdout.buffer.flush()
         elif kind == "csv" and not is_stream(self._target):
-            self.keep_rejects()
+            self._keep_beside(bodies)
             self._new.keep(self._sorted)
-        else:  # both files take their names when both are whole
+        else:  # all files take their names when all are whole
             with open(self._new.part, "wb") as out:
-                writers.write(self._sorted, out, kind)
-            self.keep_rejects()
+                writers.write(self._sorted, out, kind, str(bodies))
+            self._keep_beside(bodies)
             self._new.keep()
+
+    def _keep_beside(self, bodies: Path) -> None:
+        """Give the files beside the result their names; a file with bodies of an earlier result goes."""
+        self.keep_rejects()
+        if self._side and self._side.keep():
+            self.report.bodies = str(self._side.path)
+        elif self._options.force and self._kind not in writers.EXPORTS and not is_stream(bodies):
+            bodies.unlink(missing_ok=True)
 
 
 def _new(path: Path, option: str, options: ConvertOptions) -> NewFile:
@@ -322,13 +382,19 @@ def _new(path: Path, option: str, options: ConvertOptions) -> NewFile:
     return NewFile(path, force=options.force, advice=advice)
 
 
+_CAPTURED: Final = ("scheme", "headers", "body", REF)
+"""Columns that no log with directives has."""
+
+
 def output_columns(formats: Sequence[Format]) -> tuple[str, ...]:
     """The columns of the CSV: the core, then what these formats log."""
     if not formats:  # known only when the directives are read
-        return (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body"), "user")
+        return (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name not in _CAPTURED), "user")
     have = {name for format in formats for name in format.layout.fields} | {"host"}
     if "request" in have:
         have.add("protocol")
+    if "body" in have:
+        have = have - {"body"} | {REF}
     return (*CORE_COLUMNS, *(name for name in (*LOGGED_COLUMNS, "user") if name in have))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 import zstandard
 
+from logreplay.parsers.bodies import ADDRESS, REF, named
 from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.fields import values
@@ -143,6 +144,7 @@ class Tables:
             start_time().to_physical(),
             *(pl.col(column).fill_null(0) for column in _BELOW),
             *(pl.lit(None, SCHEMA.get(column, pl.String)).alias(column) for column in absent),
+            *([named(pl.col(REF), name).alias(REF)] if REF in texts.columns else []),
         ).select("start", *columns)
 
 
@@ -161,5 +163,6 @@ def _reasons(texts: pl.DataFrame, typed: pl.DataFrame, broken: pl.Series) -> pl.
         ("method", ~pl.col("op").str.contains(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")),
         *((name, ~pl.col(name).is_between(0, most, closed="left")) for name, most in _BELOW.items()),
         *unread.items(),
+        *([(REF, ~pl.col(REF).str.contains(ADDRESS))] if REF in texts.columns else []),
     )
     return typed.select(pl.coalesce(pl.when(test).then(pl.lit(reason)) for reason, test in tests)).to_series()

@@ -33,7 +33,8 @@ ROW_SCHEMA: Final[dict[str, type[pl.DataType]]] = {
 }
 """``line``: index of the line in its block. ``us``: the stamp as logged, microseconds since 1970 UTC; ``whole``: it
 has no digits below a second; ``fold``: see `timestamps.Instants`; ``back``: what lies between it and the start of the
-request, microseconds. The others are those of the normalized record."""
+request, microseconds. ``body`` has one character a byte. The others are those
+of the normalized record."""
 
 
 _COUNTS: Final = {"bytes": values.MOST_BYTES, "rc": 1000, "request_bytes": values.MOST_BYTES}
@@ -197,7 +198,8 @@ def _typed(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
     def text(name: str) -> pl.Expr:
         if name not in have:
             return pl.lit(None, pl.String).alias(name)
-        value = pl.col(name).str.strip_chars(" ")  # as servers do with a header's value
+        # as servers do with a header's value
+        value = pl.col(name) if name == "body" else pl.col(name).str.strip_chars(" ")
         return pl.when(value != "-").then(value).alias(name)
 
     url = pl.col("url")
@@ -279,7 +281,7 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
         "referer": values.free_text(text("referer")) or None,
         "agent": agent or None,
         "protocol": values.free_text(request.protocol) or None,
-        "body": values.free_text(text("body")) or None,
+        "body": values.raw_bytes(text("body")) or None,
         "request_bytes": sizes[1] if "request_bytes" in row else None,
     }
 

@@ -27,6 +27,8 @@ class ConvertReport:
         output: path of the result; ``-``: standard output.
         rejects: path of the reject file; empty if there are none.
         notes: for the user, on times, units and sizes.
+        bodies: path of the file with the bodies; empty if there are none.
+        unit: what is counted: ``lines``, or the ``records`` of a capture.
     """
 
     lines: int = 0
@@ -46,6 +48,8 @@ class ConvertReport:
     output: str = ""
     rejects: str = ""
     notes: list[str] = field(default_factory=list)
+    bodies: str = ""
+    unit: str = "lines"
 
     def refuse(self, name: str, number: int, kind: str, reason: str) -> None:
         """Count a line that became no row."""
@@ -70,8 +74,8 @@ class ConvertReport:
             parts.append((self.filtered, "filtered out"))
         total = sum(count for count, _ in parts)
         if self.lines != total:
-            raise AssertionError(f"{self.lines} lines, but {total} accounted for")
-        return f"{self.lines:,} lines = " + " + ".join(f"{count:,} {word}" for count, word in parts)
+            raise AssertionError(f"{self.lines} {self.unit}, but {total} accounted for")
+        return f"{self.lines:,} {self.unit} = " + " + ".join(f"{count:,} {word}" for count, word in parts)
 
     def summary(self) -> dict[str, Any]:
         """The output of ``--json``."""
@@ -91,5 +95,6 @@ class ConvertReport:
             "last": self.last,
             "output": self.output,
             "rejects": self.rejects,
+            "bodies": self.bodies,
             "notes": self.notes,
         }

@@ -4,10 +4,10 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Literal
+from typing import BinaryIO, Final, Literal, cast
 
 import numpy as np
 import polars as pl
@@ -147,6 +147,8 @@ class BlockSource:
 
     def sample(self) -> bytes:
         """Return whole lines from all over the log, or from the beginning of a compressed log or a pipe."""
+        if self._pushed:
+            return self._pushed[: self._pushed.rfind(b"\n") + 1] or self._pushed
         if self.compression or not self.size:
             self._pushed = self._read(_SAMPLES[-1])
             while self._pushed and self._pushed == bytes(
@@ -166,6 +168,15 @@ class BlockSource:
         if place > 0:
             piece = piece[piece.find(b"\n") + 1 :]
         return piece[: piece.rfind(b"\n") + 1] or piece + b"\n"
+
+    def stream(self) -> BinaryIO:
+        """The bytes of the log, unpacked, as a file to be read once; `truncated` says whether they end too soon."""
+        return cast(BinaryIO, io.BufferedReader(_Unpacked(self._next), BLOCK))
+
+    def _next(self, size: int) -> bytes:
+        data, self._pushed = self._pushed or self._read(size), b""
+        self.read = self._counted.count
+        return data
 
     def close(self) -> None:
         """Close the file."""
@@ -229,6 +240,22 @@ class BlockSource:
         except (EOFError, OSError, zlib.error, ValueError):
             self.truncated = True
         return b"".join(pieces)
+
+
+class _Unpacked(io.RawIOBase):
+    """What a function returns piece by piece, as a file."""
+
+    def __init__(self, more: Callable[[int], bytes]) -> None:
+        self._more, self._rest = more, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
+        data = self._rest or self._more(len(buffer))
+        data, self._rest = data[: len(buffer)], data[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class _Line:

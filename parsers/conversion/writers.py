@@ -1,4 +1,4 @@
-"""Writes the sorted CSV as CSV (plain or compressed), Parquet or Play-it-Again-Sam's input."""
+"""Writes the sorted CSV as CSV (plain or compressed), Parquet, or the input of another tool."""
 
 import gzip
 import shutil
@@ -8,11 +8,19 @@ from typing import BinaryIO, Final, Literal
 import polars as pl
 import zstandard
 
+from logreplay.parsers.captures.export import exported
+from logreplay.parsers.captures.formats import WRITERS
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, read_batches, scan
 
-Kind = Literal["csv", "csv.gz", "csv.zst", "parquet", "pias"]
+Kind = Literal["csv", "csv.gz", "csv.zst", "parquet", "pias", "vegeta", "k6", "gor", "har"]
 
-_KINDS: Final[tuple[Kind, ...]] = ("csv.gz", "csv.zst", "parquet", "pias", "csv")
+EXPORTS: Final = frozenset(WRITERS)
+"""Kinds that hold headers and bodies themselves."""
+
+ENDINGS: Final = {"vegeta": "targets.jsonl", "k6": "js"}
+"""Endings of names without ``-o``, of kinds whose files do not end in their names."""
+
+_KINDS: Final[tuple[Kind, ...]] = ("csv.gz", "csv.zst", "parquet", "pias", "gor", "har", "csv")
 
 _PIAS_HEADER: Final = b"#yyy-mm-dd hh:mm:ss latency xfertime sleeptime bytes url rc op\n"
 
@@ -27,8 +35,8 @@ def kind_of(output: str | Path, wanted: str = "") -> Kind:
     kind = next((kind for kind in _KINDS if name.endswith("." + kind)), None)
     if kind is None and Path(name).suffix and not wanted:
         raise LogreplayError(
-            f"{output}: unknown ending; choose one of .csv, .csv.gz, .csv.zst, .parquet and .pias, or give "
-            "the form with --to"
+            f"{output}: unknown ending; choose one of .csv, .csv.gz, .csv.zst, .parquet, .pias, .gor and .har, or "
+            "give the form with --to"
         )
     if kind and wanted and kind.partition(".")[0] != wanted:
         raise LogreplayError(
@@ -38,8 +46,15 @@ def kind_of(output: str | Path, wanted: str = "") -> Kind:
     return kind or wanted or "csv"  # type: ignore[return-value]  # the words of --to are kinds
 
 
-def write(sorted_csv: Path, out: BinaryIO, kind: Kind) -> None:
-    """Write a normalized CSV in another form, in flat memory."""
+def write(sorted_csv: Path, out: BinaryIO, kind: Kind, bodies: str = "") -> None:
+    """Write a normalized CSV in another form, in flat memory.
+
+    Args:
+        bodies: the file with the bodies, for the kinds of `EXPORTS`.
+    """
+    if kind in EXPORTS:
+        WRITERS[kind](exported(sorted_csv, bodies), out)
+        return
     match kind:
         case "csv":
             with open(sorted_csv, "rb") as done:

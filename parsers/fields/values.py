@@ -138,6 +138,11 @@ def free_text(text: str) -> str:
     return _CONTROL.sub(lambda m: f"\\x{ord(m[0]):02X}", decoded)
 
 
+def raw_bytes(text: str) -> str:
+    """A decoded body with one character a byte; empty where there is none."""
+    return "" if text == "-" else to_bytes(text).decode("latin-1")
+
+
 def address(text: str) -> str:
     """The client's address: the first of an X-Forwarded-For list, without quotes, brackets and port."""
     words = [word for word in re.split(r'[\s,"]+', free_text(text)) if word not in ("", "-", "unknown")]

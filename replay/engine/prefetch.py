@@ -19,6 +19,7 @@ import numpy as np
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.clock import Clock
 from logreplay.replay.engine.priorities import step_back
+from logreplay.replay.requests.bodies import with_bodies
 from logreplay.replay.requests.header_columns import is_sent
 from logreplay.replay.requests.hook import signer
 from logreplay.replay.requests.plan import Chunk
@@ -79,7 +80,8 @@ class Prefetcher:
     ) -> None:
         self._signer, self._clock = signer(plan), clock
         self._base: int | None = None
-        self._chunks: Iterator[Chunk | Opening | None] = self._signed(iter(plan)) if self._signer else iter(plan)
+        chunks = with_bodies(iter(plan))
+        self._chunks: Iterator[Chunk | Opening | None] = self._signed(chunks) if self._signer else chunks
         self._sender = sender
         self._closed = False
         self._room = threading.Semaphore(_AHEAD)

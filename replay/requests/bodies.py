@@ -1,32 +1,50 @@
-"""Bodies of the requests: shapes that add them, on request only and for methods that have one."""
+"""Bodies of the requests: shapes that add them, on request only and for methods that have one.
 
-from collections.abc import Sequence
+Bodies of a file beside the log are addresses in a plan, and are read from it shortly before they are sent: a plan ahead
+of time would fill the memory.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import BinaryIO, ClassVar, Final
 
 import polars as pl
 
+from logreplay.parsers.bodies import REF, BodyReader, pieces
+from logreplay.parsers.headers import HEADERS, header_value
 from logreplay.parsers.record import LogreplayError, check_name
-from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
+from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, STORED, header_column
+from logreplay.replay.requests.plan import Chunk
 
 LARGEST: Final = 16 << 20
 """Largest filler body, bytes: a logged size must not exhaust this machine's memory."""
+
+_DESCRIBE: Final = ("Content-Type", "Content-Encoding")
 
 _HAS_BODY: Final = ~pl.col("op").is_in(BODILESS)
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedBody:
-    """The body from the log's column ``body``; otherwise the one of a list of urls or a raw request."""
+    """The body from the file beside the log, or its column ``body``; otherwise that of a list of urls or a raw request.
 
-    columns: ClassVar[Sequence[str]] = ("body",)
+    What says how to read a logged body, its type and its coding, comes with it.
+    """
+
+    columns: ClassVar[Sequence[str]] = ("body", REF, HEADERS)
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         own = [PAYLOAD] if PAYLOAD in frame.columns else []
-        return frame.with_columns(
-            pl.when(_HAS_BODY).then(pl.coalesce(pl.col("body").cast(pl.Binary), *own)).alias(PAYLOAD)
-        )
+        body = pl.when(_HAS_BODY).then(pl.coalesce(pl.col("body").cast(pl.Binary), *own)).alias(PAYLOAD)
+        stored = [pl.when(_HAS_BODY).then(REF).alias(STORED)] if frame[REF].is_not_null().any() else []
+        has = _HAS_BODY & pl.any_horizontal(pl.col("body", REF).is_not_null())
+        described = [
+            pl.when(has).then(header_value(name)).alias(header_column(name, frame.columns))
+            for name in _DESCRIBE
+            if frame[HEADERS].str.contains(rf"(?i)(?:^|\t){name}:").any()
+        ]
+        return frame.with_columns(body, *stored, *described)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +107,43 @@ def _read(path: Path, key: str) -> pl.DataFrame:
     if missing:
         raise LogreplayError(f"{path}: no column {', '.join(sorted(missing))}; it needs {key},body")
     return table.select(key, "body").unique(key, keep="first")
+
+
+def with_bodies(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Yield chunks with their bodies, in parts if the bodies are large.
+
+    Raises:
+        LogreplayError: a body cannot be read.
+    """
+    with BodyReader(_opened) as reader:
+        for chunk in chunks:
+            if STORED not in chunk.frame.columns or not len(chunk.due):
+                yield chunk
+                continue
+            at = 0
+            for piece in pieces(chunk.frame, STORED):
+                yield Chunk(_loaded(piece, reader), chunk.due[at : at + piece.height])
+                at += piece.height
+
+
+def loaded(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """As `with_bodies`, for frames without a schedule."""
+    with BodyReader(_opened) as reader:
+        for frame in frames:
+            if STORED not in frame.columns:
+                yield frame
+            else:
+                for piece in pieces(frame, STORED) if frame.height else (frame,):
+                    yield _loaded(piece, reader)
+
+
+def _loaded(frame: pl.DataFrame, reader: BodyReader) -> pl.DataFrame:
+    own = [PAYLOAD] if PAYLOAD in frame.columns else []
+    body = pl.coalesce(pl.lit(reader.load(frame[STORED])), *own)
+    return frame.with_columns(body.alias(PAYLOAD)).drop(STORED)
+
+
+def _opened(name: str) -> BinaryIO:
+    from logreplay.parsers.stores import is_address, open_seekable
+
+    return open_seekable(name) if is_address(name) else open(name, "rb")

@@ -2,8 +2,9 @@
 
 Shapes and hooks add columns: ``header:NAME`` holds a header's values (null: not sent; a second
 header of that name is ``header:NAME:2``), ``payload`` the bodies (`Binary`; null: none), ``protocol`` the version of
-HTTP (`HTTP1`, `HTTP2`). Case does not matter in names. Of a header that may stand once only, the last column that has
-a value is sent.
+HTTP (`HTTP1`, `HTTP2`). ``stored`` holds the addresses of bodies that are read from their file shortly before they are
+sent (`logreplay.replay.requests.bodies`). Case does not matter in names. Of a header that may stand once only, the last
+column that has a value is sent.
 `logreplay.replay.senders.encode` renders them.
 """
 
@@ -21,6 +22,7 @@ PROTOCOL: Final = "protocol"
 HTTP1: Final = "HTTP/1.1"
 HTTP2: Final = "HTTP/2.0"
 """The versions of HTTP that are sent, as logs name them."""
+STORED: Final = "stored"
 _PREFIX: Final = "header:"
 
 BODILESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
@@ -51,7 +53,18 @@ HEADER: Final = HeaderRules(
         {"content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "expect", "te", "trailer"}
     ),
     frozenset(
-        {"host", "user-agent", "referer", "content-type", "authorization", "proxy-authorization", "from", "origin"}
+        {
+            "host",
+            "user-agent",
+            "referer",
+            "content-type",
+            "content-encoding",
+            "authorization",
+            "proxy-authorization",
+            "from",
+            "origin",
+            "cookie",
+        }
     ),
 )
 
@@ -86,7 +99,7 @@ def header_name(column: str) -> str | None:
 
 def is_sent(column: str) -> bool:
     """Whether a column is rendered into requests."""
-    return column in (PAYLOAD, PROTOCOL) or column.startswith(_PREFIX)
+    return column in (PAYLOAD, STORED, PROTOCOL) or column.startswith(_PREFIX)
 
 
 def headers(columns: Iterable[str]) -> tuple[list[str], list[pl.Expr]]:

@@ -9,8 +9,9 @@ from typing import ClassVar, Final
 
 import polars as pl
 
+from logreplay.parsers.headers import HEADERS, OF_CONNECTION, header_pairs
 from logreplay.replay.requests.filters import leave_out
-from logreplay.replay.requests.header_columns import HTTP1, HTTP2, PROTOCOL, check_header, header_column
+from logreplay.replay.requests.header_columns import HEADER, HTTP1, HTTP2, PROTOCOL, check_header, header_column
 
 _VERSION: Final = r"(?i)^(?:HTTP/|h)([12])(?:\.[0-9])?c?$"
 _AUTHORITY: Final = r"^([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$"
@@ -47,7 +48,7 @@ class FixedHeader:
         name, colon, value = text.partition(":")
         if not colon:
             # the rest may be a secret, such as a token without its name
-            raise ValueError(f"{text.split(' ')[0][:40]!r}… is not a header; write 'Name: value'")
+            raise ValueError(f"{text.split(' ')[0][:40]!r}… is not a header; write 'Name: value', or log")
         return cls(name.strip(), value.strip())
 
 
@@ -96,6 +97,55 @@ class LoggedProtocol:
         return leave_out(frame, ~unnamed & version.is_null(), "protocol other than HTTP/1 and HTTP/2").with_columns(
             known.alias(PROTOCOL)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedHeaders:
+    """All headers of the log's column ``headers``, but for Host, those of the connection and those of the body.
+
+    Attributes:
+        without: names, in lower case, of further headers to leave out.
+    """
+
+    without: frozenset[str] = frozenset()
+    name: ClassVar[str] = "log"
+    columns: ClassVar[Sequence[str]] = (HEADERS,)
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        if not frame[HEADERS].is_not_null().any():
+            return frame
+        found: dict[str, list[str | None]] = {}
+        odd = [False] * frame.height
+        unwanted = _NOT_LOGGED | self.without
+        for row, text in enumerate(frame[HEADERS].to_list()):
+            own: set[str] = set()
+            for name, value in header_pairs(text):
+                lower = name.lower()
+                if lower in unwanted or (lower in HEADER.single and header_column(lower, ()) in own):
+                    continue
+                column = header_column(lower, own)
+                own.add(column)
+                if column in found or len(found) < _MOST_NAMES:
+                    found.setdefault(column, [None] * frame.height)[row] = value
+                else:
+                    odd[row] = True
+        columns = [pl.Series(column, values, dtype=pl.String) for column, values in found.items()]
+        shaped = frame.with_columns(columns)
+        return leave_out(shaped, pl.lit(pl.Series(odd)), "headers of too many names") if any(odd) else shaped
+
+
+_NOT_LOGGED: Final = HEADER.reserved | OF_CONNECTION | {"host", "content-type", "content-encoding"}
+_MOST_NAMES: Final = 300
+"""Different headers of some thousand requests. A log has some dozens, an attack any number."""
+
+
+def parse_header(text: str) -> FixedHeader | LoggedHeaders:
+    """Read ``Name: value``, or ``log`` for the headers of the log.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    return LoggedHeaders() if text == "log" else FixedHeader.parse(text)
 
 
 NO_CACHE: Final = (FixedHeader("Cache-Control", "no-cache"), FixedHeader("Pragma", "no-cache"))

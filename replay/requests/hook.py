@@ -15,6 +15,7 @@ import polars as pl
 from multidict import CIMultiDict
 
 from logreplay.parsers.record import LogreplayError
+from logreplay.replay.requests.bodies import loaded
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, header_column, headers, is_sent
 from logreplay.replay.requests.plan import CHUNK_ROWS, SAFE_METHODS, Chunk, Made, RequestStream
 
@@ -92,7 +93,7 @@ class Hooked(Made):
             yield from self.requests.frames(rows, begin)
             return
         refused = 0
-        for frame in self.requests.frames(min(rows, _ROWS), begin):
+        for frame in loaded(self.requests.frames(min(rows, _ROWS), begin)):
             _, seen = self._through_hook(frame)
             refused = 0 if seen.height else refused + frame.height
             if refused > max(10_000, 2 * self.requests.usable):

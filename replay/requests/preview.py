@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from logreplay.replay.requests.bodies import with_bodies
 from logreplay.replay.requests.hook import signer
 from logreplay.replay.requests.plan import Chunk
 
@@ -40,7 +41,7 @@ class Preview:
 def preview(plan: Iterable[Chunk], head: int = 10) -> Preview:
     """Read a whole plan. Does not return for one without end."""
     seen, sign = Preview(), signer(plan)
-    for one in plan:
+    for one in with_bodies(plan) if sign else plan:
         chunk = sign.sign(one) if sign else one
         wanted = chunk.frame.head(head - len(seen.head)) if len(seen.head) < head else None
         if wanted is not None:

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import polars as pl
 
 from logreplay.parsers import record
+from logreplay.parsers.bodies import ADDRESS, REF, named
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, PROTOCOL, header_column, header_name
 
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) (HTTP/1\.[01])\r?\n")
@@ -36,10 +37,23 @@ class LogFile:
     path: Path
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        return record.read_batches(self.path, columns)
+        frames = record.read_batches(self.path, columns)
+        return with_file(frames, str(self.path)) if REF in columns else frames
 
     def __str__(self) -> str:
         return str(self.path)
+
+
+def with_file(frames: Iterator[pl.DataFrame], csv: str) -> Iterator[pl.DataFrame]:
+    """Rows whose addresses of bodies also say the file, which stands beside the CSV.
+
+    A row with a wrong address is not sent.
+    """
+    for frame in frames:
+        wrong = pl.col(REF).is_not_null() & ~pl.col(REF).str.contains(ADDRESS)
+        reason = pl.when(wrong).then(pl.lit("wrong address of a body")).alias("reason")
+        checked = frame.with_columns(reason) if frame.select(wrong.any()).item() else frame
+        yield checked.with_columns(named(pl.col(REF), csv).alias(REF))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +111,12 @@ class RequestFile:
         return str(self.path)
 
 
-def lacking(source: RequestSource, column: str, rendered: str, methods: Collection[str]) -> int:
-    """Count the requests that would get a value from a column of the log, if not one of them has a value there.
+def lacking(source: RequestSource, columns: Sequence[str], rendered: str, methods: Collection[str]) -> int:
+    """Count the requests that would get a value from columns of the log, if not one of them has a value there.
 
     Args:
         source: read up to the first value.
-        column: of the log.
+        columns: of the log.
         rendered: the header, or `PAYLOAD`, that is made of it; a source may bring it along.
         methods: of the requests that get it.
 
@@ -113,10 +127,10 @@ def lacking(source: RequestSource, column: str, rendered: str, methods: Collecti
         LogreplayError: the rows cannot be read.
     """
     count = 0
-    for frame in source.batches(("op", column)):
+    for frame in source.batches(("op", *columns)):
         sent = frame.filter(pl.col("op").is_in(methods))
         own = [name for name in frame.columns if (header_name(name) or name).lower() == rendered.lower()]
-        if any(sent[name].is_not_null().any() for name in (column, *own)):
+        if any(sent[name].is_not_null().any() for name in (*columns, *own)):
             return 0
         count += sent.height
     return count

@@ -55,7 +55,8 @@ WITH_BODY = [False, True, False, True, False, True]
 
 
 def frame(**columns: Any) -> pl.DataFrame:
-    return pl.DataFrame({"op": OPS, "url": [f"/{op}" for op in OPS], **columns})
+    logged = dict.fromkeys(("body", "body_ref", "headers"), pl.Series([None] * len(OPS), dtype=pl.String))
+    return pl.DataFrame({"op": OPS, "url": [f"/{op}" for op in OPS], **logged, **columns})
 
 
 def payloads(shape: Shape, rows: pl.DataFrame) -> list[bytes | None]:

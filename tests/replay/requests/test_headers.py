@@ -97,7 +97,7 @@ def test_a_header_is_read_at_its_first_colon(text: str, name: str, value: str) -
 
 
 def test_a_text_that_is_no_header_is_told_only_to_its_first_blank() -> None:
-    with pytest.raises(ValueError, match=r"^'Bearer'… is not a header; write 'Name: value'$"):
+    with pytest.raises(ValueError, match=r"^'Bearer'… is not a header; write 'Name: value', or log$"):
         FixedHeader.parse("Bearer hunter2")
 
 

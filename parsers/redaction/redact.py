@@ -1,10 +1,12 @@
 """Replaces personal data in rows by pseudonyms; the log still replays with the same shape.
 
-Query values, users, addresses and bodies are replaced; equal values by equal substitutes throughout one
-conversion, of the same length and kind, so that distinct requests stay distinct and sizes stay. Two values share a
-substitute only if a log has more values of a length than there are substitutes, which are 36 of one character. The key
-is made for each conversion and kept nowhere: substitutes cannot be computed back, nor compared with those of another.
-Paths, names of query fields, hosts and user agents stay.
+Query values, users, addresses, headers and bodies are replaced; equal values by equal substitutes throughout one
+conversion, of the same length and kind, so that distinct requests stay distinct and sizes stay. A token is replaced
+alike in a query, a cookie, another header and a body, however it is encoded there, so that a session stays one. Two
+values share a substitute only if a log has more values of a length than there are substitutes, which are 36 of one
+character. The key is made for each conversion and kept nowhere: substitutes cannot be computed back, nor compared with
+those of another. Paths, names of query fields, cookies and headers, keys of JSON, hosts, user agents and headers that
+say nothing of a person stay.
 """
 
 import re
@@ -16,6 +18,10 @@ from secrets import token_bytes
 from typing import Final
 
 import polars as pl
+
+from logreplay.parsers.captures.capture import PAYLOAD
+from logreplay.parsers.headers import HEADERS, header_pairs, header_text
+from logreplay.parsers.redaction.content import Content, content_type, encoded
 
 _VALUE: Final = re.compile(r"(?<==)[^&;#]+")
 _LETTERS: Final = string.ascii_lowercase + string.digits
@@ -45,8 +51,24 @@ class Redactor:
             "client": self.address,
             "user": lambda user: "user-" + self._letters(user, 8),
             "body": lambda body: self.same_shape(body),
+            HEADERS: self.headers,
         }
-        return rows.with_columns(_each(rows[name], change) for name, change in changes.items() if name in rows.columns)
+        redacted = [_each(rows[name], change) for name, change in changes.items() if name in rows.columns]
+        if PAYLOAD in rows.columns:
+            known = rows[HEADERS].to_list() if HEADERS in rows.columns else [None] * rows.height
+            bodies = zip(rows[PAYLOAD].to_list(), known, strict=True)
+            changed = [body and self.content.body(body, content_type(text)) for body, text in bodies]
+            redacted.append(pl.Series(PAYLOAD, changed, dtype=pl.Binary))
+        return rows.with_columns(redacted)
+
+    @property
+    def content(self) -> Content:
+        """Replaces values in bodies and headers."""
+        return Content(self.same_shape, self.address, self.target)
+
+    def headers(self, text: str) -> str:
+        """Replace the values of headers that may say who someone is."""
+        return header_text(self.content.header(name, value) for name, value in header_pairs(text)) or ""
 
     def target(self, url: str) -> str:
         """Replace the values of a query, or all of it where it has no names."""
@@ -55,7 +77,7 @@ class Redactor:
             return url
         if "=" not in query:
             return path + mark + self.same_shape(query)
-        return path + mark + _VALUE.sub(lambda m: self.same_shape(m[0]), query)
+        return path + mark + _VALUE.sub(lambda m: encoded(m[0], self.same_shape), query)
 
     def same_shape(self, text: str) -> str:
         """A substitute of the same length; digits only for digits only."""
@@ -89,11 +111,19 @@ class Redactor:
     def _number(self, digits: str) -> str:
         """Permute the numbers of this length: a Feistel network over decimal digits, so that none meet.
 
+        A zero in front stays, and no other comes there, as JSON wants it: numbers are permuted until it is so.
+
         Source: Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002.
         """
         if len(digits) < 2:
             order = sorted(string.digits, key=lambda each: self._digest(f"digit {each}", 16))
             return "".join(order[int(digit)] for digit in digits)
+        found = self._permuted(digits)
+        while (found[0] == "0") != (digits[0] == "0"):
+            found = self._permuted(found)
+        return found
+
+    def _permuted(self, digits: str) -> str:
         left, right = digits[: len(digits) // 2], digits[len(digits) // 2 :]
         for turn in range(_ROUNDS):
             mixed = int(left) + int.from_bytes(self._digest(f"{turn} {len(digits)} {right}", 64))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.parsers.conversion.redact import Redactor
+from logreplay.parsers.redaction.redact import Redactor
 
 
 def test_redaction_is_consistent_and_keeps_the_shape() -> None:

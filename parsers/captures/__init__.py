@@ -1,0 +1,1 @@
+"""Captured requests with headers and bodies: readers and writers of the formats of other tools."""

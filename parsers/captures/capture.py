@@ -1,0 +1,349 @@
+"""A captured request, and what every reader of captures shares: HTTP messages, addresses, times, bounds.
+
+A reader yields `Record`s: the bytes of each record of its file, for the reject file, and the request in it or the
+reason why there is none. `row` brings a request to the form of the normalized record.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, BinaryIO, Final
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from logreplay.parsers.fields.values import LONGEST_S, MOST_BYTES, Rejected, Unreplayable, address, free_text, parts
+from logreplay.parsers.headers import HeadersTooLong, header_text
+
+LARGEST: Final = 128 << 20
+"""Bytes of a record; longer ones are rejected."""
+
+PAYLOAD: Final = "payload"
+"""The column of bodies, as bytes, until they are in their file."""
+
+COLUMNS: Final[dict[str, type[pl.DataType]]] = {
+    "start": pl.Int64,
+    "latency": pl.Float64,
+    "xfertime": pl.Float64,
+    "bytes": pl.Int64,
+    "url": pl.String,
+    "rc": pl.Int64,
+    "op": pl.String,
+    **dict.fromkeys(("client", "host", "referer", "agent", "protocol"), pl.String),
+    "request_bytes": pl.Int64,
+    **dict.fromkeys(("scheme", "headers"), pl.String),
+    PAYLOAD: pl.Binary,
+}
+"""The columns of rows of captures. ``start``: microseconds since 1970, UTC."""
+
+Header = tuple[str, str]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_US, _LAST_US = -30_610_224_000_000_000, 253_370_764_800_000_000  # the years 1000 to 9998
+_CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_STATUS_LINE: Final = re.compile(rb"HTTP/[0-9](?:\.[0-9])? ([0-9]{3})(?: |\r?\n|$)")
+_REQUEST_LINE: Final = re.compile(rb"([^ \r\n]{1,64}) ([^\r\n]*?)(?: (HTTP/[0-9](?:\.[0-9])?))?\r?\n")
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+
+
+@dataclass(slots=True)
+class Capture:
+    """One captured request.
+
+    Attributes:
+        op: method.
+        target: path and query as sent, or a whole URL.
+        start: microseconds since 1970, UTC; 0 where unknown.
+        headers: as sent, in their order.
+        body: as sent, without transfer coding.
+        scheme: ``http`` or ``https``; empty where unknown.
+        host: authority; by default that of the URL or the header Host.
+        client: by default the first of X-Forwarded-For, or X-Real-IP.
+        protocol: ``HTTP/1.1``.
+        rc: status of the response; 0 where there is none.
+        size: bytes of the body of the response.
+        latency, xfertime: seconds.
+    """
+
+    op: str
+    target: str
+    start: int = 0
+    headers: Sequence[Header] = ()
+    body: bytes | None = None
+    scheme: str = ""
+    host: str = ""
+    client: str = ""
+    protocol: str = ""
+    rc: int = 0
+    size: int = 0
+    latency: float = 0.0
+    xfertime: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a file.
+
+    Attributes:
+        raw: its bytes, for the reject file; of a long record the beginning.
+        capture: the request; None if there is none.
+        kind: ``rejected`` or ``unreplayable``, if there is none; empty for a record that is not meant as a request.
+        reason: why there is none.
+    """
+
+    raw: bytes
+    capture: Capture | None = None
+    kind: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFormat:
+    """A format of captures.
+
+    Attributes:
+        name: as ``-f`` takes it.
+        fits: whether a file that begins with these bytes has it.
+        read: yields the records of an open file.
+        record: what one record is called, in the plural.
+    """
+
+    name: str
+    fits: Callable[[bytes], bool]
+    read: Callable[[BinaryIO, str], Iterator[Record]]
+    record: str = "requests"
+
+
+def record_of(raw: bytes, make: Callable[[], Capture | None]) -> Record:
+    """The record that some code makes of bytes; an error of these bytes is the reason why there is none."""
+    try:
+        capture = make()
+    except Rejected as error:
+        return Record(raw, None, "rejected", str(error))
+    except Unreplayable as error:
+        return Record(raw, None, "unreplayable", str(error))
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+        return Record(raw, None, "rejected", f"damaged: {type(error).__name__}")
+    return Record(raw, capture)
+
+
+def row(capture: Capture, zone: str = "") -> dict[str, Any]:
+    """A request in the form of the normalized record: the columns `COLUMNS`.
+
+    Raises:
+        Unreplayable: it cannot be sent again.
+        Rejected: a value is impossible.
+    """
+    scheme = _SCHEME.match(capture.target)
+    if scheme and not capture.target.startswith("/") and scheme[1].lower() not in ("http", "https"):
+        raise Unreplayable("not HTTP: another scheme")
+    request = parts(capture.op, latin(capture.target), capture.protocol)
+    headers = [(name, value) for name, value in capture.headers if not name.startswith(":")]
+    known = {name.lower(): value for name, value in reversed(headers)}
+    if not _FIRST_US <= capture.start < _LAST_US:
+        raise Rejected("time stamp")
+    for duration in (capture.latency, capture.xfertime):
+        if not 0 <= duration < LONGEST_S:
+            raise Rejected("duration")
+    if not 0 <= capture.rc < 1000:
+        raise Rejected("status")
+    if not 0 <= capture.size < MOST_BYTES:
+        raise Rejected("bytes")
+    body = capture.body or None
+    if body is not None and len(body) > LARGEST:
+        raise Rejected(f"a body longer than {LARGEST >> 20} MB")
+    forwarded = known.get("x-forwarded-for") or known.get("x-real-ip") or ""
+    authority = capture.host or request.host or known.get("host", "")
+    try:
+        text = header_text(_one_cookie(headers))
+    except HeadersTooLong as error:
+        raise Rejected(str(error)) from None
+    return {
+        "start": capture.start,
+        "latency": capture.latency,
+        "xfertime": capture.xfertime,
+        "bytes": capture.size,
+        "url": request.url,
+        "rc": capture.rc,
+        "op": request.op,
+        "client": address(latin(capture.client or forwarded)) or None,
+        "host": free_text(latin(authority)) or None,
+        "referer": free_text(latin(known.get("referer", ""))) or None,
+        "agent": free_text(latin(known.get("user-agent", ""))) or None,
+        "protocol": free_text(request.protocol) or None,
+        "request_bytes": len(body) if body else 0,
+        "scheme": (capture.scheme or (scheme[1].lower() if scheme else "")) or None,
+        "headers": text,
+        PAYLOAD: body,
+    }
+
+
+def _one_cookie(headers: Sequence[Header]) -> Sequence[Header]:
+    """Headers with one Cookie; HTTP/2 may split it (RFC 9113, 8.2.3)."""
+    cookies = [value for name, value in headers if name.lower() == "cookie"]
+    if len(cookies) < 2:
+        return headers
+    joined = ("Cookie", "; ".join(cookies))
+    return [*(header for header in headers if header[0].lower() != "cookie"), joined]
+
+
+def latin(text: str) -> str:
+    """A text with one character for each of its bytes, as the values of logs are."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def text_of(data: bytes) -> str:
+    """The text of bytes of a header: UTF-8, or else Latin-1."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def request_message(data: bytes) -> Capture:
+    """Read an HTTP/1.x request; a chunked body comes out as one.
+
+    Raises:
+        Unreplayable: it is not an HTTP request.
+        Rejected: its body is cut off, or its chunks are damaged.
+    """
+    if not (line := _REQUEST_LINE.match(data)):
+        raise Unreplayable("not HTTP: no request line")
+    headers, rest = _headers(data, line.end())
+    return Capture(
+        line[1].decode("latin-1"),
+        line[2].decode("latin-1"),
+        headers=headers,
+        body=_body(headers, rest) or None,
+        protocol=(line[3] or b"").decode(),
+    )
+
+
+def response_message(data: bytes) -> tuple[int, int]:
+    """The status of an HTTP/1.x response and the bytes of its body; 0 and 0 if it is not one."""
+    if not (line := _STATUS_LINE.match(data)):
+        return 0, 0
+    end = data.find(b"\n") + 1
+    headers, rest = _headers(data, end or len(data))
+    try:
+        return int(line[1]), len(_body(headers, rest))
+    except Rejected:
+        return int(line[1]), len(rest)
+
+
+def _headers(data: bytes, begin: int) -> tuple[list[Header], bytes]:
+    """The headers that begin here, and what follows them."""
+    found: list[Header] = []
+    while True:
+        end = data.find(b"\n", begin)
+        line = data[begin : len(data) if end < 0 else end].rstrip(b"\r")
+        begin = len(data) if end < 0 else end + 1
+        if not line:
+            return found, data[begin:]
+        name, colon, value = line.partition(b":")
+        if colon and len(found) < _MOST_HEADERS:
+            found.append((name.decode("latin-1").strip(), text_of(value.strip(b" \t"))))
+
+
+_MOST_HEADERS: Final = 1000
+
+
+def _body(headers: Sequence[Header], rest: bytes) -> bytes:
+    known = {name.lower(): value for name, value in headers}
+    if "chunked" in known.get("transfer-encoding", "").lower():
+        return _unchunked(rest)
+    length = known.get("content-length", "").strip()
+    if length.isascii() and length.isdigit() and len(length) < 16:
+        if len(rest) < int(length):
+            raise Rejected("the body is cut off")
+        return rest[: int(length)]
+    return rest
+
+
+def _unchunked(data: bytes) -> bytes:
+    """The content of chunks (RFC 9112, 7.1).
+
+    Raises:
+        Rejected: they are cut off or damaged.
+    """
+    pieces: list[bytes] = []
+    at = 0
+    while size := _CHUNK.match(data, at):
+        length = int(size[1], 16)
+        if not length:
+            return b"".join(pieces)
+        piece = data[size.end() : size.end() + length]
+        if len(piece) < length:
+            raise Rejected("the body is cut off")
+        pieces.append(piece)
+        at = size.end() + length
+        at += 2 if data[at : at + 2] == b"\r\n" else 1
+    raise Rejected("the chunks of the body are damaged")
+
+
+def instant(text: str, zone: str = "") -> int:
+    """An ISO 8601 time → microseconds since 1970, UTC.
+
+    Raises:
+        Rejected: it is not one.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=ZoneInfo(zone) if zone else UTC)
+        return round((moment - _EPOCH).total_seconds() * 1e6)
+    except (ValueError, OverflowError):
+        raise Rejected("time stamp") from None
+
+
+def url_parts(url: str) -> tuple[str, str]:
+    """Scheme and authority of a whole URL; empty where it has none.
+
+    Raises:
+        Rejected: it cannot be read.
+    """
+    try:
+        split = urlsplit(url)
+    except ValueError:
+        raise Rejected("url") from None
+    return split.scheme.lower(), split.netloc.rpartition("@")[2]
+
+
+@dataclass(slots=True)
+class Unanswered:
+    """Requests that wait for their responses, by a key that both have; the oldest leave when there are too many.
+
+    Attributes:
+        most: requests that wait at most.
+        bytes_held: bytes of the records that wait.
+    """
+
+    most: int = 1000
+    most_bytes: int = 64 << 20
+    bytes_held: int = 0
+    records: dict[bytes, Record] = field(default_factory=dict)
+
+    def add(self, key: bytes, record: Record) -> Iterator[Record]:
+        """Let a request wait; yield those that have waited too long."""
+        if (double := self.take(key)) is not None:
+            yield double
+        self.records[key] = record
+        self.bytes_held += len(record.raw)
+        while len(self.records) > self.most or self.bytes_held > self.most_bytes:
+            oldest = self.take(next(iter(self.records)))
+            assert oldest is not None
+            yield oldest
+
+    def take(self, key: bytes) -> Record | None:
+        """The request that waits for this key, which then waits no longer."""
+        record = self.records.pop(key, None)
+        if record is not None:
+            self.bytes_held -= len(record.raw)
+        return record
+
+    def rest(self) -> Iterator[Record]:
+        """All that still wait."""
+        yield from self.records.values()
+        self.records.clear()

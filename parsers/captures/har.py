@@ -1,0 +1,152 @@
+"""HAR, as browsers and proxies export it.
+
+Source: http://www.softwareishard.com/blog/har-12-spec/
+"""
+
+import json
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+from urllib.parse import urlencode
+
+from logreplay.parsers.captures.capture import LARGEST, Capture, CaptureFormat, Record, instant, record_of, url_parts
+from logreplay.parsers.captures.export import Exported, iso, only_text
+from logreplay.parsers.captures.json_stream import objects
+from logreplay.parsers.fields.values import Rejected, Unreplayable
+
+_FITS: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:\s*\{')
+_FORM: Final = "application/x-www-form-urlencoded"
+_WITH_BODY: Final = ("POST", "PUT", "PATCH")
+
+
+def _read(file: BinaryIO, name: str) -> Iterator[Record]:
+    client = Path(name).name.partition(".")[0]
+    for found in objects(file, LARGEST, "entries"):
+        if found.whole:
+            yield record_of(found.data, lambda data=found.data: _capture(data, client))  # type: ignore[misc]
+        else:
+            yield Record(found.data, None, "rejected", f"cut off, or longer than {LARGEST >> 20} MB")
+
+
+def _capture(data: bytes, client: str) -> Capture:
+    entry: Mapping[str, Any] = json.loads(data.decode("utf-8", "surrogateescape"))
+    request, response = entry["request"], entry.get("response") or {}
+    url = str(request["url"])
+    scheme, host = url_parts(url)
+    if entry.get("_fromCache") or (scheme in ("http", "https") and _is_cached(entry)):
+        raise Unreplayable("answered by the browser's cache, never sent")
+    headers = [(str(header["name"]), str(header["value"])) for header in request.get("headers") or ()]
+    waited, received, rest = _times(entry)
+    return Capture(
+        str(request["method"]),
+        url,
+        instant(str(entry["startedDateTime"])),
+        headers,
+        _body(request),
+        scheme,
+        host,
+        _address(client, headers),
+        str(request.get("httpVersion") or "").upper(),
+        max(int(response.get("status") or 0), 0),
+        max(int((response.get("content") or {}).get("size") or 0), 0),
+        waited + rest,
+        received,
+    )
+
+
+def _is_cached(entry: Mapping[str, Any]) -> bool:
+    """Whether Firefox took an answer from its cache: then it has no times of a transfer."""
+    timings = entry.get("timings") or {}
+    return entry.get("response", {}).get("_transferSize") == 0 and not any(timings.get(k) for k in ("send", "wait"))
+
+
+def _times(entry: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Seconds until the first byte, those of the transfer, and 0; of the whole time where nothing else is known."""
+    timings = entry.get("timings") or {}
+    known = {name: max(float(value or 0), 0.0) / 1000 for name, value in timings.items() if _is_number(value)}
+    waited = sum(known.get(part, 0.0) for part in ("send", "wait"))
+    if waited or known.get("receive"):
+        return waited, known.get("receive", 0.0), 0.0
+    return 0.0, 0.0, max(float(entry.get("time") or 0), 0.0) / 1000
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _address(client: str, headers: Iterable[tuple[str, str]]) -> str:
+    """A HAR holds one browser: its client is the name of the file, unless a header names another."""
+    return "" if any(name.lower() in ("x-forwarded-for", "x-real-ip") for name, _ in headers) else client
+
+
+def _body(request: Mapping[str, Any]) -> bytes | None:
+    post = request.get("postData")
+    if not post:
+        if request["method"] in _WITH_BODY and int(request.get("bodySize") or 0) > 0:
+            raise Rejected("the body is not in the file")
+        return None
+    text = post.get("text")
+    if text is not None and (text or not post.get("params")):
+        if post.get("encoding", post.get("_encoding")) == "base64":
+            return b64decode(text, validate=True)
+        return str(text).encode("utf-8", "surrogateescape")
+    kind = str(post.get("mimeType") or _FORM).partition(";")[0].strip().lower()
+    if kind != _FORM:
+        raise Rejected(f"the body is in parts ({kind[:40]}) instead of as it was sent")
+    return urlencode([(str(each["name"]), str(each.get("value", ""))) for each in post["params"]]).encode()
+
+
+HAR: Final = CaptureFormat("har", lambda head: bool(_FITS.match(head)), _read, "entries")
+
+
+def write_har(requests: Iterable[Exported], out: BinaryIO) -> None:
+    """Write requests as a HAR."""
+    creator = {"name": "logreplay", "version": "1"}
+    out.write(b'{"log":{"version":"1.2","creator":' + json.dumps(creator).encode() + b',"entries":[')
+    for number, request in enumerate(requests):
+        out.write((b",\n" if number else b"\n") + json.dumps(_entry(request)).encode())
+    out.write(b"\n]}}\n")
+
+
+def _entry(one: Exported) -> dict[str, Any]:
+    headers = [{"name": name, "value": value} for name, value in one.headers]
+    post: dict[str, Any] = {}
+    if one.body is not None:
+        kind = next((value for name, value in one.headers if name.lower() == "content-type"), "")
+        text = only_text(one.body)
+        coded = {"text": b64encode(one.body).decode(), "encoding": "base64"} if text is None else {"text": text}
+        post = {"postData": {"mimeType": kind, **coded}}
+    return {
+        "startedDateTime": iso(one.start),
+        "time": round((one.latency + one.xfertime) * 1000, 3),
+        "request": {
+            "method": one.op,
+            "url": one.url,
+            "httpVersion": one.protocol or "HTTP/1.1",
+            "cookies": [],
+            "headers": headers,
+            "queryString": [],
+            "headersSize": -1,
+            "bodySize": len(one.body or b""),
+            **post,
+        },
+        "response": {
+            "status": one.rc,
+            "statusText": "",
+            "httpVersion": one.protocol or "HTTP/1.1",
+            "cookies": [],
+            "headers": [],
+            "content": {"size": one.size, "mimeType": ""},
+            "redirectURL": "",
+            "headersSize": -1,
+            "bodySize": one.size,
+        },
+        "cache": {},
+        "timings": {
+            "send": 0,
+            "wait": round(one.latency * 1000, 3),
+            "receive": round(one.xfertime * 1000, 3),
+        },
+    }

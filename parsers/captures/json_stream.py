@@ -1,0 +1,124 @@
+"""Cuts a stream of JSON into its objects, in flat memory.
+
+Nothing but strings and brackets is looked at, so what is damaged inside an object is a matter of that object, and the
+objects around it are read.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final
+
+_PIECE: Final = 1 << 20
+_STRUCTURE: Final = re.compile(rb'["{}\[\]]')
+_INSIDE: Final = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_TAIL: Final = 64
+"""Bytes before a bracket that may hold the name of its list."""
+_SHOWN: Final = 1 << 16
+"""Bytes kept of an object that is too long."""
+_DEEPEST: Final = 200
+"""Brackets that may be open; JSON of any program that captures requests needs far fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonObject:
+    """An object of a stream.
+
+    Attributes:
+        data: its bytes.
+        whole: the bytes are all of it: it is not too long, and not cut off.
+    """
+
+    data: bytes
+    whole: bool = True
+
+
+@dataclass(slots=True)
+class _Cutter:
+    """Reads a stream piece by piece."""
+
+    name: str
+    longest: int
+    stack: bytearray = field(default_factory=bytearray)
+    inside: bool = False
+    depth: int | None = None
+    tail: bytes = b""
+    held: list[bytes] = field(default_factory=list)
+    length: int = 0
+
+    def cut(self, data: bytes) -> Iterator[JsonObject]:
+        """Take the next bytes, and yield the objects that end in them."""
+        at, begin = 0, 0
+        while at < len(data):
+            if self.inside:
+                at = _INSIDE.match(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+                if at < len(data):
+                    self.inside, at = False, at + 1
+                continue
+            found = _STRUCTURE.search(data, at)
+            if not found:
+                break
+            at = found.end()
+            match found[0]:
+                case b'"':
+                    self.inside = True
+                case b"{" | b"[":
+                    if self.depth is None and found[0] == b"{" and self._is_wanted():
+                        self.depth, begin = len(self.stack), found.start()
+                    if len(self.stack) < _DEEPEST:
+                        named = (self.tail + data[max(found.start() - _TAIL, 0) : found.start()])[-_TAIL:]
+                        self.stack += b"N" if self._is_list(found[0], named) else found[0]
+                case _:
+                    if self.stack:
+                        self.stack.pop()
+                    if self.depth is not None and len(self.stack) <= self.depth:
+                        yield self._taken(data[begin:at])
+        if self.depth is not None:
+            self._hold(data[begin:])
+        self.tail = (self.tail + data[-_TAIL:])[-_TAIL:]
+
+    def _is_list(self, bracket: bytes, before: bytes) -> bool:
+        wanted = self.name and bracket == b"[" and len(self.stack) == 2
+        return bool(wanted and re.search(rf'"{self.name}"\s*:\s*$'.encode(), before))
+
+    def _is_wanted(self) -> bool:
+        return self.stack.endswith(b"N") if self.name else not self.stack.strip(b"[")
+
+    def _hold(self, data: bytes) -> None:
+        self.length += len(data)
+        if self.length <= self.longest:
+            self.held.append(data)
+        elif self.held:
+            self.held = [b"".join(self.held)[:_SHOWN]]
+
+    def _taken(self, data: bytes, *, ended: bool = True) -> JsonObject:
+        self._hold(data)
+        taken = JsonObject(b"".join(self.held), ended and self.length <= self.longest)
+        self.held, self.length, self.depth = [], 0, None
+        return taken
+
+    def rest(self) -> Iterator[JsonObject]:
+        """What is left at the end of the stream: an object that is cut off."""
+        if self.depth is not None:
+            yield self._taken(b"", ended=False)
+
+
+def objects(file: BinaryIO, longest: int, name: str = "") -> Iterator[JsonObject]:
+    """Yield the objects of a stream.
+
+    Args:
+        file: of JSON values one after the other, with lines between them or not.
+        longest: bytes of an object at most.
+        name: of the list whose objects are wanted, in an object in an object (``entries`` of HAR's ``log``); empty:
+            those of the stream itself.
+    """
+    cutter = _Cutter(name, longest)
+    rest = b""
+    while piece := file.read(_PIECE):
+        data = rest + piece
+        backslashes = len(data) - len(data.rstrip(b"\\"))
+        cut = len(data) - backslashes % 2  # an escape must not be cut in two
+        rest = data[cut:]
+        yield from cutter.cut(data[:cut])
+    yield from cutter.cut(rest)
+    yield from cutter.rest()

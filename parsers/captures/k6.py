@@ -1,0 +1,65 @@
+"""A k6 script that sends the requests of a log in their order, at a constant rate.
+
+Source: https://grafana.com/docs/k6/latest/ (scenarios, SharedArray, k6/encoding)
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable
+from typing import BinaryIO, Final
+
+from logreplay.parsers.captures.export import Exported
+
+_HEAD: Final = """\
+// Made by logreplay. Run with: k6 run -e TARGET=http://127.0.0.1:8080 -e RATE=10 THIS_FILE
+// Each request is: method, path, headers, body as base64 (null: none).
+import http from "k6/http";
+import encoding from "k6/encoding";
+import exec from "k6/execution";
+import { SharedArray } from "k6/data";
+
+const requests = new SharedArray("requests", () => [
+"""
+_TAIL: Final = """\
+]);
+
+const target = __ENV.TARGET || %s;
+const rate = Number(__ENV.RATE || 10);
+
+export const options = {
+  scenarios: {
+    replay: {
+      executor: "constant-arrival-rate",
+      rate,
+      timeUnit: "1s",
+      duration: `${Math.ceil(requests.length / rate)}s`,
+      preAllocatedVUs: Number(__ENV.VUS || 50),
+    },
+  },
+};
+
+export default function () {
+  const number = exec.scenario.iterationInTest;
+  if (number >= requests.length) return;
+  const [method, path, headers, body] = requests[number];
+  http.request(method, target + path, body === null ? null : encoding.b64decode(body), { headers });
+}
+"""
+
+
+def write_k6(requests: Iterable[Exported], out: BinaryIO) -> None:
+    """Write a script with the requests in it."""
+    out.write(_HEAD.encode())
+    origin = ""
+    for one in requests:
+        origin = origin or one.url.removesuffix(one.target)
+        headers = {name: value for name, value in one.headers if name.lower() != "host"}
+        body = None if one.body is None else b64encode(one.body).decode()
+        path = one.target if one.target.startswith("/") else f"/{one.target}"
+        out.write(f"  {_script(one.op, path, headers, body)},\n".encode())
+    out.write((_TAIL % json.dumps(origin or "http://localhost")).encode())
+
+
+def _script(*values: object) -> str:
+    """Values as JavaScript; JSON's line separators are escaped, since they end a line in older scripts."""
+    return json.dumps(values)

@@ -1,0 +1,69 @@
+"""Vegeta's targets as JSON, one a line: ``{"method":"POST","url":"http://…","body":"base64","header":{"K":["v"]}}``.
+
+Source: https://github.com/tsenart/vegeta (README, JSON format; lib/target.schema.json)
+"""
+
+import json
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, BinaryIO, Final
+
+from logreplay.parsers.captures.capture import LARGEST, Capture, CaptureFormat, Record, record_of, url_parts
+from logreplay.parsers.captures.export import Exported
+from logreplay.parsers.captures.json_stream import objects
+
+_KEYS: Final = frozenset({"method", "url", "body", "header"})
+_URL: Final = re.compile(rb'"url"\s*:\s*"(?:https?:)?/')
+
+
+def _read(file: BinaryIO, name: str) -> Iterator[Record]:
+    for found in objects(file, LARGEST):
+        if found.whole:
+            yield record_of(found.data, lambda data=found.data: _capture(data))  # type: ignore[misc]
+        else:
+            yield Record(found.data, None, "rejected", f"cut off, or longer than {LARGEST >> 20} MB")
+
+
+def _capture(data: bytes) -> Capture:
+    target: Mapping[str, Any] = json.loads(data)
+    url = str(target["url"])
+    scheme, host = url_parts(url)
+    body = target.get("body")
+    return Capture(
+        str(target["method"]),
+        url,
+        headers=[(name, str(value)) for name, values in (target.get("header") or {}).items() for value in values],
+        body=b64decode(body, validate=True) if body else None,
+        scheme=scheme,
+        host=host,
+    )
+
+
+def _fits(head: bytes) -> bool:
+    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0]
+    if not (line.startswith(b"{") and _URL.search(line)):
+        return False
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):  # of a long body the beginning
+        keys = set(re.findall(rb'(?:\{|,)\s*"([a-z]+)"\s*:', line[:4096].partition(b'"header"')[0]))
+        return bool(keys) and {key.decode() for key in keys} <= _KEYS
+    return isinstance(found, dict) and {"method", "url"} <= found.keys() <= _KEYS
+
+
+VEGETA: Final = CaptureFormat("vegeta", _fits, _read, "targets")
+
+
+def write_vegeta(requests: Iterable[Exported], out: BinaryIO) -> None:
+    """Write requests as targets."""
+    for one in requests:
+        header: dict[str, list[str]] = {}
+        for name, value in one.headers:
+            header.setdefault(name, []).append(value)
+        target: dict[str, Any] = {"method": one.op, "url": one.url}
+        if one.body is not None:
+            target["body"] = b64encode(one.body).decode()
+        if header:
+            target["header"] = header
+        out.write(json.dumps(target).encode() + b"\n")

@@ -1,0 +1,124 @@
+"""Reads captures (HAR, GoReplay, mitmproxy, ...) into rows with headers and bodies; every record is accounted for."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import polars as pl
+
+from logreplay.parsers.captures.capture import COLUMNS, PAYLOAD, CaptureFormat, row
+from logreplay.parsers.captures.formats import capture_format
+from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit
+from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.source import BlockSource
+from logreplay.parsers.fields.values import Rejected, Unreplayable
+from logreplay.parsers.record import LogreplayError
+
+_ROWS: Final = 1000
+_TOGETHER: Final = 16 << 20
+"""Bytes of bodies in a frame of rows, at most one body more."""
+_KEPT: Final = 1 << 20
+"""Bytes of a record that go to the reject file."""
+_LINE_ENDS: Final = re.compile(rb"[\\\r\n]")
+_SPELLED: Final = {b"\\": b"\\\\", b"\r": b"\\r", b"\n": b"\\n"}
+
+
+def captures_among(sources: Sequence[BlockSource], wanted: str) -> list[CaptureFormat]:
+    """The formats of the files, if they are captures; none if they are logs.
+
+    Raises:
+        LogreplayError: some are, and some are not.
+    """
+    found = [capture_format(source.sample(), wanted) for source in sources]
+    known = [each for each in found if each is not None]
+    if known and len(known) < len(found):
+        log = next(source for source, each in zip(sources, found, strict=True) if each is None)
+        capture = next(source for source, each in zip(sources, found, strict=True) if each is not None)
+        raise LogreplayError(
+            f"{log.name} and {capture.name}: a log and captured requests ({known[0].name}) cannot be converted "
+            "together; convert each, then merge the two CSVs"
+        )
+    return known
+
+
+@dataclass(slots=True)
+class Captures:
+    """Reads captures one after the other.
+
+    Attributes:
+        sources: the files.
+        formats: of each.
+        report: where records are counted.
+        keep: called for each record that became no row.
+        zone: of time stamps without one.
+        limit: on rejected records.
+        progress: called after each batch.
+    """
+
+    sources: Sequence[BlockSource]
+    formats: Sequence[CaptureFormat]
+    report: ConvertReport
+    keep: Keep
+    zone: str = ""
+    limit: Limit = field(default_factory=Limit)
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        report = self.report
+        report.format = "+".join(dict.fromkeys(format.name for format in self.formats))
+        report.share, report.resolution_s, report.unit = 1.0, 1e-6, "records"
+
+    def rows(self) -> Iterator[pl.DataFrame]:
+        """Yield rows with the columns of `logreplay.parsers.captures.capture.COLUMNS`.
+
+        Raises:
+            LogreplayError: a file cannot be read.
+            TooManyRejects: more records were rejected than `limit` allows.
+        """
+        total = sum(source.size for source in self.sources)
+        timed = True
+        for source, format in zip(self.sources, self.formats, strict=True):
+            for rows in self._batches(source, format):
+                timed = timed and not (rows["start"] == 0).any()
+                yield rows
+                if self.progress:
+                    self.progress(sum(each.read for each in self.sources), total, self.report.lines)
+            if source.truncated:
+                self.report.notes.append(
+                    f"{source.name}: the {source.compression} data end too soon or are damaged; the records before "
+                    "are kept"
+                )
+        check_limit(self.report, self.limit, final=True)
+        if not timed:
+            self.report.notes.append(
+                "some requests have no time: they keep their order, all at the same instant, 1970-01-01"
+            )
+
+    def _batches(self, source: BlockSource, format: CaptureFormat) -> Iterator[pl.DataFrame]:
+        rows: list[dict[str, Any]] = []
+        size = 0
+        for number, record in enumerate(format.read(source.stream(), source.name), 1):
+            self.report.lines += 1
+            kind, reason = record.kind, record.reason
+            if record.capture:
+                try:
+                    rows.append(row(record.capture, self.zone))
+                    size += len(rows[-1][PAYLOAD] or b"") + len(rows[-1]["headers"] or "")
+                    self.report.converted += 1
+                except Unreplayable as why:
+                    kind, reason = "unreplayable", str(why)
+                except Rejected as why:
+                    kind, reason = "rejected", str(why)
+            elif not kind:
+                self.report.blank += 1
+            if kind:
+                self.report.refuse(source.name, number, kind, reason)
+                line = _LINE_ENDS.sub(lambda found: _SPELLED[found[0]], record.raw[:_KEPT])
+                self.keep(source.name, number, f"{kind}: {reason}", line, True)
+                check_limit(self.report, self.limit, final=False)
+            if len(rows) >= _ROWS or size > _TOGETHER:
+                yield pl.DataFrame(rows, schema=COLUMNS, orient="row")
+                rows, size = [], 0
+        if rows:
+            yield pl.DataFrame(rows, schema=COLUMNS, orient="row")

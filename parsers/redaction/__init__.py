@@ -1,0 +1,1 @@
+"""Replaces personal data by pseudonyms."""

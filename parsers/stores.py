@@ -1,0 +1,120 @@
+"""Files in a store: ``s3://``, ``gs://``, ``https://`` and others that fsspec reaches.
+
+Credentials and endpoints are found as each store's package finds them, for S3 in ``AWS_*`` variables and ``~/.aws``.
+
+Source: https://filesystem-spec.readthedocs.io (fsspec)
+"""
+
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from typing import Any, BinaryIO, Final, cast
+
+import polars as pl
+import zstandard
+
+from logreplay.parsers.installation import needs_extra
+from logreplay.parsers.masking import masked
+from logreplay.parsers.record import LogreplayError
+
+SCHEMES: Final = ("s3", "s3a", "gs", "gcs", "az", "abfs", "hdfs", "sftp", "smb")
+"""Schemes of stores."""
+
+_WEB: Final = ("http", "https")
+"""Schemes of web servers: they hold logs to convert. Where requests are sent, such an address is a target."""
+
+_EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
+
+_BLOCK: Final = 8 << 20
+"""Bytes that are fetched at a time: a reader holds two of these."""
+
+
+def is_address(text: str) -> bool:
+    """Whether a text names a file in a store, and not one of this machine."""
+    return text.partition("://")[0] in (*SCHEMES, *_WEB) and "://" in text
+
+
+def matching(address: str) -> list[str]:
+    """The addresses that a pattern with ``*`` stands for, in order of their names; of others the address itself.
+
+    Raises:
+        LogreplayError: there is none, or the store cannot be asked.
+    """
+    path, mark, _ = address.partition("?") if address.startswith("http") else (address, "", "")
+    if mark or not any(sign in path for sign in "*["):  # what follows a ? in https:// is a query, perhaps a signature
+        return [address]
+    with said(address):
+        filesystem, place = _filesystem(address)
+        found = sorted(filesystem.glob(place))
+        if not found:
+            raise FileNotFoundError
+        return [filesystem.unstrip_protocol(name) for name in found]
+
+
+def size_of(address: str) -> int:
+    """The bytes of a file; 0 where the store does not say.
+
+    Raises:
+        LogreplayError: there is no such file, or the store cannot be asked.
+    """
+    with said(address):
+        filesystem, path = _filesystem(address)
+        return int(filesystem.info(path).get("size") or 0)
+
+
+def identity(address: str) -> str:
+    """The store's identity of the content of a file (S3: the ETag).
+
+    Raises:
+        LogreplayError: the store cannot be asked.
+    """
+    with said(address):
+        filesystem, path = _filesystem(address)
+        return str(filesystem.ukey(path))
+
+
+def open_seekable(address: str, block: int = _BLOCK) -> BinaryIO:
+    """Open a file.
+
+    Args:
+        address: of the file.
+        block: bytes that are fetched at a time.
+
+    Raises:
+        FileNotFoundError, ImportError, OSError, ValueError: it cannot be opened.
+    """
+    filesystem, path = _filesystem(address)
+    file = filesystem.open(path, "rb", block_size=block, cache_type="readahead")
+    return cast(BinaryIO, BufferedReader(cast(Any, file)))  # fsspec's readline takes no limit
+
+
+@contextmanager
+def said(address: str) -> Iterator[None]:
+    """Turn what goes wrong with a file into one sentence.
+
+    Raises:
+        LogreplayError: something did.
+    """
+    shown = masked(address)
+    try:
+        yield
+    except FileNotFoundError:
+        raise LogreplayError(f"{shown}: no such object in the store") from None
+    except ImportError as error:
+        scheme = address.partition("://")[0]
+        extra = _EXTRAS.get(scheme)
+        missing = needs_extra(extra) if extra else f"needs another package: {error}"
+        raise LogreplayError(f"{shown}: reading {scheme}:// {missing}") from None
+    except LogreplayError as error:
+        raise LogreplayError(f"{shown}: {error}") from None
+    except (OSError, EOFError, ValueError, zlib.error, zstandard.ZstdError, pl.exceptions.PolarsError) as error:
+        raise LogreplayError(f"{shown}: cannot be read from the store: {masked(str(error))}") from None
+
+
+def _filesystem(address: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError:
+        raise ImportError("fsspec is not installed") from None
+    return cast("tuple[Any, str]", fsspec.core.url_to_fs(address))

@@ -1,0 +1,23 @@
+"""Rows of a CSV as requests for other tools."""
+
+from pathlib import Path
+
+from logreplay.parsers.captures.export import exported, iso, message, only_text
+
+CORE = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
+
+
+def test_a_log_without_headers_and_host_gives_what_its_columns_say(tmp_path: Path) -> None:
+    row = "2026-11-20,10:00:00.250000,0.5,0.25,0,7,/a?b,200,POST,curl,a=1"
+    (tmp_path / "log.csv").write_text(f"{CORE},agent,body\n{row}\n")
+    (one,) = exported(tmp_path / "log.csv", "")
+    assert (one.url, one.headers, one.body) == ("http://localhost/a?b", [("User-Agent", "curl")], b"a=1")
+    assert iso(one.start) == "2026-11-20T10:00:00.250000Z"
+    assert message(one) == (
+        b"POST /a?b HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curl\r\nContent-Length: 3\r\n\r\na=1"
+    )
+
+
+def test_only_utf_8_is_text() -> None:
+    assert only_text("é".encode()) == "é"
+    assert only_text(b"\xff") is None

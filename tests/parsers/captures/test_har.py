@@ -1,0 +1,50 @@
+"""HAR: bodies as forms, text or base64; what the browser took from its cache."""
+
+import json
+from io import BytesIO
+from typing import Any
+
+import pytest
+
+from logreplay.parsers.captures.capture import Record
+from logreplay.parsers.captures.har import HAR
+
+REQUEST = {"method": "POST", "url": "https://shop.test/", "headers": []}
+
+
+def record(request: dict[str, Any], **entry: Any) -> Record:
+    one = {"startedDateTime": "2026-11-20T10:00:00Z", "time": 1, "request": {**REQUEST, **request}, **entry}
+    (found,) = HAR.read(BytesIO(json.dumps({"log": {"entries": [one]}}).encode()), "a/user7.har")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("post", "body"),
+    [
+        ({"text": "a=1"}, b"a=1"),
+        ({"text": "/wA=", "encoding": "base64"}, b"\xff\x00"),
+        ({"params": [{"name": "a", "value": "1 2"}, {"name": "é", "value": "&"}]}, b"a=1+2&%C3%A9=%26"),
+        ({"text": "", "params": [{"name": "a", "value": "1"}]}, b"a=1"),
+        ({"text": ""}, b""),
+    ],
+)
+def test_a_body_is_text_or_base64_or_the_fields_of_a_form(post: dict[str, Any], body: bytes) -> None:
+    found = record({"postData": post})
+    assert found.capture
+    assert found.capture.body == body
+    assert found.capture.client == "user7"
+
+
+def test_a_body_that_the_file_does_not_hold_is_a_rejected_request() -> None:
+    assert record({"bodySize": 7}).reason == "the body is not in the file"
+    parts = {"mimeType": "multipart/form-data; boundary=x", "params": [{"name": "file"}]}
+    assert record({"postData": parts}).reason.startswith("the body is in parts")
+
+
+def test_what_the_cache_answered_was_never_sent() -> None:
+    assert record({}, _fromCache="disk").kind == "unreplayable"
+
+
+def test_only_a_log_in_an_object_is_a_har() -> None:
+    assert HAR.fits(b'\xef\xbb\xbf {\n "log" : {')
+    assert not HAR.fits(b'{"log":"a line of docker\\n","stream":"stdout"}')

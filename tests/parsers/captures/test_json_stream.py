@@ -1,0 +1,40 @@
+"""Objects are cut out of a stream of JSON wherever its pieces end."""
+
+import json
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.parsers.captures import json_stream
+from logreplay.parsers.captures.json_stream import objects
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.integers(), st.text(max_size=9)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=9), VALUES, max_size=4), max_size=5), st.integers(1, 40))
+def test_the_objects_of_a_stream_and_of_a_list_are_found(values: list[dict[str, object]], piece: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_stream, "_PIECE", piece)
+        stream = BytesIO("\n".join(json.dumps(value, ensure_ascii=False) for value in values).encode())
+        assert [json.loads(found.data) for found in objects(stream, 10_000)] == values
+        log = {"version": {"a": [{}]}, "pages": [{"entries": [{"no": 1}]}], "entries": values, "more": [{}]}
+        text = json.dumps({"log": log}, indent=1).encode()
+        assert [json.loads(found.data) for found in objects(BytesIO(text), 10_000, "entries")] == values
+
+
+def test_objects_that_are_too_long_or_cut_off_are_told_and_the_next_one_is_found() -> None:
+    long = json.dumps({"a": "x" * 3_000_000}).encode()
+    found = list(objects(BytesIO(long + b'{"b":1}{"c"'), 2_000_000))
+    assert [(each.whole, len(each.data)) for each in found] == [(False, 65536), (True, 7), (False, 4)]
+
+
+def test_a_million_open_brackets_take_no_memory() -> None:
+    assert list(objects(BytesIO(b"[" * 1_000_000), 1000)) == []
+    (found,) = objects(BytesIO(b'{"a":' * 300_000), 1000)
+    assert not found.whole
