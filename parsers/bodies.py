@@ -72,7 +72,7 @@ class BodyWriter:
         return [self._place(body) if body else None for body in bodies]
 
     def close(self) -> None:
-        """Write what is still in memory."""
+        """Write the bodies that are still in memory."""
         if self._block:
             frame = self._packer.compress(bytes(self._block))
             self._out.write(frame)
@@ -93,7 +93,7 @@ class BodyWriter:
         return address
 
 
-class BodyReader:
+class StoredBodies:
     """Reads bodies by their addresses; at the end of its block the files are closed.
 
     Args:

@@ -65,6 +65,6 @@ def header_value(name: str) -> pl.Expr:
 
 
 def header_pairs(text: str | None) -> list[tuple[str, str]]:
-    """The headers in a text of `header_text`; what is not one is left out."""
+    """The headers in a text of `header_text`; other parts of it are left out."""
     split = (part.partition(": ") for part in (text or "").split("\t"))
     return [(name, value) for name, colon, value in split if colon and NAME.fullmatch(name)]

@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
 LOG = ROOT / "sample_logs" / "nginx_request_time.log"
 BY_DATA = {"errors", "status", "unexpected_status", "options", "left_out", "what", "served_within", "seen"}
 """Objects whose keys come from the data."""
-ELSEWHERE = {"body", "request_bytes"}
+ELSEWHERE = {"body", "request_bytes", "scheme", "headers", "body_ref"}
 """Columns of other logs."""
 
 

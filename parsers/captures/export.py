@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.parsers.bodies import REF, BodyReader, pieces
+from logreplay.parsers.bodies import REF, StoredBodies, pieces
 from logreplay.parsers.headers import HEADERS, header_pairs
 from logreplay.parsers.record import read_batches, start_time
 
@@ -78,7 +78,7 @@ def exported(csv: Path, bodies: str) -> Iterator[Exported]:
     Raises:
         LogreplayError: one of the two cannot be read.
     """
-    with BodyReader() as reader:
+    with StoredBodies() as reader:
         for batch in read_batches(csv, _COLUMNS):
             rows = batch.with_columns((pl.lit(bodies + "#") + pl.col(REF)).alias(REF), start_time().to_physical())
             for piece in pieces(rows, REF):

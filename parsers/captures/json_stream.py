@@ -1,7 +1,7 @@
 """Cuts a stream of JSON into its objects, in flat memory.
 
-Nothing but strings and brackets is looked at, so what is damaged inside an object is a matter of that object, and the
-objects around it are read.
+The reader looks at strings and brackets only: damage inside an object is a matter of that object, and the objects
+around it are read.
 """
 
 import re
@@ -98,7 +98,7 @@ class _Cutter:
         return taken
 
     def rest(self) -> Iterator[JsonObject]:
-        """What is left at the end of the stream: an object that is cut off."""
+        """Yield the object that is cut off at the end of the stream, if there is one."""
         if self.depth is not None:
             yield self._taken(b"", ended=False)
 

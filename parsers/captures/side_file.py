@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from logreplay.parsers.bodies import REF, BodyReader, BodyWriter, pieces
+from logreplay.parsers.bodies import REF, BodyWriter, StoredBodies, pieces
 from logreplay.parsers.captures.capture import PAYLOAD
 from logreplay.parsers.files import NewFile
 
@@ -19,7 +19,7 @@ def with_payload(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     if PAYLOAD in rows.columns:
         yield rows
     elif REF in rows.columns:
-        with BodyReader() as reader:
+        with StoredBodies() as reader:
             for piece in pieces(rows, REF):
                 yield piece.with_columns(reader.load(piece[REF]).alias(PAYLOAD))
     else:

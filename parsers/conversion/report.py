@@ -28,7 +28,7 @@ class ConvertReport:
         rejects: path of the reject file; empty if there are none.
         notes: for the user, on times, units and sizes.
         bodies: path of the file with the bodies; empty if there are none.
-        unit: what is counted: ``lines``, or the ``records`` of a capture.
+        unit: word for the things counted: ``lines``, or ``records`` of a capture.
     """
 
     lines: int = 0

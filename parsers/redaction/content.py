@@ -139,7 +139,7 @@ class Content:
 
 
 def encoded(text: str, change: Change) -> str:
-    """Replace a percent-encoded text as if it were not encoded; what was encoded stays so, and lengths stay."""
+    """Replace a percent-encoded text as if it were not encoded; encoded places stay encoded, and lengths stay."""
     if "%" not in text:
         return change(text)
     marks = [(chr(int(found[1], 16)) if found[1] else found[0], bool(found[1])) for found in _ESCAPED.finditer(text)]

@@ -11,7 +11,7 @@ from typing import BinaryIO, ClassVar, Final
 
 import polars as pl
 
-from logreplay.parsers.bodies import REF, BodyReader, pieces
+from logreplay.parsers.bodies import REF, StoredBodies, pieces
 from logreplay.parsers.headers import HEADERS, header_value
 from logreplay.parsers.record import LogreplayError, check_name
 from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, STORED, header_column
@@ -115,7 +115,7 @@ def with_bodies(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     Raises:
         LogreplayError: a body cannot be read.
     """
-    with BodyReader(_opened) as reader:
+    with StoredBodies(_opened) as reader:
         for chunk in chunks:
             if STORED not in chunk.frame.columns or not len(chunk.due):
                 yield chunk
@@ -128,7 +128,7 @@ def with_bodies(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 def loaded(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """As `with_bodies`, for frames without a schedule."""
-    with BodyReader(_opened) as reader:
+    with StoredBodies(_opened) as reader:
         for frame in frames:
             if STORED not in frame.columns:
                 yield frame
@@ -137,7 +137,7 @@ def loaded(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
                     yield _loaded(piece, reader)
 
 
-def _loaded(frame: pl.DataFrame, reader: BodyReader) -> pl.DataFrame:
+def _loaded(frame: pl.DataFrame, reader: StoredBodies) -> pl.DataFrame:
     own = [PAYLOAD] if PAYLOAD in frame.columns else []
     body = pl.coalesce(pl.lit(reader.load(frame[STORED])), *own)
     return frame.with_columns(body.alias(PAYLOAD)).drop(STORED)

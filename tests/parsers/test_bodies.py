@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.bodies import ADDRESS, BodyReader, BodyWriter, beside, named, pieces
+from logreplay.parsers.bodies import ADDRESS, BodyWriter, StoredBodies, beside, named, pieces
 from logreplay.parsers.record import LogreplayError
 
 
@@ -31,7 +31,7 @@ def test_every_body_comes_back_byte_for_byte(bodies: list[bytes | None]) -> None
         addresses = pl.Series([address and f"x#{address}" for address in writer.add(bodies)], dtype=pl.String)
         writer.close()
     assert addresses.str.contains(ADDRESS).fill_null(True).all()
-    with BodyReader(lambda _: file) as reader:
+    with StoredBodies(lambda _: file) as reader:
         assert reader.load(addresses).to_list() == [body or None for body in bodies]
 
 
@@ -57,26 +57,26 @@ def test_a_damaged_file_is_an_error_with_the_name_of_the_file(tmp_path: Path, da
     path = tmp_path / "x.bodies.zst"
     addresses = written(path, [bytes(range(256)) * 4])
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
-    with BodyReader() as reader, pytest.raises(LogreplayError, match=rf"x\.bodies\.zst: {reason}"):
+    with StoredBodies() as reader, pytest.raises(LogreplayError, match=rf"x\.bodies\.zst: {reason}"):
         reader.load(addresses)
 
 
 def test_bodies_of_another_log_are_noticed(tmp_path: Path) -> None:
     mine = written(tmp_path / "mine", [b"one"])
     written(tmp_path / "other", [b"two"])
-    with BodyReader() as reader, pytest.raises(LogreplayError, match="bodies of another log"):
+    with StoredBodies() as reader, pytest.raises(LogreplayError, match="bodies of another log"):
         reader.load(mine.str.replace("mine#", "other#"))
 
 
 @pytest.mark.parametrize("address", ["0-0-999999999-00000000", "999999999999999-0-1-00000000", "7"])
 def test_a_hostile_address_is_an_error_and_takes_no_memory(tmp_path: Path, address: str) -> None:
     written(tmp_path / "x", [b"one"])
-    with BodyReader() as reader, pytest.raises(LogreplayError):
+    with StoredBodies() as reader, pytest.raises(LogreplayError):
         reader.load(pl.Series([f"{tmp_path}/x#{address}"]))
 
 
 def test_a_missing_file_is_named_with_the_remedy(tmp_path: Path) -> None:
-    with BodyReader() as reader, pytest.raises(LogreplayError, match=r"gone: no such file: it holds the bodies"):
+    with StoredBodies() as reader, pytest.raises(LogreplayError, match=r"gone: no such file: it holds the bodies"):
         reader.load(pl.Series([f"{tmp_path}/gone#0-0-1-00000000"]))
 
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.parsers.headers import (
@@ -16,6 +16,7 @@ from logreplay.parsers.headers import (
 )
 
 
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.one_of(st.text(max_size=8), st.sampled_from(["Cookie", "TE"])), st.text(max_size=20))))
 def test_a_text_holds_only_headers_of_the_client_without_control_bytes(pairs: list[tuple[str, str]]) -> None:
     text = header_text(pairs)

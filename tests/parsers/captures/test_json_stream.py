@@ -4,7 +4,7 @@ import json
 from io import BytesIO
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.parsers.captures import json_stream
@@ -17,6 +17,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.dictionaries(st.text(max_size=9), VALUES, max_size=4), max_size=5), st.integers(1, 40))
 def test_the_objects_of_a_stream_and_of_a_list_are_found(values: list[dict[str, object]], piece: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

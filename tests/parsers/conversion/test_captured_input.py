@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.bodies import BodyReader, beside, named
+from logreplay.parsers.bodies import StoredBodies, beside, named
 from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.report import ConvertReport
@@ -26,7 +26,7 @@ def rows_of(csv: Path) -> pl.DataFrame:
     """The rows of a CSV with their bodies in the column payload."""
     rows = scan(csv).collect()
     files = rows.select(named(pl.col("body_ref"), str(csv)).alias("payload")).to_series()
-    with BodyReader() as reader:
+    with StoredBodies() as reader:
         return rows.with_columns(reader.load(files))
 
 

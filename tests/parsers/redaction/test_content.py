@@ -3,7 +3,7 @@
 import json
 from urllib.parse import quote, unquote_to_bytes
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.parsers.redaction.content import content_type
@@ -12,6 +12,7 @@ from logreplay.parsers.redaction.redact import Redactor
 TOKENS = st.text(alphabet=st.characters(min_codepoint=33, max_codepoint=126, exclude_characters='";,\\&%+'), min_size=9)
 
 
+@settings(max_examples=50)
 @given(TOKENS)
 def test_a_token_is_the_same_in_a_query_a_cookie_a_header_a_form_and_json(token: str) -> None:
     redactor = Redactor(b"key")
@@ -28,6 +29,7 @@ def test_a_token_is_the_same_in_a_query_a_cookie_a_header_a_form_and_json(token:
         assert place == new
 
 
+@settings(max_examples=50)
 @given(
     st.dictionaries(
         st.text(max_size=5),
@@ -41,6 +43,7 @@ def test_json_stays_json_with_its_keys_and_types(value: dict[str, object]) -> No
     assert {key: type(one) for key, one in done.items()} == kinds
 
 
+@settings(max_examples=50)
 @given(
     st.binary(max_size=100), st.sampled_from(["", "text/plain", "application/json", "multipart/form-data; boundary=B"])
 )
