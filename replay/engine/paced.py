@@ -15,7 +15,7 @@ from logreplay.replay.clock import Clock
 from logreplay.replay.engine.timer import ticker
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import ERROR_CODES, Done, Sender, Trace
+from logreplay.replay.senders.contract import ERROR_CODES, Done, Holding, Sender, Trace
 from logreplay.replay.senders.record_buffer import RecordBuffer
 
 _NEVER: Final = 10**15
@@ -82,6 +82,7 @@ class Paced:
         self.counts = sender.counts
         self.taken_up = 0
         self._sender, self._buffer = sender, RecordBuffer()
+        self._holding = sender if isinstance(sender, Holding) else None
         self._cap = inf if limits.max_in_flight is None else limits.max_in_flight
         self._patience = inf if limits.drop_after is None else limits.drop_after * 1e9
         self._error: BaseException | None = None
@@ -169,7 +170,12 @@ class Paced:
 
     def _wake_up(self) -> None:
         try:
-            self._pump()
+            if self._holding is None:
+                self._pump()
+            else:
+                self._holding.hold()
+                self._pump()
+                self._holding.flush()
         except BaseException as error:  # or the plan would never end
             self._error = error
             self.cut()

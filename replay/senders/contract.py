@@ -164,6 +164,17 @@ class Sender(Protocol):
 
 
 @runtime_checkable
+class Holding(Protocol):
+    """A sender that can write several requests at once."""
+
+    def hold(self) -> None:
+        """Until `flush`, requests may wait for others that are sent in the same turn of the loop."""
+
+    def flush(self) -> None:
+        """Write the requests that wait."""
+
+
+@runtime_checkable
 class BlockSender(Protocol):
     """Sends blocks of requests to one target.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from logreplay.replay.clock import Clock
 from logreplay.replay.requests.header_columns import HTTP2, PROTOCOL
 from logreplay.replay.requests.mix import TARGET
-from logreplay.replay.senders.contract import Done, Sender, SenderCounts, Trace
+from logreplay.replay.senders.contract import Done, Holding, Sender, SenderCounts, Trace
 
 
 class SeveralSenders:
@@ -25,6 +25,7 @@ class SeveralSenders:
     def __init__(self, senders: Sequence[Sender], choose: Callable[[pl.DataFrame], NDArray[np.integer[Any]]]) -> None:
         self.counts = SenderCounts()
         self._senders, self._choose = senders, choose
+        self._holding = [sender for sender in senders if isinstance(sender, Holding)]
         for sender in senders:
             sender.counts = self.counts
 
@@ -45,6 +46,14 @@ class SeveralSenders:
     def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
         send, prepared = request
         send(seq, prepared, start, latest)
+
+    def hold(self) -> None:
+        for sender in self._holding:
+            sender.hold()
+
+    def flush(self) -> None:
+        for sender in self._holding:
+            sender.flush()
 
     def cancel(self) -> None:
         for sender in self._senders:

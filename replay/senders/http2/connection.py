@@ -11,14 +11,21 @@ from logreplay.replay.senders.errors import local_fault
 from logreplay.replay.senders.http2.client_state import ClientState
 from logreplay.replay.senders.http2.stream import Stream
 
+MOST_TOGETHER: Final = 16
+"""Requests in one write: the first of them waits for the others, some microseconds each."""
 NOT_SPOKEN: Final = "the target does not choose HTTP/2 in the TLS handshake (ALPN)"
 
 
 class Owner(Protocol):
-    """The sender, as its connections know it."""
+    """The sender, as its connections know it.
+
+    Attributes:
+        unwritten: connections on which requests wait to be written; None: requests do not wait.
+    """
 
     clock: Clock
     counts: SenderCounts
+    unwritten: dict["Http2Connection", None] | None
 
     def ended(self, connection: "Http2Connection", streams: Iterable[Stream], now: int, /) -> None:
         """Streams ended, or what the connection can carry has changed."""
@@ -54,7 +61,8 @@ class Http2Connection(asyncio.Protocol):
         state = self.state
         if state.retired:
             return 0
-        return min(most, state.limit) - len(state.streams) - len(self.waiting)
+        limit = state.limit
+        return (limit if limit < most else most) - len(state.streams) - len(self.waiting)
 
     @property
     def unused(self) -> bool:
@@ -67,8 +75,13 @@ class Http2Connection(asyncio.Protocol):
         if self._transport is None:
             self.waiting.append(stream)
         else:
-            self.state.begin(stream)
-            self.flush()
+            state = self.state
+            state.begin(stream)
+            unwritten = self._sender.unwritten
+            if unwritten is None or len(state.out) >= MOST_TOGETHER:
+                self.flush()
+            else:
+                unwritten[self] = None
 
     def give_up(self, stream: Stream) -> None:
         """Let a stream end before its response did."""

@@ -105,7 +105,10 @@ class ConnectionState(ClientState):
             request = frames.beginning(request, NO_TABLE)
         if request[4] & END_STREAM:
             stream.window = self._windows.initial
-            self.out.append(frames.header_frames(request, number, largest))
+            if len(request) <= largest:
+                self.out.append(request[:5] + number.to_bytes(4) + request[HEADER_BYTES:])
+            else:
+                self.out.append(frames.header_frames(request, number, largest))
         else:
             body = HEADER_BYTES + int.from_bytes(request[:3])
             self.out.append(frames.header_frames(request[:body], number, largest))

@@ -83,6 +83,7 @@ class Http2Sender:
         self._opening: dict[Http2Connection, asyncio.Task[None]] = {}
         self._known: dict[bytes, ResponseFields] = {}
         self._closing, self._tidied = False, 0
+        self.unwritten: dict[Http2Connection, None] | None = None
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[bytes]:
         target = self.endpoint.target
@@ -97,6 +98,18 @@ class Http2Sender:
 
     def send(self, seq: int, request: bytes, start: int, latest: float = inf) -> None:
         self.begin(self.pool, seq, request, start, latest)
+
+    def hold(self) -> None:
+        self.unwritten = {}
+        self.pool.together = True
+
+    def flush(self) -> None:
+        unwritten, self.unwritten = self.unwritten, None
+        self.pool.together = False
+        if unwritten:
+            for connection in unwritten:
+                connection.flush()
+            self.pool.turn()
 
     def begin(self, pool: Pool, seq: int, request: bytes, start: int, latest: float) -> None:
         """Start an exchange on a connection of a pool, or let it wait for one."""
@@ -156,7 +169,7 @@ class Http2Sender:
         for stream in streams:
             if not stream.error:
                 connection.answered += 1
-                self._report(stream, stream.last)
+                self._report_response(stream, connection.number)
             elif not self._retried(stream, connection, now):
                 self._report(stream, now)
         state, pool = connection.state, connection.pool
@@ -281,6 +294,18 @@ class Http2Sender:
         await asyncio.sleep(0)  # lets the transports close
 
     # the end of an exchange
+
+    def _report_response(self, stream: Stream, connection: int) -> None:
+        """Report a whole response."""
+        end, start, first = stream.last, stream.start, stream.first
+        if end - start > self.timeout_ns or self.trace:
+            self._report(stream, end)
+            return
+        seq, began, connect, fields = stream.seq, stream.began, stream.connect, stream.fields
+        assert fields
+        del self.busy[seq]
+        times = began - start, connect, first - began - connect, end - first
+        self.done(seq, start, *times, stream.size, fields.status, 0, connection)
 
     def _report(self, stream: Stream, end: int) -> None:
         """Report the end of an exchange, once."""
