@@ -391,6 +391,8 @@ class Engine:
             limited=counts.limited - before.limited,
             queued=counts.queued - before.queued,
             queued_for=counts.queued_for,
+            retried=counts.retried - before.retried,
+            calm=counts.calm - before.calm,
             local=counts.local - before.local,
             vitals=vitals,
             delay=delay,

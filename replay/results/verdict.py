@@ -15,6 +15,8 @@ from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.write_lag import WriteLag
 
 SENT_ENOUGH: Final = 0.98
+MANY_RETRIED: Final = 0.01
+"""Share of requests that were sent twice above which that is told."""
 _NO_LIMIT: Final = ("lag", "target_failing", "rate_missed")
 FAILING: Final = 0.5
 """Share of requests without a usable response above which the run measured only failures."""
@@ -92,6 +94,8 @@ class RunEvidence:
         vitals: of the generator's process.
         delay: of writing rows.
         late: requests that came from the log after they were due.
+        retried: requests that were sent again.
+        calm: streams and connections that the target ended with ENHANCE_YOUR_CALM.
     """
 
     offered: float
@@ -106,6 +110,8 @@ class RunEvidence:
     queued_for: str = ""
     delay: WriteLag = field(default_factory=WriteLag)
     late: ReadLate = field(default_factory=ReadLate)
+    retried: int = 0
+    calm: int = 0
 
     @property
     def achieved(self) -> float:
@@ -269,6 +275,20 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
             "not fully open, and a slow target received less load; the wait is in the response times, as queued"
         )
         findings.append(Finding("by_client", Severity.INFO, text))
+    if seen.retried > MANY_RETRIED * seen.counters.sent:
+        text = (
+            f"{seen.retried} requests were sent twice: the target ended their connection before it processed them, or "
+            "refused their stream; the second sending is in the response times; let the target keep connections for "
+            "more requests and longer (keepalive_requests and keepalive_timeout in nginx)"
+        )
+        findings.append(Finding("retries", Severity.WARNING, text))
+    if seen.calm:
+        text = (
+            f"the target ended streams or connections {seen.calm} times with ENHANCE_YOUR_CALM: it defends itself "
+            "against the requests, or against the resets of requests that timed out; lower the rate, raise --timeout, "
+            "or raise the limits of the target"
+        )
+        findings.append(Finding("enhance_your_calm", Severity.WARNING, text))
     if seen.counters.dropped:
         text = f"{seen.counters.dropped} of {seen.scheduled} requests were too late to be sent, and dropped (--late)"
         findings.append(Finding("dropped", Severity.WARNING, text))

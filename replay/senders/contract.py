@@ -107,6 +107,9 @@ class SenderCounts:
     connections: int = 0
     reused: int = 0
     retried: int = 0
+    """Requests that were sent again: the target had not processed them, or had closed their idle connection."""
+    calm: int = 0
+    """Streams and connections that the target ended with ENHANCE_YOUR_CALM."""
     queued: int = 0
     """Requests that waited for a connection."""
     queued_for: str = ""

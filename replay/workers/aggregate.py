@@ -110,6 +110,8 @@ class SharedPlan:
             local=sum((Counter(part.local) for part in seen), Counter()),
             vitals=max((part.vitals for part in seen), key=lambda vitals: vitals.loop_share, default=ProcessLoad()),
             delay=sum((part.delay for part in seen), WriteLag()),
+            retried=sum(part.retried for part in seen),
+            calm=sum(part.calm for part in seen),
         )
 
     @property

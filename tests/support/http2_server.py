@@ -183,6 +183,16 @@ ANSWERS: Final[dict[str, StreamAnswer]] = {
 """As those of `raw_server`."""
 
 
+class Always(dict[str, StreamAnswer]):
+    """The same answer for every path."""
+
+    def __init__(self, answer: StreamAnswer) -> None:
+        self._answer = answer
+
+    def __missing__(self, path: str) -> StreamAnswer:
+        return self._answer
+
+
 class Http2Server:
     """The server; what it got is in `heads` and `counts` (by path).
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from logreplay.replay.senders.http2 import frames
 from logreplay.replay.senders.http2.connection_state import MAX_HEAD
 from logreplay.replay.senders.http2.header_blocks import block
 from logreplay.replay.senders.http2.stream import Stream
 from support import http2_frames as peer
+from support.hostile_target import Seen
 from support.http2_frames import answer, coded, data, greeted, head, raw
 
 LONG: Final = [("content-length", "5")]
@@ -20,14 +21,6 @@ def request(method: str = "GET", body: bytes = b"", fields: Sequence[tuple[bytes
         [(b":method", method.encode()), (b":scheme", b"http"), (b":authority", b"a"), (b":path", b"/"), *fields]
     )
     return frames.frame(frames.HEADERS, frames.END_HEADERS | (0 if body else frames.END_STREAM), 0, written) + body
-
-
-class Seen(NamedTuple):
-    """What a row would say."""
-
-    error: str
-    status: int
-    size: int
 
 
 OK: Final = Seen("", 200, 5)

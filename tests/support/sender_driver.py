@@ -35,7 +35,7 @@ class OneStreamOfH2(OneStream, H2Sender):
 
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
-Kind = type[WireSender] | type[AiohttpSender]
+Kind = type[WireSender] | type[AiohttpSender] | type[Http2Sender]
 TIMEOUT: Final = 0.25
 PATIENCE: Final = 20.0
 EARLY: Final = 2_000_000

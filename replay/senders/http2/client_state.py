@@ -25,13 +25,14 @@ class ClientState(ABC):
         goaway: the code with which the peer ends the connection; None: it does not.
         dead: the connection broke, and must be closed when `out` is written.
         resets: streams that were reset here.
+        calm: times that the peer said ENHANCE_YOUR_CALM.
         why: text of what ended the connection.
         out: bytes for the peer.
     """
 
     def __init__(self) -> None:
         self.streams: dict[int, Stream] = {}
-        self.limit, self.began, self.resets = UNKNOWN_LIMIT, 0, 0
+        self.limit, self.began, self.resets, self.calm = UNKNOWN_LIMIT, 0, 0, 0
         self.greeted = self.dead = False
         self.goaway: int | None = None
         self.why = ""

@@ -338,6 +338,7 @@ class ConnectionState(ClientState):
             return
         self._windows.forget(number)
         code = int.from_bytes(payload)
+        self.calm += code == frames.ENHANCE_YOUR_CALM
         stream.error, stream.detail = "reset", f"RST_STREAM: {frames.code_name(code)}"
         stream.unprocessed = code == frames.REFUSED_STREAM
         self._ended.append(stream)
@@ -409,6 +410,7 @@ class ConnectionState(ClientState):
             raise ConnectionFault(frames.FRAME_SIZE_ERROR, f"a GOAWAY frame of {len(payload)} bytes")
         last, code = int.from_bytes(payload[:4]) & _NUMBER, int.from_bytes(payload[4:8])
         self.goaway = code
+        self.calm += code == frames.ENHANCE_YOUR_CALM
         if code != frames.NO_ERROR:
             self.why = f"GOAWAY: {frames.code_name(code)} {payload[8 : 8 + _SHOWN].decode('latin-1')}".rstrip()
         for stream in [stream for stream in self.streams.values() if stream.number > last]:

@@ -172,11 +172,13 @@ class H2State(ClientState):
 
     def _reset(self, event: StreamReset) -> None:
         if stream := self.streams.get(event.stream_id):
+            self.calm += event.error_code == ErrorCodes.ENHANCE_YOUR_CALM
             stream.unprocessed = event.error_code == ErrorCodes.REFUSED_STREAM
             self._end(stream, "reset", f"RST_STREAM: {code_name(event.error_code or 0)}")
 
     def _goaway(self, event: ConnectionTerminated) -> None:
         self.goaway = int(event.error_code or 0)
+        self.calm += self.goaway == ErrorCodes.ENHANCE_YOUR_CALM
         if self.goaway:
             text = (event.additional_data or b"")[:_SHOWN].decode("latin-1")
             self.why = f"GOAWAY: {code_name(self.goaway)} {text}".rstrip()

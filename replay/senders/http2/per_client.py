@@ -8,6 +8,7 @@ import polars as pl
 
 from logreplay.replay.senders.http2.pool import Pool
 from logreplay.replay.senders.http2.sender import Http2Sender
+from logreplay.replay.senders.http2.stream import Stream
 from logreplay.replay.senders.per_client import MAX_IDLE
 
 
@@ -34,6 +35,18 @@ class Http2ByClientSender(Http2Sender):
         if pool is None:
             pool = self._pools[client] = Pool(self._dial, least=0, most=1, streams=self._each)
         self.begin(pool, seq, rendered, start, latest)
+
+    def assign(self, stream: Stream, pool: Pool, now: int, *, new: bool = False) -> bool:
+        first = not stream.attempts
+        if first:  # the time-out counts from here, as with HTTP/1.1
+            stream.since = now
+        assigned = super().assign(stream, pool, now, new=new)
+        if first and not assigned:
+            stream.since = inf
+        return assigned
+
+    def expired(self, now: int) -> list[Stream]:
+        return [one for one in self.busy.values() if now - one.since >= self.timeout_ns]
 
     def _limits(self) -> str:
         waits = "a stream of their client's connection (--by-client)"

@@ -114,13 +114,13 @@ class Http2Sender:
     def begin(self, pool: Pool, seq: int, request: bytes, start: int, latest: float) -> None:
         """Start an exchange on a connection of a pool, or let it wait for one."""
         stream = self.busy[seq] = Stream(seq, request, start)
-        if pool.queue or not self._assign(stream, pool, start):
+        if pool.queue or not self.assign(stream, pool, start):
             self.counts.queued += 1
             self.counts.queued_for = self.counts.queued_for or self._limits()
             pool.queue.append((stream, latest))
             self._waiting[pool] = None
 
-    def _assign(self, stream: Stream, pool: Pool, now: int, *, new: bool = False) -> bool:
+    def assign(self, stream: Stream, pool: Pool, now: int, *, new: bool = False) -> bool:
         """Give a request to a connection, to a new one if possible where ``new``; False if none may take it now."""
         connection = pool.take(now, new=new)
         if connection is None:
@@ -173,6 +173,8 @@ class Http2Sender:
             elif not self._retried(stream, connection, now):
                 self._report(stream, now)
         state, pool = connection.state, connection.pool
+        if state.calm:
+            self.counts.calm, state.calm = self.counts.calm + state.calm, 0
         if state.greeted:
             self._limit = state.limit
         if connection.unused:
@@ -196,7 +198,7 @@ class Http2Sender:
             pool.retire(connection)
         stream.clear()
         stream.carrier, stream.began, stream.connect = None, 0, 0
-        if not self._assign(stream, pool, now, new=new):
+        if not self.assign(stream, pool, now, new=new):
             pool.queue.appendleft((stream, inf))
             self._waiting[pool] = None
         return True
@@ -234,7 +236,7 @@ class Http2Sender:
                 queue.popleft()
                 stream.error = "dropped"
                 self._report(stream, now)
-            elif self._assign(stream, pool, now):
+            elif self.assign(stream, pool, now):
                 queue.popleft()
             else:
                 return
@@ -242,9 +244,9 @@ class Http2Sender:
     # what takes too long
 
     def _sweep(self) -> None:
-        """End the exchanges that timed out: they are at the front; close connections idle for too long."""
+        """End the exchanges that timed out; close connections idle for too long."""
         now = self.clock()
-        for stream in [*takewhile(lambda one: now - one.start >= self.timeout_ns, self.busy.values())]:
+        for stream in self.expired(now):
             self._give_up(stream, "timeout", now)
         for pool in [*self._waiting]:
             self._serve(pool, now)
@@ -254,6 +256,10 @@ class Http2Sender:
             self._tidied = now
             self.close_idle(now - UNNEEDED_NS)
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
+
+    def expired(self, now: int) -> list[Stream]:
+        """The requests whose time is up: they are at the front."""
+        return [*takewhile(lambda one: now - one.since >= self.timeout_ns, self.busy.values())]
 
     def close_idle(self, since: int) -> None:
         """Close connections that carry nothing since an instant of the clock."""
@@ -298,7 +304,7 @@ class Http2Sender:
     def _report_response(self, stream: Stream, connection: int) -> None:
         """Report a whole response."""
         end, start, first = stream.last, stream.start, stream.first
-        if end - start > self.timeout_ns or self.trace:
+        if end - stream.since > self.timeout_ns or self.trace:
             self._report(stream, end)
             return
         seq, began, connect, fields = stream.seq, stream.began, stream.connect, stream.fields
@@ -311,10 +317,10 @@ class Http2Sender:
         """Report the end of an exchange, once."""
         seq, start, word = stream.seq, stream.start, stream.error
         del self.busy[seq]
-        if end - start > self.timeout_ns and word != "dropped":
+        if end - stream.since > self.timeout_ns and word != "dropped":
             word = "timeout"
         if word == "timeout":
-            end = start + self.timeout_ns
+            end = int(stream.since) + self.timeout_ns
         began = min(stream.began or end, end)
         if stream.carrier is not None and not stream.number:  # it never was open
             word = "connect_timeout" if word == "timeout" else word

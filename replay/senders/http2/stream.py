@@ -16,6 +16,7 @@ class Stream:
 
     Attributes:
         seq, start: number of the request, and when it was started.
+        since: when its time-out began to count; infinite: not yet.
         request: one HEADERS frame without the number of its stream, then the body.
         began: when a stream was found for it; before, it was queued.
         connect: nanoseconds it waited for a connection that was being opened.
@@ -35,11 +36,12 @@ class Stream:
 
     __slots__ = (
         "attempts", "began", "carrier", "connect", "detail", "error", "fields", "first", "kept", "last", "number",
-        "reader", "refill", "request", "seq", "size", "start", "unprocessed", "unsent", "window",
+        "reader", "refill", "request", "seq", "since", "size", "start", "unprocessed", "unsent", "window",
     )  # fmt: skip
 
     def __init__(self, seq: int, request: bytes, start: int) -> None:
         self.seq, self.request, self.start = seq, request, start
+        self.since: float = start
         self.began = self.connect = self.attempts = 0
         self.carrier: Any = None
         self.clear()

@@ -25,7 +25,7 @@ from logreplay.replay.senders.per_client import ByClientSender
 from logreplay.replay.senders.wire import WireSender
 from support.background_server import beside
 from support.delayed_responses import delayed_responses
-from support.http2_server import StreamAnswer, after, http2_server
+from support.http2_server import Always, after, http2_server
 from support.thread_sender import ThreadSender
 
 HTTP2 = (Http2Sender, Http2ByClientSender, H2Sender)
@@ -33,18 +33,11 @@ SENDERS = pytest.mark.parametrize("kind", [WireSender, AiohttpSender, ByClientSe
 Steps = Callable[[Engine], Any]
 
 
-class Always(dict[str, StreamAnswer]):
-    """The same answer for every path."""
-
-    def __missing__(self, path: str) -> StreamAnswer:
-        return self["/"]
-
-
 @contextmanager
 def responding(kind: type[Any], seconds: float) -> Iterator[str]:
     """A server that answers each request after a delay, in the protocol of a sender."""
     if kind in HTTP2:
-        with beside(partial(http2_server, answers=Always({"/": after(seconds)}))) as server:
+        with beside(partial(http2_server, answers=Always(after(seconds)))) as server:
             yield server.url
     else:
         with delayed_responses(seconds) as url:

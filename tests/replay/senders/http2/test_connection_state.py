@@ -25,8 +25,9 @@ from logreplay.replay.senders.http2.client_state import MAX_RESETS
 from logreplay.replay.senders.http2.connection_state import ConnectionState
 from logreplay.replay.senders.http2.stream import Stream
 from support import http2_frames as peer
+from support.hostile_target import Seen
 from support.http2_frames import answer, coded, data, greeted, head, parsed, raw
-from support.http2_ways import LOST, OK, WAYS, Seen, Way, request, seen
+from support.http2_ways import LOST, OK, WAYS, Way, request, seen
 
 PREFACE: Final = len(frames.PREFACE)
 

@@ -71,6 +71,13 @@ def test_a_response_is_read_as_hpack_wrote_it(status: int, fields: list[tuple[by
         assert read.read(written.encode(pairs, huffman=huffman)) == checked(pairs)
 
 
+APPENDIX_C_5 = (
+    "4803333032580770726976617465611d4d6f6e2c203231204f637420323031332032303a31333a323120474d546e1768747470733a2f2f"
+    "7777772e6578616d706c652e636f6d",
+    "4803333037c1c0bf",
+    "88c1611d4d6f6e2c203231204f637420323031332032303a31333a323220474d54c05a04677a69707738666f6f3d4153444a4b48514b425a"
+    "584f5157454f50495541585157454f49553b206d61782d6167653d333630303b2076657273696f6e3d31",
+)
 APPENDIX_C_6 = (
     "488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad171863c78f0b97c8e9ae82ae43d3",
     "4883640effc1c0bf",
@@ -79,17 +86,28 @@ APPENDIX_C_6 = (
 )
 
 
-def test_responses_are_those_of_appendix_c_6() -> None:
-    """Huffman-coded, with a table of 256 bytes, from which entries are evicted."""
+@pytest.mark.parametrize("example", [APPENDIX_C_5, APPENDIX_C_6], ids=["plain", "huffman"])
+def test_responses_are_those_of_appendix_c(example: tuple[str, str, str]) -> None:
+    """With a table of 256 bytes, from which entries are evicted."""
     read = reader()
     size_of_256 = bytes.fromhex("3fe101")
-    first, second, third = (bytes.fromhex(text) for text in APPENDIX_C_6)
-    assert read.read(size_of_256 + first).status == 302
-    assert read.read(second).status == 307
+    first, second, third = (bytes.fromhex(text) for text in example)
+    opening = dict(read.read(size_of_256 + first).headers)
+    assert opening == {
+        b"cache-control": b"private",
+        b"date": b"Mon, 21 Oct 2013 20:13:21 GMT",
+        b"location": b"https://www.example.com",
+    }
+    assert read.read(second) == ResponseFields(307, -1, tuple(opening.items()))
     last = read.read(third)
     assert last.status == 200
-    assert dict(last.headers)[b"content-encoding"] == b"gzip"
-    assert dict(last.headers)[b"date"] == b"Mon, 21 Oct 2013 20:13:22 GMT"
+    assert dict(last.headers) == {
+        b"cache-control": b"private",
+        b"date": b"Mon, 21 Oct 2013 20:13:22 GMT",
+        b"location": b"https://www.example.com",
+        b"content-encoding": b"gzip",
+        b"set-cookie": b"foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1",
+    }
 
 
 def test_while_the_table_is_empty_equal_blocks_are_decoded_once() -> None:

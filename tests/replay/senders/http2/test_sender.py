@@ -264,6 +264,7 @@ def test_a_target_that_asks_for_calm_is_quoted() -> None:
         async with http2_server(answers={"/calm": calm}) as server, asking(server) as client:
             assert words(await client.ask("/calm")) == ["closed"]
             assert client.sender.counts.details == {"closed": "GOAWAY: ENHANCE_YOUR_CALM too_many_pings"}
+            assert client.sender.counts.calm == 1
 
     run(main())
 
@@ -323,6 +324,46 @@ def test_a_client_waits_for_a_stream_of_its_own_connection() -> None:
             assert [row.queued > 40 * MS for row in rows] == [False, True, False]
             assert "raise --streams" in client.sender.counts.queued_for
             assert "--connections" not in client.sender.counts.queued_for, "which --by-client excludes"
+
+    run(main())
+
+
+def test_the_time_out_of_a_client_that_waits_begins_with_its_stream() -> None:
+    """As over HTTP/1.1: the wait for the client's earlier requests is no fault of the target."""
+
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/slow": after(0.25)}) as server,
+            asking(server, by_client=True, streams=1, timeout=0.4) as client,
+        ):
+            rows = await client.ask("/slow", "/slow", "/slow", client=["a"] * 3)
+            assert words(rows) == ["", "", ""]
+
+    async def stalled() -> None:
+        async with (
+            http2_server(answers={"/slow": after(0.25), "/stall": stall}) as server,
+            asking(server, by_client=True, streams=1, timeout=0.4) as client,
+        ):
+            rows = await client.ask("/slow", "/stall", "/slow", client=["a", "a", "b"])
+            assert words(rows) == ["", "timeout", ""]
+            assert rows[1].total - rows[1].queued == 400 * MS
+            assert rows[1].queued >= 250 * MS
+
+    run(main())
+    run(stalled())
+
+
+def test_requests_that_are_due_together_are_written_together() -> None:
+    async def main() -> None:
+        async with http2_server() as server, asking(server) as client:
+            await client.ask("/ok", "/ok")
+            client.sender.hold()
+            begun = client.begin(["/ok"] * 5)
+            await asyncio.sleep(0.05)
+            assert len(server.heads) == 2
+            client.sender.flush()
+            assert words([await one for one in begun]) == [""] * 5
+            assert sorted(peer.most for peer in server.peers)[-1] > 1, "on one connection"
 
     run(main())
 
