@@ -304,7 +304,7 @@ class Http2Sender:
     def _report_response(self, stream: Stream, connection: int) -> None:
         """Report a whole response."""
         end, start, first = stream.last, stream.start, stream.first
-        if end - stream.since > self.timeout_ns or self.trace:
+        if end - stream.since > self.timeout_ns or self.trace or self.digests:
             self._report(stream, end)
             return
         seq, began, connect, fields = stream.seq, stream.began, stream.connect, stream.fields
