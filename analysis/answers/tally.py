@@ -5,6 +5,9 @@ baseline answers each request as well, each pair says of each difference whether
 second instance has it. If the candidate is like the baseline, one without the other is as likely as the other without
 the one (McNemar's exact test). A difference counts only if that is refuted, corrected for the number of groups (Holm).
 Without a second instance each difference counts, but for values of one class: UUIDs, time stamps, tokens.
+
+Headers and bodies are compared where all targets answer with the same status: otherwise a target that fails more often
+would have fewer of all other differences. Pairs with a time-out are not compared, since time-outs come in bursts.
 """
 
 from collections import Counter
@@ -16,7 +19,7 @@ import polars as pl
 
 from logreplay.analysis.answers.difference import Difference
 from logreplay.analysis.answers.rules import Rules
-from logreplay.analysis.answers.two_answers import AnswerOf, differences
+from logreplay.analysis.answers.two_answers import STATUS, AnswerOf, differences
 from logreplay.analysis.statistics.sign_test import holm, sign_test
 from logreplay.parsers.masking import MASK, is_secret, masked
 
@@ -28,6 +31,8 @@ MOST_SIGNATURES: Final = 20_000
 """Combinations of differences that are told apart; with more, pairs are counted by the first of their differences."""
 MOST_BYTES: Final = 64 << 20
 """Bytes of bodies that are held for examples."""
+OF_LOAD: Final = frozenset({"timeout", "connect_timeout", "dropped", "cancelled"})
+"""Errors that depend on the load and the moment: pairs with one are not compared."""
 OTHER_PLACES: Final = "(other places)"
 
 
@@ -60,13 +65,13 @@ class ExamplePair(NamedTuple):
     """A pair with its answers.
 
     Attributes:
-        seq: number of the request.
+        row: of the log.
         url: request target.
         route: of the url.
         answers: baseline, candidate and, where there is one, second baseline; None: not sent.
     """
 
-    seq: int
+    row: int
     url: str
     route: str
     answers: Sequence[AnswerOf | None]
@@ -96,7 +101,7 @@ class DifferenceRow:
         noise_count, noise_share: the same between the two baselines; None without a second one.
         p: corrected p-value of the test that candidate and noise have it equally often; None without noise.
         counts: it is more frequent than in the noise, or there is no noise and the values are not of one class.
-        seq, url: of an example.
+        row, url: of an example.
         baseline, candidate: its values, secrets masked.
     """
 
@@ -111,7 +116,7 @@ class DifferenceRow:
     noise_share: float | None
     p: float | None
     counts: bool
-    seq: int
+    row: int
     url: str
     baseline: str
     candidate: str
@@ -120,7 +125,7 @@ class DifferenceRow:
 _SCHEMA: Final[dict[str, Any]] = {
     "route": pl.String, "place": pl.String, "kind": pl.String, "alike": pl.String, "pairs": pl.Int64,
     "count": pl.Int64, "share": pl.Float64, "noise_count": pl.Int64, "noise_share": pl.Float64, "p": pl.Float64,
-    "counts": pl.Boolean, "seq": pl.Int64, "url": pl.String, "baseline": pl.String, "candidate": pl.String,
+    "counts": pl.Boolean, "row": pl.Int64, "url": pl.String, "baseline": pl.String, "candidate": pl.String,
 }  # fmt: skip
 
 
@@ -133,6 +138,7 @@ class AnswerDifferences:
         totals: pairs of each route.
         noise: a second instance of the baseline answered, too.
         share: of all pairs with a difference that counts, less the share of the noise.
+        timed_out: pairs that were not compared, because a request timed out.
         unused: words of ``--ignore`` that no difference matched.
         examples: pairs to look at, of each route first those with differences that count.
     """
@@ -141,6 +147,7 @@ class AnswerDifferences:
     totals: Mapping[str, RouteTotal]
     noise: bool
     share: float
+    timed_out: int
     unused: Sequence[str]
     examples: Sequence[ExamplePair]
 
@@ -169,14 +176,15 @@ class Tally:
     _signatures: Counter[tuple[str, frozenset[Group], frozenset[Group]]] = field(default_factory=Counter)
     _first: dict[str, list[ExamplePair]] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
+    _timed_out: Counter[str] = field(default_factory=Counter)
     _held: int = 0
     _noise: bool = False
 
-    def add(self, seq: int, url: str, route: str, answers: Sequence[AnswerOf | None]) -> None:
+    def add(self, row: int, url: str, route: str, answers: Sequence[AnswerOf | None]) -> None:
         """Add a pair whose answers differ.
 
         Args:
-            seq: number of the request.
+            row: of the log.
             url: request target.
             route: of the url.
             answers: baseline, candidate and, where there is one, second baseline; None: the request was not sent.
@@ -184,13 +192,19 @@ class Tally:
         before, after, *others = answers
         if before is None or after is None:
             return
+        if any(answer and answer.error in OF_LOAD for answer in answers):
+            self._timed_out[route] += 1
+            return
         second = others[0] if others else None
         self._noise |= second is not None
         groups = self._groups.setdefault(route, {})
-        found = self._found(groups, differences(before, after, self.rules))
-        noise = self._found(groups, differences(before, second, self.rules)) if second else {}
+        of_candidate = differences(before, after, self.rules)
+        of_noise = differences(before, second, self.rules) if second else []
+        if any(each.place == STATUS for each in (*of_candidate, *of_noise)):
+            of_candidate, of_noise = ([each for each in of if each.place == STATUS] for of in (of_candidate, of_noise))
+        found, noise = self._found(groups, of_candidate), self._found(groups, of_noise)
         self._sign(route, frozenset(found), frozenset(noise))
-        pair = ExamplePair(seq, url, route, answers)
+        pair = ExamplePair(row, url, route, answers)
         for group in found.keys() | noise.keys():
             if group not in groups:
                 groups[group] = _Counts(found.get(group) or noise[group], self._kept(pair))
@@ -252,6 +266,7 @@ class Tally:
             totals,
             self._noise,
             self._share(chosen, totals),
+            self._timed_out.total(),
             [word for word in self.rules.words if word not in self._used],
             self._examples([pair for row, pair in rows if row.counts]),
         )
@@ -274,7 +289,7 @@ class Tally:
         for pair in (*counting, *(pair for first in self._first.values() for pair in first)):
             of_route = found.setdefault(pair.route, {})
             if len(of_route) < self.keep:
-                of_route.setdefault(pair.seq, pair)
+                of_route.setdefault(pair.row, pair)
         return [pair for of_route in found.values() for pair in of_route.values()]
 
 
@@ -296,7 +311,7 @@ def _row(route: str, group: Group, one: _Counts, total: RouteTotal, p: float | N
         noise_share=None if p is None else noise / of,
         p=p,
         counts=counts,
-        seq=one.pair.seq,
+        row=one.pair.row,
         url=masked(one.pair.url),
         baseline=_masked(group.place, one.example.baseline),
         candidate=_masked(group.place, one.example.candidate),

@@ -11,6 +11,8 @@ from logreplay.analysis.answers.difference import Difference, shortened
 from logreplay.analysis.answers.rules import Rules, default_ignored
 from logreplay.analysis.answers.value_classes import common_class
 
+STATUS: Final = "status"
+"""Place of a difference in the status, or in the error."""
 MOST: Final = 1000
 """Differences of one pair that are told apart; the others are not looked at."""
 _CONTROL: Final = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
@@ -50,7 +52,7 @@ def differences(before: AnswerOf, after: AnswerOf, rules: Rules) -> list[Differe
     """The differences of two answers. Where the status differs, headers and bodies are not compared."""
     said, says = _status(before), _status(after)
     if said != says:
-        return [Difference("status", f"{said} → {says}", said, says, ignored=rules.place("status"))]
+        return [Difference(STATUS, f"{said} → {says}", said, says, ignored=rules.place(STATUS))]
     if not before.status:
         return []
     return [*islice(chain(_of_headers(before, after, rules), _of_bodies(before, after, rules)), MOST)]

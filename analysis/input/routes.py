@@ -61,6 +61,10 @@ class Routes:
         self._whole = _Remembered()
         self._short = _Remembered()
 
+    def of(self, urls: pl.Series) -> Numbers:
+        """Return the number of the route of each URL, (n,); 0 where there is none."""
+        return self.encode(urls, urls.hash(_SEED).to_numpy())
+
     def encode(self, urls: pl.Series, hashes: Hashes) -> Numbers:
         """Return the number of the route of each URL, (n,), given their `hashed`; 0 where there is none."""
         return self._whole.look_up(urls, hashes, self._encode_short)

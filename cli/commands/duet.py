@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from logreplay.cli.options.answers import comparing_options
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.progress import telling_options
 from logreplay.cli.options.requests import shaping_options
@@ -40,6 +41,7 @@ from logreplay.cli.running.log_and_target import LogName
 @click.option("--force", is_flag=True, help="Replace an existing result.")
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@comparing_options
 @stop_option
 @telling_options
 @shaping_options

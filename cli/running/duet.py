@@ -13,10 +13,12 @@ import click
 
 from logreplay.cli.display.terminal import say_finding
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.answers import Comparing
 from logreplay.cli.options.conflicts import reconciled
 from logreplay.cli.options.replay import ReplayOptions
 from logreplay.cli.options.schedule import Pacing, log_report, log_sentence
 from logreplay.cli.options.stop import stop_rule, watched
+from logreplay.cli.running import answers
 from logreplay.cli.running.comparing import gate, print_comparison
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, new_name, replayable
@@ -26,6 +28,7 @@ from logreplay.cli.running.reporting import print_arrivals
 from logreplay.cli.running.requests import report_left_out, request_stream
 
 if TYPE_CHECKING:
+    from logreplay.analysis.answers.tally import AnswerDifferences
     from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.cli.running.log_and_target import Log
     from logreplay.replay.requests.mix import ForTargets
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Sender
+    from logreplay.replay.senders.pair_keeper import Keeping
 
 NAMES: Final = ("baseline", "candidate", "noise")
 """The targets, in the order of their numbers in the plan."""
@@ -52,6 +56,7 @@ class DuetOptions(ReplayOptions):
     candidate: str
     noise: str | None
     pacing: Pacing
+    comparing: Comparing
     alternate: bool
     fail_above: float | None
     target: str | None = None
@@ -62,6 +67,11 @@ class DuetOptions(ReplayOptions):
         """The targets by name."""
         urls = (self.baseline, self.candidate, *((self.noise,) if self.noise else ()))
         return dict(zip(NAMES, urls, strict=False))
+
+    @property
+    def compares_answers(self) -> bool:
+        """Whether both targets get each request, and digests are wanted."""
+        return not self.alternate and self.sending.digest is not False
 
     def checked(self) -> Self:
         """Return the options, with one worker where others of them need that.
@@ -83,8 +93,12 @@ class DuetOptions(ReplayOptions):
             raise click.UsageError(
                 "duet and --cluster exclude each other: pairs are compared on this machine; use --workers"
             )
+        if self.comparing.ignore and not self.compares_answers:
+            other = "--alternate" if self.alternate else "--no-digest"
+            raise click.UsageError(f"--ignore and {other} exclude each other: {other} compares no answers")
         pacing = self.pacing.checked()
-        return replace(self, pacing=pacing, sending=reconciled(self.sending, self.shaping, pacing))
+        sending = reconciled(self.sending, self.shaping, pacing)
+        return replace(self, pacing=pacing, sending=replace(sending, digest=sending.digest is not False))
 
 
 def duet_once(options: DuetOptions) -> Exit:
@@ -148,11 +162,15 @@ def _source(options: DuetOptions, stack: ExitStack) -> "Path | Stored | UrlList 
     return source
 
 
-def _several(makers: "Sequence[Callable[..., Sender]]", **given: Any) -> "Sender":
-    """The sender of a duet, made of those to each target."""
-    from logreplay.replay.senders.several import by_target
+def _several(makers: "Sequence[Callable[..., Sender]]", keeping: "Keeping | None", **given: Any) -> "Sender":
+    """The sender of a duet, made of those to each target; it keeps pairs that differ."""
+    from logreplay.replay.senders.several import by_target, target_of
 
-    return by_target([make(**given) for make in makers])
+    if keeping is None:
+        return by_target([make(**given) for make in makers])
+    from logreplay.replay.senders.pair_keeper import PairSender
+
+    return PairSender(makers, target_of, keeping, **given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +195,8 @@ class _OneDuet:
         paths = [self.folder / f"{name}.csv" for name in options.targets]
         rule, peak = stop_rule(options.stop_at), pacing.peak * together
         share = together / len(paths)
+        keep = answers.keeping(self.folder, together, sending.timeout, options.comparing)
+        keeping = keep if options.compares_answers else None
         levels = [(rate * share, seconds) for rate, seconds in pacing.steps or ()]
 
         async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
@@ -191,7 +211,7 @@ class _OneDuet:
             logs = [ResultLog(path, force=True, belonging=belonging) for path in paths]
             results = ByTarget([InSteps(log, levels) if levels else log for log in logs], together)
             async with (
-                replayer(sending, partial(_several, makers), results, rate=peak) as engine,
+                replayer(sending, partial(_several, makers, keeping), results, rate=peak) as engine,
                 stopped_by(stop, engine),
             ):
                 with audience.may_set(stop):
@@ -212,13 +232,16 @@ class _OneDuet:
         options = self.options
         tolerance = min(comparison.TOLERANCE, options.fail_above or 1)
         found = comparison.compare(folder / "baseline.csv", folder / "candidate.csv", tolerance=tolerance)
-        summary = self._summary(folder, outcome, findings, found)
+        differences = answers.differences(folder, options.comparing) if options.compares_answers else None
+        summary = self._summary(folder, outcome, findings, found, differences)
         if options.as_json:
             click.echo(json.dumps(summary, indent=2))
         elif not options.quiet:
             print_arrivals(summary["options"])
             click.echo(found.sentence)
             print_comparison(found, [options.baseline, options.candidate], tolerance)
+            if differences:
+                answers.print_differences(differences)
         report_left_out(self.plan.requests, quiet=options.quiet)
         for note in (log_sentence(summary["replay"]), *found.notes):
             if note:
@@ -235,7 +258,12 @@ class _OneDuet:
         return Exit.OK if options.fail_above is None else gate(found, options.fail_above)
 
     def _summary(
-        self, folder: Path, outcome: "Outcome", findings: "list[Finding]", found: "Comparison"
+        self,
+        folder: Path,
+        outcome: "Outcome",
+        findings: "list[Finding]",
+        found: "Comparison",
+        differences: "AnswerDifferences | None",
     ) -> dict[str, Any]:
         """Write the summary of the duet, and the files of each target's result log."""
         from logreplay.analysis.output.folder import write_beside
@@ -243,7 +271,12 @@ class _OneDuet:
         from logreplay.parsers.files import write_atomically
 
         options, log = self.options, str(self.options.log)
-        said = {**options.pacing.said(options.shaping.seed), **options.shaping.said(), **options.sending.said()}
+        said = {
+            **options.pacing.said(options.shaping.seed),
+            **options.shaping.said(),
+            **options.sending.said(),
+            **options.comparing.said(),
+        }
         targets = {
             name: write_beside(folder / f"{name}.csv", About(log, url, said)) | {"target": url}
             for name, url in options.targets.items()
@@ -258,10 +291,13 @@ class _OneDuet:
                 for name, value in targets.items()
             },
             "times": found.as_dict(),
+            "answers": answers.as_dict(differences) if differences else None,
             "findings": [each.as_dict() for each in findings],
             "left_out": outcome.left_out,
             "stopped": outcome.stopped or None,
             "replay": log_report(self.stream.requests, self.plan.schedule, outcome.scheduled // self.stream.together),
         }
         write_atomically(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+        title = f"{options.baseline} and {options.candidate}"
+        answers.write(folder, title, [found.sentence, *found.notes], differences)
         return summary

@@ -60,16 +60,16 @@ class ReceivedAnswer(NamedTuple):
 
 
 class Listener(Protocol):
-    """Takes the answers of a sender.
+    """Takes the answers of a sender."""
 
-    Attributes:
-        room: bytes of bodies that may still be kept; readers subtract the bytes they keep.
-    """
+    def hold(self, size: int) -> bool:
+        """Reserve room for bytes of a body; False: there is none."""
 
-    room: int
+    def free(self, size: int) -> None:
+        """Give up room that was reserved."""
 
     def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
-        """Take an answer, or the failure of a request; add the bytes of its body to the room when it is freed."""
+        """Take an answer, or the failure of a request. The room for its body stays reserved."""
 
 
 class Digests:
@@ -182,14 +182,13 @@ class BodyReader:
     def drop(self) -> None:
         """Free the kept bytes: the exchange failed."""
         if self._kept and self._listener:
-            self._listener.room += sum(map(len, self._kept))
+            self._listener.free(sum(map(len, self._kept)))
         self._kept = None
 
     def _keep_all(self, data: bytes) -> bytes | None:
         listener = self._listener
-        if listener is None or len(data) > min(LONGEST_KEPT, listener.room):
+        if listener is None or len(data) > LONGEST_KEPT or not listener.hold(len(data)):
             return None
-        listener.room -= len(data)
         return data
 
     def _start(self, head: Head) -> None:
@@ -225,10 +224,9 @@ class BodyReader:
             raise _UndecodableError
         kept, listener = self._kept, self._listener
         if kept is not None and listener is not None:
-            if self._size > LONGEST_KEPT or len(data) > listener.room:
+            if self._size > LONGEST_KEPT or not listener.hold(len(data)):
                 self.drop()
             else:
-                listener.room -= len(data)
                 kept.append(data)
 
 

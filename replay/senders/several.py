@@ -71,4 +71,9 @@ def by_protocol(http1: Sender, http2: Sender) -> SeveralSenders:
 
 def by_target(senders: Sequence[Sender]) -> SeveralSenders:
     """A sender that sends each request to the target that its row names."""
-    return SeveralSenders(senders, lambda frame: frame[TARGET].to_numpy())
+    return SeveralSenders(senders, target_of)
+
+
+def target_of(frame: pl.DataFrame) -> NDArray[np.integer[Any]]:
+    """The index of the target that each row names."""
+    return frame[TARGET].to_numpy()

@@ -121,7 +121,7 @@ def test_examples_show_each_difference_and_hide_secrets() -> None:
         ("$.n", "1", "2"),
     ]
     assert found.rows[0].url == "/a?token=***"
-    assert [pair.seq for pair in found.examples] == [0, 50]
+    assert [pair.row for pair in found.examples] == [0, 50]
 
 
 def test_hostile_answers_make_few_groups() -> None:
@@ -144,3 +144,22 @@ def test_a_request_that_was_not_sent_is_no_pair() -> None:
     tally = Tally(Rules.of([]))
     tally.add(0, "/a", "/a", [answer(1), None])
     assert not tally.differences({"/a": RouteTotal(1, 1, 1)}).rows
+
+
+def test_time_outs_are_not_compared() -> None:
+    tally = Tally(Rules.of([]))
+    late = answer(1)._replace(error="timeout", status=0)
+    tally.add(0, "/a", "/a", [answer(1), late])
+    tally.add(1, "/a", "/a", [answer(1), answer(2), late])
+    found = tally.differences({"/a": RouteTotal(2, 2, 2)})
+    assert (found.rows, found.timed_out) == ([], 2)
+
+
+def test_where_one_status_differs_headers_and_bodies_are_not_compared() -> None:
+    tally = Tally(Rules.of([]))
+    for row in range(100):
+        candidate = answer("down", 500) if row % 2 else answer({"n": row + 0.5})
+        tally.add(row, "/a", "/a", [answer({"n": row}), candidate, answer({"n": row + 0.7})])
+    found = tally.differences({"/a": RouteTotal(100, 100, 100)})
+    assert [(row.place, row.count, row.noise_count) for row in found.rows] == [("status", 50, 0), ("$.n", 50, 50)]
+    assert [row.place for row in found.counting] == ["status"]

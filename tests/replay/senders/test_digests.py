@@ -58,6 +58,14 @@ class Heard:
     def __init__(self, room: int = 1 << 24) -> None:
         self.room, self.answers = room, list[ReceivedAnswer]()
 
+    def hold(self, size: int) -> bool:
+        has_room = size <= self.room
+        self.room -= size * has_room
+        return has_room
+
+    def free(self, size: int) -> None:
+        self.room += size
+
     def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
         self.answers.append(answer)
 

@@ -1,0 +1,112 @@
+"""Writes the report of a duet, and the files of its differences: all that comes from targets is masked and escaped."""
+
+import json
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+
+from logreplay.analysis.answers.rules import IGNORED_HEADERS
+from logreplay.analysis.answers.tally import ALPHA, AnswerDifferences, ExamplePair
+from logreplay.analysis.answers.two_answers import AnswerOf, pretty
+from logreplay.parsers.files import atomic_path, write_atomically
+from logreplay.parsers.masking import masked
+from logreplay.parsers.record import to_csv
+
+NAMES: Final = ("baseline", "candidate", "second baseline")
+_SHOWN: Final = 4000
+"""Characters of a body in the report."""
+_ROWS: Final = 200
+"""Differences in the report."""
+_EXAMPLES: Final = 20
+"""Pairs side by side in the report."""
+
+
+def write_differences(folder: Path, found: AnswerDifferences) -> None:
+    """Write ``differences.csv`` and ``pairs.jsonl`` into a folder.
+
+    Raises:
+        LogreplayError: they cannot be written.
+    """
+    write_atomically(folder / "differences.csv", to_csv(found.frame(), header=True).decode())
+    with atomic_path(folder / "pairs.jsonl") as fresh, fresh.open("w", encoding="utf-8", errors="replace") as file:
+        for pair in found.examples:
+            file.write(json.dumps(_as_dict(pair), ensure_ascii=False) + "\n")
+
+
+def html(
+    title: str, sentences: Sequence[str], times: Sequence[Mapping[str, Any]], found: AnswerDifferences | None
+) -> str:
+    """Return the report of a duet as the text of an HTML page.
+
+    Args:
+        title: names both targets.
+        sentences: what the comparison of the times says.
+        times: rows of its table, all with the same keys.
+        found: differences of the answers; None: they were not compared.
+    """
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters["percent"] = percent
+    template = files("logreplay.analysis.output").joinpath("duet.html.j2").read_text(encoding="utf-8")
+    page = environment.from_string(template).render(
+        title=title,
+        sentences=sentences,
+        times=times,
+        found=found,
+        rows=found.rows[:_ROWS] if found else (),
+        examples=[_side_by_side(pair) for pair in found.examples[:_EXAMPLES]] if found else (),
+        ignored=", ".join(IGNORED_HEADERS),
+        alpha=ALPHA,
+    )
+    return page.encode("utf-8", "replace").decode()
+
+
+def percent(share: float | None) -> str:
+    """A share as text: ``0.5%``; ``–`` for none."""
+    return "–" if share is None else f"{100 * share:.3g}%"
+
+
+def _as_dict(pair: ExamplePair) -> dict[str, Any]:
+    """A pair as JSON, secrets masked."""
+    answers = {
+        name.replace(" ", "_"): {
+            "status": answer.status,
+            "error": answer.error,
+            "headers": _headers(answer),
+            "size": answer.size,
+            "body": _body(answer),
+        }
+        for name, answer in zip(NAMES, pair.answers, strict=False)
+        if answer
+    }
+    return {"row": pair.row, "route": pair.route, "url": masked(pair.url), **answers}
+
+
+def _headers(answer: AnswerOf) -> list[str]:
+    return [masked(f"{name.decode('latin-1')}: {value.decode('latin-1')}") for name, value in answer.headers]
+
+
+def _body(answer: AnswerOf) -> str:
+    return masked(pretty(answer))
+
+
+def _side_by_side(pair: ExamplePair) -> dict[str, Any]:
+    """Both answers in lines: each line with whether it differs."""
+    texts = [_text(answer) if answer else [] for answer in pair.answers[:2]]
+    matcher = SequenceMatcher(None, texts[0], texts[1])
+    sides: list[list[tuple[str, bool]]] = [[], []]
+    for kind, *ends in matcher.get_opcodes():
+        for side, text, (begin, end) in zip(sides, texts, (ends[:2], ends[2:]), strict=True):
+            side += [(line, kind != "equal") for line in text[begin:end]]
+    return {"row": pair.row, "url": masked(pair.url), "sides": [*zip(NAMES, sides, strict=False)]}
+
+
+def _text(answer: AnswerOf) -> list[str]:
+    body = _body(answer)
+    cut = [*body[:_SHOWN].splitlines(), *(["…"] if len(body) > _SHOWN else [])]
+    return [answer.error or str(answer.status), *_headers(answer), "", *cut]

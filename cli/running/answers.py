@@ -1,0 +1,125 @@
+"""Compares the answers of a duet: keeps pairs during the run, reads them afterwards, prints and writes what differs."""
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from logreplay.cli.options.answers import Comparing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from logreplay.analysis.answers.tally import AnswerDifferences
+    from logreplay.replay.senders.pair_keeper import Keeping
+
+_ROWS: Final = 30
+_VALUE: Final = 30
+
+
+def keeping(folder: Path, together: int, timeout: float, comparing: Comparing) -> "Keeping":
+    """How pairs are kept during the run."""
+    from logreplay.analysis.answers.rules import default_ignored
+    from logreplay.analysis.input.routes import Routes
+    from logreplay.replay.senders.pair_keeper import Keeping
+
+    return Keeping(folder, together, timeout, comparing.keep > 0, Routes, default_ignored)
+
+
+def differences(folder: Path, comparing: Comparing) -> "AnswerDifferences":
+    """Compare the pairs that the keepers wrote into a folder, and remove their files."""
+    from logreplay.analysis.answers.tally import RouteTotal, Tally
+    from logreplay.analysis.answers.two_answers import AnswerOf
+    from logreplay.replay.senders.digests import pairs_of
+    from logreplay.replay.senders.pair_keeper import FILES, read_counts, read_pairs
+
+    tally = Tally(comparing.rules, comparing.keep)
+    counts: dict[str, Counter[str]] = {}
+    for path in sorted(folder.glob(FILES)):
+        for route, count in read_counts(path).items():
+            counts.setdefault(route, Counter()).update(
+                pairs=count.pairs, differing=count.differing, looked_at=count.sampled
+            )
+        for pair in read_pairs(path):
+            tally.add(
+                pair.row,
+                pair.url,
+                pair.route,
+                [AnswerOf(answer.status, pairs_of(answer.head), *answer[2:]) for answer in pair.answers],
+            )
+        path.unlink()
+    totals = {
+        route: RouteTotal(count["pairs"], count["differing"], count["looked_at"]) for route, count in counts.items()
+    }
+    return tally.differences(totals)
+
+
+def as_dict(found: "AnswerDifferences") -> dict[str, Any]:
+    """The differences for ``summary.json``."""
+    from logreplay.analysis.answers.rules import IGNORED_HEADERS
+
+    totals = found.totals.values()
+    return {
+        "pairs": sum(total.pairs for total in totals),
+        "pairs_differing": sum(total.differing for total in totals),
+        "pairs_looked_at": sum(total.looked_at for total in totals),
+        "share_different": found.share,
+        "pairs_timed_out": found.timed_out,
+        "noise": found.noise,
+        "differences": [
+            {"route": row.route, "place": row.place, "kind": row.kind, "count": row.count, "share": row.share,
+             "noise_share": row.noise_share, "p": row.p}
+            for row in found.counting
+        ],
+        "not_counting": len(found.rows) - len(found.counting),
+        "ignored_headers": list(IGNORED_HEADERS),
+        "ignore_unused": list(found.unused),
+    }  # fmt: skip
+
+
+def print_differences(found: "AnswerDifferences") -> None:
+    """Print the differences that count, and what the others are."""
+    import click
+
+    from logreplay.analysis.answers.rules import IGNORED_HEADERS
+    from logreplay.analysis.output.duet_page import percent
+    from logreplay.cli.display.tables import OpenTable
+
+    table = OpenTable(
+        *("route", "place", "kind", "pairs", "share", "noise", "baseline", "candidate"),
+        words=("place", "kind", "baseline", "candidate"),
+        dispensable=("candidate", "baseline"),
+    )
+    for row in found.counting[:_ROWS]:
+        values = (value if len(value) <= _VALUE else value[:_VALUE] + "…" for value in (row.baseline, row.candidate))
+        shares = (f"{row.count:,}", percent(row.share), percent(row.noise_share))
+        table.add(row.route, row.place, row.kind, *shares, *values)
+    pairs = sum(total.pairs for total in found.totals.values())
+    if found.counting:
+        click.echo(f"answers differ in {percent(found.share)} of {pairs:,} pairs:")
+        table.print()
+    else:
+        click.echo(f"answers: no difference in {pairs:,} pairs")
+    if (hidden := len(found.counting) - _ROWS) > 0:
+        click.echo(f"{hidden} more differences are in differences.csv")
+    if others := [row for row in found.rows if not row.counts]:
+        why = "not more frequent than between the baselines" if found.noise else "between UUIDs, time stamps or tokens"
+        click.echo(f"{len(others)} differences do not count: {why} (differences.csv)")
+    click.echo(f"headers not compared: {', '.join(IGNORED_HEADERS)}")
+    if found.timed_out:
+        click.echo(f"{found.timed_out:,} pairs were not compared: a request timed out")
+    for word in found.unused:
+        click.echo(f"--ignore {word} matched no difference")
+
+
+def write(folder: Path, title: str, sentences: "Sequence[str]", found: "AnswerDifferences | None") -> None:
+    """Write ``report.html``, and ``differences.csv`` and ``pairs.jsonl`` if answers were compared.
+
+    Raises:
+        LogreplayError: they cannot be written.
+    """
+    from logreplay.analysis.output.duet_page import html, write_differences
+    from logreplay.parsers.files import write_atomically
+
+    if found:
+        write_differences(folder, found)
+    write_atomically(folder / "report.html", html(title, sentences, (), found))

@@ -1,0 +1,56 @@
+"""The report of a duet."""
+
+import json
+from pathlib import Path
+
+from logreplay.analysis.answers.rules import Rules
+from logreplay.analysis.answers.tally import AnswerDifferences, RouteTotal, Tally
+from logreplay.analysis.answers.two_answers import AnswerOf
+from logreplay.analysis.output.duet_page import html, percent, write_differences
+
+EVIL = "<script>alert(1)</script>"
+
+
+def answer(text: str, digest: int, status: int = 200) -> AnswerOf:
+    body = text.encode("utf-8", "surrogatepass")
+    headers = [(b"Content-Type", b"text/html"), (b"X-Evil", EVIL.encode()), (b"Set-Cookie", b"sid=verysecret")]
+    return AnswerOf(status, headers, body, len(body), digest, "")
+
+
+def differences(ignore: str = "line:none") -> AnswerDifferences:
+    tally = Tally(Rules.of([ignore]))
+    tally.add(7, f"/{EVIL}?token=verysecret", f"/{EVIL}", [answer(f"<p>{EVIL}</p>", 1), answer("<p>\ud800</p>", 2)])
+    tally.add(8, "/b", "/b", [answer('{"password": "verysecret"}', 3), answer('{"password": "othersecret"}', 4)])
+    return tally.differences({f"/{EVIL}": RouteTotal(10, 1, 1), "/b": RouteTotal(10, 1, 1)})
+
+
+def test_nothing_of_a_target_is_markup_and_no_secret_is_shown(tmp_path: Path) -> None:
+    found = differences()
+    page = html(f"a and {EVIL}", [EVIL], [{"route": EVIL, "ratio": 1.5}], found)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    write_differences(tmp_path, found)
+    for text in (page, (tmp_path / "differences.csv").read_text(), (tmp_path / "pairs.jsonl").read_text()):
+        assert "verysecret" not in text
+        assert "othersecret" not in text
+
+
+def test_example_pairs_stand_side_by_side(tmp_path: Path) -> None:
+    page = html("a and b", [], [], differences())
+    assert page.count("<details") == 2
+    assert "<mark>" in page
+    write_differences(tmp_path, differences())
+    pairs = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
+    assert [pair["row"] for pair in pairs] == [7, 8]
+
+
+def test_what_was_ignored_in_vain_is_named() -> None:
+    assert "--ignore line:none matched no difference" in html("a and b", [], [], differences())
+
+
+def test_a_duet_that_compared_no_answers_says_so() -> None:
+    assert "were not compared" in html("a and b", ["slower"], [], None)
+
+
+def test_shares_are_written_as_percentages() -> None:
+    assert [percent(share) for share in (None, 0.0, 0.005, 1.0)] == ["–", "0%", "0.5%", "100%"]

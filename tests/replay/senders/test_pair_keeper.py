@@ -1,0 +1,133 @@
+"""Pairs of answers, as the keeper samples them."""
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+from logreplay.replay.senders import pair_keeper
+from logreplay.replay.senders.digests import ReceivedAnswer
+from logreplay.replay.senders.pair_keeper import FILES, Keeping, PairKeeper, read_counts, read_pairs
+
+HEAD = b"HTTP/1.1 200 OK\r\nDate: now\r\nX-A: 1\r\n"
+SECOND = 1_000_000_000
+
+
+class Paths:
+    """Each URL is a route."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def of(self, urls: pl.Series) -> NDArray[np.uint16]:
+        self.names += [url for url in urls.unique(maintain_order=True) if url not in self.names]
+        return np.array([self.names.index(url) for url in urls], np.uint16)
+
+
+def keeper(folder: Path, together: int = 2, *, bodies: bool = True) -> PairKeeper:
+    made = PairKeeper(Keeping(folder, together, 1.0, bodies, Paths, lambda name: name == "date"))
+    made.routes.of(pl.Series(["/a", "/b"]))
+    made.open()
+    return made
+
+
+def answer(body: bytes | None, head: bytes = HEAD, status: int = 200) -> ReceivedAnswer:
+    return ReceivedAnswer(status, head, body, len(body or b""), hash(body) & 0xFFFFFFFFFF, "")
+
+
+def ends(keeper: PairKeeper, pair: int, *answers: ReceivedAnswer, route: int = 0, now: int = 0) -> None:
+    for index, each in enumerate(answers):
+        keeper.sent(pair, (pair, keeper.routes.names[route], route), now)
+        side: Any = keeper.side(index)
+        assert not each.body or side.hold(len(each.body))
+        side.answered(pair * keeper.together + index, each)
+
+
+def read(folder: Path) -> tuple[list[tuple[int, str, list[bytes | None]]], dict[str, tuple[int, int, int]]]:
+    (path,) = folder.glob(FILES)
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    pairs = [(pair.row, pair.route, [each.body for each in pair.answers]) for pair in read_pairs(path)]
+    return pairs, {name: (one.pairs, one.differing, one.sampled) for name, one in read_counts(path).items()}
+
+
+def test_pairs_that_differ_are_kept_and_all_are_counted(tmp_path: Path) -> None:
+    keeps = keeper(tmp_path)
+    ends(keeps, 0, answer(b"x"), answer(b"x", HEAD.replace(b"now", b"then")))
+    ends(keeps, 1, answer(b"x"), answer(b"y"))
+    ends(keeps, 2, answer(b"x"), answer(b"x", HEAD.replace(b"1\r", b"2\r")), route=1)
+    ends(keeps, 3, answer(b"x"), answer(b"x", status=500), route=1)
+    keeps.close()
+    pairs, counts = read(tmp_path)
+    assert pairs == [(1, "/a", [b"x", b"y"]), (2, "/b", [b"x", b"x"]), (3, "/b", [b"x", b"x"])]
+    assert counts == {"/a": (2, 1, 1), "/b": (2, 2, 2)}
+
+
+def test_three_targets_make_one_pair(tmp_path: Path) -> None:
+    keeps = keeper(tmp_path, 3)
+    ends(keeps, 0, answer(b"x"), answer(b"x"), answer(b"z"))
+    ends(keeps, 1, answer(b"x"), answer(b"x"), answer(b"x"))
+    keeps.close()
+    assert read(tmp_path) == ([(0, "/a", [b"x", b"x", b"z"])], {"/a": (2, 1, 1)})
+
+
+def test_a_pair_that_never_ends_is_forgotten_and_gives_its_room_back(tmp_path: Path) -> None:
+    keeps = keeper(tmp_path)
+    ends(keeps, 0, answer(b"x" * 1000))
+    ends(keeps, 1, answer(b"x"), answer(b"y"), now=60 * SECOND)
+    ends(keeps, 2, answer(b"x"), answer(b"y"), now=120 * SECOND)
+    keeps.side(1).answered(1, answer(b"late"))
+    keeps.close()
+    assert [row for row, *_ in read(tmp_path)[0]] == [1, 2]
+    assert keeps._held - keeps._freed == -len(b"late")
+
+
+def test_the_sample_is_uniform_over_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_keeper, "MOST_KEPT", 100)
+    keeps = keeper(tmp_path)
+    for pair in range(3000):
+        ends(keeps, pair, answer(b"x"), answer(b"y"))
+    keeps.close()
+    pairs, counts = read(tmp_path)
+    assert counts == {"/a": (3000, 3000, 100)}
+    assert len({row for row, *_ in pairs}) == 100
+    parts = Counter(row // 1000 for row, *_ in pairs)
+    assert all(15 < parts[part] < 55 for part in range(3))
+
+
+def test_no_more_bodies_are_held_than_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_keeper, "MOST_HELD", 1000)
+    keeps = keeper(tmp_path)
+    side = keeps.side(0)
+    assert side.hold(600)
+    assert not side.hold(600)
+    side.free(600)
+    assert side.hold(600)
+    keeps.close()
+
+
+def test_without_bodies_none_is_held(tmp_path: Path) -> None:
+    keeps = keeper(tmp_path, bodies=False)
+    assert not keeps.side(0).hold(1)
+    keeps.close()
+
+
+def test_a_long_file_goes_on_without_bodies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_keeper, "MOST_WRITTEN", -1)
+    keeps = keeper(tmp_path)
+    ends(keeps, 0, answer(b"x"), answer(b"y"))
+    keeps.close()
+    assert read(tmp_path)[0] == [(0, "/a", [None, None])]
+
+
+def test_a_file_without_its_end_counts_for_nothing(tmp_path: Path) -> None:
+    keeps = keeper(tmp_path)
+    ends(keeps, 0, answer(b"x"), answer(b"y"))
+    keeps.close()
+    (path,) = tmp_path.glob(FILES)
+    path.write_bytes(path.read_bytes()[:-40])
+    assert read(tmp_path) == ([], {})
