@@ -16,9 +16,12 @@ from conftest import free_port
 from logreplay.cli.main import run
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.record import LogreplayError, read_batches, scan
+from logreplay.replay.requests.bodies import LoggedBody, loaded
+from logreplay.replay.requests.plan import Requests
 from logreplay.replay.requests.remote import Stored
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.sweeps.manifest import fingerprint
+from support.captured_requests import BINARY, har
 
 s3fs = pytest.importorskip("s3fs", reason="needs the extra `s3`")
 pytest.importorskip("moto", reason="needs a server that speaks S3")
@@ -132,3 +135,17 @@ def test_a_stored_log_needs_a_target_and_http_is_none(
     assert "give a TARGET" in capsys.readouterr().err
     assert logreplay("run", "ftp://127.0.0.1:1/access.csv", "--tps", 1, "-o", tmp_path / "r.csv") == 2
     assert "is not a log" in capsys.readouterr().err
+
+
+def test_logs_in_a_bucket_are_converted_by_a_pattern_and_replayed_with_their_bodies(
+    bucket: Any, tmp_path: Path
+) -> None:
+    bucket.pipe_file("logs/captures/user1.har", har())
+    bucket.pipe_file("logs/captures/user2.har", har())
+    report = convert(["s3://logs/captures/*.har"], tmp_path / "week.csv")
+    assert report.converted == 6
+    for name in ("week.csv", "week.bodies.zst"):
+        bucket.pipe_file(f"logs/{name}", (tmp_path / name).read_bytes())
+    (shaped,) = Requests(Stored("s3://logs/week.csv"), ("PUT",), loop=False, shapes=[LoggedBody()]).frames()
+    (loaded_frame,) = loaded([shaped])
+    assert loaded_frame["payload"].to_list() == [BINARY] * 2

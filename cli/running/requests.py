@@ -1,6 +1,6 @@
 """Builds the stream of requests that the options ask for, and says which requests are not sent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -153,6 +153,18 @@ def repeated_urls(
         remedies.append("give a longer log")
     finding = Finding("urls_repeated", Severity.WARNING, found.warning("; ".join(remedies)))
     return {"urls": found.as_dict()}, [finding] if found.repeats and not bundled else []
+
+
+def changed_routes(changes: Mapping[tuple[str, str], int]) -> list[tuple[str, str, int]]:
+    """The requests that may change data, by method and route, most first: numbers and ids of a path are left out."""
+    import polars as pl
+
+    from logreplay.analysis.input.routes import route
+
+    rows = [(op, path, count) for (op, path), count in changes.items()]
+    frame = pl.DataFrame(rows, schema={"op": pl.String, "url": pl.String, "count": pl.Int64}, orient="row")
+    routes = frame.group_by("op", route(pl.col("url")).alias("route")).agg(pl.col("count").sum())
+    return routes.sort("count", "op", "route", descending=[True, False, False]).rows()
 
 
 def report_left_out(stream: "RequestStream", *, quiet: bool = False) -> None:

@@ -25,7 +25,7 @@ from logreplay.cli.running.log_and_target import followed, new_name, replayable,
 from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import claim, inputs
 from logreplay.cli.running.reporting import print_arrivals
-from logreplay.cli.running.requests import report_left_out, request_stream, say_lacking
+from logreplay.cli.running.requests import changed_routes, report_left_out, request_stream, say_lacking
 
 if TYPE_CHECKING:
     from logreplay.cli.running.log_and_target import Log
@@ -266,7 +266,9 @@ def _preview(plan: "Plan", options: RunOptions) -> Exit:
     if options.as_json:
         figures = {"requests": seen.requests, "seconds": seen.last, "per_second": seen.per_second}
         head = [{"scheduled": due, "op": op, "url": url} for due, op, url in requests]
-        click.echo(json.dumps({**figures, "head": head, "left_out": dict(plan.requests.left_out)}, indent=2))
+        found = [{"op": op, "route": route, "requests": count} for op, route, count in changed_routes(seen.changes)]
+        left_out = dict(plan.requests.left_out)
+        click.echo(json.dumps({**figures, "head": head, "changes": found, "left_out": left_out}, indent=2))
         return Exit.OK
     for due, op, url in requests:
         click.echo(f"{due:12.6f} s  {op} {printable(url.encode())}")
@@ -277,6 +279,10 @@ def _preview(plan: "Plan", options: RunOptions) -> Exit:
         most = max((rate for _, _, rate in rates), default=1.0)
         for first, last, rate in rates:
             click.echo(f"{first:6d}..{last + 1:<6d} s {rate:10.2f}/s {'#' * round(40 * rate / most)}")
+    if seen.changes:
+        click.echo("these may change data on the target:")
+        for op, route, count in changed_routes(seen.changes):
+            click.echo(f"{count:10d} {op} {printable(route.encode())}")
     report_left_out(plan.requests, quiet=options.quiet)
     return Exit.OK
 

@@ -1,6 +1,7 @@
 """Converts access logs, or normalized CSVs, to one normalized CSV, its reject file and the account of every line."""
 
 import errno
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
@@ -33,6 +34,7 @@ from logreplay.parsers.files import NewFile, check_distinct, is_part, is_stream,
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
 from logreplay.parsers.redaction.redact import Redactor
+from logreplay.parsers.stores import is_address, matching
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class ConvertOptions:
 
 def output_for(log: str | Path, to: str = "") -> Path:
     """The name of the result without ``-o``: ``logs/access.log.1.gz`` → ``access.csv`` in the current folder."""
-    name = Path(log).name if str(log) != "-" else "stdin"
+    name = re.sub(r"\?.*|[*\[\]]", "", Path(log).name) if str(log) != "-" else "stdin"
     return Path(f"{name.split('.')[0] or 'access'}.{writers.ENDINGS.get(to, to) or 'csv'}")
 
 
@@ -168,8 +170,8 @@ def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitS
         except KeyError:
             raise LogreplayError(_bad_zone(options.timezone)) from None
     sources = []
-    for path in paths:
-        sources.append(BlockSource(path))
+    for each in (one for path in paths for one in (matching(str(path)) if is_address(str(path)) else [path])):
+        sources.append(BlockSource(each))
         stack.callback(sources[-1].close)
     return sources
 

@@ -13,7 +13,9 @@ import numpy as np
 import polars as pl
 
 from logreplay.parsers.conversion.compression import MEMORY, TooMuchMemory, compression_of, decompressed
+from logreplay.parsers.masking import masked
 from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.stores import StoredFile, is_address, size_of
 
 BLOCK: Final = 4 << 20
 """Bytes read at a time; a block is a little longer or shorter, as its last line ends."""
@@ -106,11 +108,16 @@ class BlockSource:
         Raises:
             LogreplayError: no such file, or not readable.
         """
-        self.name = "standard input" if str(path) == "-" else str(path)
+        self.name = "standard input" if str(path) == "-" else masked(str(path))
         self.size = 0
+        self._stored: StoredFile | None = None
         try:
             if str(path) == "-":
                 self._raw: BinaryIO = sys.stdin.buffer
+            elif is_address(str(path)):
+                self.size = size_of(str(path))
+                self._stored = StoredFile(str(path))
+                self._raw = cast(BinaryIO, self._stored)
             else:
                 if Path(path).is_dir():
                     raise LogreplayError(f"{path}: is a folder; name the log files in it")
@@ -124,31 +131,45 @@ class BlockSource:
         if head.startswith(_UTF8_MARK):
             head = head[3:]
         self.compression = compression_of(head)
-        self._counted = _Counted(self._raw, head)
-        packed = io.BufferedReader(self._counted, 1 << 16)
-        self._stream = decompressed(packed, self.compression) if self.compression else None
-        self._pushed = b""
+        self._begin(head)
+        self._pushed = self._looked_at = b""
         self.truncated = False
         self.read = 0
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             self.close()
             raise LogreplayError(f"{self.name}: is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path}")
 
+    def _begin(self, head: bytes) -> None:
+        """Read on from the beginning, of which these bytes are read already."""
+        self._counted = _Counted(self._raw, head)
+        packed = io.BufferedReader(self._counted, 1 << 16)
+        self._stream = decompressed(packed, self.compression) if self.compression else None
+
+    @property
+    def _has_places(self) -> bool:
+        """Whether any part of the file can be read at once: it is one of this machine."""
+        return bool(self.size) and self._stored is None
+
     def grown(self) -> int:
         """How many bytes were added to the file since it was opened."""
-        return os.fstat(self._raw.fileno()).st_size - self.size if self.size else 0
+        return os.fstat(self._raw.fileno()).st_size - self.size if self._has_places else 0
 
     def head(self) -> bytes:
         """Return some whole lines from the beginning."""
-        data = self._pushed[:_HEAD] if self._pushed else b""
-        if not data and self.size:
+        data = (self._pushed or self._looked_at)[:_HEAD]
+        if not data and self._has_places:
             data = os.pread(self._raw.fileno(), _HEAD, 0)
         return data[: data.rfind(b"\n") + 1] or data
 
     def sample(self) -> bytes:
         """Return whole lines from all over the log, or from the beginning of a compressed log or a pipe."""
-        if self._pushed:
-            return self._pushed[: self._pushed.rfind(b"\n") + 1] or self._pushed
+        if known := self._pushed or self._looked_at:
+            return known[: known.rfind(b"\n") + 1] or known
+        if self._stored is not None:  # closed until its time comes: there may be thousands
+            self._looked_at = self._read(_SAMPLES[0])
+            self._stored.put_back()
+            self._begin(b"")
+            return self.sample() if self._looked_at else b""
         if self.compression or not self.size:
             self._pushed = self._read(_SAMPLES[-1])
             while self._pushed and self._pushed == bytes(
@@ -214,7 +235,7 @@ class BlockSource:
 
     def _to_line_end(self, size: int) -> int:
         """How much to read of a file so that it ends with a line, and needs no copy to be cut there."""
-        if not self.size or size <= _LOOK:
+        if not self._has_places or size <= _LOOK:
             return size
         look = os.pread(self._raw.fileno(), _LOOK, self._raw.tell() + size - _LOOK)
         return size - _LOOK + (look.rfind(b"\n") + 1 or _LOOK)

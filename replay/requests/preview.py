@@ -1,15 +1,21 @@
 """Previews a plan without sending: its first requests, its rate over time, the requests that it leaves out."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+import polars as pl
 
 from logreplay.replay.requests.bodies import with_bodies
+from logreplay.replay.requests.header_columns import BODILESS
 from logreplay.replay.requests.hook import signer
 from logreplay.replay.requests.plan import Chunk
 
+MOST_PATHS: Final = 100_000
+"""Paths told apart; the others are counted together."""
+OTHER_PATHS: Final = "(other)"
 _SECOND: Final = 1_000_000_000
 BARS: Final = 24
 
@@ -23,12 +29,23 @@ class Preview:
         per_second: requests due in each second from 0.
         requests: how many.
         last: seconds from the start to the last one.
+        changes: requests that may change data on the target, by method and URL without its query.
     """
 
     head: list[tuple[float, str, str]] = field(default_factory=list)
     per_second: list[int] = field(default_factory=list)
     requests: int = 0
     last: float = 0.0
+    changes: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add_changes(self, frame: pl.DataFrame) -> None:
+        """Count the requests that may change data."""
+        unsafe = frame.select("op", "url").filter(~pl.col("op").is_in(BODILESS))
+        if unsafe.height:
+            paths = unsafe.select("op", pl.col("url").str.replace(r"[?#].*$", ""))
+            for op, path, count in paths.group_by("op", "url").len().iter_rows():
+                known = (op, path) in self.changes or len(self.changes) < MOST_PATHS
+                self.changes[op, path if known else OTHER_PATHS] += count
 
     def rates(self, bars: int = BARS) -> list[tuple[int, int, float]]:
         """The rate over time in at most ``bars`` equal parts: first second, last second, requests per second."""
@@ -47,6 +64,7 @@ def preview(plan: Iterable[Chunk], head: int = 10) -> Preview:
         if wanted is not None:
             due = (chunk.due[: wanted.height] / _SECOND).tolist()
             seen.head += zip(due, wanted["op"].to_list(), wanted["url"].to_list(), strict=True)
+        seen.add_changes(chunk.frame)
         if len(chunk.due):
             counts = np.bincount(chunk.due // _SECOND)
             seen.per_second += [0] * (len(counts) - len(seen.per_second))

@@ -3,15 +3,20 @@
 import bz2
 import gzip
 import lzma
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.source import BlockSource, text_lines
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.record import LogreplayError, scan
 
 TEXT = b"".join(b"line %d \xe9\n" % number for number in range(5000))
 
@@ -113,3 +118,40 @@ def test_a_file_that_grows_is_noticed(tmp_path: Path) -> None:
         more.write(b"b\n")
     assert source.grown() == 2
     source.close()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[str]:
+    """The address of a web server with the files of the test's folder."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(tmp_path))) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+LINE = '192.0.2.1 - - [20/Nov/2026:10:00:{:02} +0000] "GET /{} HTTP/1.1" 200 1\n'
+
+
+def test_logs_of_a_web_server_are_read_by_a_pattern_in_order_of_time(tmp_path: Path, web: str) -> None:
+    for name, first in (("b.log", 0), ("a.log.gz", 30)):
+        lines = "".join(LINE.format(first + second, first + second) for second in range(30)).encode()
+        (tmp_path / name).write_bytes(gzip.compress(lines) if name.endswith("gz") else lines)
+    (tmp_path / "other.txt").write_text("no log")
+    report = convert([f"{web}/*.log*"], tmp_path / "out.csv")
+    assert (report.converted, report.rejected) == (60, 0)
+    assert scan(tmp_path / "out.csv").collect()["url"].to_list() == [f"/{number}" for number in range(60)]
+    assert convert([f"{web}/b.log?token=*"], tmp_path / "one.csv").converted == 30
+
+
+def test_an_address_without_a_file_is_one_sentence_without_its_secrets(tmp_path: Path, web: str) -> None:
+    for name in ("gone.log", "gone*.log", "gone.log?token=hunter2"):
+        with pytest.raises(LogreplayError, match="no such object in the store") as told:
+            convert([f"{web}/{name}"], tmp_path / "out.csv")
+        assert "hunter2" not in str(told.value)

@@ -1,14 +1,19 @@
 """The bodies that a server receives: from the log, of its sizes, from a table, or none."""
 
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
+from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.requests.bodies import BodyFrom, LoggedBody, SizedBody
-from logreplay.replay.requests.plan import Shape
+from logreplay.replay.requests.bodies import BodyFrom, LoggedBody, SizedBody, loaded, with_bodies
+from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
+from logreplay.replay.requests.plan import Chunk, Requests, Shape
+from support.captured_requests import BINARY, FORM, gor, har
 from support.shaped_replay import both_senders, server_saw, shaped
 
 
@@ -101,3 +106,45 @@ def test_a_table_that_cannot_be_read_is_named(tmp_path: Path, text: bytes | None
         table.write_bytes(text)
     with pytest.raises(LogreplayError, match=rf"bodies\.csv: {said}"):
         BodyFrom(table, "url")
+
+
+@both_senders
+def test_captured_requests_are_sent_with_their_headers_and_bodies_byte_for_byte(tmp_path: Path, sender: str) -> None:
+    (tmp_path / "a.har").write_bytes(har())
+    convert([tmp_path / "a.har"], tmp_path / "a.csv")
+    log, methods = tmp_path / "a.csv", ("GET", "POST", "PUT")
+    shapes = (LoggedHeaders(frozenset({"x-token"})), LoggedBody(), FixedHeader("X-Token", "mine"))
+    seen = server_saw(shaped(log, *shapes, methods=methods), sender)
+    by_method = {one.line.split()[0]: one for one in seen}
+    assert {op: one.body for op, one in by_method.items()} == {"GET": b"", "POST": FORM, "PUT": BINARY}
+    assert by_method["POST"].header("content-type") == "application/x-www-form-urlencoded"
+    assert by_method["PUT"].header("content-type") == "application/octet-stream"
+    assert by_method["GET"].header("cookie") == "s=abc; t=d"
+    assert {one.header("x-token") for one in seen} == {"mine"}
+    assert not any("shop.test" in (one.header("host") or "") for one in seen)
+
+
+def test_bodies_are_loaded_in_parts_and_only_when_they_are_needed(tmp_path: Path) -> None:
+    (tmp_path / "a.gor").write_bytes(gor())
+    convert([tmp_path / "a.gor"], tmp_path / "a.csv")
+    (frame,) = Requests(tmp_path / "a.csv", ("GET", "POST", "PUT"), loop=False, shapes=[LoggedBody()]).frames()
+    assert frame["payload"].null_count() == 3  # they are still in their file
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("logreplay.parsers.bodies._TOGETHER", 1)
+        parts = list(with_bodies([Chunk(frame, np.arange(3))]))
+    assert [part.frame.height for part in parts] == [1, 1, 1]
+    assert [body for part in parts for body in part.frame["payload"]] == [None, FORM, BINARY]
+    assert [at for part in parts for at in part.due] == [0, 1, 2]
+
+
+def test_a_wrong_address_of_a_body_leaves_its_row_out_and_a_missing_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.gor").write_bytes(gor())
+    convert([tmp_path / "a.gor"], tmp_path / "a.csv")
+    text = (tmp_path / "a.csv").read_text()
+    addresses = re.findall(r"[0-9]+-[0-9]+-[0-9]+-[0-9a-f]{8}$", text, re.MULTILINE)
+    (tmp_path / "b.csv").write_text(text.replace(addresses[0], "../../etc/passwd"))
+    requests = Requests(tmp_path / "b.csv", ("GET", "POST", "PUT"), loop=False, shapes=[LoggedBody()])
+    frames = list(requests.frames())
+    assert requests.left_out == {"wrong address of a body": 1}
+    with pytest.raises(LogreplayError, match=r"b\.bodies\.zst: no such file"):
+        list(loaded(frames))

@@ -49,3 +49,16 @@ def test_the_bars_cover_all_seconds_and_all_requests(per_second: list[int], bars
     covered = [second for first, last, _ in rates for second in range(first, last + 1)]
     assert covered == list(range(len(per_second)))
     assert sum(rate * (last - first + 1) for first, last, rate in rates) == pytest.approx(sum(per_second))
+
+
+def test_requests_that_may_change_data_are_counted_by_method_and_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logreplay.replay.requests.preview.MOST_PATHS", 3)
+    ops = ["GET", "POST", "POST", "HEAD", "DELETE", "OPTIONS", "PUT", "PUT"]
+    urls = ["/a", "/a?b=1", "/a?b=2", "/a", "/a/7", "/a", "/b", "/c"]
+    seen = Preview()
+    for at in (0, 4):
+        seen.add_changes(pl.DataFrame({"op": ops[at : at + 4], "url": urls[at : at + 4]}))
+    assert seen.changes.total() == 5
+    assert seen.changes["POST", "/a"] == 2
+    assert seen.changes["DELETE", "/a/7"] == 1
+    assert seen.changes["PUT", "(other)"] == 1
