@@ -91,11 +91,27 @@ def _body(request: Mapping[str, Any]) -> bytes | None:
     if text is not None and (text or not post.get("params")):
         if post.get("encoding", post.get("_encoding")) == "base64":
             return b64decode(text, validate=True)
-        return str(text).encode("utf-8", "surrogateescape")
+        return _bytes_of(str(text), int(request.get("bodySize") or -1))
     kind = str(post.get("mimeType") or _FORM).partition(";")[0].strip().lower()
     if kind != _FORM:
         raise Rejected(f"the body is in parts ({kind[:40]}) instead of as it was sent")
     return urlencode([(str(each["name"]), str(each.get("value", ""))) for each in post["params"]]).encode()
+
+
+def _bytes_of(text: str, size: int) -> bytes:
+    """The bytes of a text; its size tells UTF-8 from Latin-1, in which mitmproxy writes binary bodies.
+
+    Raises:
+        Rejected: bytes were lost.
+    """
+    data = text.encode("utf-8", "surrogateescape")
+    if size < 0 or len(data) == size:
+        return data
+    if len(text) == size and max(text) <= "\xff":
+        return text.encode("latin-1")
+    if "\ufffd" in text:
+        raise Rejected("the body was not kept byte for byte")
+    return data
 
 
 HAR: Final = CaptureFormat("har", lambda head: bool(_FITS.match(head)), _read, "entries")

@@ -35,6 +35,14 @@ def test_a_body_is_text_or_base64_or_the_fields_of_a_form(post: dict[str, Any], 
     assert found.capture.client == "user7"
 
 
+def test_the_size_of_a_body_tells_how_its_bytes_are_written() -> None:
+    body = bytes(range(256))
+    found = record({"postData": {"text": body.decode("latin-1")}, "bodySize": 256})
+    assert found.capture
+    assert found.capture.body == body
+    assert record({"postData": {"text": "a\ufffd"}, "bodySize": 2}).reason == "the body was not kept byte for byte"
+
+
 def test_a_body_that_the_file_does_not_hold_is_a_rejected_request() -> None:
     assert record({"bodySize": 7}).reason == "the body is not in the file"
     parts = {"mimeType": "multipart/form-data; boundary=x", "params": [{"name": "file"}]}
