@@ -15,7 +15,7 @@ from logreplay.replay.clock import Clock
 from logreplay.replay.engine.timer import ticker
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import ERROR_CODES, Done, Holding, Sender, Trace
+from logreplay.replay.senders.contract import ERROR_CODES, Holding, Sender, Trace
 from logreplay.replay.senders.record_buffer import RecordBuffer
 
 _NEVER: Final = 10**15
@@ -85,6 +85,7 @@ class Paced:
         self._holding = sender if isinstance(sender, Holding) else None
         self._cap = inf if limits.max_in_flight is None else limits.max_in_flight
         self._patience = inf if limits.drop_after is None else limits.drop_after * 1e9
+        self._buffer.tell = None if self._cap == inf else self._end
         self._error: BaseException | None = None
         self._change: asyncio.Future[None] | None = None
         self._forget()
@@ -105,14 +106,10 @@ class Paced:
     async def open(self, clock: Clock, trace: Trace | None = None) -> None:
         self._loop, self._clock = asyncio.get_running_loop(), clock
         self._ticker = ticker(self._loop, clock, self._wake_up)
-        await self._sender.open(self._done(), clock, trace)
+        await self._sender.open(self._buffer.add, clock, trace)
 
-    def _done(self) -> Done:
-        """Callback at the end of each request."""
-        return self._buffer.add if self._cap == inf else self._record_and_wake
-
-    def _record_and_wake(self, *record: int) -> None:
-        self._buffer.add(*record)
+    def _end(self, seq: int) -> None:
+        """A request ended, of which only so many may be in flight."""
         if self._blocked:
             self._freed = self._clock()
             self._wake()
@@ -207,7 +204,9 @@ class Paced:
                 self.counts.limited += self._blocked or when < freed
                 self.taken_up = seq = seq + 1
                 at += 1
+                blocked, self._blocked = self._blocked, False  # none in flight ended
                 buffer.add(seq - 1, now, 0, 0, 0, 0, 0, 0, _DROPPED)
+                self._blocked = blocked
             elif seq - buffer.count >= cap:
                 self._blocked = True
                 self._ticker.arm(now + _NEVER if patience == inf else when + int(patience) + 1)

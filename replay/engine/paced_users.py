@@ -11,7 +11,7 @@ import polars as pl
 
 from logreplay.replay.engine.paced import Limits, Paced, _Block
 from logreplay.replay.schedules.users import UniformThink, Users
-from logreplay.replay.senders.contract import Done, Sender
+from logreplay.replay.senders.contract import Sender
 
 
 class PacedUsers(Paced):
@@ -20,28 +20,35 @@ class PacedUsers(Paced):
     def __init__(self, sender: Sender) -> None:
         super().__init__(sender, Limits())
         self._plan = 0
-
-    def _done(self) -> Done:
-        return self._record_and_free
+        self._buffer.tell = self._end
 
     def begin(self, base: int, users: Users | None) -> None:
         assert users
         super().begin(base, users)
         self._users, self._base = users, base
         self._plan += 1
-        self._free, self._come = 0, False
+        self._free = self._free_soon = 0
+        self._come = False
         self._thinking: dict[int, float] = {}
 
-    def _record_and_free(self, seq: int, *record: int) -> None:
-        """An exchange ended: its user thinks, then is free. Deferred, because the connection is not idle yet."""
-        self._buffer.add(seq, *record)
+    def _end(self, seq: int) -> None:
+        """An exchange ended: its user thinks, then is free.
+
+        Those who do not think go on together in the loop's next turn: their connections are not idle yet.
+        """
         think = self._users.think
         if not isinstance(think, float | int):
             think = self._thinking.pop(seq, 0.0)
         if think:
             self._loop.call_later(think, self._one_free, self._plan)
-        else:
-            self._loop.call_soon(self._one_free, self._plan)
+            return
+        if not self._free_soon:
+            self._loop.call_soon(self._go_on)
+        self._free_soon += 1
+
+    def _go_on(self) -> None:
+        self._free, self._free_soon = self._free + self._free_soon, 0
+        self._wake_up()
 
     def _one_free(self, plan: int) -> None:
         if plan == self._plan:

@@ -14,8 +14,9 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import polars as pl
@@ -249,7 +250,7 @@ def result_rows(
     connection = pl.Series("connection", np.where(dropped, NO_CONNECTION, records["connection"]))
     start = pl.Series("start", (began - origin + wall) // 1000).cast(pl.Datetime("us"))
     return rows.with_columns(
-        start.dt.strftime("%Y-%m-%d").alias("date"),
+        _dates(start).alias("date"),
         start.dt.strftime("%H:%M:%S%.6f").alias("time"),
         _seconds("latency", records["latency"]),
         _seconds("xfertime", records["xfertime"]),
@@ -266,6 +267,14 @@ def result_rows(
         pl.when(connection > 0).then(connection),
         digest_texts(records["digest"]).alias("digest"),
     ).select(*RESULT_COLUMNS, *(name for name in (TARGET,) if name in rows.columns))
+
+
+def _dates(start: pl.Series) -> pl.Series | pl.Expr:
+    """The days of instants, which mostly are one."""
+    first, last = cast(datetime | None, start.min()), cast(datetime | None, start.max())
+    if first and last and first.date() == last.date():
+        return pl.lit(first.date().isoformat())
+    return start.dt.strftime("%Y-%m-%d")
 
 
 def _seconds(name: str, ns: NDArray[np.int64]) -> pl.Series:

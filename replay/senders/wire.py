@@ -39,6 +39,7 @@ MAX_HEAD: Final = 1 << 20
 UNNEEDED_NS: Final = 30_000_000_000
 """A connection that was idle for this long is closed, so that connections opened in a stall do not stay."""
 _OK: Final = 0
+_write: Final = os.write
 _H: Final = ord("H")
 _INTERIM: Final = re.compile(rb"(?:HTTP/1\.\d 1\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+")
 
@@ -88,7 +89,8 @@ class WireSender:
         idle = self.idle
         while idle:
             connection = idle.popitem()[0]
-            if connection.usable():
+            transport = connection._transport
+            if transport is not None and not transport.is_closing():
                 self.counts.reused += 1
                 self.busy[seq] = connection
                 connection.begin(seq, request, start)
@@ -174,13 +176,14 @@ class Connection(asyncio.Protocol):
         self._new_parser()
         self._clear()
         self.seq, self._request, self.start = seq, request, start
-        self.connect, self.reused, self._retried, self._unsent = 0, False, False, False
+        self.connect, self.reused, self._unsent = 0, False, False
 
     def _clear(self) -> None:
         """No byte of a response has arrived."""
         self._first = self._body = self._begun = 0
         self._complete = self._in_body = self._lasting = False
         self._head = b""
+        self._retried = False
 
     def _new_parser(self) -> None:
         self._parser: Any = httptools.HttpResponseParser(self)
@@ -196,23 +199,16 @@ class Connection(asyncio.Protocol):
         return self._transport is None
 
     def begin(self, seq: int, request: bytes, start: int) -> None:
-        """Start another exchange on this connection."""
+        """Start an exchange on this connection, which is open."""
         self.seq, self._request, self.start = seq, request, start
-        self._retried = False
-        self._write()
-
-    def _write(self) -> None:
-        request = self._request
         if request[0] == _H and request.startswith(b"HEAD "):
             self._parser = httptools.HttpResponseParser(_HeadAnswer(self))
             self._feed = self._parser.feed_data
-        transport = self._transport
-        assert transport
         if self._fd < 0:
-            self._write_encrypted(transport, request)
+            self._write_encrypted(request)
             return
         try:
-            written = os.write(self._fd, request)
+            written = _write(self._fd, request)
         except BlockingIOError:
             written = 0
         except OSError as error:
@@ -220,14 +216,17 @@ class Connection(asyncio.Protocol):
                 return  # the transport will find out, and say so to connection_lost
             written = 0  # this machine's own (ENOBUFS): nobody else would notice, so the transport has to meet it
         if written < len(request):
-            transport.write(request[written:])
+            assert self._transport
+            self._transport.write(request[written:])
             self._unsent = True
 
-    def _write_encrypted(self, transport: asyncio.Transport, request: bytes) -> None:
+    def _write_encrypted(self, request: bytes) -> None:
         """Write over TLS. Of a long request the last byte goes alone.
 
         The TLS layer does not count unsent bytes of the layer below, but holds back later bytes because of them.
         """
+        transport = self._transport
+        assert transport
         if len(request) > TLS_UNSEEN:
             transport.write(request[:-1])
             request = request[-1:]
@@ -244,7 +243,7 @@ class Connection(asyncio.Protocol):
         if transport.get_extra_info("sslcontext") is None:
             self._fd = transport.get_extra_info("socket").fileno()
         self.connect = self._clock() - self.start
-        self._write()
+        self.begin(self.seq, self._request, self.start)
 
     def data_received(self, data: bytes) -> None:
         now = self._clock()
@@ -320,11 +319,12 @@ class Connection(asyncio.Protocol):
             self._body += len(data)
 
     def on_message_complete(self) -> None:
-        if 100 <= self._parser.get_status_code() < 200 and not self._parser.should_upgrade():
+        parser = self._parser
+        if 100 <= parser.get_status_code() < 200 and not parser.should_upgrade():
             self._begun = self._first = 0  # an interim answer
         else:
             self._complete = True
-            self._lasting = self._parser.should_keep_alive()  # later it speaks of the next answer
+            self._lasting = parser.should_keep_alive()  # later it speaks of the next answer
 
     # the end of an exchange
 
