@@ -7,6 +7,7 @@ import json
 import resource
 import sys
 from pathlib import Path
+from typing import Any, Final
 
 import polars as pl
 import uvloop
@@ -18,12 +19,15 @@ from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.wire import WireSender
+
+SENDERS: Final[dict[str, Any]] = {"wire": WireSender, "aiohttp": AiohttpSender, "http2": Http2Sender}
 
 
 async def main(name: str, log: str, url: str, rate: float, seconds: float, output: str, limit: int | None) -> Outcome:
     endpoint = await resolve(parse_target(url))
-    sender = (AiohttpSender if name == "aiohttp" else WireSender)(endpoint, timeout=30)
+    sender = SENDERS[name](endpoint, timeout=30)
     plan = Plan(Requests(Path(log)), Constant(rate, seconds))
     return await replay(plan, sender, ResultLog(Path(output), force=True), limits=Limits(max_in_flight=limit))
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from conftest import free_port
+
 pytestmark = [
     pytest.mark.benchmark,
     pytest.mark.skipif(not shutil.which("wrk"), reason="wrk is not installed"),
@@ -130,6 +132,26 @@ def test_requests_start_when_they_are_due(target: str, log: Path, rate: int) -> 
         )
     assert min(medians) < 0.0001
     assert min(ratios) <= 2
+
+
+def test_http2_costs_little_more_than_http1(nginx: Any, log: Path) -> None:
+    """At 20,000/s: processor time, and lag."""
+    port = free_port()
+    answer = 'location / { return 200 "hello, this is 24 bytes!"; }'
+    server = nginx(f"access_log off; listen 127.0.0.1:{port} http2; {answer}")
+    os.sched_setaffinity(server.pid, {SERVER})
+    costs, lags = [], []
+    for _ in range(TRIES):
+        old = drive(log, server.url, 20_000, 6)
+        new = drive(log, f"http://127.0.0.1:{port}", 20_000, 6, sender="http2")
+        costs.append(new["cpu_us"] / old["cpu_us"])
+        lags.append(new["lag_p99"] / old["lag_p99"])
+        for name, figures in (("HTTP/1.1", old), ("HTTP/2", new)):
+            lag, cpu = figures["lag_p99"] * 1e6, figures["cpu_us"]
+            print(f"\n{name}: {figures['rate']:.0f}/s, {cpu:.1f} µs of CPU a request, lag p99 {lag:.0f} µs")
+        assert new["ok"] == new["sent"]
+    assert min(costs) <= 1.3
+    assert min(lags) <= 2
 
 
 def test_large_bodies_are_read_at_line_speed(nginx: Any, tmp_path: Path) -> None:

@@ -51,17 +51,17 @@ def access_log(folder: Path) -> Path:
 
 def closed(tool: Tool, command: Command, target: Target) -> Load:
     """As much as 64 connections bring."""
-    return load(command(target.url, 0, 5), target, 3)
+    return load(command(target.urls[tool.way], 0, 5), target, 3)
 
 
 def held(tool: Tool, command: Command, target: Target) -> Load:
     """The highest rate of which 98 % is sent, to 15 %."""
 
     def holds(rate: float) -> Load | None:
-        seen = load(command(target.url, round(rate), 3), target, 1.5)
+        seen = load(command(target.urls[tool.way], round(rate), 3), target, 1.5)
         return seen if seen.rate >= _HELD * rate else None
 
-    rate = _FROM * load(command(target.url, 0, 3), target, 1).rate
+    rate = _FROM * load(command(target.urls[tool.way], 0, 3), target, 1).rate
     best = None
     while best is None:
         if rate < _LOWEST:
@@ -75,7 +75,7 @@ def held(tool: Tool, command: Command, target: Target) -> Load:
 
 def even(tool: Tool, command: Command, target: Target) -> Any:
     """How exactly requests come that are asked for evenly."""
-    return arrivals(command(target.logged, EVEN_RATE, 5), target, EVEN_RATE)
+    return arrivals(command(target.logged[tool.way], EVEN_RATE, 5), target, EVEN_RATE)
 
 
 KINDS: Final = {"closed": closed, "held": held, "even": even}

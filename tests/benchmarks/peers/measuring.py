@@ -12,7 +12,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,11 @@ import numpy as np
 
 CORES: Final = sorted(os.sched_getaffinity(0))
 SERVER, CLIENT = CORES[0], CORES[-1]
+WAYS: Final = ("http1", "http2", "tls")
+_CERTIFICATE: Final = (
+    *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"),
+    *("-addext", "subjectAltName=IP:127.0.0.1"),
+)
 _TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 _SETTLE_S: Final = 0.7
 _STARTED: Final = 100
@@ -34,13 +39,18 @@ http {{
     fastcgi_temp_path {folder}; uwsgi_temp_path {folder}; scgi_temp_path {folder};
     keepalive_requests 100000000; access_log off;
     log_format arrivals '$msec $request_method';
+    ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
     server {{
-        listen 127.0.0.1:{port} backlog=4096;
+        listen 127.0.0.1:{http1} backlog=4096;
+        listen 127.0.0.1:{http2} http2 backlog=4096;
+        listen 127.0.0.1:{tls} ssl http2 backlog=4096;
         location = /counter {{ stub_status; }}
         location / {{ return 200 "hello, this is 24 bytes!"; }}
     }}
     server {{
-        listen 127.0.0.1:{logged} backlog=4096;
+        listen 127.0.0.1:{logged_http1} backlog=4096;
+        listen 127.0.0.1:{logged_http2} http2 backlog=4096;
+        listen 127.0.0.1:{logged_tls} ssl http2 backlog=4096;
         access_log {folder}/arrivals.log arrivals buffer=64k flush=1s;
         location / {{ return 200 "hello, this is 24 bytes!"; }}
     }}
@@ -80,15 +90,20 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class Target:
-    """An nginx on a core of its own: 24 bytes for each request. ``logged`` keeps when each came."""
+    """An nginx on a core of its own: 24 bytes for each request.
 
-    url: str
-    logged: str
+    Attributes:
+        urls, logged: its address for each way (`benchmarks.peers.tools.Tool`); the second keeps when each request came.
+        log: where.
+    """
+
+    urls: Mapping[str, str]
+    logged: Mapping[str, str]
     log: Path
 
     def requests(self) -> int:
         """How many it has answered."""
-        with urllib.request.urlopen(f"{self.url}counter") as answer:
+        with urllib.request.urlopen(f"{self.urls['http1']}counter") as answer:
             found = re.search(rb"\n ?\d+ \d+ (\d+)", answer.read())
         assert found
         return int(found[1])
@@ -97,19 +112,22 @@ class Target:
 @contextmanager
 def target(folder: Path) -> Iterator[Target]:
     """Run it while the block runs."""
-    ports = []
-    for _ in range(2):
+    ports = {}
+    for name in (*WAYS, *(f"logged_{way}" for way in WAYS)):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            ports.append(probe.getsockname()[1])
+            ports[name] = probe.getsockname()[1]
+    subprocess.run(
+        [*_CERTIFICATE, "-keyout", "key.pem", "-out", "cert.pem"], cwd=folder, check=True, capture_output=True
+    )
     nginx = shutil.which("nginx") or "/usr/sbin/nginx"
-    (folder / "nginx.conf").write_text(_CONF.format(folder=folder, port=ports[0], logged=ports[1]))
+    (folder / "nginx.conf").write_text(_CONF.format(folder=folder, **ports))
     command: list[str | Path] = [nginx, "-c", folder / "nginx.conf", "-p", folder, "-e", folder / "error.log"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         os.sched_setaffinity(process.pid, {SERVER})
         try:
-            answering, logged = (f"http://127.0.0.1:{port}/" for port in ports)
-            running = Target(answering, logged, folder / "arrivals.log")
+            urls = {name: f"http{'s' if 'tls' in name else ''}://127.0.0.1:{port}/" for name, port in ports.items()}
+            running = Target(urls, {way: urls[f"logged_{way}"] for way in WAYS}, folder / "arrivals.log")
             while True:
                 try:
                     running.requests()

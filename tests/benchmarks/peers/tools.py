@@ -50,6 +50,7 @@ class Tool:
         clock: from when it counts the time of an answer.
         keeps: what it keeps of each request, run as here.
         urls: how many distinct ones it asks for, run as here.
+        way: how it reaches the target: ``http1``, ``http2`` (in cleartext) or ``tls`` (HTTP/2).
     """
 
     name: str
@@ -60,6 +61,7 @@ class Tool:
     clock: str
     keeps: str
     urls: str = "one"
+    way: str = "http1"
 
     @property
     def path(self) -> str | None:
@@ -91,6 +93,22 @@ def _oha(binary: str, job: Job) -> list[str]:
     return [binary, "--no-tui", "-z", f"{job.seconds}s", "-c", str(CONNECTIONS), *pace, job.url]
 
 
+def _oha2(binary: str, job: Job) -> list[str]:
+    pace = ["-q", str(job.rate), "--latency-correction"] if job.rate else []
+    each = ["-c", "2", "-p", str(CONNECTIONS // 2)]
+    return [binary, "--no-tui", "--http2", "-z", f"{job.seconds}s", *each, *pace, job.url]
+
+
+def _h2load(binary: str, job: Job) -> list[str]:
+    pace = [f"--rps={job.rate // 2}"] if job.rate else []  # of each connection
+    return [binary, "-c2", f"-m{CONNECTIONS // 2}", "-t1", f"-D{job.seconds}", *pace, job.url]
+
+
+def _vegeta2(binary: str, job: Job) -> list[str]:
+    attack, *options = _vegeta(binary, job)[1:]
+    return [binary, attack, "-h2c", *options]
+
+
 def _vegeta(binary: str, job: Job) -> list[str]:
     pace = [f"-rate={job.rate}/1s", f"-max-workers={CONNECTIONS}"]
     targets = job.file("targets", f"GET {job.url}\n")
@@ -100,7 +118,7 @@ def _vegeta(binary: str, job: Job) -> list[str]:
 
 _K6_SCRIPT: Final = """
 import http from "k6/http";
-export const options = { discardResponseBodies: true, scenarios: { all: %s } };
+export const options = { insecureSkipTLSVerify: true, discardResponseBodies: true, scenarios: { all: %s } };
 export default () => { http.get("%s"); };
 """
 
@@ -146,20 +164,21 @@ def _locust(binary: str, job: Job) -> list[str]:
     ]
 
 
-def _logreplay(sender: str) -> Callable[[str, Job], list[str]]:
+def _logreplay(sender: str, *more: str) -> Callable[[str, Job], list[str]]:
     def command(python: str, job: Job) -> list[str]:
         pace = ["--tps", str(job.rate), "--max-in-flight", str(CONNECTIONS)]
         if not job.rate:
             pace = ["--vusers", str(CONNECTIONS)]
         run = [python, "-m", "logreplay.cli.main", "run", str(job.log), job.url, *pace, "--for", str(job.seconds)]
         output = ["-o", str(job.folder / "results.csv"), "--force", "-q"]
-        return [*run, "--sender", sender, "--workers", "1", *output]
+        return [*run, "--sender", sender, *more, "--workers", "1", *output]
 
     return command
 
 
 _WIRE, _AIOHTTP = _logreplay("wire"), _logreplay("aiohttp")
-_ROW: Final = "a row of 21 columns in the result log, on disk within a second"
+_HTTP2 = _logreplay("wire", "--http", "2")
+_ROW: Final = "a row of 25 columns in the result log, on disk within a second"
 
 TOOLS: Final = (
     Tool("logreplay", ("", ""), sys.executable, _WIRE, _WIRE, "both the schedule and the send", _ROW, "200,000"),
@@ -198,6 +217,57 @@ TOOLS: Final = (
         _locust,
         "the send",
         "nothing (times rounded to two digits)",
+    ),
+    Tool(
+        "logreplay, HTTP/2",
+        ("", ""),
+        sys.executable,
+        _HTTP2,
+        _HTTP2,
+        "both the schedule and the send",
+        _ROW,
+        "200,000",
+        "http2",
+    ),
+    Tool(
+        "h2load, HTTP/2",
+        ("Debian", "nghttp2-client"),
+        "h2load",
+        _h2load,
+        _h2load,
+        "the send; a wait for a stream is not included",
+        "nothing (an average)",
+        way="http2",
+    ),
+    Tool(
+        "oha, HTTP/2",
+        ("Rust", "oha@1.16.0"),
+        "oha",
+        _oha2,
+        _oha2,
+        "the schedule, with --latency-correction",
+        "in memory",
+        way="http2",
+    ),
+    Tool(
+        "vegeta, HTTP/2",
+        ("Go", "github.com/tsenart/vegeta/v12@v12.12.0"),
+        "vegeta",
+        _vegeta2,
+        _vegeta2,
+        "the send",
+        "a record in a binary file",
+        way="http2",
+    ),
+    Tool(
+        "k6, HTTP/2 over TLS",
+        ("Go", "go.k6.io/k6@v1.8.1"),
+        "k6",
+        _k6,
+        _k6,
+        "the send",
+        "in memory; --out writes rows",
+        way="tls",
     ),
     Tool("wrk2", ("", "not in the registries"), "wrk2", None, None, "the schedule", "nothing (a histogram)"),
     Tool("hlg", ("", "not in the registries"), "hlg", None, None, "the schedule", "a row, one rate at a time"),
