@@ -24,8 +24,8 @@ ORDER = {
         "redaction", "conversion", "__init__",
     ),
     "replay": (
-        "clock", "schedules", "requests", "senders", "results", "engine", "servers", "monitor", "checks", "sweeps",
-        "workers", "__init__",
+        "clock", "schedules", "requests", "sessions", "senders", "results", "engine", "servers", "monitor", "checks",
+        "sweeps", "workers", "__init__",
     ),
     "analysis": (
         "wording", "statistics", "answers", "search", "input", "tables", "verdict", "summary", "analyze", "output",

@@ -17,9 +17,15 @@ OF_COMMANDS: Final = ("users.csv", "users.png", "search.png")
 
 
 def belonging(results: Path) -> Sequence[Path]:
-    """The files that belong to a result log by its name, without its endings: summary, histograms, readings."""
+    """The files that belong to a result log by its name, without its endings: summary, histograms, readings, logins."""
     name = stem(results)
-    return [name.with_name(f"{name.name}.{kind}") for kind in ("summary.json", "hlog", "hgrm", "watch.csv")]
+    kinds = ("summary.json", "hlog", "hgrm", "watch.csv", "logins.csv")
+    return [name.with_name(f"{name.name}.{kind}") for kind in kinds]
+
+
+def logins_beside(results: Path) -> Path:
+    """The logins of clients, beside a result log."""
+    return belonging(results)[-1]
 
 
 def summary_beside(results: Path) -> Path:

@@ -93,7 +93,7 @@ def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
     Raises:
         LogreplayError: the result log cannot be read, or the files cannot be written.
     """
-    summary, hlog, hgrm, _ = belonging(results)
+    summary, hlog, hgrm, *_ = belonging(results)
     try:
         analysis = analyse(results, about, meanwhile=(partial(hdr.write_hlog, hlog), partial(write_hgrm, hgrm)))
         _write_summary(summary, analysis)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from logreplay.cli.options import sessions
 from logreplay.cli.options.requests import Shaping
 from logreplay.cli.options.sender import Sending, local_workers
 
@@ -45,6 +46,7 @@ def reconciled(
         *_hooked(sending, shaping),
         *_numbered(sending, numbered),
         *_headers(shaping),
+        *sessions.conflicts(sending, shaping),
         *_versions(sending),
         *_sharing(sending, users),
         *_closed(sending, users),
@@ -52,6 +54,8 @@ def reconciled(
     for conflict in conflicts:
         raise click.UsageError(conflict)
     alone = shaping.hook or (pacing and pacing.follow) or (numbered and sending.by_client)
+    if sending.login and shaping.client_key:
+        sending = replace(sending, login=replace(sending.login, key=shaping.client_key))
     return replace(sending, workers=1) if alone else sending
 
 

@@ -30,6 +30,7 @@ _GROUPS: Final[Mapping[str, Sequence[str]]] = {
         *("timeout", "max_in_flight", "late", "keep_alive", "by_client", "insecure", "cacert", "sender"),
         *("http", "connections", "streams", "demo_target"),
     ),
+    "Sessions": ("client_key", "cookies", "login", "extract", "use"),
     "Stop conditions": ("stop_at", "crash", "keep_going", "trials", "budget"),
     "Limits": ("fail_above",),
     "Output": (

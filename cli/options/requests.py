@@ -12,6 +12,7 @@ from logreplay.cli.options.groups import Option, bundle
 from logreplay.cli.options.types import ParsedType, Whole, fraction_of, percentage_of
 
 if TYPE_CHECKING:
+    from logreplay.replay.requests.client_key import ClientKey
     from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
     from logreplay.replay.requests.plan import Requests, RequestStream, Shape
     from logreplay.replay.schedules.rates import Schedule
@@ -84,6 +85,7 @@ class Shaping:
     exclude: Sequence[str] = ()
     status: "Shape | None" = None
     sample: float | None = None
+    client_key: "ClientKey | None" = None
     beginning: "Shape | None" = None
     shuffle: bool = False
     random: bool = False
@@ -118,6 +120,8 @@ class Shaping:
     def filters(self) -> "Iterator[Shape]":
         from logreplay.replay.requests.filters import Excluding, Matching, Sampled
 
+        if self.client_key:
+            yield self.client_key
         if self.beginning:
             yield self.beginning
         if self.match:
@@ -223,6 +227,12 @@ _OPTIONS = (
         type=ParsedType(percentage_of, "percent"),
         metavar="P%",
         help="Replay a fixed random P% of the clients.",
+    ),
+    _option(
+        "--client-key",
+        type=ParsedType("replay.requests.client_key:ClientKey.parse"),
+        metavar="KEY",
+        help="Tell clients by address, address+agent, column:NAME, header:NAME or cookie:NAME.  [default: address]",
     ),
     _option(
         "--from",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from logreplay.cli.options import sessions
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.types import DURATION, ParsedType, Whole, seconds_of
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from logreplay.replay.senders.contract import Sender
     from logreplay.replay.senders.digests import Listener
     from logreplay.replay.senders.endpoint import Endpoint
+    from logreplay.replay.sessions.client_sessions import SessionPlan
+    from logreplay.replay.sessions.extraction import Extraction
+    from logreplay.replay.sessions.insertion import Insertion
+    from logreplay.replay.sessions.logins import LoginFile
 
 
 def _late(text: str) -> float | None:
@@ -61,6 +66,10 @@ class Sending:
     connections: int | None = None
     streams: int | None = None
     digest: bool | None = None
+    cookies: bool = False
+    login: "LoginFile | None" = None
+    extract: "tuple[Extraction, ...]" = ()
+    use: "tuple[Insertion, ...]" = ()
 
     @property
     def limits(self) -> "Limits":
@@ -77,6 +86,7 @@ class Sending:
     def said(self) -> dict[str, Any]:
         """What the user said of how to send, for the summary: what differs from the defaults."""
         given = {name: getattr(self, name) for name in _MEASURED if getattr(self, name) != getattr(_NONE, name)}
+        given |= {name: _said(getattr(self, name)) for name in sessions.KEPT if getattr(self, name)}
         if self.methods != _NONE.methods:
             given["methods"] = sorted(self.methods)
         return {"timeout": self.timeout, "sender": self.sender, **given}
@@ -119,7 +129,7 @@ class Sending:
         from logreplay.replay.checks.calibrate import remembered_ceiling
         from logreplay.replay.results.verdict import Finding, Severity
 
-        endpoint = await self.endpoint(target)
+        plan, endpoint = self.session_plan(), await self.endpoint(target)
         processes = self.processes(rate)
         streams = (self.streams or _USUAL_STREAMS) if self.http == "2" and self.keep_alive else 1
         demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes, streams)
@@ -132,7 +142,19 @@ class Sending:
         findings += silent
         for version in ("1.1", "2") if self.http == "log" else (self.http,):
             findings += await preflight.answers(replace(self, http=version).sender_to(endpoint), endpoint)
-        return partial(self.sender_to, endpoint), findings
+        return partial(self.sender_to, endpoint, plan=plan), findings
+
+    def session_plan(self) -> "SessionPlan | None":
+        """What clients keep between their requests; None: nothing.
+
+        Raises:
+            LogreplayError: the file of logins cannot be read.
+        """
+        if not sessions.given(self):
+            return None
+        from logreplay.replay.sessions.client_sessions import SessionPlan
+
+        return SessionPlan(self.cookies, self.login.read() if self.login else None, self.extract, self.use)
 
     async def endpoint(self, target: str) -> "Endpoint":
         """Resolve a target and check that it may be loaded.
@@ -157,13 +179,21 @@ class Sending:
         return not self.cluster and all(map(is_loopback, (await self.endpoint(target)).addresses))
 
     def sender_to(
-        self, endpoint: "Endpoint", *, connections: int | None = None, listener: "Listener | None" = None
+        self,
+        endpoint: "Endpoint",
+        *,
+        plan: "SessionPlan | None" = None,
+        connections: int | None = None,
+        part: tuple[int, int] = (0, 1),
+        listener: "Listener | None" = None,
     ) -> "Sender":
         """The sender that was asked for.
 
         Args:
             endpoint: of the target.
+            plan: what clients keep between their requests.
             connections: of one of several workers.
+            part: index of the worker, and how many there are.
             listener: takes the answers.
 
         Raises:
@@ -172,11 +202,13 @@ class Sending:
         from logreplay.replay.senders.digests import Digests
         from logreplay.replay.senders.endpoint import tls_context
 
+        mine = plan and plan.part(*part)
+
         def made(http: str) -> "Sender":
             tls = None
             if endpoint.target.scheme == "https":
                 tls = tls_context(cacert=self.cacert, verify=not self.insecure)
-            kind = self._kind(http, connections or self.connections)
+            kind = self._kind(http, connections or self.connections, mine)
             digests = Digests(listener) if listener or self.digest else None
             return kind(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls, digests=digests)
 
@@ -186,7 +218,7 @@ class Sending:
 
         return by_protocol(made("1.1"), made("2"))
 
-    def _kind(self, http: str, connections: int | None) -> "Callable[..., Sender]":
+    def _kind(self, http: str, connections: int | None, plan: "SessionPlan | None") -> "Callable[..., Sender]":
         """A function that makes senders of the requested kind, for a version of HTTP."""
         if self.sender == "h2":
             from logreplay.replay.senders.http2.h2_sender import H2Sender
@@ -196,6 +228,10 @@ class Sending:
             from logreplay.replay.senders.http2.per_client import Http2ByClientSender
             from logreplay.replay.senders.http2.sender import Http2Sender
 
+            if plan:
+                from logreplay.replay.senders.http2.session_sender import Http2SessionSender
+
+                return partial(Http2SessionSender, plan=plan)
             if self.by_client:
                 return partial(Http2ByClientSender, streams=self.streams)
             return partial(Http2Sender, connections=connections, streams=self.streams)
@@ -203,6 +239,10 @@ class Sending:
             from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 
             return AiohttpSender
+        if plan:
+            from logreplay.replay.senders.session_sender import SessionSender
+
+            return partial(SessionSender, plan=plan)
         if self.by_client:
             from logreplay.replay.senders.per_client import ByClientSender
 
@@ -216,6 +256,12 @@ def _is_typed(name: str) -> bool:
     """Whether the user typed an option, and no settings file or variable gave it."""
     context = click.get_current_context(silent=True)
     return bool(context and context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
+
+
+def _said(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [f"{rule.name}={rule.kind}" for rule in value]
+    return value if isinstance(value, bool) else str(value)
 
 
 def local_workers(cluster: str | None) -> int | None:
@@ -286,19 +332,26 @@ _OPTIONS = (
         "--workers", type=Whole(1, 1000), metavar="N", help="Send from N processes.  [default: as many as needed]"
     ),
     click.option("--cluster", metavar="ADDRESS", help="Send from a Dask cluster: tcp://HOST:8786, or local:N."),
+    *sessions.SESSION_OPTIONS,
     click.option("--show-secrets", is_flag=True, help="Do not mask tokens, passwords and cookies in output."),
 )
 YIELDS_TO = {
+    **sessions.YIELDS_TO,
     "by_client": {"sender=aiohttp", "sender=h2", "connections"},
     "connections": {"by_client"},
     "http=2": {"sender=aiohttp"},
     "http=1.1": {"sender=h2"},
-    "http=log": {"sender=aiohttp", "sender=h2"},
+    "http=log": {"sender=aiohttp", "sender=h2", *sessions.KEPT},
     "sender=aiohttp": {"by_client", "http=2", "http=log"},
     "sender=h2": {"by_client", "http=1.1", "http=log"},
-    "streams": {"keep_alive=False"},
+    "streams": {"keep_alive=False", *sessions.KEPT},
     "keep_alive=False": {"streams"},
 }
-NEEDS = {"sender=h2": {"http=2"}, "connections": {"http=2", "http=log"}, "streams": {"http=2", "http=log"}}
+NEEDS = {
+    **sessions.NEEDS,
+    "sender=h2": {"http=2"},
+    "connections": {"http=2", "http=log"},
+    "streams": {"http=2", "http=log"},
+}
 sending_options = bundle("sending", Sending, _OPTIONS)
 """Gives a command the options of sending; it receives them as one ``sending``."""

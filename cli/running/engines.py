@@ -95,6 +95,7 @@ async def replayer(
             closed=closed,
             by_client=sending.by_client,
             connections=sending.connections,
+            in_parts=sending.login is not None,
         ) as coordinator:
             if watch:
                 watch.stop = coordinator.stop

@@ -21,7 +21,7 @@ from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import new_name, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import ResultFolder, inputs
-from logreplay.cli.running.reporting import print_arrivals, report
+from logreplay.cli.running.reporting import print_arrivals, report, report_sessions
 from logreplay.cli.running.requests import repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 
@@ -226,7 +226,7 @@ def _search(
                     on_progress=watched(rule, engine, audience.see),
                     on_end=teller.end,
                 )
-        return ended, findings + audience.findings
+        return ended, findings + audience.findings + report_sessions(engine, path)
 
     with options.telling.audience("find", target, path, free=sending.free, quiet=options.quiet) as audience:
         return run_in_loop(main)

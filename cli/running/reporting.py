@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from logreplay.analysis.summary import About
+    from logreplay.replay.engine.engine import Replayer
+    from logreplay.replay.results.verdict import Finding
 
 
 ARRIVALS: Final = {
@@ -26,6 +28,17 @@ def print_arrivals(options: Mapping[str, Any]) -> None:
     """Print on stdout how requests arrived; nothing if no rate was given."""
     if kind := options.get("arrivals"):
         click.echo(f"arrivals: {ARRIVALS[kind]}")
+
+
+def report_sessions(engine: "Replayer", results: Path, *, append: bool = False) -> "list[Finding]":
+    """Write the logins of a run that ended beside its result log; the findings on the sessions of its clients."""
+    from logreplay.analysis.output.file_names import logins_beside
+    from logreplay.replay.results.session_findings import session_findings, write_logins
+
+    if engine.sessions is None:
+        return []
+    write_logins(logins_beside(results), engine.sessions.rows, append=append)
+    return list(session_findings(engine.sessions))
 
 
 def report(

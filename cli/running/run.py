@@ -24,7 +24,7 @@ from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, new_name, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import claim, inputs
-from logreplay.cli.running.reporting import print_arrivals
+from logreplay.cli.running.reporting import print_arrivals, report_sessions
 from logreplay.cli.running.requests import changed_routes, report_left_out, request_stream, say_lacking
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def replay_once(options: RunOptions) -> Exit:
         )
         plan = Plan(stream, pacing.schedule(options.shaping, stream))
         if options.dry_run:
+            sending.session_plan()
             return _preview(plan, options)
         url = stack.enter_context(target_or_builtin(options, log, given=options.log is not None))
         watch = Watch(options.crash, secrets=sending.show_secrets)
@@ -183,7 +184,7 @@ class _OneRun:
                 audience.write(f"target {self.url}; {how}\n{describe_course(outcome)}\n")
                 if isinstance(engine, Engine):
                     audience.write(f"{describe_counts(engine.counts)}\n")
-            return outcome, findings + audience.findings
+            return outcome, findings + audience.findings + report_sessions(engine, path)
 
         grows = grows_at(path, belonging)
         try:

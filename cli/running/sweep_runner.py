@@ -11,6 +11,7 @@ from logreplay.cli.options.sender import Sending
 from logreplay.cli.options.stop import watched
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.loop import run_in_loop
+from logreplay.cli.running.reporting import report_sessions
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream
@@ -112,7 +113,7 @@ class _Sweep:
                         on_progress=watched(self.rule, engine, self.audience.see),
                         on_end=lambda done, outcome: self._end(done, outcome, results),
                     )
-            return outcomes, findings
+            return outcomes, findings + report_sessions(engine, folder / JUDGED, append=True)
 
         return run_in_loop(main)
 

@@ -45,6 +45,7 @@ from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.live import delay_of
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import BlockSender, Exchange, Sender, SenderCounts, Trace
+from logreplay.replay.sessions.client_sessions import SessionCounts
 
 __all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "replay"]
 
@@ -64,6 +65,10 @@ class Replayer(Protocol):
     """Runs plans into one result log: `Engine` in this process, `logreplay.replay.workers.coordinator.Coordinator` in
     several.
     """
+
+    @property
+    def sessions(self) -> SessionCounts | None:
+        """What became of the sessions of clients so far; None: they have none."""
 
     async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight."""
@@ -138,6 +143,11 @@ class Engine:
     def counts(self) -> SenderCounts:
         """The sender's counts, besides the exchanges."""
         return self._sender.counts
+
+    @property
+    def sessions(self) -> SessionCounts | None:
+        """What became of the sessions of clients so far; None: they have none."""
+        return self.counts.sessions
 
     @property
     def in_flight(self) -> int:
@@ -264,7 +274,7 @@ class Engine:
     def _see(self, exchange: Exchange) -> None:
         assert self._trace
         try:
-            self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq)))
+            self._trace(replace(exchange, expected_rc=self._expected.pop(exchange.seq, 0)))  # a login has none
         except BaseException as error:  # the caller's code, called from within a connection
             self._fail(error)
 

@@ -62,7 +62,7 @@ class Matching:
     columns: ClassVar[Sequence[str]] = ()
 
     def __post_init__(self) -> None:
-        _check_patterns(self.patterns)
+        check_patterns(self.patterns)
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         return leave_out(frame, ~_found(self.patterns), "not matched")
@@ -172,7 +172,7 @@ class Rewritten:
     columns: ClassVar[Sequence[str]] = ()
 
     def __post_init__(self) -> None:
-        _check_patterns((self.pattern,))
+        check_patterns((self.pattern,))
         if "#" in self.replacement:
             raise ValueError(
                 f"{self.replacement!r}: a # begins a fragment, which is never sent; write %23, or leave it out"
@@ -239,7 +239,7 @@ def _found(patterns: Sequence[str]) -> pl.Expr:
     return pl.any_horizontal(pl.col("url").fill_null("").str.contains(pattern) for pattern in patterns)
 
 
-def _check_patterns(patterns: Sequence[str]) -> None:
+def check_patterns(patterns: Sequence[str]) -> None:
     for pattern in patterns:
         try:
             pl.Series([""]).str.contains(pattern)

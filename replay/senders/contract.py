@@ -21,8 +21,11 @@ from numpy.typing import NDArray
 from logreplay.parsers.record import ERRORS
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import Users
+from logreplay.replay.sessions.client_sessions import SessionCounts
 
-ERROR_CODES: Final = {word: code for code, word in enumerate(("", *ERRORS))}
+WORDS: Final = ("", *ERRORS)
+"""Error words by their number in a record."""
+ERROR_CODES: Final = {word: code for code, word in enumerate(WORDS)}
 """Number of each error word in a record; 0: success."""
 
 
@@ -33,6 +36,8 @@ RECORD: Final = np.dtype([(name, np.int64) for name in FIELDS])
 """The end of an exchange; the fields are the arguments of `Done`."""
 NO_CONNECTION: Final = -1
 
+FIRST_LOGIN: Final = 1 << 62
+"""Numbers from here on are those of logins, which have no row."""
 KEPT_BODY: Final = 8192
 """Bytes of a response body kept for display: more than are shown, so that a secret at the cut is recognised."""
 
@@ -95,6 +100,8 @@ class Exchange:
     """The status in the log; filled in by the engine."""
     body: bytes = b""
     """The first `KEPT_BODY` bytes of the response body; ``size`` says how long it was."""
+    secrets: Sequence[bytes] = ()
+    """Values that are masked when the exchange is shown."""
 
 
 Trace = Callable[[Exchange], None]
@@ -124,10 +131,13 @@ class SenderCounts:
     """Connections that this machine could not open, by the name of its error (EMFILE, EADDRNOTAVAIL)."""
     details: dict[str, str] = field(default_factory=dict)
     """For each error word the first full text behind it."""
+    sessions: SessionCounts | None = None
+    """What became of the sessions of clients; None: they have none."""
 
     def copy(self) -> "SenderCounts":
         """A copy of the present state."""
-        return replace(self, local=self.local.copy(), details=self.details.copy())
+        sessions = self.sessions and self.sessions.copy()
+        return replace(self, local=self.local.copy(), details=self.details.copy(), sessions=sessions)
 
 
 class Sender(Protocol):

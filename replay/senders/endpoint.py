@@ -165,6 +165,11 @@ def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
         )
 
 
+def is_secure(endpoint: Endpoint) -> bool:
+    """Whether what is sent stays secret: over TLS, or within this machine (W3C Secure Contexts, 3.1)."""
+    return endpoint.target.scheme == "https" or all(map(is_loopback, endpoint.addresses))
+
+
 def is_loopback(address: str) -> bool:
     """Whether a numeric address is this machine's loopback, also as IPv4 within IPv6."""
     ip = ipaddress.ip_address(address.partition("%")[0])

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+from urllib.parse import quote_from_bytes, quote_plus
 
-from logreplay.parsers.masking import masked
+from logreplay.parsers.masking import MASK, masked
 from logreplay.replay.senders.answers import unexpected
-from logreplay.replay.senders.contract import Exchange, SenderCounts
+from logreplay.replay.senders.contract import FIRST_LOGIN, Exchange, SenderCounts
 
 SHOWN_BODY: Final = 4096
 """Bytes shown of the body of a failing exchange."""
@@ -59,8 +60,11 @@ def _suspect(exchange: Exchange) -> bool:
 def describe(exchange: Exchange, *, secrets: bool = False) -> str:
     """An exchange as text: a line each for request, response and times; if it failed, the beginning of its body, too.
 
-    Control bytes are shown as escapes, and secrets (`logreplay.parsers.masking`) as ``***`` unless asked for.
+    Control bytes are shown as escapes, and secrets as ``***`` unless asked for: those that `logreplay.parsers.masking`
+    recognises, and those that the exchange names.
     """
+    if not secrets and exchange.secrets:
+        exchange = _without(exchange)
 
     def shown(data: bytes) -> str:
         return printable(data if secrets else masked(data.decode("latin-1")).encode("latin-1"))
@@ -82,8 +86,30 @@ def describe(exchange: Exchange, *, secrets: bool = False) -> str:
             ("xfertime", exchange.xfertime),
         )
     )
-    lines.append(f"= request {exchange.seq}: {exchange.size} bytes, {times}")
+    what = "login" if exchange.seq >= FIRST_LOGIN else f"request {exchange.seq}"
+    lines.append(f"= {what}: {exchange.size} bytes, {times}")
     return "\n".join(lines) + "\n"
+
+
+def _without(exchange: Exchange) -> Exchange:
+    """An exchange with ``***`` for the values that it names as secrets, also where they are coded."""
+    plain = sorted(exchange.secrets, key=len, reverse=True)
+    coded = {form for value in plain for form in (value, quote_from_bytes(value, "").encode(), _in_form(value))}
+    pattern = re.compile(b"|".join(re.escape(form) for form in sorted(coded, key=len, reverse=True)))
+
+    def hidden(data: bytes) -> bytes:
+        return pattern.sub(MASK.encode(), data)
+
+    return replace(
+        exchange,
+        request=hidden(exchange.request),
+        headers=[(name, hidden(value)) for name, value in exchange.headers],
+        body=hidden(exchange.body),
+    )
+
+
+def _in_form(value: bytes) -> bytes:
+    return quote_plus(value.decode("utf-8", "replace")).encode()
 
 
 def _body_lines(exchange: Exchange, *, secrets: bool) -> list[str]:

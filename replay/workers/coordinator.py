@@ -31,6 +31,7 @@ from logreplay.replay.results.result_log import Results, utc
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.trace import Watch
+from logreplay.replay.sessions.client_sessions import SessionCounts
 from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt_reading
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
 from logreplay.replay.workers.merge import Arrived, LostRows, MergedLog
@@ -90,6 +91,7 @@ class _RemoteWorker:
     offset: ClockOffset = SAME
     arrived: Arrived = field(default_factory=Arrived)
     counters: Counters = field(default_factory=Counters)
+    sessions: SessionCounts | None = None
     taken_up: int = 0
     reported: int = 0
     ended: bool = True
@@ -115,6 +117,7 @@ class Coordinator:
         by_client: all requests of a client go to one worker, in order; for senders that keep that order.
         connections: at most so many of all workers together; ``sender`` takes a worker's part as ``connections``.
             None: no limit.
+        in_parts: ``sender`` takes the index of its worker and the number of workers as ``part``.
 
     Raises:
         ValueError: no process was given.
@@ -132,6 +135,7 @@ class Coordinator:
         closed: bool = False,
         by_client: bool = False,
         connections: int | None = None,
+        in_parts: bool = False,
     ) -> None:
         limits = limits or Limits()
         if not processes:
@@ -146,7 +150,7 @@ class Coordinator:
                 f"at most {connections} connections cannot be shared by {len(processes)} workers; "
                 "raise --connections, or lower --workers"
             )
-        self._connections = connections
+        self._connections, self._in_parts = connections, in_parts
         self._processes, self._sender, self._results, self._limits = processes, sender, results, limits
         self._exchanges, self._closed, self._by_client = watch or Watch(), closed, by_client
         self._workers: list[_RemoteWorker] = []
@@ -186,6 +190,12 @@ class Coordinator:
     def pids(self) -> dict[str, int | None]:
         """The process id of each worker by its name."""
         return {worker.name: worker.pid for worker in self._workers}
+
+    @property
+    def sessions(self) -> SessionCounts | None:
+        """What became of the sessions of clients, up to the last plan that ended; None: they have none."""
+        told = [worker.sessions for worker in self._workers if worker.sessions]
+        return sum(told, SessionCounts()) if told else None
 
     def stop(self, why: str = "stopped") -> None:
         """Send nothing more, and cancel the requests in flight. May be called from a signal handler."""
@@ -244,6 +254,8 @@ class Coordinator:
         showing = asyncio.create_task(self._show(on_progress)) if on_progress else None
         try:
             ended = await self._each(PlanEnded)
+            for index, end in ended.items():
+                self._workers[index].sessions = end.sessions
         finally:
             if showing:
                 showing.cancel()
@@ -302,8 +314,10 @@ class Coordinator:
             for most in (self._limits.max_in_flight, self._connections)
         )
         for index, (process, part, dial) in enumerate(zip(self._processes, parts, dials, strict=True)):
+            own: dict[str, Any] = {} if dial is None else {"connections": dial}
+            own |= {"part": (index, count)} if self._in_parts else {}
             config = WorkerConfig(
-                self._sender if dial is None else partial(self._sender, connections=dial),
+                partial(self._sender, **own) if own else self._sender,
                 Limits(part, self._limits.drop_after),
                 closed=self._closed,
                 failures=self._exchanges.crash,

@@ -16,6 +16,7 @@ from logreplay.replay.requests.plan import RequestStream
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.senders.contract import Exchange, Sender
+from logreplay.replay.sessions.client_sessions import SessionCounts
 from logreplay.replay.workers.clock_offset import ClockOffset
 from logreplay.replay.workers.partition import Share
 
@@ -167,11 +168,13 @@ class PlanEnded:
         outcome: of the share.
         requests: of the plan, with the figures found while reading them.
         offset: of the clock, measured once more.
+        sessions: what became of the sessions of clients since the worker began.
     """
 
     outcome: Outcome
     requests: RequestStream
     offset: ClockOffset
+    sessions: SessionCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.engine.run_clock import Start
 from logreplay.replay.results.counters import Counters
-from logreplay.replay.senders.contract import Exchange
+from logreplay.replay.senders.contract import FIRST_LOGIN, Exchange
 from logreplay.replay.senders.trace import Watch
 from logreplay.replay.workers.clock_offset import SAME
 from logreplay.replay.workers.partition import Share
@@ -195,7 +195,7 @@ class _Worker:
         self._taken_up += outcome.scheduled
         await asyncio.to_thread(self._report, counters, outcome.scheduled, monotonic(), last=True)
         offset = await asyncio.to_thread(self._channel.clock_offset)
-        self._tell(PlanEnded(outcome, order.share.requests, offset))
+        self._tell(PlanEnded(outcome, order.share.requests, offset, engine.sessions))
 
     async def _beat(self) -> None:
         """Report four times a second the requests that have ended, or that this worker is alive."""
@@ -248,4 +248,5 @@ class _Worker:
     def _see(self, exchange: Exchange) -> None:
         self._watch.see(exchange)
         if self._config.exchanges or self._watch.culprit is exchange:
-            self._tell(ExchangeSeen(replace(exchange, seq=self._relay.number(exchange.seq))))
+            login = exchange.seq >= FIRST_LOGIN
+            self._tell(ExchangeSeen(exchange if login else replace(exchange, seq=self._relay.number(exchange.seq))))

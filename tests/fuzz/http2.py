@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from logreplay.replay.senders.contract import KEPT_BODY
 from logreplay.replay.senders.http2.connection_state import MAX_HEAD, ConnectionState
 from logreplay.replay.senders.http2.frames import END_HEADERS, END_STREAM, HEADERS, frame
 from logreplay.replay.senders.http2.header_blocks import MOST_KNOWN, ResponseFields, block, field
@@ -39,7 +40,7 @@ def one_input(data: bytes) -> None:
         return
     asked, cut, acts, answer = data[0], data[1] or len(data), data[2], data[3:]
     known: dict[bytes, ResponseFields] = {}
-    state = ConnectionState(known, keep_bodies=bool(acts & 8))
+    state = ConnectionState(known, kept_body=KEPT_BODY if acts & 8 else 0)
     streams = [Stream(seq, _request(asked >> 2 * seq, body=bool(acts & 16)), 0) for seq in range(3)]
     for stream in streams:
         state.begin(stream)

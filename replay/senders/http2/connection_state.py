@@ -15,7 +15,6 @@ The peer's windows for request bodies are kept to the byte.
 from collections.abc import Callable
 from typing import Final
 
-from logreplay.replay.senders.contract import KEPT_BODY
 from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.http2 import frames
 from logreplay.replay.senders.http2.client_state import MAX_RESETS, MOST_STREAMS, ClientState
@@ -68,17 +67,17 @@ class ConnectionState(ClientState):
 
     Args:
         known: header blocks that are recognised by their bytes, shared between connections.
-        keep_bodies: keep the beginning of each body.
+        kept_body: bytes of each body that are kept.
         digests: read bodies for them; None: none are wanted.
     """
 
     def __init__(
-        self, known: dict[bytes, ResponseFields], *, keep_bodies: bool = False, digests: Digests | None = None
+        self, known: dict[bytes, ResponseFields], *, kept_body: int = 0, digests: Digests | None = None
     ) -> None:
         super().__init__()
         self.out.append(greeting())
         self._reader = BlockReader(known, MAX_HEAD)
-        self._keep, self._digests, self._disclaims_table = keep_bodies, digests, False
+        self._kept_body, self._digests, self._disclaims_table = kept_body, digests, False
         self._next = 1
         self._windows = SendWindows(self.out)
         self._abandoned: set[int] = set()
@@ -226,8 +225,8 @@ class ConnectionState(ClientState):
         if stream.fields is None:
             self._stream_error(stream, "protocol", "a body before the header of the response")
             return
-        if self._keep and len(stream.kept) < KEPT_BODY:
-            stream.kept += data[start : start + min(size, KEPT_BODY - len(stream.kept))]
+        if room := self._kept_body - len(stream.kept):
+            stream.kept += data[start : start + min(size, room)]
         if self._digests and size:
             stream.read(data[start : start + size], self._digests)
         stream.size += size

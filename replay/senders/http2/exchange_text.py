@@ -4,7 +4,7 @@ from typing import Any
 
 from hpack import Decoder
 
-from logreplay.replay.senders.contract import Exchange
+from logreplay.replay.senders.contract import KEPT_BODY, Exchange
 from logreplay.replay.senders.http2.frames import HEADER_BYTES
 from logreplay.replay.senders.http2.stream import Stream
 
@@ -34,5 +34,5 @@ def exchange_of(stream: Stream, word: str, connect: int, latency: int, xfertime:
         xfertime / 1e9,
         word,
         stream.detail,
-        body=stream.kept,
+        body=stream.kept[:KEPT_BODY],
     )

@@ -56,6 +56,18 @@ def render(frame: pl.DataFrame, target: Target, defaults: Mapping[str, str]) -> 
     return requests
 
 
+def rendered_anew(request: bytes, scheme: str) -> bytes:
+    """A request that was rendered for HTTP/1.1, as `render` does it."""
+    head, _, body = request.partition(b"\r\n\r\n")
+    line, *lines = head.split(b"\r\n")
+    method, path, _ = line.split(b" ")
+    pairs = [(name.lower(), value.strip()) for name, _, value in (each.partition(b":") for each in lines)]
+    authority = next(value for name, value in pairs if name == b"host")
+    pseudo = [(b":method", method), (b":scheme", scheme.encode()), (b":authority", authority), (b":path", path)]
+    coded = block((*pseudo, *(pair for pair in pairs if pair[0] != b"host")))
+    return len(coded).to_bytes(3) + (_BEFORE_BODY if body else _WHOLE) + coded + body
+
+
 def _split(row: list[tuple[str, str]]) -> tuple[bytes, bytes]:
     """The field ``:authority`` and the block of the other headers."""
     pairs = [(name.lower().encode(), value.encode()) for name, value in row]

@@ -19,7 +19,7 @@ from typing import Final
 import polars as pl
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, Done, SenderCounts, Trace
+from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, NO_CONNECTION, Done, SenderCounts, Trace
 from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
@@ -71,6 +71,7 @@ class Http2Sender:
         self.endpoint, self.keep_alive, self.digests = endpoint, keep_alive, digests
         self.timeout_ns = int(timeout * 1e9)
         self.busy: dict[int, Stream] = {}
+        self.kept_body = 0
         self._most, self._each = connections or inf, (streams or inf) if keep_alive else 1
         least = min(LEAST_CONNECTIONS, self._most) if self._each > 1 else 0
         self.pool = Pool(self._dial, least=least, most=self._most, streams=self._each)
@@ -125,14 +126,19 @@ class Http2Sender:
         connection = pool.take(now, new=new)
         if connection is None:
             return False
+        self._carry(stream, connection, now)
+        return True
+
+    def _carry(self, stream: Stream, connection: Http2Connection, now: int) -> None:
+        """Let a connection carry a request, as soon as it is open."""
         stream.began = now
         self.counts.reused += connection.state.began > 0
         connection.begin(stream)
-        return True
 
     def new_state(self) -> ClientState:
         """The state of a connection that is opened."""
-        return ConnectionState(self._known, keep_bodies=self.trace is not None, digests=self.digests)
+        kept_body = max(self.kept_body, KEPT_BODY if self.trace else 0)
+        return ConnectionState(self._known, kept_body=kept_body, digests=self.digests)
 
     def _dial(self, pool: Pool, now: int) -> Http2Connection:
         """Open a connection."""

@@ -324,7 +324,7 @@ def test_a_long_header_is_split_as_the_peer_allows() -> None:
 
 
 def test_the_beginning_of_a_body_is_kept_where_it_is_shown() -> None:
-    state = ConnectionState({}, keep_bodies=True)
+    state = ConnectionState({}, kept_body=8192)
     stream = Stream(0, request(), 0)
     state.receive(greeted(), 0)
     state.begin(stream)

@@ -1,0 +1,88 @@
+"""Findings on the sessions of clients, and the log of their logins."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from logreplay.parsers.files import write_atomically
+from logreplay.parsers.record import to_csv
+from logreplay.replay.results.verdict import Finding, Severity
+from logreplay.replay.sessions.client_sessions import MOST_CLIENTS, MOST_HELD, LoginRow, SessionCounts
+from logreplay.replay.sessions.extraction import LONGEST_VALUE
+
+_COLUMNS: Final = {
+    **dict.fromkeys(("date", "time", "client", "op", "url"), pl.String),
+    "rc": pl.Int64,
+    "error": pl.String,
+    "seconds": pl.Float64,
+}
+
+
+def session_findings(counts: SessionCounts) -> Iterator[Finding]:
+    """Findings on the sessions of a run."""
+    taken = sum(counts.extracted.values())
+    did = f"{counts.clients:,} sessions: {counts.logins:,} login requests, {counts.cookies:,} cookies, {taken:,} values"
+    closed = (
+        "clients with sessions are closed loops: the next request of each waits for the answer before it, and a slow "
+        "target received less load; the wait is in the response times, as queued"
+    )
+    yield Finding("sessions", Severity.INFO, f"{did}; {closed}")
+    if failed := sum(counts.login_failures.values()):
+        text = (
+            f"{failed:,} of {counts.logins:,} login requests failed ({_listed(counts.login_failures)}): what their "
+            "clients sent afterwards lacked a session; check the file of --login"
+        )
+        yield Finding("login_failed", Severity.WARNING, text)
+    if counts.refused:
+        text = (
+            f"{sum(counts.refused.values()):,} cookies of the target were refused ({_listed(counts.refused)}); a "
+            "cookie that is Secure needs an https target"
+        )
+        yield Finding("cookies_refused", Severity.WARNING, text)
+    if counts.unusable:
+        text = (
+            f"--extract: values were not taken ({_listed(counts.unusable)}): they are empty, longer than "
+            f"{LONGEST_VALUE} characters or hold a control character"
+        )
+        yield Finding("values_unusable", Severity.WARNING, text)
+    for name, count in counts.missing.items():
+        never = not counts.extracted[name]
+        why = "no answer had one; check the rule of --extract" if never else "no answer before them had one"
+        severity = Severity.WARNING if never else Severity.INFO
+        yield Finding("value_missing", severity, f"--use {name}: {count:,} requests were sent without it: {why}")
+    if counts.forgotten:
+        text = (
+            f"{counts.forgotten:,} sessions were dropped for want of room: at most {MOST_CLIENTS:,} clients and "
+            f"{MOST_HELD >> 20} MiB are kept; replay fewer clients with --sample"
+        )
+        yield Finding("sessions_dropped", Severity.WARNING, text)
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} x {why}" for why, count in counts.items())
+
+
+def write_logins(path: Path, rows: Sequence[LoginRow], *, append: bool = False) -> None:
+    """Write the logins of a run as CSV; nothing if there were none.
+
+    Args:
+        path: of the file.
+        rows: in order of completion.
+        append: keep the rows that are there.
+    """
+    if not rows:
+        return
+    table = [
+        (*_start(row), row.client, row.op, row.url, row.rc, row.error or None, round(row.seconds, 6)) for row in rows
+    ]
+    before = path.read_bytes() if append and path.exists() else b""
+    frame = pl.DataFrame(table, _COLUMNS, orient="row")
+    write_atomically(path, before + to_csv(frame, header=not before))
+
+
+def _start(row: LoginRow) -> tuple[str, str]:
+    began = datetime.fromtimestamp(row.ended - row.seconds, UTC)
+    return f"{began:%Y-%m-%d}", f"{began:%H:%M:%S.%f}"

@@ -1,0 +1,99 @@
+"""Sends each client's requests on an HTTP/2 connection of its own, one after the other, with the client's session.
+
+A session makes requests depend on the answers before them, so a client has one request at a time. Sessions change
+requests in the form of HTTP/1.1 (`logreplay.replay.sessions.request_text`); one that they changed is rendered anew.
+"""
+
+from collections.abc import Sequence
+from itertools import count
+from math import inf
+from typing import Any
+
+import polars as pl
+
+from logreplay.replay.clock import Clock
+from logreplay.replay.senders.contract import FIRST_LOGIN, WORDS, Done, Trace
+from logreplay.replay.senders.encode import default_headers
+from logreplay.replay.senders.encode import render as render_http1
+from logreplay.replay.senders.http2.connection import Http2Connection
+from logreplay.replay.senders.http2.per_client import Http2ByClientSender
+from logreplay.replay.senders.http2.render import rendered_anew
+from logreplay.replay.senders.http2.stream import Stream
+from logreplay.replay.senders.session_sender import sessions_of, showing
+from logreplay.replay.sessions.client_sessions import SessionPlan
+
+Both = tuple[bytes, bytes]
+"""A request, rendered for HTTP/2 and for HTTP/1.1."""
+
+
+class Http2SessionSender(Http2ByClientSender):
+    """Sends as `Http2ByClientSender` does, one request of a client at a time, with its session.
+
+    Args:
+        arguments, options: as for `logreplay.replay.senders.http2.sender.Http2Sender`.
+        plan: what clients keep.
+    """
+
+    def __init__(self, *arguments: Any, plan: SessionPlan, **options: Any) -> None:
+        super().__init__(*arguments, **(options | {"streams": 1}))
+        self._plan = plan
+        self.kept_body = plan.kept_body
+        self._logins: Sequence[Any] = self.prepare(plan.logins.frame()) if plan.logins else ()
+        self._login_numbers = count(FIRST_LOGIN)
+        self._login_of: dict[int, int] = {}
+        self._asked: dict[int, tuple[str, Both]] = {}
+        self._sent: dict[int, bytes] = {}
+        self._last = ""
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
+        http1 = render_http1(frame, default_headers(self.endpoint.target.authority, keep_alive=True))
+        return [(client, (http2, text)) for (client, http2), text in zip(super().prepare(frame), http1, strict=True)]
+
+    async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
+        self.sessions = sessions_of(self.counts, self._plan, self.endpoint, clock)
+        self._done = done
+        shown = showing(trace, lambda: self.sessions.secrets(self._last)) if trace else None
+        await super().open(self._ended, clock, shown)
+
+    def send(  # type: ignore[override]
+        self, seq: int, request: tuple[str, Both], start: int, latest: float = inf
+    ) -> None:
+        client = request[0]
+        while (login := self.sessions.next_login(client)) is not None:
+            queued, number = self.counts.queued, next(self._login_numbers)
+            self._login_of[number] = login
+            self._ask(number, (client, self._logins[login][1]), self.clock(), inf)
+            self.counts.queued = queued
+        self._ask(seq, request, start, latest)
+
+    def _ask(self, seq: int, request: tuple[str, Both], start: int, latest: float) -> None:
+        self._asked[seq] = request
+        client, (http2, _) = request
+        super().send(seq, (client, http2), start, latest)
+
+    def _carry(self, stream: Stream, connection: Http2Connection, now: int) -> None:
+        client, (_, text) = self._asked[stream.seq]
+        dressed = self.sessions.dress(client, text, login=stream.seq >= FIRST_LOGIN)
+        if dressed is not text:
+            self._sent[stream.seq] = dressed
+            stream.request = rendered_anew(dressed, self.endpoint.target.scheme)
+        super()._carry(stream, connection, now)
+
+    def _limits(self) -> str:
+        return ""  # they wait for the request before them of the same client
+
+    def _report(self, stream: Stream, end: int) -> None:
+        self._last, (_, text) = self._asked.pop(stream.seq)
+        sent = self._sent.pop(stream.seq, text)
+        if stream.fields and not stream.error and self.sessions.leaves(stream.fields.headers):
+            self.sessions.answered(self._last, sent, stream.fields.headers, stream.kept)
+        super()._report(stream, end)
+
+    def _ended(self, seq: int, start: int, /, *record: int) -> None:
+        if seq < FIRST_LOGIN:
+            self._done(seq, start, *record)
+            return
+        _, connect, latency, xfertime, _, status, error, *_ = record
+        assert self._plan.logins
+        login, seconds = self._plan.logins.requests[self._login_of.pop(seq)], (connect + latency + xfertime) / 1e9
+        self.sessions.logged_in(self._last, login, status, WORDS[error], seconds)

@@ -1,0 +1,1 @@
+"""What each client of a log keeps between its requests: cookies, extracted values, its login."""

@@ -1,0 +1,300 @@
+"""The sessions of all clients: what each keeps, what its next request takes along, what its answers leave.
+
+Theory of operation. A sender asks for the next login of a client (`next_login`), passes each request of a client
+through `dress` directly before it is sent, and shows each whole answer to `answered`. A client has a session only once
+it has something to keep, so that requests without one cost a look into a dict. Sessions that were idle longest are
+dropped: after `IDLE_NS`, when there are more than `MOST_CLIENTS`, or when they hold more than `MOST_HELD` bytes.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Self
+
+from logreplay.replay.clock import Clock
+from logreplay.replay.sessions.cookies import CookieJar, host_name
+from logreplay.replay.sessions.extraction import MOST_BODY, Extraction, Pairs, is_usable
+from logreplay.replay.sessions.insertion import Insertion
+from logreplay.replay.sessions.logins import LoginRequest, Logins
+from logreplay.replay.sessions.request_text import header_of, target_of, with_header
+
+MOST_CLIENTS: Final = 100_000
+"""Clients with a session at once."""
+MOST_HELD: Final = 1 << 28
+"""Bytes of the cookies and values of all clients."""
+IDLE_NS: Final = 1800 * 1_000_000_000
+"""A client that sent nothing for this long is done: web analytics ends a visit so."""
+_MOST_FIELDS: Final = 100
+"""Set-Cookie headers of an answer that are read."""
+_MOST_ROWS: Final = 100_000
+"""Logins that are kept for the log of the run."""
+_SHORTEST_SECRET: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlan:
+    """What clients keep.
+
+    Attributes:
+        cookies: cookies that the target sets are sent back.
+        logins: sent before the first request of each client.
+        extract: values that are taken from answers.
+        use: where they are put.
+    """
+
+    cookies: bool = False
+    logins: Logins | None = None
+    extract: Sequence[Extraction] = ()
+    use: Sequence[Insertion] = ()
+
+    @property
+    def kept_body(self) -> int:
+        """Bytes of each answer's body that the rules need."""
+        return MOST_BODY if any(rule.of_body for rule in self.extract) else 0
+
+    def part(self, index: int, count: int) -> "SessionPlan":
+        """The plan for one of several workers, which share the pool of logins."""
+        return replace(self, logins=self.logins.part(index, count)) if self.logins else self
+
+
+@dataclass(frozen=True, slots=True)
+class LoginRow:
+    """A login that ended. Times in seconds; ``ended`` since 1970.
+
+    ``error`` is a word of the result log; ``rc`` 0 where no status line came.
+    """
+
+    client: str
+    op: str
+    url: str
+    rc: int
+    error: str
+    seconds: float
+    ended: float
+
+
+@dataclass(slots=True)
+class SessionCounts:
+    """What became of the sessions.
+
+    Attributes:
+        clients: sessions begun.
+        forgotten: sessions dropped for want of room.
+        cookies: cookies taken.
+        refused: cookies refused, by reason.
+        logins: requests of logins that ended.
+        login_failures: those that failed, by status or error word.
+        extracted: values taken, by name.
+        unusable: values that were empty, too long, or held a control character, by name.
+        missing: requests that were sent without a value, because no answer had held one, by name.
+        rows: the logins that ended; the first `_MOST_ROWS`.
+    """
+
+    clients: int = 0
+    forgotten: int = 0
+    cookies: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    logins: int = 0
+    login_failures: Counter[str] = field(default_factory=Counter)
+    extracted: Counter[str] = field(default_factory=Counter)
+    unusable: Counter[str] = field(default_factory=Counter)
+    missing: Counter[str] = field(default_factory=Counter)
+    rows: list[LoginRow] = field(default_factory=list)
+
+    def copy(self) -> Self:
+        """A copy of the present state."""
+        return self.since(type(self)())
+
+    def since(self, before: "SessionCounts") -> Self:
+        """What was added to an earlier state."""
+        added: dict[str, Any] = {
+            each.name: _less(getattr(self, each.name), getattr(before, each.name)) for each in fields(self)
+        }
+        return type(self)(**added)
+
+    def __add__(self, other: "SessionCounts") -> Self:
+        return type(self)(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
+
+    def as_dict(self) -> dict[str, object]:
+        """The counts for summary.json."""
+        return {
+            each.name: dict(value) if isinstance(value, Counter) else value
+            for each in fields(self)
+            if (value := getattr(self, each.name)) is not self.rows
+        }
+
+
+def _less(now: Any, before: Any) -> Any:
+    return now[len(before) :] if isinstance(now, list) else now - before
+
+
+class _Session:
+    """What one client keeps."""
+
+    __slots__ = ("jar", "steps", "touched", "values")
+
+    def __init__(self, steps: Sequence[int]) -> None:
+        self.jar = CookieJar()
+        self.values: dict[str, str] = {}
+        self.steps = list(reversed(steps))
+        self.touched = 0
+
+    @property
+    def size(self) -> int:
+        return self.jar.size + sum(map(len, self.values.values()))
+
+
+class ClientSessions:
+    """The sessions of the clients of one sender.
+
+    Args:
+        plan: what clients keep.
+        counts: what becomes of them.
+        secure: the connection is secure, or leads to this machine.
+        clock: nanoseconds, for the age of sessions.
+        now: seconds since 1970, for that of cookies.
+    """
+
+    def __init__(
+        self, plan: SessionPlan, counts: SessionCounts, *, secure: bool, clock: Clock, now: Callable[[], float]
+    ) -> None:
+        self.counts = counts
+        self._plan, self._secure, self._clock, self._now = plan, secure, clock, now
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._held = self._drawn = 0
+        self._logins = plan.logins
+        self._takes = plan.cookies, bool(plan.extract)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def held(self) -> int:
+        """Bytes of all cookies and values."""
+        return self._held
+
+    def next_login(self, client: str) -> int | None:
+        """The number of the login request that a client must send next; None if it need not."""
+        if self._logins is None:
+            return None
+        session = self._sessions.get(client) or self._begun(client)
+        return session.steps.pop() if session.steps else None
+
+    def _begun(self, client: str) -> _Session:
+        """Begin the session of a client, and drop those that are done."""
+        steps: Sequence[int] = ()
+        if self._logins:
+            steps = self._logins.steps(client, self._drawn)
+            self._drawn += bool(steps) and client not in self._logins.own
+        session = self._sessions[client] = _Session(steps)
+        session.touched = self._clock()
+        self.counts.clients += 1
+        self._tidy(session.touched, client)
+        return session
+
+    def _tidy(self, now: int, client: str) -> None:
+        """Drop the sessions that were idle longest, but not that of a client."""
+        while (oldest := next(iter(self._sessions))) != client:
+            full = len(self._sessions) > MOST_CLIENTS or self._held > MOST_HELD
+            if not full and now - self._sessions[oldest].touched < IDLE_NS:
+                return
+            self.counts.forgotten += full
+            self._held -= self._sessions.pop(oldest).size
+
+    def dress(self, client: str, request: bytes, *, login: bool = False) -> bytes:
+        """A request with what its client has for it.
+
+        Args:
+            client: as in the log.
+            request: rendered for HTTP/1.1.
+            login: it is one of a login, which may come before every value.
+        """
+        session = self._sessions.get(client)
+        if self._plan.use and not login:
+            self._count_missing(request, session.values if session else ())
+        if session is None:
+            return request
+        session.touched = self._clock()
+        self._sessions.move_to_end(client)
+        for rule in self._plan.use:
+            if rule.name in session.values:
+                request = rule.insert(request, session.values[rule.name])
+        if len(session.jar) and header_of(request, b"cookie") is None:
+            host = self._host(request)
+            cookies = session.jar.header(host=host, target=target_of(request), secure=self._secure, now=self._now())
+            if cookies:
+                return with_header(request, b"Cookie", cookies)
+        return request
+
+    def _count_missing(self, request: bytes, values: Collection[str]) -> None:
+        for rule in self._plan.use:
+            if rule.name not in values and rule.concerns(request):
+                self.counts.missing[rule.name] += 1
+
+    def _host(self, request: bytes) -> str:
+        return host_name((header_of(request, b"host") or b"").decode("latin-1"))
+
+    def leaves_something(self, head: bytes) -> bool:
+        """Whether `answered` must see an answer with this head (HTTP/1.1, up to the blank line)."""
+        cookies, values = self._takes
+        return values or (cookies and b"\r\nset-cookie:" in head.lower())
+
+    def leaves(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+        """As `leaves_something`, of headers with names in lower case."""
+        cookies, values = self._takes
+        return values or (cookies and b"set-cookie" in [name for name, _ in headers])
+
+    def answered(self, client: str, request: bytes, headers: Pairs, body: bytes) -> None:
+        """Take what an answer leaves to a client.
+
+        Args:
+            client: as in the log.
+            request: as it was sent.
+            headers: of the answer.
+            body: its beginning.
+        """
+        pairs = list(headers)
+        set_cookies = [value for name, value in pairs if name.lower() == b"set-cookie"] if self._plan.cookies else []
+        found = {rule.name: value for rule in self._plan.extract if (value := rule.find(pairs, body)) is not None}
+        for name in [name for name, value in found.items() if not is_usable(value)]:
+            self.counts.unusable[name] += 1
+            del found[name]
+        if not set_cookies and not found:
+            return
+        session = self._sessions.get(client) or self._begun(client)
+        before = session.size
+        if set_cookies:
+            self._take_cookies(session.jar, set_cookies, request)
+        session.values |= found
+        self.counts.extracted.update(found.keys())
+        self._held += session.size - before
+        if self._held > MOST_HELD:
+            self._sessions.move_to_end(client)
+            self._tidy(self._clock(), client)
+
+    def _take_cookies(self, jar: CookieJar, set_cookies: Sequence[bytes], request: bytes) -> None:
+        host, target, now = self._host(request), target_of(request), self._now()
+        for header in set_cookies[:_MOST_FIELDS]:
+            why = jar.store(header, host=host, target=target, secure=self._secure, now=now)
+            if why:
+                self.counts.refused[why] += 1
+            else:
+                self.counts.cookies += 1
+        if len(set_cookies) > _MOST_FIELDS:
+            self.counts.refused[f"more than {_MOST_FIELDS} in an answer"] += len(set_cookies) - _MOST_FIELDS
+
+    def logged_in(self, client: str, login: LoginRequest, status: int, error: str, seconds: float) -> None:
+        """Note the end of a login request."""
+        self.counts.logins += 1
+        if error or status >= 400:
+            self.counts.login_failures[error or f"status {status}"] += 1
+        if len(self.counts.rows) < _MOST_ROWS:
+            self.counts.rows.append(LoginRow(client, login.op, login.url, status, error, seconds, self._now()))
+
+    def secrets(self, client: str) -> list[bytes]:
+        """The values that must not be shown of a client: its cookies and extracted values."""
+        session = self._sessions.get(client)
+        if session is None:
+            return []
+        values = [*session.jar.values(), *(value.encode() for value in session.values.values())]
+        return [value for value in values if len(value) >= _SHORTEST_SECRET]

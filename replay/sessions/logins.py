@@ -1,0 +1,199 @@
+"""Logins: the requests that a client sends before its first one, from a CSV or JSON lines.
+
+The columns ``op``, ``url`` and ``body`` describe a request, ``client`` says whose it is; further columns are headers.
+Rows of one client are sent in the order of the file. Rows without a client are a pool: each further client takes the
+next one. Rows of the client ``*`` are sent by every client that logs in, before its own, such as a GET of a form.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.requests.client_key import ClientKey
+from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, check_header, header_column
+
+EVERY: Final = "*"
+"""The client whose rows are sent by all that log in."""
+_COLUMNS: Final = ("client", "op", "url", "body")
+_MOST_ROWS: Final = 1_000_000
+_URL: Final = re.compile(r"/[\x21-\x7e]*")
+
+
+@dataclass(frozen=True, slots=True)
+class LoginRequest:
+    """One row of the file.
+
+    Attributes:
+        client: empty: of the pool.
+        op, url: method and request target.
+        headers: by name.
+        body: None: no body.
+    """
+
+    client: str
+    op: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Logins:
+    """The logins of all clients.
+
+    Attributes:
+        requests: in the order of the file.
+        own: numbers of the requests of each client that is named.
+        pool: numbers of those that are drawn.
+        first: numbers of those that every client sends first.
+    """
+
+    requests: Sequence[LoginRequest]
+    own: Mapping[str, Sequence[int]]
+    pool: Sequence[int]
+    first: Sequence[int]
+
+    @classmethod
+    def of(cls, requests: Sequence[LoginRequest]) -> "Logins":
+        """Sort requests by whose they are."""
+        own: dict[str, list[int]] = {}
+        for number, request in enumerate(requests):
+            own.setdefault(request.client, []).append(number)
+        pool, first = own.pop("", []), own.pop(EVERY, [])
+        return cls(requests, own, pool, first)
+
+    def steps(self, client: str, turn: int) -> Sequence[int]:
+        """The numbers of the requests with which a client logs in; empty: it does not.
+
+        Args:
+            client: as in the log.
+            turn: how many clients have drawn from the pool before.
+        """
+        mine = self.own.get(client) or ([self.pool[turn % len(self.pool)]] if self.pool else [])
+        if client in self.own or self.pool:
+            return [*self.first, *mine]
+        return [] if self.own else self.first
+
+    def part(self, index: int, count: int) -> "Logins":
+        """The logins for one of several workers: each draws from a part of the pool of its own, if that is enough."""
+        return replace(self, pool=self.pool[index::count] or self.pool)
+
+    def frame(self) -> pl.DataFrame:
+        """The requests with the columns that senders render."""
+        frame = pl.DataFrame(
+            {"op": [each.op for each in self.requests], "url": [each.url for each in self.requests]},
+            schema={"op": pl.String, "url": pl.String},
+        )
+        for name in dict.fromkeys(name for each in self.requests for name in each.headers):
+            values = pl.Series([each.headers.get(name) for each in self.requests], dtype=pl.String)
+            frame = frame.with_columns(values.alias(header_column(name, frame.columns)))
+        return frame.with_columns(pl.Series(PAYLOAD, [each.body for each in self.requests], dtype=pl.Binary))
+
+
+@dataclass(frozen=True, slots=True)
+class LoginFile:
+    """A file of logins: JSON lines if its name ends with ``.jsonl`` or ``.ndjson``, otherwise a CSV.
+
+    Attributes:
+        path: of the file.
+        key: tells clients apart; None: their addresses do.
+    """
+
+    path: Path
+    key: ClientKey | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "LoginFile":
+        """The file of this name."""
+        return cls(Path(text))
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def read(self) -> Logins:
+        """Read it.
+
+        Raises:
+            LogreplayError: it cannot be read, or a row is not a request.
+        """
+        requests = _read(self.path)
+        if self.key:
+            of = self.key.of
+            requests = [
+                each if each.client in ("", EVERY) else replace(each, client=of(each.client)) for each in requests
+            ]
+        return Logins.of(requests)
+
+
+def _read(path: Path) -> list[LoginRequest]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = path.suffix.lower() in (".jsonl", ".ndjson")
+            requests: list[LoginRequest] = []
+            for place, row in _json_rows(file) if lines else _csv_rows(file, path):
+                if len(requests) == _MOST_ROWS:
+                    raise LogreplayError(f"--login {path}: more than {_MOST_ROWS:,} rows; split the file")
+                try:
+                    requests.append(_request(row))
+                except ValueError as error:
+                    raise LogreplayError(f"--login {path}, line {place}: {error}") from None
+    except OSError as error:
+        raise LogreplayError(f"--login {path}: cannot be read: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise LogreplayError(f"--login {path}: cannot be read: {error}; write it as UTF-8") from None
+    if not requests:
+        raise LogreplayError(f"--login {path}: holds no login; write the columns client,op,url,body")
+    return requests
+
+
+def _csv_rows(file: Iterator[str], path: Path) -> Iterator[tuple[int, dict[str, object]]]:
+    reader = csv.DictReader(file, strict=True)
+    if not reader.fieldnames or "url" not in reader.fieldnames:
+        raise LogreplayError(f"--login {path}: the first line must name the columns: client,op,url,body")
+    for row in reader:
+        if None in row:
+            raise LogreplayError(f"--login {path}, line {reader.line_num}: more values than columns; quote commas")
+        yield reader.line_num, {name: value for name, value in row.items() if value}
+
+
+def _json_rows(file: Iterator[str]) -> Iterator[tuple[int, object]]:
+    for number, line in enumerate(file, 1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError):
+                yield number, None
+
+
+def _request(row: object) -> LoginRequest:
+    """A row as a request.
+
+    Raises:
+        ValueError: it cannot be sent. Names no value of the body or of a header.
+    """
+    if not isinstance(row, dict):
+        raise ValueError('expected an object such as {"client": "10.0.0.7", "op": "POST", "url": "/login"}')
+    client, op, url = (str(row.get(name) or "") for name in _COLUMNS[:3])
+    body = row.get("body")
+    op = op or ("GET" if body is None else "POST")
+    if not HEADER.name.fullmatch(op) or op == "CONNECT":
+        raise ValueError(f"{op!r} is not a method that can be sent")
+    if not _URL.fullmatch(url):
+        raise ValueError(f"{url[:80]!r}: expected a url that begins with /, such as /login")
+    headers = {str(name): str(value) for name, value in row.items() if name not in _COLUMNS and value is not None}
+    for name, value in headers.items():
+        check_header(name, value)
+    kinds = {name.lower() for name in headers}
+    if isinstance(body, dict | list):
+        body = json.dumps(body)
+    if body is not None and "content-type" not in kinds:
+        kind = "application/json" if str(body).lstrip()[:1] in ("{", "[") else "application/x-www-form-urlencoded"
+        headers["Content-Type"] = kind
+    return LoginRequest(client, op, url, headers, None if body is None else str(body).encode())

@@ -1,0 +1,118 @@
+"""Reads and changes one rendered HTTP/1.1 request: headers, query parameters, fields of its body.
+
+Requests are rendered by `logreplay.replay.senders.encode`: one blank after the method, ``\\r\\n`` after each line.
+Whatever is added is checked or encoded here, so that no value ends a line, a head or a field.
+"""
+
+import json
+import re
+from typing import Any, Final
+from urllib.parse import quote, quote_plus, unquote_to_bytes
+
+_FORM: Final = b"application/x-www-form-urlencoded"
+_LENGTH: Final = re.compile(rb"\r\ncontent-length:[^\r]*", re.IGNORECASE)
+BODY_METHODS: Final = frozenset({b"POST", b"PUT", b"PATCH"})
+
+
+def method_of(request: bytes) -> bytes:
+    """The method."""
+    return request[: request.index(b" ")]
+
+
+def target_of(request: bytes) -> bytes:
+    """The request target."""
+    start = request.index(b" ") + 1
+    return request[start : request.index(b" ", start)]
+
+
+def header_of(request: bytes, name: bytes) -> bytes | None:
+    """The first value of a header; None if the request has none of this name.
+
+    Args:
+        request: rendered.
+        name: in lower case.
+    """
+    head = request[: request.index(b"\r\n\r\n") + 2]
+    key = b"\r\n" + name + b":"
+    at = head.lower().find(key)
+    if at < 0:
+        return None
+    start = at + len(key)
+    return head[start : head.index(b"\r\n", start)].strip()
+
+
+def with_header(request: bytes, name: bytes, value: bytes) -> bytes:
+    """The request with one more header; the value has no control bytes."""
+    end = request.index(b"\r\n\r\n") + 2
+    return b"".join((request[:end], name, b": ", value, b"\r\n", request[end:]))
+
+
+def with_parameter(request: bytes, name: str, value: str) -> bytes:
+    """The request with another value for a query parameter that it has; unchanged if it has none of this name."""
+    target = target_of(request)
+    path, mark, query = target.partition(b"?")
+    if not mark:
+        return request
+    changed = _with_field(query, name, quote(value, safe="").encode())
+    if changed is None:
+        return request
+    start = request.index(b" ") + 1
+    return b"".join((request[:start], path, b"?", changed, request[start + len(target) :]))
+
+
+def _with_field(fields: bytes, name: str, value: bytes) -> bytes | None:
+    """``a=1&b=2`` with another value of a field; None if there is none."""
+    wanted, found = name.encode(), False
+    parts = fields.split(b"&")
+    for index, part in enumerate(parts):
+        key = part.partition(b"=")[0]
+        if unquote_to_bytes(key.replace(b"+", b" ")) == wanted:
+            parts[index], found = key + b"=" + value, True
+    return b"&".join(parts) if found else None
+
+
+def with_body_field(request: bytes, name: str, value: str) -> bytes:
+    """The request with a field of its form or of its JSON object set; unchanged if the body is neither.
+
+    A request without a body gets a form. Methods other than `BODY_METHODS` are left as they are.
+    """
+    if method_of(request) not in BODY_METHODS:
+        return request
+    end = request.index(b"\r\n\r\n") + 4
+    body, kind = request[end:], (header_of(request, b"content-type") or b"").lower()
+    changed: bytes | None
+    if b"json" in kind or (not kind and body[:1] == b"{"):
+        changed = _with_key(body, name, value)
+    elif not body or kind.startswith(_FORM) or not kind:
+        changed = _with_form_field(body, name, value)
+    else:
+        changed = None
+    if changed is None:
+        return request
+    length = b"\r\nContent-Length: " + str(len(changed)).encode()
+    head, count = _LENGTH.subn(length, request[: end - 2], count=1)
+    if not count:
+        head += length[2:] + b"\r\n"
+    if not body and not kind:
+        head += b"Content-Type: " + _FORM + b"\r\n"
+    return head + b"\r\n" + changed
+
+
+def _with_form_field(body: bytes, name: str, value: str) -> bytes:
+    coded = quote_plus(value).encode()
+    changed = _with_field(body, name, coded) if body else None
+    if changed is not None:
+        return changed
+    field = quote_plus(name).encode() + b"=" + coded
+    return body + b"&" + field if body else field
+
+
+def _with_key(body: bytes, name: str, value: str) -> bytes | None:
+    try:
+        data: Any = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict):
+        return None
+    data[name] = value
+    return json.dumps(data, separators=(",", ":")).encode()

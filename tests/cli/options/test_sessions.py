@@ -1,0 +1,94 @@
+"""Options of sessions, alone and beside others."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from logreplay.cli import main
+
+LOG = '127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n'
+EXTRACT = ["--extract", "t=header:X", "--use", "t=header:Y"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "access.log").write_text(LOG)
+    (tmp_path / "logins.csv").write_text("url,body\n/login,user=a\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", [["run", "--tps", "5"], ["sweep", "5"], ["find", "--p99", "1s"]])
+@pytest.mark.parametrize(
+    ("words", "both"),
+    [
+        (["--cookies"], "--cookies needs --by-client"),
+        (["--login", "logins.csv"], "--login needs --by-client"),
+        (EXTRACT, "--extract needs --by-client"),
+        (["--client-key", "column:user"], "--client-key needs --by-client"),
+        (["--cookies", "--sender", "aiohttp"], "--cookies and --sender aiohttp exclude each other"),
+        (["--cookies", "--by-client", "--http", "2", "--streams", "3"], "--cookies and --streams exclude each other"),
+        (["--cookies", "--by-client", "--http", "log"], "--cookies and --http log exclude each other"),
+        (["--by-client", "--use", "t=header:Y"], "--use t needs --extract t=..."),
+        (["--by-client", "--extract", "t=header:Y"], "--extract t needs --use t=..."),
+        (["--by-client", *EXTRACT, "--header", "y: 1"], "--use t=header:Y and --header 'Y: ...' exclude each other"),
+    ],
+)
+def test_contradictions_are_refused_in_a_sentence_that_names_both(
+    command: list[str], words: list[str], both: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, *rest = command
+    positional = [] if rest[0].startswith("--") else rest
+    options = rest if rest[0].startswith("--") else []
+    given = [name, *positional, "access.log", "http://127.0.0.1:1", *options, *words, "-o", "out"]
+    assert main.run(given) == 2
+    assert both in capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--login", "none.csv"], "--login none.csv: cannot be read"),
+        (["--login", "access.log"], "--login access.log: the first line must name the columns"),
+    ],
+)
+def test_a_file_of_logins_that_cannot_be_read_is_an_error_before_anything_is_sent(
+    words: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for dry in (["--dry-run"], ["-o", "r.csv"]):
+        given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--no-loop", "--by-client", *words, *dry]
+        assert main.run(given) == 1
+        assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--extract", "t"], "expected NAME=header:HEADER"),
+        (["--extract", "t=regex:("], "unclosed"),
+        (["--use", "t=cookie:x"], "expected NAME=header:HEADER"),
+        (["--client-key", "agent"], "expected address, address+agent"),
+    ],
+)
+def test_what_is_no_rule_is_refused(words: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--by-client", *words]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_an_output_never_replaces_the_file_of_logins(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--by-client", "--login", "logins.csv"]
+    assert main.run([*given, "-o", "logins.csv", "--force"]) in (1, 2)
+    assert "--login" in capsys.readouterr().err
+    assert "user=a" in (folder / "logins.csv").read_text()
+
+
+def test_settings_leave_out_what_the_command_line_excludes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "logreplay.toml").write_text(
+        "[run]\nby-client = true\ncookies = true\nextract = ['t=header:X']\nuse = ['t=header:Y']\n"
+    )
+    given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--no-loop", "--dry-run", "--json"]
+    for more in ([], ["--sender", "aiohttp"], ["--http", "2", "--streams", "3"], ["--no-by-client"]):
+        assert main.run([*given, *more]) == 0, more
+        assert json.loads(capsys.readouterr().out)["requests"] == 1

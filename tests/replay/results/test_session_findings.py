@@ -1,0 +1,48 @@
+"""Findings on sessions say what failed and what to do; logins are written as CSV."""
+
+from collections import Counter
+from pathlib import Path
+
+from logreplay.replay.results.session_findings import session_findings, write_logins
+from logreplay.replay.results.verdict import Severity
+from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
+
+
+def test_sessions_are_said_to_be_closed_loops() -> None:
+    (finding,) = session_findings(SessionCounts(clients=50, logins=100, cookies=60, extracted=Counter(csrf=7)))
+    assert finding.severity is Severity.INFO
+    assert (
+        "50 sessions: 100 login requests, 60 cookies, 7 values; clients with sessions are closed loops" in finding.text
+    )
+
+
+def test_what_failed_is_named_and_counted() -> None:
+    counts = SessionCounts(
+        clients=3,
+        forgotten=2,
+        refused=Counter({"of another domain": 4}),
+        logins=9,
+        login_failures=Counter({"status 403": 2, "timeout": 1}),
+        extracted=Counter(seen=1),
+        unusable=Counter(csrf=5),
+        missing=Counter(seen=6, never=7),
+    )
+    found = {(finding.code, finding.severity): finding.text for finding in session_findings(counts)}
+    assert "3 of 9 login requests failed (2 x status 403, 1 x timeout)" in found["login_failed", Severity.WARNING]
+    assert "4 cookies of the target were refused (4 x of another domain)" in found["cookies_refused", Severity.WARNING]
+    assert "(5 x csrf)" in found["values_unusable", Severity.WARNING]
+    assert found["value_missing", Severity.WARNING].startswith("--use never: 7 requests")
+    assert found["value_missing", Severity.INFO].startswith("--use seen: 6 requests")
+    assert "2 sessions were dropped" in found["sessions_dropped", Severity.WARNING]
+
+
+def test_logins_are_written_and_added(tmp_path: Path) -> None:
+    path = tmp_path / "run.logins.csv"
+    write_logins(path, [])
+    assert not path.exists()
+    row = LoginRow("10.0.0.1", "POST", "/login", 302, "", 0.25, 1_767_225_600.5)
+    write_logins(path, [row])
+    write_logins(path, [row], append=True)
+    header, *lines = path.read_text().splitlines()
+    assert header == "date,time,client,op,url,rc,error,seconds"
+    assert lines == ["2026-01-01,00:00:00.250000,10.0.0.1,POST,/login,302,,0.25"] * 2

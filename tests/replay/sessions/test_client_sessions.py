@@ -1,0 +1,161 @@
+"""Clients keep apart what is theirs; what all hold together is bounded."""
+
+from itertools import count
+
+import pytest
+
+from logreplay.replay.sessions import client_sessions
+from logreplay.replay.sessions.client_sessions import ClientSessions, SessionCounts, SessionPlan
+from logreplay.replay.sessions.extraction import Extraction
+from logreplay.replay.sessions.insertion import Insertion
+from logreplay.replay.sessions.logins import LoginRequest, Logins
+from logreplay.replay.sessions.request_text import header_of
+
+GET = b"GET /a HTTP/1.1\r\nHost: shop.test:8080\r\n\r\n"
+COOKIE = [(b"set-cookie", b"sid=12345")]
+
+
+class Time:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> int:
+        return int(self.seconds * 1e9)
+
+
+def sessions(plan: SessionPlan | None = None, clock: Time | None = None) -> ClientSessions:
+    clock = clock or Time()
+    return ClientSessions(
+        plan or SessionPlan(cookies=True), SessionCounts(), secure=True, clock=clock, now=lambda: clock.seconds
+    )
+
+
+def test_each_client_gets_back_what_it_was_given() -> None:
+    kept = sessions()
+    kept.answered("a", GET, COOKIE, b"")
+    kept.answered("b", GET, [(b"Set-Cookie", b"sid=67890")], b"")
+    assert header_of(kept.dress("a", GET), b"cookie") == b"sid=12345"
+    assert header_of(kept.dress("b", GET), b"cookie") == b"sid=67890"
+    assert kept.dress("c", GET) is GET
+    assert (kept.counts.clients, kept.counts.cookies, len(kept)) == (2, 2, 2)
+
+
+def test_another_host_gets_nothing() -> None:
+    kept = sessions()
+    kept.answered("a", GET, COOKIE, b"")
+    other = GET.replace(b"shop.test", b"other.test")
+    assert kept.dress("a", other) is other
+
+
+def test_an_explicit_cookie_wins() -> None:
+    kept = sessions()
+    kept.answered("a", GET, COOKIE, b"")
+    given = GET.replace(b"Host", b"cookie: mine=1\r\nHost")
+    assert kept.dress("a", given) is given
+
+
+def test_without_cookies_none_are_kept() -> None:
+    kept = sessions(SessionPlan())
+    kept.answered("a", GET, COOKIE, b"")
+    assert len(kept) == 0
+
+
+def test_a_value_goes_from_an_answer_to_later_requests() -> None:
+    plan = SessionPlan(
+        extract=[Extraction.parse("t=json:$.t")], use=[Insertion.parse("t=header:Authorization: Bearer {}")]
+    )
+    kept = sessions(plan)
+    assert kept.dress("a", GET) is GET
+    kept.answered("a", GET, [], b'{"t": "abcd"}')
+    assert header_of(kept.dress("a", GET), b"authorization") == b"Bearer abcd"
+    kept.answered("a", GET, [], b'{"other": 1}')
+    kept.answered("a", GET, [], b'{"t": "efgh"}')
+    assert header_of(kept.dress("a", GET), b"authorization") == b"Bearer efgh"
+    assert kept.counts.missing == {"t": 1}
+    assert kept.counts.extracted == {"t": 2}
+    assert kept.secrets("a") == [b"efgh"]
+    assert kept.secrets("b") == []
+
+
+@pytest.mark.parametrize("value", ["", "a\\r\\nX: y", "x" * 5000])
+def test_a_value_that_could_break_a_request_is_counted_and_not_taken(value: str) -> None:
+    plan = SessionPlan(extract=[Extraction.parse("t=json:$.t")], use=[Insertion.parse("t=header:X")])
+    kept = sessions(plan)
+    kept.answered("a", GET, [], b'{"t": "' + value.encode() + b'"}')
+    assert kept.counts.unusable == {"t": 1}
+    assert kept.dress("a", GET) is GET
+
+
+def login(client: str) -> LoginRequest:
+    return LoginRequest(client, "POST", "/login", {}, b"x")
+
+
+def test_a_client_logs_in_once_step_by_step() -> None:
+    kept = sessions(SessionPlan(logins=Logins.of([login("*"), login("a"), login(""), login("")])))
+    assert [kept.next_login("a") for _ in range(3)] == [0, 1, None]
+    assert [kept.next_login(client) for client in ("b", "c", "b", "c", "b")] == [0, 0, 2, 3, None]
+    assert kept.counts.clients == 3
+
+
+def test_a_login_fails_by_its_status_or_error() -> None:
+    kept = sessions()
+    for status, error in ((302, ""), (403, ""), (0, "timeout"), (200, "")):
+        kept.logged_in("a", login("a"), status, error, 0.1)
+    assert kept.counts.logins == 4
+    assert kept.counts.login_failures == {"status 403": 1, "timeout": 1}
+    assert [row.rc for row in kept.counts.rows] == [302, 403, 0, 200]
+
+
+def test_a_client_that_is_done_is_forgotten() -> None:
+    clock = Time()
+    kept = sessions(clock=clock)
+    for second, client in enumerate("abc"):
+        clock.seconds = second
+        kept.answered(client, GET, COOKIE, b"")
+    clock.seconds = 1700
+    kept.dress("a", GET)
+    clock.seconds = 1803
+    kept.answered("d", GET, COOKIE, b"")
+    assert len(kept) == 2
+    assert header_of(kept.dress("a", GET), b"cookie")
+    assert kept.counts.forgotten == 0
+
+
+@pytest.mark.parametrize(("limit", "value"), [("MOST_CLIENTS", 10), ("MOST_HELD", 240)])
+def test_all_sessions_together_are_bounded(limit: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_sessions, limit, value)
+    kept = sessions()
+    for number in count():
+        kept.answered(f"client {number}", GET, COOKIE, b"")
+        if number == 100:
+            break
+    assert len(kept) <= 13
+    assert kept.held <= 260
+    assert kept.counts.forgotten == 101 - len(kept)
+    assert header_of(kept.dress("client 100", GET), b"cookie")
+    assert kept.dress("client 0", GET) is GET
+
+
+def test_only_so_many_cookies_of_an_answer_are_read() -> None:
+    kept = sessions()
+    kept.answered("a", GET, [(b"set-cookie", b"n%d=v" % number) for number in range(5000)], b"")
+    assert kept.counts.cookies == 100
+    assert kept.counts.refused == {"more than 100 in an answer": 4900}
+
+
+def test_counts_add_up_and_can_be_told_since_an_earlier_time() -> None:
+    kept = sessions()
+    kept.logged_in("a", login("a"), 403, "", 0.1)
+    before = kept.counts.copy()
+    kept.logged_in("b", login("b"), 403, "", 0.1)
+    added = kept.counts.since(before)
+    assert (added.logins, added.login_failures, [row.client for row in added.rows]) == (1, {"status 403": 1}, ["b"])
+    assert before + added == kept.counts
+    assert "rows" not in added.as_dict()
+
+
+def test_a_head_without_set_cookie_needs_no_reading() -> None:
+    assert not sessions().leaves_something(b"HTTP/1.1 200 OK\r\nX-Set-Cookie: no\r\n")
+    assert sessions().leaves_something(b"HTTP/1.1 200 OK\r\nSET-cookie: a=b\r\n")
+    assert sessions().leaves([(b"set-cookie", b"a=b")])
+    assert not sessions().leaves([(b"date", b"now")])

@@ -1,0 +1,107 @@
+"""Logins are read from CSV and JSON lines, and given to clients: their own, or the next of the pool."""
+
+from pathlib import Path
+
+import pytest
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.requests.client_key import ClientKey
+from logreplay.replay.senders.encode import render
+from logreplay.replay.sessions.logins import LoginFile, Logins
+
+CSV = """client,op,url,body,X-Shop
+*,GET,/login,,
+10.0.0.1,POST,/login,"user=a&password=b,c",one
+,POST,/login,user=p,
+,,/token,"{""user"": ""q""}",
+"""
+LINES = """{"client": "*", "url": "/login"}
+{"client": "10.0.0.1", "op": "POST", "url": "/login", "body": "user=a&password=b,c", "X-Shop": "one"}
+
+{"op": "POST", "url": "/login", "body": "user=p"}
+{"url": "/token", "body": {"user": "q"}}
+"""
+
+
+def read(folder: Path, text: str, name: str = "logins.csv") -> Logins:
+    path = folder / name
+    path.write_text(text)
+    return LoginFile(path).read()
+
+
+@pytest.mark.parametrize(("text", "name"), [(CSV, "logins.csv"), (LINES, "logins.jsonl")])
+def test_both_forms_are_read(text: str, name: str, tmp_path: Path) -> None:
+    logins = read(tmp_path, text, name)
+    form, mine, first, second = render(logins.frame(), {"Host": "h"})
+    assert form == b"GET /login HTTP/1.1\r\nHost: h\r\n\r\n"
+    assert mine.endswith(b"\r\n\r\nuser=a&password=b,c")
+    assert b"\r\nX-Shop: one\r\n" in mine
+    assert b"\r\nContent-Type: application/x-www-form-urlencoded\r\n" in first
+    assert second.startswith(b"POST /token ")
+    assert b"\r\nContent-Type: application/json\r\n" in second
+
+
+def test_a_client_has_its_own_login_or_the_next_of_the_pool(tmp_path: Path) -> None:
+    logins = read(tmp_path, CSV)
+    assert logins.steps("10.0.0.1", 0) == [0, 1]
+    assert [logins.steps("10.0.0.9", turn) for turn in range(3)] == [[0, 2], [0, 3], [0, 2]]
+
+
+def test_without_a_pool_only_clients_that_are_named_log_in(tmp_path: Path) -> None:
+    logins = read(tmp_path, "client,op,url,body\n*,GET,/form,\na,POST,/x,b\na,POST,/y,b\n")
+    assert logins.steps("a", 0) == [0, 1, 2]
+    assert logins.steps("b", 0) == []
+
+
+def test_rows_for_all_are_enough(tmp_path: Path) -> None:
+    assert read(tmp_path, "client,url\n*,/form\n").steps("anybody", 0) == [0]
+
+
+def test_workers_share_the_pool(tmp_path: Path) -> None:
+    logins = read(tmp_path, "url,body\n" + "".join(f"/login,user={n}\n" for n in range(5)))
+    parts = [logins.part(index, 2).pool for index in range(2)]
+    assert parts == [[0, 2, 4], [1, 3]]
+    assert [logins.part(index, 9).pool for index in (0, 7)] == [[0], [0, 1, 2, 3, 4]]
+
+
+def test_clients_are_named_by_the_client_key(tmp_path: Path) -> None:
+    path = tmp_path / "logins.csv"
+    path.write_text("client,url\nabc,/login\n*,/form\n")
+    key = ClientKey.parse("cookie:sid")
+    logins = LoginFile(path, key).read()
+    assert list(logins.own) == [key.of("abc")]
+    assert "abc" not in key.of("abc")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "why"),
+    [
+        ("", "l.csv", "must name the columns"),
+        ("client,op\na,GET\n", "l.csv", "must name the columns"),
+        ("url\n", "l.csv", "holds no login"),
+        ("url,op\n/a,GET,more\n", "l.csv", "line 2: more values"),
+        ("url\nlogin\n", "l.csv", "line 2: 'login': expected a url"),
+        ("url\n/a b\n", "l.csv", "expected a url"),
+        ("url,op\n/a,CONNECT\n", "l.csv", "'CONNECT' is not a method"),
+        ("url,op\n/a,G ET\n", "l.csv", "is not a method"),
+        ("url,Content-Length\n/a,5\n", "l.csv", "written by the sender"),
+        ("url,bad name\n/a,5\n", "l.csv", "not the name of a header"),
+        ('url,X\n/a,"secret\r\nY: z"\n', "l.csv", "control byte"),
+        ("[1]\n", "l.jsonl", "expected an object"),
+        ("{\n", "l.jsonl", "line 1: expected an object"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_with_its_place(text: str, name: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(LogreplayError, match=why) as refused:
+        read(tmp_path, text, name)
+    assert name in str(refused.value)
+
+
+@pytest.mark.parametrize("data", [b"url\n/\xff\n", b'url\n"/a\n'])
+def test_a_file_that_cannot_be_read_is_an_error(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "l.csv"
+    path.write_bytes(data)
+    with pytest.raises(LogreplayError, match="cannot be read"):
+        LoginFile(path).read()
+    with pytest.raises(LogreplayError, match="cannot be read"):
+        LoginFile(tmp_path / "none.csv").read()
