@@ -58,7 +58,7 @@ ACTING = {
     "sockets: tested with real servers and clients": {
         "replay/monitor": {"live_page"},
         "replay/senders": {"aiohttp_sender", "wire"},
-        "replay/senders/http2": {"connection", "per_client"},
+        "replay/senders/http2": {"connection", "per_client", "session_sender"},
         "replay/servers": {"minimal"},
     },
     "processes, threads and the event loop: tested by runs": {

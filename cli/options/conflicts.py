@@ -46,7 +46,7 @@ def reconciled(
         *_hooked(sending, shaping),
         *_numbered(sending, numbered),
         *_headers(shaping),
-        *sessions.conflicts(sending, shaping),
+        *_sessions(sending, shaping),
         *_versions(sending),
         *_sharing(sending, users),
         *_closed(sending, users),
@@ -132,6 +132,32 @@ def _headers(shaping: Shaping) -> Iterator[str]:
             yield f"{said[name]} and {option} exclude each other: a request has one {header.name}; leave one out"
         if name in HEADER.single:
             said[name] = option
+
+
+def _sessions(sending: Sending, shaping: Shaping) -> Iterator[str]:
+    """What clients keep between requests, and what that needs or excludes."""
+    option = sessions.given(sending)
+    for name in filter(None, (option, shaping.client_key and "--client-key")):
+        if sending.sender != "wire":
+            yield f"{name} and --sender {sending.sender} exclude each other: only --sender wire keeps clients apart"
+        if not sending.by_client:
+            yield f"{name} needs --by-client: without it, requests belong to no client"
+    if option and sending.http == "log":
+        yield f"{option} and --http log exclude each other: the session of a client belongs to one connection"
+    if option and sending.streams:
+        yield f"{option} and --streams exclude each other: a client with a session has one request at a time"
+    extracted, used = ({rule.name for rule in rules} for rules in (sending.extract, sending.use))
+    for name in sorted(used - extracted):
+        yield f"--use {name} needs --extract {name}=...: nothing else has a value of this name"
+    for name in sorted(extracted - used):
+        yield f"--extract {name} needs --use {name}=...: nothing else takes a value of this name"
+    fixed = {header.name.lower() for header in shaping.header}
+    for rule in sending.use:
+        if rule.kind == "header" and rule.where.lower() in fixed:
+            yield (
+                f"--use {rule.name}=header:{rule.where} and --header '{rule.where}: ...' exclude each other: "
+                "a request has one of them; leave one out"
+            )
 
 
 def _following(sending: Sending, shaping: Shaping, pacing: "Pacing | None") -> Iterator[str]:

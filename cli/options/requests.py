@@ -12,10 +12,10 @@ from logreplay.cli.options.groups import Option, bundle
 from logreplay.cli.options.types import ParsedType, Whole, fraction_of, percentage_of
 
 if TYPE_CHECKING:
-    from logreplay.replay.requests.client_key import ClientKey
     from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
     from logreplay.replay.requests.plan import Requests, RequestStream, Shape
     from logreplay.replay.schedules.rates import Schedule
+    from logreplay.replay.sessions.client_key import ClientKey
 
 
 def _param(text: str) -> "Shape":
@@ -230,7 +230,7 @@ _OPTIONS = (
     ),
     _option(
         "--client-key",
-        type=ParsedType("replay.requests.client_key:ClientKey.parse"),
+        type=ParsedType("replay.sessions.client_key:ClientKey.parse"),
         metavar="KEY",
         help="Tell clients by address, address+agent, column:NAME, header:NAME or cookie:NAME.  [default: address]",
     ),

@@ -24,7 +24,7 @@ from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, new_name, replayable
 from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import ResultFolder, inputs
-from logreplay.cli.running.reporting import print_arrivals
+from logreplay.cli.running.reporting import print_arrivals, report_sessions
 from logreplay.cli.running.requests import report_left_out, request_stream
 
 if TYPE_CHECKING:
@@ -219,7 +219,8 @@ class _OneDuet:
                     audience.begin(Stage(rate=steady, planned=schedule.duration))
                     outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
                     audience.end(outcome)
-            return outcome, [*findings.values(), *audience.findings]
+            told = report_sessions(engine, self.folder / "results.csv")
+            return outcome, [*findings.values(), *audience.findings, *told]
 
         grows, where = grows_at(paths[0], belonging), " and ".join(options.targets.values())
         with options.telling.audience("duet", where, grows, free=sending.free, quiet=options.quiet) as audience:

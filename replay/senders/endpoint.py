@@ -166,7 +166,7 @@ def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
 
 
 def is_secure(endpoint: Endpoint) -> bool:
-    """Whether what is sent stays secret: over TLS, or within this machine (W3C Secure Contexts, 3.1)."""
+    """Whether nobody on the way can read requests: they use TLS, or stay on this machine (W3C Secure Contexts, 3.1)."""
     return endpoint.target.scheme == "https" or all(map(is_loopback, endpoint.addresses))
 
 

@@ -1,1 +1,1 @@
-"""What each client of a log keeps between its requests: cookies, extracted values, its login."""
+"""Sessions of the clients of a log: cookies, values of answers, logins."""

@@ -106,7 +106,7 @@ class SessionCounts:
         return self.since(type(self)())
 
     def since(self, before: "SessionCounts") -> Self:
-        """What was added to an earlier state."""
+        """The difference from an earlier state."""
         added: dict[str, Any] = {
             each.name: _less(getattr(self, each.name), getattr(before, each.name)) for each in fields(self)
         }

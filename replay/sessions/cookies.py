@@ -234,7 +234,7 @@ class CookieJar:
         self.size -= self._kept.pop(key).size
 
     def _shrink(self, now: float) -> None:
-        """Keep to the limits: drop what has expired, then the oldest."""
+        """Keep to the limits: drop expired cookies, then the oldest."""
         if len(self._kept) <= MOST_COOKIES and self.size <= MOST_BYTES:
             return
         for key in [key for key, cookie in self._kept.items() if cookie.expires <= now]:

@@ -1,7 +1,7 @@
 """Extraction of values from answers: ``NAME=header:…``, ``NAME=json:$.path``, ``NAME=regex:…``.
 
-Answers are hostile bytes: what is read of a body is bounded, JSON that is too deep is not a value, and expressions run
-in the engine of ``--match`` (Rust's, through Polars), whose time is linear in the body. A value that holds a control
+Answers are hostile bytes: only the beginning of a body is read, JSON that is too deep is not a value, and expressions
+run in the engine of ``--match`` (Rust's, through Polars), whose time is linear in the body. A value that holds a control
 character, is empty or is too long is not taken.
 """
 

@@ -67,7 +67,7 @@ class Insertion:
         return method_of(request) in BODY_METHODS
 
     def insert(self, request: bytes, value: str) -> bytes:
-        """The request with the value; a header that it has already stays as it is.
+        """The request with the value; a header that it has already wins.
 
         Args:
             request: rendered for HTTP/1.1.

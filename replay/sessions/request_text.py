@@ -74,7 +74,7 @@ def _with_field(fields: bytes, name: str, value: bytes) -> bytes | None:
 def with_body_field(request: bytes, name: str, value: str) -> bytes:
     """The request with a field of its form or of its JSON object set; unchanged if the body is neither.
 
-    A request without a body gets a form. Methods other than `BODY_METHODS` are left as they are.
+    A request without a body gets a form. Only methods of `BODY_METHODS` are changed.
     """
     if method_of(request) not in BODY_METHODS:
         return request

@@ -15,4 +15,5 @@ def test_files_beside_a_result_log_have_its_name_without_its_endings(name: str) 
         "run.hlog",
         "run.hgrm",
         "run.watch.csv",
+        "run.logins.csv",
     ]

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from logreplay.replay.requests.client_key import ClientKey
+from logreplay.replay.sessions.client_key import ClientKey
 
 FRAME = pl.DataFrame(
     {

@@ -19,7 +19,7 @@ _PLAIN: Final = ("", "address", "column")
 class ClientKey:
     """A shape that decides which requests are of one client: those with an equal key.
 
-    Headers and cookies may be secrets, so clients that are told by them get pseudonyms: equal for equal values, and
+    Headers and cookies may be secrets, so clients get pseudonyms by them: equal for equal values, and
     the same in each run. A request without a value belongs to the client of its address.
 
     Attributes:
@@ -70,7 +70,7 @@ class ClientKey:
         return frame.with_columns(pl.coalesce(value, "client").alias("client"))
 
     def of(self, value: str) -> str:
-        """The client that a user names by a value of the key: as it is, or its pseudonym."""
+        """The client that a user names by a value of the key: that value, or its pseudonym."""
         if self.kind == "address+agent":
             address, _, agent = value.partition(" ")
             return f"{address} {_pseudonym('agent', agent)}"
