@@ -21,7 +21,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from logreplay.parsers.record import ERRORS
-from logreplay.replay.senders.contract import Done
+from logreplay.replay.senders.contract import FIRST_LOGIN, Done
 
 CHOSEN: Final = (b"cache-control", b"content-disposition", b"content-language", b"content-type", b"location")
 """Headers that are part of the digest, in the order of their hash."""
@@ -125,8 +125,10 @@ class Digests:
             digest = packed(hashed, chosen_hash(head))
             if self._listener:
                 answer = ReceivedAnswer(status, head, body, length, hashed >> HEADER_BITS, "")
-        if self._listener:
+        if self._listener and seq < FIRST_LOGIN:
             self._listener.answered(seq, answer)
+        elif self._listener:
+            self._listener.room += len(answer.body or b"")
         self._done(seq, start, queued, connect, latency, xfertime, size, status, error, connection, digest)
 
 

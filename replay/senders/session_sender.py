@@ -6,20 +6,20 @@ head of each answer is searched for ``Set-Cookie``; parsing it header by header 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from math import inf
 from time import time
-from typing import Any, Final
+from typing import Any
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import FIRST_LOGIN, WORDS, Done, SenderCounts, Trace
+from logreplay.replay.senders.digests import head_of, pairs_of
 from logreplay.replay.senders.endpoint import Endpoint, is_secure
 from logreplay.replay.senders.per_client import ByClientSender
 from logreplay.replay.senders.slots import Waiting
-from logreplay.replay.senders.wire import Connection, TracedConnection, WireSender
+from logreplay.replay.senders.wire import Connection, WireSender
 from logreplay.replay.sessions.client_sessions import ClientSessions, SessionCounts, SessionPlan
-
-_INTERIM: Final = b"HTTP/1.1 1"
 
 
 def sessions_of(counts: SenderCounts, plan: SessionPlan, endpoint: Endpoint, clock: Clock) -> ClientSessions:
@@ -54,7 +54,7 @@ class SessionSender(ByClientSender):
         self.sessions = sessions_of(self.counts, self._plan, self.endpoint, clock)
         shown = showing(trace, lambda: self.sessions.secrets(self._last)) if trace else None
         await super().open(done, clock, shown)
-        self._connection = TracedSessionConnection if trace else SessionConnection
+        self._connection = with_sessions(self._connection)
 
     def send(  # type: ignore[override]
         self, seq: int, request: tuple[str, bytes], start: int, latest: float = inf
@@ -94,14 +94,9 @@ class SessionSender(ByClientSender):
             answer: begins with the head; interim answers may come before it.
             body: its beginning, if rules need it.
         """
-        while answer.startswith(_INTERIM):
-            answer = answer[answer.index(b"\r\n\r\n") + 4 :]
-        head = answer[: answer.find(b"\r\n\r\n") + 2]
+        head = head_of(answer)
         if self.sessions.leaves_something(head):
-            lines = (line.partition(b":") for line in head.split(b"\r\n")[1:-1])
-            self.sessions.answered(
-                self._begun[seq][0], request, ((name, value.strip()) for name, _, value in lines), body
-            )
+            self.sessions.answered(self._begun[seq][0], request, pairs_of(head), body)
 
     def _ended(self, seq: int, start: int, queued: int, *record: int) -> None:
         client = self._last = self._begun[seq][0]
@@ -119,7 +114,6 @@ class SessionSender(ByClientSender):
 class SessionConnection(Connection):
     """A connection that shows its sender the head of each answer, and the beginning of its body if rules need it."""
 
-    __slots__ = ("_arrived", "_body_begun")
     _sender: SessionSender
 
     def _clear(self) -> None:
@@ -142,5 +136,9 @@ class SessionConnection(Connection):
         super()._finish(now)
 
 
-class TracedSessionConnection(SessionConnection, TracedConnection):
-    """A connection with both."""
+@cache
+def with_sessions(kind: type[Connection]) -> type[Connection]:
+    """A kind of connection that is a `SessionConnection`, too."""
+    return (
+        type(f"Session{kind.__name__}", (SessionConnection, kind), {}) if kind is not Connection else SessionConnection
+    )

@@ -16,8 +16,8 @@ from typing import Final
 import polars as pl
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.sessions.client_key import ClientKey
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, check_header, header_column
+from logreplay.replay.sessions.client_key import ClientKey
 
 EVERY: Final = "*"
 """The client whose rows are sent by all that log in."""

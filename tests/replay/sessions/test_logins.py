@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.sessions.client_key import ClientKey
 from logreplay.replay.senders.encode import render
+from logreplay.replay.sessions.client_key import ClientKey
 from logreplay.replay.sessions.logins import LoginFile, Logins
 
 CSV = """client,op,url,body,X-Shop
