@@ -6,7 +6,6 @@ head of each answer is searched for ``Set-Cookie``; parsing it header by header 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import count
 from math import inf
 from time import time
@@ -136,9 +135,8 @@ class SessionConnection(Connection):
         super()._finish(now)
 
 
-@cache
 def with_sessions(kind: type[Connection]) -> type[Connection]:
     """A kind of connection that is a `SessionConnection`, too."""
-    return (
-        type(f"Session{kind.__name__}", (SessionConnection, kind), {}) if kind is not Connection else SessionConnection
-    )
+    if kind is Connection:
+        return SessionConnection
+    return type(f"Session{kind.__name__}", (SessionConnection, kind), {})

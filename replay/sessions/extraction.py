@@ -1,8 +1,8 @@
 """Extraction of values from answers: ``NAME=header:…``, ``NAME=json:$.path``, ``NAME=regex:…``.
 
 Answers are hostile bytes: only the beginning of a body is read, JSON that is too deep is not a value, and expressions
-run in the engine of ``--match`` (Rust's, through Polars), whose time is linear in the body. A value that holds a control
-character, is empty or is too long is not taken.
+run in the engine of ``--match`` (Rust's, through Polars), whose time is linear in the body. A value that is empty, too
+long or holds a control character is not taken.
 """
 
 import json
