@@ -82,6 +82,9 @@ class Http2SessionSender(Http2ByClientSender):
     def _limits(self) -> str:
         return ""  # they wait for the request before them of the same client
 
+    def _report_response(self, stream: Stream, connection: int) -> None:
+        self._report(stream, stream.last)
+
     def _report(self, stream: Stream, end: int) -> None:
         self._last, (_, text) = self._asked.pop(stream.seq)
         sent = self._sent.pop(stream.seq, text)
