@@ -313,7 +313,8 @@ def _wanted(columns: Sequence[str], names: Collection[str]) -> list[pl.Expr]:
 
 def _parsed(block: bytes, columns: Sequence[str], how: Mapping[str, Any] = _TYPED) -> pl.DataFrame:
     """Parse a text with a header line; unbalanced quotes are read as letters."""
-    if not (block.rstrip().endswith(_OPEN_QUOTE) and _quotes(block) % 2):  # on such an end Polars 2.1 panics
+    end = block[-_ROW_BYTES:].rstrip() or block.rstrip()
+    if not (end.endswith(_OPEN_QUOTE) and _quotes(block) % 2):  # on such an end Polars 2.1 panics
         with suppress(pl.exceptions.ComputeError, pl.exceptions.PanicException):
             return pl.read_csv(block, columns=list(columns), **how)
     return pl.read_csv(block, columns=list(columns), quote_char=None, **how)
@@ -336,7 +337,7 @@ def _csv_blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
         if not cut and len(data) > _LONGEST_ROW:
             cut = whole or len(data)
         if cut:
-            yield header + data[:cut]
+            yield b"".join((header, memoryview(data)[:cut]))
         rest = data[cut:]
     if rest:
         yield header + rest

@@ -1,7 +1,7 @@
 """Speed of the engine beside its peers: one machine, one run, client on one core and nginx on another.
 
-Figures are of the machine; what is asserted are ratios, and the best of three tries, for other work on the machine
-can only take away from either side.
+Figures are of the machine; what is asserted are ratios: the best of three tries, for other work on the machine can only
+take away from either side, or medians of ten turns.
 """
 
 import json
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ DRIVE = Path(__file__).with_name("drive.py")
 CLIENT, SERVER = (sorted(os.sched_getaffinity(0)) * 2)[:2]
 ON_CLIENT = ["taskset", "-c", str(CLIENT)]
 TRIES = 3
+TURNS = 10
 
 
 @pytest.fixture
@@ -99,39 +101,44 @@ def test_the_wire_sender_sends_half_of_what_wrk_can(target: str, log: Path) -> N
     assert best["wire"] >= 7 * aiohttp
 
 
-def test_a_request_costs_no_more_than_a_few_of_wrks(target: str, log: Path) -> None:
-    """At a rate that leaves the core idle for half of the time: each wakes it, while wrk never sleeps."""
-    ratios = []
-    for _ in range(TRIES):
+def test_a_request_costs_little_more_than_twice_one_of_wrks(target: str, log: Path) -> None:
+    """Both at saturation with 64 connections; ours writes a row for each request."""
+    turns = []
+    for _ in range(TURNS):
         closed, cpu = wrk(target)
-        figures = drive(log, target, min(40_000, 0.45 * closed), 6)
-        ratios.append(figures["cpu_us"] / cpu)
-        print(f"\nCPU per request: {figures['cpu_us']:.1f} µs, wrk {cpu:.1f} µs; {figures}")
+        figures = drive(log, target, 0, 4)
+        turns.append((figures["cpu_us"] / cpu, figures["cpu_us"], figures["user_us"], cpu, figures["rate"], closed))
         assert figures["rss_mb"] < 250
-    assert min(ratios) <= 3
+    ratio, ours, user, theirs, rate, closed = map(median, zip(*turns, strict=True))
+    print(
+        f"\nmedians of {TURNS} turns: CPU per request {ours:.1f} µs, {user:.1f} of it user time, at {rate:.0f}/s; "
+        f"wrk {theirs:.1f} µs at {closed:.0f}/s; ratio {ratio:.2f}"
+    )
+    assert ratio <= 3
 
 
 @pytest.mark.parametrize("rate", [1000, 5000, 10_000])
 def test_requests_start_when_they_are_due(target: str, log: Path, rate: int) -> None:
-    """Their lag against that of a bare timer in the same run."""
+    """Their lag against that of a bare timer in the same minute."""
     code = (
         "import sys, numpy, uvloop; from logreplay.replay.checks.calibrate import timer_lateness\n"
         "print(*numpy.quantile(uvloop.run(timer_lateness(float(sys.argv[1]), 3)), (.5, .99)))"
     )
-    ratios, medians = [], []
-    for _ in range(TRIES):
+    turns = []
+    for _ in range(TURNS):
         command = [*ON_CLIENT, sys.executable, "-c", code, str(rate)]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        bare_p50, bare_p99 = map(float, said.split())
+        bare_p50, bare_p99 = (float(word) * 1e6 for word in said.split())
         figures = drive(log, target, rate)
-        ratios.append(figures["lag_p99"] / bare_p99)
-        medians.append(figures["lag_p50"])
-        print(
-            f"\n{rate}/s: lag p50 {figures['lag_p50'] * 1e6:.0f} µs, p99 {figures['lag_p99'] * 1e6:.0f} µs; "
-            f"bare timer p50 {bare_p50 * 1e6:.0f} µs, p99 {bare_p99 * 1e6:.0f} µs"
-        )
-    assert min(medians) < 0.0001
-    assert min(ratios) <= 2
+        p50, p99 = figures["lag_p50"] * 1e6, figures["lag_p99"] * 1e6
+        turns.append((p50, p99, bare_p50, bare_p99, p99 / bare_p99))
+    p50, p99, bare_p50, bare_p99, ratio = map(median, zip(*turns, strict=True))
+    print(
+        f"\nmedians of {TURNS} turns at {rate}/s: lag p50 {p50:.0f} µs, p99 {p99:.0f} µs; "
+        f"bare timer p50 {bare_p50:.0f} µs, p99 {bare_p99:.0f} µs; ratio of the p99 {ratio:.1f}"
+    )
+    assert p50 < 100
+    assert ratio <= 4
 
 
 def test_http2_costs_little_more_than_http1(nginx: Any, log: Path) -> None:
