@@ -126,6 +126,7 @@ def duet_once(options: DuetOptions) -> Exit:
                 keep=pacing.keep,
                 skip_idle=pacing.skip_idle,
                 in_time=pacing.in_time,
+                http=sending.http,
                 quiet=options.quiet,
             )
             if isinstance(stream, Hooked) and stream.signing:

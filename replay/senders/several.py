@@ -23,11 +23,20 @@ class SeveralSenders:
     """
 
     def __init__(self, senders: Sequence[Sender], choose: Callable[[pl.DataFrame], NDArray[np.integer[Any]]]) -> None:
-        self.counts = SenderCounts()
         self._senders, self._choose = senders, choose
         self._holding = [sender for sender in senders if isinstance(sender, Holding)]
-        for sender in senders:
-            sender.counts = self.counts
+        self.counts = SenderCounts()
+
+    @property
+    def counts(self) -> SenderCounts:
+        """The counts that all share."""
+        return self._counts
+
+    @counts.setter
+    def counts(self, counts: SenderCounts) -> None:
+        self._counts = counts
+        for sender in self._senders:
+            sender.counts = counts
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
         chosen = self._choose(frame)

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import uvloop
 
@@ -71,3 +72,12 @@ def test_all_that_is_in_flight_is_cancelled_and_counted_together() -> None:
     made = uvloop.run(main())
     assert sorted(record[0] for record in ended) == [0, 1]
     assert made.counts.connections == 2
+
+
+def test_senders_within_senders_share_their_counts() -> None:
+    async def main() -> None:
+        inner = await senders("http://127.0.0.1:1", "http://127.0.0.1:1")
+        outer = SeveralSenders((inner,), lambda frame: np.zeros(frame.height, np.int64))
+        assert all(sender.counts is outer.counts for sender in (inner, *inner._senders))
+
+    asyncio.run(main())
