@@ -24,7 +24,6 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 from hpack import Decoder
 
-from logreplay.replay.senders.contract import KEPT_BODY
 from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.http2.client_state import MAX_RESETS, MOST_STREAMS, ClientState
 from logreplay.replay.senders.http2.frames import DEFAULT_WINDOW, HEADER_BYTES, LARGEST_WINDOW, code_name
@@ -39,8 +38,8 @@ _SHOWN: Final = 200
 class H2Sender(Http2Sender):
     """Sends HTTP/2 through the h2 package."""
 
-    def new_state(self) -> ClientState:
-        return H2State(keep_bodies=self.trace is not None, digests=self.digests)
+    def new_state(self, kept_body: int) -> ClientState:
+        return H2State(kept_body=kept_body, digests=self.digests)
 
 
 class _Connection(H2Connection):
@@ -56,13 +55,13 @@ class H2State(ClientState):
     """One connection of a client, kept by the h2 package.
 
     Args:
-        keep_bodies: keep the beginning of each body.
+        kept_body: bytes of each body that are kept.
         digests: read bodies for them; None: none are wanted.
     """
 
-    def __init__(self, *, keep_bodies: bool = False, digests: Digests | None = None) -> None:
+    def __init__(self, *, kept_body: int = 0, digests: Digests | None = None) -> None:
         super().__init__()
-        self._keep, self._digests = keep_bodies, digests
+        self._kept_body, self._digests = kept_body, digests
         self._http = _Connection(H2Configuration(client_side=True, header_encoding=None))
         self._http.local_settings = Settings(client=True, initial_values=_OFFERED)
         self._http.initiate_connection()
@@ -159,8 +158,8 @@ class H2State(ClientState):
             if self._digests and event.data:
                 stream.read(event.data, self._digests)
             stream.size += len(event.data)
-            if self._keep and len(stream.kept) < KEPT_BODY:
-                stream.kept += event.data[: KEPT_BODY - len(stream.kept)]
+            if room := self._kept_body - len(stream.kept):
+                stream.kept += event.data[:room]
         if event.flow_controlled_length:
             self._http.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
 

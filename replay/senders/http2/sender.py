@@ -135,14 +135,13 @@ class Http2Sender:
         self.counts.reused += connection.state.began > 0
         connection.begin(stream)
 
-    def new_state(self) -> ClientState:
-        """The state of a connection that is opened."""
-        kept_body = max(self.kept_body, KEPT_BODY if self.trace else 0)
+    def new_state(self, kept_body: int) -> ClientState:
+        """The state of a connection that is opened; so many bytes of each body are kept."""
         return ConnectionState(self._known, kept_body=kept_body, digests=self.digests)
 
     def _dial(self, pool: Pool, now: int) -> Http2Connection:
         """Open a connection."""
-        state = self.new_state()
+        state = self.new_state(max(self.kept_body, KEPT_BODY if self.trace else 0))
         state.limit = max(1, self._limit)
         self.counts.connections += 1
         connection = Http2Connection(self, pool, state, now)

@@ -1,8 +1,11 @@
 """The h2 package sees what logreplay's own implementation sees, but for what it treats otherwise."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
+from h2.config import H2Configuration
+from h2.connection import H2Connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +71,81 @@ def test_both_send_the_same_request(body: bytes, window: int, largest: int) -> N
     assert sent[0] == sent[1]
 
 
+RESPONSES: Final = st.fixed_dictionaries(
+    {
+        "status": st.integers(200, 599),
+        "hints": st.booleans(),
+        "fields": st.lists(
+            st.tuples(
+                st.sampled_from(["server", "etag", "x-a", "set-cookie"]),
+                st.text("abc /=;,", max_size=40).map(str.strip),
+            ),
+            max_size=5,
+        ),
+        "body": st.lists(st.binary(max_size=300), max_size=4),
+        "padding": st.one_of(st.none(), st.integers(0, 200)),
+        "trailers": st.booleans(),
+        "announced": st.booleans(),
+    }
+)
+
+
+def responded(responses: list[dict[str, Any]], order: list[int]) -> bytes:
+    """What a server of the h2 package sends, part by part in some order, with a header table and Huffman coding."""
+    server = H2Connection(H2Configuration(client_side=False))
+    server.initiate_connection()
+    client = ConnectionState({})
+    for seq in range(len(responses)):
+        client.begin(Stream(seq, request(), 0))
+    server.receive_data(b"".join(client.out))
+    parts = [_parts(server, 2 * seq + 1, response) for seq, response in enumerate(responses)]
+    for which in (*order, *[*range(len(parts))] * 8):
+        next(parts[which % len(parts)], None)
+    return server.data_to_send()
+
+
+def _parts(server: H2Connection, stream: int, response: dict[str, Any]) -> Iterator[None]:
+    body, fields = response["body"], list(response["fields"])
+    if response["hints"]:
+        server.send_headers(stream, [(":status", "103"), ("link", "</a>")])
+        yield
+    if response["announced"]:
+        fields.append(("content-length", str(sum(map(len, body)))))
+    server.send_headers(stream, [(":status", str(response["status"])), *fields])
+    yield
+    for piece in body:
+        server.send_data(stream, piece, pad_length=response["padding"])
+        yield
+    if response["trailers"]:
+        server.send_headers(stream, [("x-sum", "1")], end_stream=True)
+    else:
+        server.end_stream(stream)
+
+
+@given(st.lists(RESPONSES, min_size=1, max_size=3), st.lists(st.integers(0, 2), max_size=12), st.integers(1, 2000))
+@settings(max_examples=60, deadline=None)
+def test_whatever_a_server_responds_both_read_the_same(
+    responses: list[dict[str, Any]], order: list[int], cut: int
+) -> None:
+    for response in responses:
+        response["status"] = 200 if response["status"] in (204, 304) else response["status"]  # these have no body
+    sent = responded(responses, order)
+    found = []
+    for state in (ConnectionState({}, kept_body=500), H2State(kept_body=500)):
+        ended: list[Stream] = []
+        for seq in range(len(responses)):
+            state.begin(Stream(seq, request(), 0))
+        for at in range(0, len(sent), cut):
+            ended += state.receive(sent[at : at + cut], at)
+        found.append([(one.seq, seen(one), one.kept, one.first, one.last, one.fields) for one in ended])
+    assert found[0] == found[1]
+    bodies = [b"".join(response["body"]) for response in responses]
+    assert sorted(one[:3] for one in found[0]) == [
+        (seq, Seen("", response["status"], len(body)), body[:500])
+        for seq, (response, body) in enumerate(zip(responses, bodies, strict=True))
+    ]
+
+
 def test_streams_that_were_accepted_are_answered_after_goaway() -> None:
     state = H2State()
     ended = told(state, goaway(1, 0) + answer(1), request(), request())
@@ -101,6 +179,6 @@ def test_a_target_that_speaks_something_else_is_told_apart() -> None:
 
 
 def test_the_beginning_of_a_body_is_kept_where_it_is_shown() -> None:
-    (one,) = told(H2State(keep_bodies=True), head(1) + data(1, b"a" * 8000, end=False) + data(1, b"b" * 8000))
+    (one,) = told(H2State(kept_body=8192), head(1) + data(1, b"a" * 8000, end=False) + data(1, b"b" * 8000))
     assert one.kept == b"a" * 8000 + b"b" * 192
     assert seen(one) == Seen("", 200, 16_000)
