@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from logreplay.parsers.bodies import REF
 from logreplay.parsers.conversion.ingest import Intake
 from logreplay.parsers.conversion.job import ConvertOptions, find_reading, open_logs, output_columns, with_date_and_time
 from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.fields import values
 from logreplay.parsers.record import to_pandas
 from logreplay.parsers.redaction.redact import Redactor
 
@@ -64,14 +66,21 @@ def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.Dat
     with ExitStack() as stack:
         sources = open_logs([paths] if isinstance(paths, str | Path) else paths, options, stack)
         reading = find_reading(sources, options)
-        columns = output_columns(reading.formats)
+        columns = ["body" if name == REF else name for name in output_columns(reading.formats)]
         intake = Intake(sources, reading, options.timezone, ConvertReport(), _ignore, options.limit)
         for rows in intake.rows():
-            wanted = rows if keep is None else rows.filter(keep)
+            wanted = (rows if keep is None else rows.filter(keep)).with_columns(_as_text(rows["body"]))
             if redactor:
                 wanted = redactor.rows(wanted)
             start = pl.from_epoch("start", "us").dt.replace_time_zone("UTC")
             yield with_date_and_time(wanted).select(*columns, start)
+
+
+def _as_text(bodies: pl.Series) -> pl.Expr:
+    """Bodies with one character a byte as texts."""
+    if not bodies.len() - bodies.null_count():
+        return pl.col("body")
+    return pl.col("body").map_elements(values.free_text, return_dtype=pl.String)
 
 
 def _ignore(name: str, number: int, reason: str, line: bytes, whole: bool) -> None:

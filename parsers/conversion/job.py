@@ -31,7 +31,9 @@ from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource, split_lines
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.files import NewFile, check_distinct, is_part, is_stream, scratch_folder
+from logreplay.parsers.formats.field_names import HEADER_SLOT
 from logreplay.parsers.formats.format import Format
+from logreplay.parsers.headers import HEADERS
 from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
 from logreplay.parsers.redaction.redact import Redactor
 from logreplay.parsers.stores import is_address, matching
@@ -397,6 +399,8 @@ def output_columns(formats: Sequence[Format]) -> tuple[str, ...]:
         have.add("protocol")
     if "body" in have:
         have = have - {"body"} | {REF}
+    if any(name.startswith(HEADER_SLOT) for name in have):
+        have.add(HEADERS)
     return (*CORE_COLUMNS, *(name for name in (*LOGGED_COLUMNS, "user") if name in have))
 
 

@@ -4,7 +4,7 @@ Every line becomes exactly one of these: a row, blank, unreplayable or rejected;
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import unquote
@@ -12,7 +12,9 @@ from urllib.parse import unquote
 import polars as pl
 
 from logreplay.parsers.fields import timestamps, values
+from logreplay.parsers.formats.field_names import HEADER_SLOT
 from logreplay.parsers.formats.format import Format
+from logreplay.parsers.headers import HEADERS, HeadersTooLong, header_text
 
 TEXTS: Final = ("client", "host", "user", "referer", "agent", "protocol", "body")
 
@@ -29,6 +31,7 @@ ROW_SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "rc": pl.Int64,
     "op": pl.String,
     **dict.fromkeys(TEXTS, pl.String),
+    HEADERS: pl.String,
     "request_bytes": pl.Int64,
 }
 """``line``: index of the line in its block. ``us``: the stamp as logged, microseconds since 1970 UTC; ``whole``: it
@@ -220,6 +223,7 @@ def _typed(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
         "rc": number("rc"),
         "op": pl.col("op") if "op" in have else pl.lit("GET"),
         **{name: text(name) for name in TEXTS},
+        HEADERS: _header_columns(raw.columns),
         "request_bytes": number("request_bytes") if "request_bytes" in have else pl.lit(None, pl.Int64),
     }
     return raw.select(expression.alias(name) for name, expression in columns.items())
@@ -282,8 +286,44 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
         "agent": agent or None,
         "protocol": values.free_text(request.protocol) or None,
         "body": values.raw_bytes(text("body")) or None,
+        HEADERS: _headers(row, decode),
         "request_bytes": sizes[1] if "request_bytes" in row else None,
     }
+
+
+def _header_columns(columns: Sequence[str]) -> pl.Expr:
+    """The headers in clean raw fields as one text."""
+    slots = [name for name in columns if name.startswith(HEADER_SLOT)]
+    if not slots:
+        return pl.lit(None, pl.String)
+    texts = (pl.col(slot).str.strip_chars(" ") for slot in slots)
+    lines = [
+        pl.lit(f"{_header_name(slot)}: ") + pl.when(~text.is_in(["", "-"])).then(text)
+        for slot, text in zip(slots, texts, strict=True)
+    ]
+    joined = pl.concat_str(lines, separator="\t", ignore_nulls=True)
+    return pl.when(joined != "").then(joined)
+
+
+def _headers(row: dict[str, Any], decode: Callable[[str], str]) -> str | None:
+    """The headers in raw fields with escapes as one text.
+
+    Raises:
+        Rejected: they are too long.
+    """
+    slots = [name for name in row if name.startswith(HEADER_SLOT)]
+    if not slots:
+        return None
+    found = ((_header_name(slot), values.free_text(decode(row[slot] or ""))) for slot in slots)
+    try:
+        return header_text((name, value) for name, value in found if value)
+    except HeadersTooLong as error:
+        raise values.Rejected(str(error)) from None
+
+
+def _header_name(slot: str) -> str:
+    """``header_x_csrf_token`` → ``X-Csrf-Token``."""
+    return slot.removeprefix(HEADER_SLOT).replace("_", "-").title()
 
 
 def _decoded(agents: pl.Series, coding: str) -> pl.Series:

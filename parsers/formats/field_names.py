@@ -56,6 +56,11 @@ _ALIASES: Final[dict[str, tuple[str, ...]]] = {
 """Names that logs give to a value, the better ones first. Those of LTSV: http://ltsv.org/"""
 
 
+_KNOWN: Final = {alias.lower() for aliases in _ALIASES.values() for alias in aliases} | {"http_x_forwarded_for"}
+
+HEADER_SLOT: Final = "header_"
+"""Raw fields with this prefix are headers of the request, ``-`` in their names as ``_``."""
+
 _STATUS: Final = {alias.lower() for alias in _ALIASES["rc"]}
 
 
@@ -77,6 +82,10 @@ def choose(names: Mapping[str, int]) -> dict[str, str]:
             slots.pop(slot, None)
     elif "url" not in slots:
         return {}
+    headers = {name: lower[name] for name in lower if name.startswith("http_") and name not in _KNOWN}
+    for name, found in headers.items():
+        if (slot := name.removeprefix("http_")).replace("_", "").isalnum() and slot.isascii():
+            slots[HEADER_SLOT + slot] = found
     return slots
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from logreplay.parsers.fields.timestamps import Stamp
 from logreplay.parsers.fields.values import CLEAN
+from logreplay.parsers.formats.field_names import HEADER_SLOT
 from logreplay.parsers.formats.format import Format, TextLayout, Value
 from logreplay.parsers.record import LogreplayError
 
@@ -144,6 +145,10 @@ _APACHE: Final = {
     "{host}i": Field("host", "text", 3),
 }
 
+_SLOT_NAME: Final = re.compile(r"[A-Za-z0-9_]{1,100}")
+_BODIES: Final = frozenset({"request_body", "request-body", "body", "post_body", "post-body", "dumpio"})
+"""Names of notes and variables of Apache that hold a body."""
+
 _GROUP: Final = re.compile(r"\(\?P<(\w+)>")
 _NO_MORE: Final[Mapping[str, Field]] = {}
 _VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z0-9_]+)\}|([A-Za-z0-9_]+))")
@@ -193,7 +198,7 @@ def nginx_tokens(text: str, more: Mapping[str, Field] = _NO_MORE) -> list[str | 
     end = 0
     for match in _VARIABLE.finditer(text):
         variable = match[1] or match[2]
-        tokens += [text[end : match.start()], more.get(variable) or NGINX.get(variable, Field())]
+        tokens += [text[end : match.start()], more.get(variable) or NGINX.get(variable) or _of_request(variable)]
         end = match.end()
     tokens.append(text[end:])
     return tokens
@@ -229,7 +234,21 @@ def _directive(which: str, argument: str, letter: str) -> list[str | Field]:
     if letter == "a" and argument:
         return [Field()]
     key = f"{{{argument.lower()}}}{letter}" if argument and letter not in "uvVpP" else letter
-    return [_APACHE.get(which + key if which + key in _APACHE else key, Field())]
+    if found := _APACHE.get(which + key if which + key in _APACHE else key):
+        return [found]
+    if letter in "en" and argument.lower() in _BODIES:  # noted by mod_lua, mod_dumpost or another module
+        return [Field("body")]
+    return [header_field(argument.replace("-", "_")) if letter == "i" else Field()]
+
+
+def _of_request(variable: str) -> Field:
+    """A variable of nginx that holds a header of the request, or nothing that is needed."""
+    return header_field(variable.removeprefix("http_")) if variable.startswith(("http_", "content_type")) else Field()
+
+
+def header_field(name: str) -> Field:
+    """A header of the request, with ``_`` for ``-`` in its name."""
+    return Field(HEADER_SLOT + name.lower()) if _SLOT_NAME.fullmatch(name) else Field()
 
 
 def _time(argument: str) -> Field:

@@ -159,7 +159,9 @@ class Followed:
 
 def _chosen(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     return rows.select(
-        pl.col(name).cast(record.SCHEMA.get(name, pl.String), strict=False)
+        pl.col(name).cast(
+            pl.Binary if rows.schema[name] == pl.Binary else record.SCHEMA.get(name, pl.String), strict=False
+        )
         if name in rows.columns
         else pl.lit(None, record.SCHEMA.get(name, pl.String)).alias(name)
         for name in (*columns, "reason")

@@ -74,7 +74,7 @@ _SHAPING: Final[Factors] = {
     "seed": _option("seed", other="7"),
     "rewrite": _option("rewrite", one="'s|page|seite|'", two="'s|page|seite|' --rewrite 's|^/|/v2/|'"),
     "param": _option("param", one="k=v"),
-    "header": _option("header", one="'X-Crossing: 1'", secret="'Authorization: Bearer verysecrettoken'"),
+    "header": _option("header", log="log", one="'X-Crossing: 1'", secret="'Authorization: Bearer verysecrettoken'"),
     "host": _option("host", log="log", name="www.example"),
     "agent": _option("agent", log="log", text="crossing/1"),
     "referer": _option("referer", log="log", text="http://www.example/"),

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from logreplay.parsers.bodies import StoredBodies, beside, named
+from logreplay.parsers.conversion.dataframe import read_log
+from logreplay.parsers.conversion.follow import LineParser
 from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.report import ConvertReport
@@ -214,3 +216,44 @@ def test_redaction_covers_headers_and_bodies_and_keeps_sessions(tmp_path: Path, 
     assert form.startswith(b"item=")
     assert b"4711" not in form
     assert rows["payload"][2] != BODIES[2]
+
+
+NGINX = '$remote_addr [$time_local] "$request" $status $request_time "$content_type" "$http_x_token" "$request_body"'
+LINES = rb"""
+192.0.2.1 [20/Nov/2026:10:00:00 +0000] "POST /a HTTP/1.1" 200 0.1 "text/plain" "a\x22b" "\xC3\xA9\xFF\x00\x22 "
+192.0.2.1 [20/Nov/2026:10:00:01 +0000] "POST /a HTTP/1.1" 200 0.1 "text/plain" "-" " plain "
+192.0.2.1 [20/Nov/2026:10:00:02 +0000] "GET /a HTTP/1.1" 200 0.1 "-" "-" "-"
+"""
+LOGGED = ['Content-Type: text/plain\tX-Token: a"b', "Content-Type: text/plain", None]
+LOGGED_BODIES = [b'\xc3\xa9\xff\x00" ', b" plain ", None]
+
+
+def test_an_access_log_keeps_headers_and_bodies_byte_for_byte(tmp_path: Path) -> None:
+    rows, report = converted(tmp_path / "access.log", LINES.lstrip(), format=NGINX)
+    assert (report.converted, report.unit) == (3, "lines")
+    assert rows["headers"].to_list() == LOGGED
+    assert rows["payload"].to_list() == LOGGED_BODIES
+
+
+def test_an_access_log_of_apache_keeps_the_body_that_a_module_noted(tmp_path: Path) -> None:
+    line = b'192.0.2.1 [20/Nov/2026:10:00:00 +0000] "POST /a HTTP/1.1" 200 7 "text/plain" "a=1\\n\\xff"\n'
+    format = '%h %t "%r" %>s %D "%{Content-Type}i" "%{request_body}n"'
+    rows, _ = converted(tmp_path / "access.log", line, format=format)
+    assert (rows["headers"][0], rows["payload"][0]) == ("Content-Type: text/plain", b"a=1\n\xff")
+
+
+def test_a_log_of_json_keeps_headers_and_bodies(tmp_path: Path) -> None:
+    keys = {"msec": "1.5", "request_method": "POST", "request_uri": "/", "status": "200", "http_x_token": "t"}
+    line = json.dumps(keys | {"http_user_agent": "curl", "request_body": 'a="1"\n'})
+    rows, _ = converted(tmp_path / "access.log", f"{line}\n".encode())
+    assert (rows["headers"][0], rows["agent"][0], rows["payload"][0]) == ("X-Token: t", "curl", b'a="1"\n')
+
+
+def test_a_log_that_is_followed_and_one_read_as_a_table_have_bodies_too(tmp_path: Path) -> None:
+    keys = {"msec": "1.5", "request_method": "POST", "request_uri": "/", "status": "200", "request_body": "é"}
+    log = tmp_path / "access.log"
+    log.write_text(json.dumps(keys, ensure_ascii=False) + "\n")
+    parser = LineParser(log)
+    followed = pl.concat([parser(log.read_bytes()), parser.close()])
+    assert followed["body"].to_list() == ["é".encode()]
+    assert read_log(log)["body"].to_list() == ["é"]
