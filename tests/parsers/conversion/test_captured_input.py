@@ -243,14 +243,26 @@ def test_an_access_log_of_apache_keeps_the_body_that_a_module_noted(tmp_path: Pa
 
 
 def test_a_log_of_json_keeps_headers_and_bodies(tmp_path: Path) -> None:
-    keys = {"msec": "1.5", "request_method": "POST", "request_uri": "/", "status": "200", "http_x_token": "t"}
+    keys = {
+        "msec": "1795168800.123",
+        "request_method": "POST",
+        "request_uri": "/",
+        "status": "200",
+        "http_x_token": "t",
+    }
     line = json.dumps(keys | {"http_user_agent": "curl", "request_body": 'a="1"\n'})
     rows, _ = converted(tmp_path / "access.log", f"{line}\n".encode())
     assert (rows["headers"][0], rows["agent"][0], rows["payload"][0]) == ("X-Token: t", "curl", b'a="1"\n')
 
 
 def test_a_log_that_is_followed_and_one_read_as_a_table_have_bodies_too(tmp_path: Path) -> None:
-    keys = {"msec": "1.5", "request_method": "POST", "request_uri": "/", "status": "200", "request_body": "é"}
+    keys = {
+        "msec": "1795168800.123",
+        "request_method": "POST",
+        "request_uri": "/",
+        "status": "200",
+        "request_body": "é",
+    }
     log = tmp_path / "access.log"
     log.write_text(json.dumps(keys, ensure_ascii=False) + "\n")
     parser = LineParser(log)
