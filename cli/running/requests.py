@@ -211,7 +211,7 @@ def _expect_protocols(log: "Path | RequestSource", methods: frozenset[str], path
     from logreplay.replay.requests.sources import LogFile, lacking
 
     source = LogFile(log) if isinstance(log, Path) else log
-    if count := lacking(source, PROTOCOL, PROTOCOL, methods):
+    if count := lacking(source, (PROTOCOL,), PROTOCOL, methods):
         raise LogreplayError(
             f"{path or log}: none of the {count} requests has a value in column {PROTOCOL}, which --http log needs; "
             "use --http 1.1 or --http 2"
