@@ -133,7 +133,13 @@ class Shaping:
         if self.sample is not None and self.sample < 100:
             yield Sampled(self.sample, self.seed)
 
-    def changes(self, *, rewriting: bool = True) -> "tuple[Shape, ...]":
+    def changes(self, *, rewriting: bool = True, unlogged: frozenset[str] = frozenset()) -> "tuple[Shape, ...]":
+        """The changes of requests.
+
+        Args:
+            rewriting: with those of URLs.
+            unlogged: headers, in lower case, that ``--header log`` leaves out.
+        """
         from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHeaders, LoggedHost
 
         def logged(name: str, column: str, value: str | None) -> "Iterator[Shape]":
@@ -150,7 +156,7 @@ class Shaping:
         return (
             *(self.rewrite if rewriting else ()),
             *self.param,
-            *([LoggedHeaders(said)] if len(fixed) < len(self.header) else []),
+            *([LoggedHeaders(said | unlogged)] if len(fixed) < len(self.header) else []),
             *logged("Host", "host", self.host),
             *logged("User-Agent", "agent", self.agent),
             *logged("Referer", "referer", self.referer),

@@ -144,6 +144,12 @@ class Sending:
             findings += await preflight.answers(replace(self, http=version).sender_to(endpoint), endpoint)
         return partial(self.sender_to, endpoint, plan=plan), findings
 
+    @property
+    def session_headers(self) -> frozenset[str]:
+        """Headers, in lower case, that the sessions of the clients give: those of the log are of other sessions."""
+        used = {rule.where.lower() for rule in self.use if rule.kind == "header"}
+        return frozenset({"cookie", *used} if self.cookies else used)
+
     def session_plan(self) -> "SessionPlan | None":
         """What clients keep between their requests; None: nothing.
 

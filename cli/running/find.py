@@ -132,7 +132,14 @@ def find_rate(options: FindOptions) -> Exit:
             csv = stack.enter_context(replayable(options.log, quiet=quiet, sender=options))
             url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
             requests = request_stream(
-                options.shaping, csv, stack, methods=sending.methods, loop=True, http=sending.http, quiet=quiet
+                options.shaping,
+                csv,
+                stack,
+                methods=sending.methods,
+                unlogged=sending.session_headers,
+                loop=True,
+                http=sending.http,
+                quiet=quiet,
             )
             rule = stop_rule(options.stop_at)
             ended, findings = _search(search, options, place.path, requests, url, rule)

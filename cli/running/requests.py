@@ -29,6 +29,7 @@ def request_stream(
     skip_idle: float | None = None,
     in_time: bool = False,
     http: str = "1.1",
+    unlogged: frozenset[str] = frozenset(),
     quiet: bool = False,
 ) -> "RequestStream":
     """The requests of a log as they are to be sent.
@@ -42,6 +43,7 @@ def request_stream(
         skip_idle: seconds; shorten longer gaps of the log to this.
         in_time: the log's times count: put a result log, which is in order of completion, in order of start.
         http: version of HTTP; ``log``: that of each request.
+        unlogged: headers, in lower case, that ``--header log`` leaves out.
         quiet: do not tell of the conversion of injected logs.
 
     Raises:
@@ -65,7 +67,7 @@ def request_stream(
         _source(log),
         methods,
         loop=loop,
-        shapes=(*shaping.filters(), *shaping.changes(), *versions),
+        shapes=(*shaping.filters(), *shaping.changes(unlogged=unlogged), *versions),
         keep=keep,
         skip_idle=skip_idle,
         sorted_within=32_768 if in_time and _by_completion(log) else 0,
@@ -84,7 +86,7 @@ def request_stream(
         say_lacking(shaping, _source(other), methods, where=f"{path}: ", quiet=quiet)
         if versions:
             _expect_protocols(_source(other), methods, path)
-        shapes = (*shaping.changes(rewriting=False), *versions)
+        shapes = (*shaping.changes(rewriting=False, unlogged=unlogged), *versions)
         among = Requests(_source(other), methods, shapes=shapes, keep=keep)
         later = sum(share for _, share in shaping.inject[place + 1 :])
         stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out

@@ -101,6 +101,7 @@ def replay_once(options: RunOptions) -> Exit:
             source,
             stack,
             methods=sending.methods,
+            unlogged=sending.session_headers,
             loop=pacing.loops and not (options.dry_run and pacing.answers_decide),
             keep=pacing.keep,
             skip_idle=pacing.skip_idle,

@@ -171,6 +171,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
                 csv,
                 stack,
                 methods=options.sending.methods,
+                unlogged=options.sending.session_headers,
                 loop=True,
                 in_time=options.arrivals == "log",
                 http=options.sending.http,

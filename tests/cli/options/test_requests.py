@@ -11,7 +11,11 @@ import polars as pl
 import pytest
 
 from logreplay.cli.main import run
+from logreplay.cli.options.requests import Shaping
+from logreplay.cli.options.sender import Sending
 from logreplay.parsers.record import scan
+from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
+from logreplay.replay.sessions.insertion import Insertion
 from support.background_server import beside
 from support.recording_server import Received, RecordingServer, recording
 
@@ -467,3 +471,11 @@ def test_the_python_of_the_documentation_runs() -> None:
     names: dict[str, object] = {}
     exec(blocks[-1].split("```")[0], names)
     assert "plan" in names
+
+
+def test_sessions_of_the_replay_leave_out_the_headers_of_those_in_the_log() -> None:
+    shaping = Shaping(header=(LoggedHeaders(), FixedHeader("X-Mine", "1")))
+    sending = Sending(cookies=True, use=(Insertion.parse("csrf=header:X-CSRF-Token"),))
+    first, *rest = shaping.changes(unlogged=sending.session_headers)
+    assert first == LoggedHeaders(frozenset({"x-mine", "cookie", "x-csrf-token"}))
+    assert rest == [FixedHeader("X-Mine", "1")]
