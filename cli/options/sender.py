@@ -246,9 +246,9 @@ class Sending:
 
             return AiohttpSender
         if plan:
-            from logreplay.replay.senders.session_sender import SessionSender
+            from logreplay.replay.senders.session_sender import LoginSender, SessionSender
 
-            return partial(SessionSender, plan=plan)
+            return partial(LoginSender if plan.logins else SessionSender, plan=plan)
         if self.by_client:
             from logreplay.replay.senders.per_client import ByClientSender
 

@@ -1,10 +1,10 @@
 """Sends each client's requests as `ByClientSender` does, with what the client's session adds to them.
 
 A client that logs in sends its login requests first; its own requests wait for them as they wait for each other. The
-head of each answer is searched for ``Set-Cookie``; parsing it header by header would cost every answer more.
+head of each answer is searched for ``Set-Cookie``; parsing it header by header would cost every answer more. Logins,
+traces and bodies have classes of their own, so that they cost nothing where they are not wanted.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from math import inf
@@ -12,7 +12,7 @@ from time import time
 from typing import Any
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.senders.contract import FIRST_LOGIN, WORDS, Done, SenderCounts, Trace
+from logreplay.replay.senders.contract import FIRST_LOGIN, WORDS, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.senders.digests import head_of, pairs_of
 from logreplay.replay.senders.endpoint import Endpoint, is_secure
 from logreplay.replay.senders.per_client import ByClientSender
@@ -27,9 +27,22 @@ def sessions_of(counts: SenderCounts, plan: SessionPlan, endpoint: Endpoint, clo
     return ClientSessions(plan, counts.sessions, secure=is_secure(endpoint), clock=clock, now=time)
 
 
-def showing(trace: Trace, secrets: Callable[[], Sequence[bytes]]) -> Trace:
-    """A trace that is told which values of an exchange, which has just ended, must not be printed."""
-    return lambda exchange: trace(replace(exchange, secrets=secrets()))
+class Shown:
+    """A trace that is told which values of an exchange must not be printed.
+
+    Args:
+        trace: is shown the exchanges.
+        sessions: of the clients.
+    """
+
+    def __init__(self, trace: Trace, sessions: ClientSessions) -> None:
+        self._trace, self._sessions = trace, sessions
+        self.clients: dict[int, str] = {}
+        """Of the exchanges in flight, by their numbers."""
+
+    def __call__(self, exchange: Exchange) -> None:
+        """Show an exchange that has ended."""
+        self._trace(replace(exchange, secrets=self._sessions.secrets(self.clients.pop(exchange.seq))))
 
 
 class SessionSender(ByClientSender):
@@ -42,18 +55,49 @@ class SessionSender(ByClientSender):
 
     def __init__(self, *arguments: Any, plan: SessionPlan, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.kept_body = plan.kept_body
-        self._plan = plan
-        self._logins: Sequence[bytes] = WireSender.prepare(self, plan.logins.frame()) if plan.logins else ()
-        self._login_numbers = count(FIRST_LOGIN)
-        self._login_of: dict[int, int] = {}
-        self._last = ""
+        self.kept_body, self.takes_values = plan.kept_body, bool(plan.extract)
+        self._plan, self._uses = plan, bool(plan.use)
+        self._shown: Shown | None = None
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self.sessions = sessions_of(self.counts, self._plan, self.endpoint, clock)
-        shown = showing(trace, lambda: self.sessions.secrets(self._last)) if trace else None
-        await super().open(done, clock, shown)
-        self._connection = with_sessions(self._connection)
+        self._kept = self.sessions.kept
+        self._shown = Shown(trace, self.sessions) if trace else None
+        await super().open(done, clock, self._shown)
+        kinds = (BodySessionConnection, SessionConnection) if self.kept_body else (SessionConnection,)
+        self._connection = type("SessionConnection", (*kinds, self._connection), {})
+
+    def _begin(self, client: str, one: Waiting, now: int) -> None:
+        if self._shown:
+            self._shown.clients[one.seq] = client
+        if self._uses or client in self._kept:
+            dressed = self.sessions.dress(client, one.request, login=one.seq >= FIRST_LOGIN)
+            one = one if dressed is one.request else replace(one, request=dressed)
+        super()._begin(client, one, now)
+
+    def answered(self, seq: int, request: bytes, answer: bytes, body: bytes) -> None:
+        """Take what a whole answer leaves to its client.
+
+        Args:
+            seq: of the exchange, which is still under way.
+            request: as it was sent.
+            answer: begins with the head; interim answers may come before it.
+            body: its beginning, if rules need it.
+        """
+        head = head_of(answer)
+        if self.sessions.leaves_something(head):
+            self.sessions.answered(self._begun[seq][0], request, pairs_of(head), body)
+
+
+class LoginSender(SessionSender):
+    """Sends as `SessionSender` does, and lets each client log in before its first request."""
+
+    def __init__(self, *arguments: Any, plan: SessionPlan, **options: Any) -> None:
+        super().__init__(*arguments, plan=plan, **options)
+        assert plan.logins
+        self._logins, self._login_requests = plan.logins, WireSender.prepare(self, plan.logins.frame())
+        self._numbers = count(FIRST_LOGIN)
+        self._login_of: dict[int, int] = {}
 
     def send(  # type: ignore[override]
         self, seq: int, request: tuple[str, bytes], start: int, latest: float = inf
@@ -76,67 +120,55 @@ class SessionSender(ByClientSender):
 
     def _log_in(self, client: str, login: int) -> None:
         """Send a login request in the place that its client has."""
-        seq, now = next(self._login_numbers), self.clock()
+        seq, now = next(self._numbers), self.clock()
         self._login_of[seq] = login
-        self._begin(client, Waiting(seq, self._logins[login], now, inf), now)
+        self._begin(client, Waiting(seq, self._login_requests[login], now, inf), now)
 
-    def _begin(self, client: str, one: Waiting, now: int) -> None:
-        dressed = self.sessions.dress(client, one.request, login=one.seq >= FIRST_LOGIN)
-        super()._begin(client, one if dressed is one.request else replace(one, request=dressed), now)
-
-    def answered(self, seq: int, request: bytes, answer: bytes, body: bytes) -> None:
-        """Take what a whole answer leaves to its client.
-
-        Args:
-            seq: of the exchange, which is still under way.
-            request: as it was sent.
-            answer: begins with the head; interim answers may come before it.
-            body: its beginning, if rules need it.
-        """
-        head = head_of(answer)
-        if self.sessions.leaves_something(head):
-            self.sessions.answered(self._begun[seq][0], request, pairs_of(head), body)
-
-    def _ended(self, seq: int, start: int, queued: int, *record: int) -> None:
-        client = self._last = self._begun[seq][0]
+    def _ended(self, seq: int, start: int, queued: int, /, *record: int) -> None:
         if seq < FIRST_LOGIN:
             super()._ended(seq, start, queued, *record)
             return
-        del self._begun[seq]
+        client, _ = self._begun.pop(seq)
         connect, latency, xfertime, _, status, error, *_ = record
-        assert self._plan.logins
-        login = self._plan.logins.requests[self._login_of.pop(seq)]
+        login = self._logins.requests[self._login_of.pop(seq)]
         self.sessions.logged_in(client, login, status, WORDS[error], (connect + latency + xfertime) / 1e9)
         self._turn.call_soon(self._next, client)
 
 
 class SessionConnection(Connection):
-    """A connection that shows its sender the head of each answer, and the beginning of its body if rules need it."""
+    """A connection that shows its sender the answers that leave something to their clients."""
 
     _sender: SessionSender
-
-    def _clear(self) -> None:
-        super()._clear()
-        self._arrived = b""
-        self._body_begun = bytearray()
+    _arrived: bytes
 
     def data_received(self, data: bytes) -> None:
         self._arrived = data
         super().data_received(data)
+
+    def _finish(self, now: int) -> None:
+        arrived, self._arrived = self._arrived, b""
+        in_pieces, sender = self._head, self._sender
+        if in_pieces or sender.takes_values or b"\r\nset-cookie:" in arrived[: arrived.find(b"\r\n\r\n")].lower():
+            answer = in_pieces if self._in_body else in_pieces + arrived
+            sender.answered(self.seq, self._request, answer, self._beginning())
+        super()._finish(now)
+
+    def _beginning(self) -> bytes:
+        """Of the body, as far as rules need it."""
+        return b""
+
+
+class BodySessionConnection(SessionConnection):
+    """A connection that keeps the beginning of each body, too."""
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._body_begun = bytearray()
 
     def on_body(self, data: bytes) -> None:
         if room := self._sender.kept_body - len(self._body_begun):
             self._body_begun += data[:room]
         super().on_body(data)
 
-    def _finish(self, now: int) -> None:
-        answer = self._head if self._in_body else self._head + self._arrived
-        self._sender.answered(self.seq, self._request, answer, bytes(self._body_begun))
-        super()._finish(now)
-
-
-def with_sessions(kind: type[Connection]) -> type[Connection]:
-    """A kind of connection that is a `SessionConnection`, too."""
-    if kind is Connection:
-        return SessionConnection
-    return type(f"Session{kind.__name__}", (SessionConnection, kind), {})
+    def _beginning(self) -> bytes:
+        return bytes(self._body_begun)

@@ -128,7 +128,7 @@ def _less(now: Any, before: Any) -> Any:
     return now[len(before) :] if isinstance(now, list) else now - before
 
 
-class _Session:
+class ClientSession:
     """What one client keeps."""
 
     __slots__ = ("jar", "steps", "touched", "values")
@@ -147,6 +147,9 @@ class _Session:
 class ClientSessions:
     """The sessions of the clients of one sender.
 
+    Attributes:
+        kept: the sessions by client, the one that was idle longest first.
+
     Args:
         plan: what clients keep.
         counts: what becomes of them.
@@ -160,13 +163,13 @@ class ClientSessions:
     ) -> None:
         self.counts = counts
         self._plan, self._secure, self._clock, self._now = plan, secure, clock, now
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self.kept: OrderedDict[str, ClientSession] = OrderedDict()
         self._held = self._drawn = 0
         self._logins = plan.logins
         self._takes = plan.cookies, bool(plan.extract)
 
     def __len__(self) -> int:
-        return len(self._sessions)
+        return len(self.kept)
 
     @property
     def held(self) -> int:
@@ -177,16 +180,16 @@ class ClientSessions:
         """The number of the login request that a client must send next; None if it need not."""
         if self._logins is None:
             return None
-        session = self._sessions.get(client) or self._begun(client)
+        session = self.kept.get(client) or self._begun(client)
         return session.steps.pop() if session.steps else None
 
-    def _begun(self, client: str) -> _Session:
+    def _begun(self, client: str) -> ClientSession:
         """Begin the session of a client, and drop those that are done."""
         steps: Sequence[int] = ()
         if self._logins:
             steps = self._logins.steps(client, self._drawn)
             self._drawn += bool(steps) and client not in self._logins.own
-        session = self._sessions[client] = _Session(steps)
+        session = self.kept[client] = ClientSession(steps)
         session.touched = self._clock()
         self.counts.clients += 1
         self._tidy(session.touched, client)
@@ -194,12 +197,12 @@ class ClientSessions:
 
     def _tidy(self, now: int, client: str) -> None:
         """Drop the sessions that were idle longest, but not that of a client."""
-        while (oldest := next(iter(self._sessions))) != client:
-            full = len(self._sessions) > MOST_CLIENTS or self._held > MOST_HELD
-            if not full and now - self._sessions[oldest].touched < IDLE_NS:
+        while (oldest := next(iter(self.kept))) != client:
+            full = len(self.kept) > MOST_CLIENTS or self._held > MOST_HELD
+            if not full and now - self.kept[oldest].touched < IDLE_NS:
                 return
             self.counts.forgotten += full
-            self._held -= self._sessions.pop(oldest).size
+            self._held -= self.kept.pop(oldest).size
 
     def dress(self, client: str, request: bytes, *, login: bool = False) -> bytes:
         """A request with what its client has for it.
@@ -209,13 +212,13 @@ class ClientSessions:
             request: rendered for HTTP/1.1.
             login: it is one of a login, which may come before every value.
         """
-        session = self._sessions.get(client)
+        session = self.kept.get(client)
         if self._plan.use and not login:
             self._count_missing(request, session.values if session else ())
         if session is None:
             return request
         session.touched = self._clock()
-        self._sessions.move_to_end(client)
+        self.kept.move_to_end(client)
         for rule in self._plan.use:
             if rule.name in session.values:
                 request = rule.insert(request, session.values[rule.name])
@@ -261,7 +264,7 @@ class ClientSessions:
             del found[name]
         if not set_cookies and not found:
             return
-        session = self._sessions.get(client) or self._begun(client)
+        session = self.kept.get(client) or self._begun(client)
         before = session.size
         if set_cookies:
             self._take_cookies(session.jar, set_cookies, request)
@@ -269,7 +272,7 @@ class ClientSessions:
         self.counts.extracted.update(found.keys())
         self._held += session.size - before
         if self._held > MOST_HELD:
-            self._sessions.move_to_end(client)
+            self.kept.move_to_end(client)
             self._tidy(self._clock(), client)
 
     def _take_cookies(self, jar: CookieJar, set_cookies: Sequence[bytes], request: bytes) -> None:
@@ -293,7 +296,7 @@ class ClientSessions:
 
     def secrets(self, client: str) -> list[bytes]:
         """The values that must not be shown of a client: its cookies and extracted values."""
-        session = self._sessions.get(client)
+        session = self.kept.get(client)
         if session is None:
             return []
         values = [*session.jar.values(), *(value.encode() for value in session.values.values())]

@@ -19,7 +19,7 @@ from logreplay.replay.senders.http2.connection import Http2Connection
 from logreplay.replay.senders.http2.per_client import Http2ByClientSender
 from logreplay.replay.senders.http2.render import rendered_anew
 from logreplay.replay.senders.http2.stream import Stream
-from logreplay.replay.senders.session_sender import sessions_of, showing
+from logreplay.replay.senders.session_sender import Shown, sessions_of
 from logreplay.replay.sessions.client_sessions import SessionPlan
 
 Both = tuple[bytes, bytes]
@@ -40,10 +40,9 @@ class Http2SessionSender(Http2ByClientSender):
         self.kept_body = plan.kept_body
         self._logins: Sequence[Any] = self.prepare(plan.logins.frame()) if plan.logins else ()
         self._login_numbers = count(FIRST_LOGIN)
-        self._login_of: dict[int, int] = {}
+        self._login_of: dict[int, tuple[str, int]] = {}
         self._asked: dict[int, tuple[str, Both]] = {}
         self._sent: dict[int, bytes] = {}
-        self._last = ""
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
         http1 = render_http1(frame, default_headers(self.endpoint.target.authority, keep_alive=True))
@@ -51,17 +50,17 @@ class Http2SessionSender(Http2ByClientSender):
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self.sessions = sessions_of(self.counts, self._plan, self.endpoint, clock)
-        self._done = done
-        shown = showing(trace, lambda: self.sessions.secrets(self._last)) if trace else None
-        await super().open(self._ended, clock, shown)
+        self._done, self._kept = done, self.sessions.kept
+        self._shown = Shown(trace, self.sessions) if trace else None
+        await super().open(self._ended if self._plan.logins else done, clock, self._shown)
 
     def send(  # type: ignore[override]
         self, seq: int, request: tuple[str, Both], start: int, latest: float = inf
     ) -> None:
         client = request[0]
-        while (login := self.sessions.next_login(client)) is not None:
+        while self._logins and (login := self.sessions.next_login(client)) is not None:
             queued, number = self.counts.queued, next(self._login_numbers)
-            self._login_of[number] = login
+            self._login_of[number] = client, login
             self._ask(number, (client, self._logins[login][1]), self.clock(), inf)
             self.counts.queued = queued
         self._ask(seq, request, start, latest)
@@ -73,24 +72,35 @@ class Http2SessionSender(Http2ByClientSender):
 
     def _carry(self, stream: Stream, connection: Http2Connection, now: int) -> None:
         client, (_, text) = self._asked[stream.seq]
-        dressed = self.sessions.dress(client, text, login=stream.seq >= FIRST_LOGIN)
-        if dressed is not text:
-            self._sent[stream.seq] = dressed
-            stream.request = rendered_anew(dressed, self.endpoint.target.scheme)
+        if self._plan.use or client in self._kept:
+            dressed = self.sessions.dress(client, text, login=stream.seq >= FIRST_LOGIN)
+            if dressed is not text:
+                self._sent[stream.seq] = dressed
+                stream.request = rendered_anew(dressed, self.endpoint.target.scheme)
         super()._carry(stream, connection, now)
 
     def _limits(self) -> str:
         return ""  # they wait for the request before them of the same client
 
     def _report_response(self, stream: Stream, connection: int) -> None:
-        self._report(stream, stream.last)
+        self._take(stream)
+        super()._report_response(stream, connection)
 
     def _report(self, stream: Stream, end: int) -> None:
-        self._last, (_, text) = self._asked.pop(stream.seq)
-        sent = self._sent.pop(stream.seq, text)
-        if stream.fields and not stream.error and self.sessions.leaves(stream.fields.headers):
-            self.sessions.answered(self._last, sent, stream.fields.headers, stream.kept)
+        self._take(stream)
         super()._report(stream, end)
+
+    def _take(self, stream: Stream) -> None:
+        """Take what a response leaves to its client, once."""
+        asked = self._asked.pop(stream.seq, None)
+        if asked is None:
+            return
+        client, (_, text) = asked
+        sent = self._sent.pop(stream.seq, text) if self._sent else text
+        if self._shown:
+            self._shown.clients[stream.seq] = client
+        if stream.fields and not stream.error and self.sessions.leaves(stream.fields.headers):
+            self.sessions.answered(client, sent, stream.fields.headers, stream.kept)
 
     def _ended(self, seq: int, start: int, /, *record: int) -> None:
         if seq < FIRST_LOGIN:
@@ -98,5 +108,6 @@ class Http2SessionSender(Http2ByClientSender):
             return
         _, connect, latency, xfertime, _, status, error, *_ = record
         assert self._plan.logins
-        login, seconds = self._plan.logins.requests[self._login_of.pop(seq)], (connect + latency + xfertime) / 1e9
-        self.sessions.logged_in(self._last, login, status, WORDS[error], seconds)
+        client, login = self._login_of.pop(seq)
+        seconds = (connect + latency + xfertime) / 1e9
+        self.sessions.logged_in(client, self._plan.logins.requests[login], status, WORDS[error], seconds)

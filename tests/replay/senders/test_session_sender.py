@@ -14,7 +14,7 @@ from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.contract import ERROR_CODES, Exchange, SenderCounts
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.http2.session_sender import Http2SessionSender
-from logreplay.replay.senders.session_sender import SessionSender
+from logreplay.replay.senders.session_sender import LoginSender, SessionSender
 from logreplay.replay.senders.trace import describe
 from logreplay.replay.sessions.client_sessions import SessionCounts, SessionPlan
 from logreplay.replay.sessions.extraction import Extraction
@@ -24,7 +24,13 @@ from support.http2_frames import data, head
 from support.http2_server import Asked, http2_server
 
 PATIENCE = 20.0
-KINDS = pytest.mark.parametrize("kind", [SessionSender, Http2SessionSender])
+
+
+def over_http1(*given: Any, plan: SessionPlan, **named: Any) -> SessionSender:
+    return (LoginSender if plan.logins else SessionSender)(*given, plan=plan, **named)
+
+
+KINDS = pytest.mark.parametrize("kind", [over_http1, Http2SessionSender])
 PLAN = SessionPlan(
     cookies=True,
     extract=[Extraction.parse('csrf=regex:name="csrf" value="([^"]+)"')],
@@ -159,7 +165,7 @@ async def ask(
 ) -> tuple[Shop, Rows, SenderCounts]:
     """Send (client, method, path), all at once."""
     shop, rows = Shop(), Rows()
-    async with (http1 if kind is SessionSender else http2)(shop) as url:
+    async with (http1 if kind is over_http1 else http2)(shop) as url:
         sender = kind(await resolve(parse_target(url)), **{"timeout": PATIENCE, **options}, plan=plan)
         await sender.open(rows.done, monotonic, trace)
         clients, ops, urls = zip(*requests, strict=True)
@@ -236,7 +242,7 @@ def test_no_secret_is_shown(kind: Callable[..., Any]) -> None:
 def test_who_waits_for_a_login_can_be_cancelled(kind: Callable[..., Any]) -> None:
     async def main() -> None:
         shop, rows = Shop(), Rows()
-        async with (http1 if kind is SessionSender else http2)(shop) as url:
+        async with (http1 if kind is over_http1 else http2)(shop) as url:
             slow = Logins.of([LoginRequest("", "POST", "/slow", {}, b"csrf=token%2F")])
             sender = kind(await resolve(parse_target(url)), timeout=PATIENCE, plan=SessionPlan(logins=slow))
             await sender.open(rows.done, monotonic)
