@@ -105,7 +105,7 @@ def replay(log: Path, url: str, out: Path, *options: str) -> pl.DataFrame:
 
 
 def share_alike(rows: pl.DataFrame) -> float:
-    return (rows["rc"] == rows["expected_rc"]).sum() / rows.height
+    return float((rows["rc"] == rows["expected_rc"]).sum()) / rows.height
 
 
 @pytest.mark.slow

@@ -128,7 +128,7 @@ class Digests:
         if self._listener and seq < FIRST_LOGIN:
             self._listener.answered(seq, answer)
         elif self._listener:
-            self._listener.room += len(answer.body or b"")
+            self._listener.free(len(answer.body or b""))
         self._done(seq, start, queued, connect, latency, xfertime, size, status, error, connection, digest)
 
 

@@ -65,7 +65,7 @@ def main() -> None:
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 15
     kinds = KINDS[sys.argv[3] if len(sys.argv) > 3 else "1.1"]
     with nullcontext(sys.argv[2]) if len(sys.argv) > 2 else responding() as url:
-        plain, kept = [], []
+        plain, kept = list[float](), list[float]()
         for pair in range(pairs):
             for which in (0, 1) if pair % 2 else (1, 0):
                 (kept if which else plain).append(uvloop.run(cost(kinds[which], url)))

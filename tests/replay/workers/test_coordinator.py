@@ -225,8 +225,12 @@ def test_run_with_workers_is_a_run(
     assert sorted(scan(path).collect()["seq"]) == list(range(300))
 
 
-def test_with_several_workers_each_client_keeps_its_connection_and_its_order(tmp_path: Path) -> None:
-    clients, each = 12, 25
+@pytest.mark.parametrize("several", ["--workers 4", pytest.param("--cluster local:2", marks=pytest.mark.slow)])
+def test_with_several_workers_each_client_keeps_its_connection_its_order_and_its_session(
+    several: str, tmp_path: Path
+) -> None:
+    clients, each, logins = 12, 25, tmp_path / "logins.csv"
+    logins.write_text("".join(["url,body\n", *(f"/login,{number}\n" for number in range(4 * clients))]))
     log, path = tmp_path / "log.csv", tmp_path / "r.csv"
     rows = [
         f"2026-01-01,00:00:00,0,0,0,5,/{client}/{number},200,GET,10.0.0.{client}"
@@ -238,24 +242,30 @@ def test_with_several_workers_each_client_keeps_its_connection_and_its_order(tmp
 
     @asynccontextmanager
     async def serving() -> AsyncIterator[str]:
-        async with recording(0.01) as server:
+        async with recording(0.01, b"Set-Cookie: sid=1; Path=/\r\n") as server:
             seen.append(server)
             yield server.url
 
     with beside(serving) as url:
-        words = ["run", log, url, "--tps", 600, "--workers", 3, "--by-client", "-o", path, "-q"]
+        words = ["run", log, url, "--tps", 600, *several.split(), "--by-client", "--cookies", "--login", logins]
+        words += ["-o", path, "-q"]
         assert run([str(word) for word in words]) in (0, 3)  # a busy machine may be late
     order, connections = defaultdict(list), defaultdict(set)
+    logged_in = {one.connection: one.body for one in seen[0].received if one.target == "/login"}
     for one in seen[0].received:
         if one.target.count("/") == 2:  # not the question whether the target answers
             _, client, number = one.target.split("/")
             order[client].append(int(number))
             connections[client].add(one.connection)
+            assert one.header("cookie") == "sid=1"
     assert order == {str(client): list(range(each)) for client in range(clients)}
     assert all(len(numbers) == 1 for numbers in connections.values())
     assert len(set.union(*connections.values())) == clients
+    assert set.union(*connections.values()) == logged_in.keys()
+    assert len(set(logged_in.values())) == clients, "two clients have one login of the pool"
     results = scan(path).collect()
     assert results["seq"].n_unique() == results.height == clients * each
+    assert pl.read_csv(tmp_path / "r.logins.csv").height == clients
 
 
 def test_crash_stops_all_workers_at_the_first_failure(
