@@ -401,9 +401,14 @@ def to_pandas(frame: pl.DataFrame) -> "pd.DataFrame":
 
 def to_csv(frame: pl.DataFrame, *, header: bool) -> bytes:
     """Write rows as the text of a normalized CSV: RFC 4180, UTF-8, ``\\n``, seconds with up to 6 decimals."""
+    return csv_text(frame, header=header).getvalue()
+
+
+def csv_text(frame: pl.DataFrame, *, header: bool) -> BytesIO:
+    """`to_csv`, as a buffer."""
     floats = [name for name, dtype in frame.schema.items() if dtype == pl.Float64]
     sink = BytesIO()
     frame.with_columns(pl.col(floats).round(6)).write_csv(
         sink, include_header=header, float_scientific=False, quote_style="necessary"
     )
-    return sink.getvalue()
+    return sink

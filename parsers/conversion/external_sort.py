@@ -20,13 +20,13 @@ import polars as pl
 
 from logreplay.parsers.conversion.source import compact, split_lines
 
-BUFFER: Final = 120_000
+BUFFER: Final = 40_000
 """Rows held in memory."""
 
 _AT_ONCE: Final = 1 << 14
 """Rows encoded at a time."""
 
-MERGE: Final = 64 << 20
+MERGE: Final = 16 << 20
 """Bytes of all runs together held in memory while they are merged."""
 
 _KEY: Final = len("2026-11-20,18:58:56.268000")
@@ -84,12 +84,12 @@ class Sorter:
             path.unlink(missing_ok=True)
 
     def _flush(self, count: int) -> None:
-        rows = self._waiting.take().sort("start", maintain_order=True)
+        rows = _sorted(self._waiting.take())
         if self._written is not None and rows.height and rows["start"][0] < self._written:
             late = int(rows["start"].search_sorted(self._written, side="left"))
             self._late.append(compact(rows.head(late)))
             rows = rows.slice(late)
-            if self._late.height >= self._limit // 4:
+            if self._late.height >= self._limit:
                 self._write_late()
         ready, rest = rows.head(count), rows.slice(count)
         if ready.height:
@@ -114,7 +114,7 @@ class Sorter:
         if self._spill is None:
             self._spill = open(self._spill_path, "wb")  # noqa: SIM115  # closed by close() or discard()
         begin = self._spill.tell()
-        self._spill.write(self._encode(self._late.take().sort("start", maintain_order=True)))
+        self._spill.write(self._encode(_sorted(self._late.take())))
         self._runs.append((begin, self._spill.tell()))
 
     def _merge(self) -> None:
@@ -131,6 +131,10 @@ class Sorter:
                 out.write(chunk)
         self._spill_path.unlink()
         self._merged_path.replace(self._path)
+
+
+def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows if rows["start"].is_sorted() else rows.sort("start", maintain_order=True)
 
 
 class _Frames:

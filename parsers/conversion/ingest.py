@@ -8,7 +8,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
@@ -26,10 +26,6 @@ from logreplay.parsers.record import LogreplayError
 
 Progress = Callable[[int, int, int], None]
 """Called with bytes read, bytes in all (0: not known) and lines read."""
-
-
-Pack = Callable[[pl.DataFrame], pl.DataFrame]
-"""Formats rows of `parse.ROW_SCHEMA` as lines of the CSV; the columns that tell their time stay columns."""
 
 Keep = Callable[[str, int, str, bytes, bool], None]
 """Called with file, line number, reason and the bytes of a line that became no row, and whether these are all bytes. If
@@ -98,7 +94,6 @@ class Intake:
         limit: on rejected lines.
         progress: told after each block.
         executor: parses the blocks; None: threads of this process.
-        pack: applied to rows where they are parsed.
         fine: finest resolution of the stamps seen, seconds.
         naive: stamps that carried no zone.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
@@ -112,7 +107,6 @@ class Intake:
     limit: Limit = field(default_factory=Limit)
     progress: Progress | None = None
     executor: Executor | None = None
-    pack: Pack | None = None
     fine: float = 1.0
     naive: int = 0
     backwards: int = 0
@@ -204,16 +198,14 @@ def usable_cores() -> int:
 
 
 _THREADS: Final = min(usable_cores(), 3)
-"""Threads that parse blocks. More would outrun sorting and writing, and each takes some 40 MB."""
+"""Threads that parse blocks. More would outrun sorting and writing, and each takes some 20 MB."""
 
 
-def _parse(reading: Detection, block: Block, formats: Sequence[Format], zone: str, pack: Pack | None) -> ParsedBlock:
+def _parse(reading: Detection, block: Block, formats: Sequence[Format], zone: str) -> ParsedBlock:
     """Parse a block; runs in a thread, a process or on another machine."""
     if block.part:
-        parsed = ParsedBlock(pl.DataFrame(schema=ROW_SCHEMA), [], 0, 0)
-    else:
-        parsed = reading.parse(block.lines(), formats, zone)
-    return replace(parsed, rows=pack(parsed.rows)) if pack else parsed
+        return ParsedBlock(pl.DataFrame(schema=ROW_SCHEMA), [], 0, 0)
+    return reading.parse(block.lines(), formats, zone)
 
 
 class _Stream:
@@ -246,7 +238,7 @@ class _Stream:
             while len(self._ahead) <= ahead and (piece := next(self._pieces, None)):
                 block, formats = piece
                 intake = self._intake
-                task = self._pool.submit(_parse, intake.reading, block, formats, intake.zone, intake.pack)
+                task = self._pool.submit(_parse, intake.reading, block, formats, intake.zone)
                 self._ahead.append((block, task))
             if not self._ahead:
                 break

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from io import BytesIO
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 from zoneinfo import ZoneInfo
@@ -28,13 +28,13 @@ from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.ingest import Intake, Limit, Progress, TooManyRejects
 from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
 from logreplay.parsers.conversion.report import ConvertReport
-from logreplay.parsers.conversion.source import BlockSource, split_lines
+from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.files import NewFile, check_distinct, is_part, is_stream, scratch_folder
 from logreplay.parsers.formats.field_names import HEADER_SLOT
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.headers import HEADERS
-from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
+from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, csv_text, to_csv
 from logreplay.parsers.redaction.redact import Redactor
 from logreplay.parsers.stores import is_address, matching
 
@@ -227,7 +227,7 @@ class _Job:
             tables = Tables(self._tables, self.report, self._keep_line, self._options.limit, progress)
             if self._options.filter.client and "client" not in tables.columns:
                 raise LogreplayError(f"--client: {self._tables[0]} has no column client; leave out --client")
-            self._sort(tables.rows(), AsLines(self._writable(tables.columns)[2:]), packed=False)
+            self._sort(tables.rows(), self._writable(tables.columns))
             self._expect_rows("mend the table, or convert its log again")
         elif self.captures:
             options = self._options
@@ -241,7 +241,7 @@ class _Job:
                 progress,
             )
             names = (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body"))
-            self._sort(read.rows(), AsLines(self._writable(names)[2:]), packed=False)
+            self._sort(read.rows(), self._writable(names))
             self._expect_rows("the file may be damaged; capture the requests again")
         else:
             self._run_logs(progress, executor)
@@ -255,13 +255,9 @@ class _Job:
         reading = find_reading(self._sources, options)
         report.format, report.share = reading.name, reading.share
         report.server = reading.server
-        pack = AsLines(self._writable(output_columns(reading.formats))[2:])
         intake = Intake(self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress)
         intake.executor = executor
-        packed = not options.redact and REF not in pack.columns
-        packed = packed and options.filter.condition(options.timezone) is None
-        intake.pack = pack if packed else None
-        self._sort(intake.rows(), pack, packed=packed)
+        self._sort(intake.rows(), self._writable(output_columns(reading.formats)))
         self._expect_rows("leave out --format to detect the format, or give another")
         report.resolution_s = intake.fine
         report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
@@ -298,13 +294,14 @@ class _Job:
                 f"{report.rejects}; {remedy}"
             )
 
-    def _sort(self, batches: Iterator[pl.DataFrame], pack: "AsLines", *, packed: bool) -> None:
+    def _sort(self, batches: Iterator[pl.DataFrame], columns: Sequence[str]) -> None:
         """Filter and redact rows, and sort them by start."""
         options, report = self._options, self.report
         keep = options.filter.condition(options.timezone)
         redactor = Redactor() if options.redact else None
-        names = pl.DataFrame(schema=(*CORE_COLUMNS[:2], *pack.columns))
-        self._sorter = Sorter(self._sorted, to_csv(names, header=True), _encode)
+        header = to_csv(pl.DataFrame(schema=columns), header=True)
+        self._sorter = Sorter(self._sorted, header, partial(_encode, columns=columns[2:]))
+        kept = ("start", *columns[2:])
         for rows in batches:
             wanted = rows if keep is None else rows.filter(keep)
             report.filtered += rows.height - wanted.height
@@ -312,7 +309,7 @@ class _Job:
             for part in with_payload(wanted) if self._side else (wanted,):
                 part = redactor.rows(part) if redactor else part
                 part = self._side.store(part) if self._side else part
-                self._emit(part if packed else pack(part))
+                self._emit(part.select(name for name in kept if name in part.columns))
         report.sentence()
         self._sorter.close()
 
@@ -352,7 +349,7 @@ class _Job:
         if not rows.height:
             return
         assert self._sorter is not None
-        self._sorter.add(rows.select("start", "rest"))
+        self._sorter.add(rows)
         low, high = int(rows["start"].min()), int(rows["start"].max())  # type: ignore[arg-type]
         self._bounds = (min(low, self._bounds[0]), max(high, self._bounds[1])) if self._bounds else (low, high)
 
@@ -410,41 +407,23 @@ def with_date_and_time(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(date, time, pl.lit(0.0).alias("thinktime"))
 
 
-STAMP: Final = "0000-00-00,00:00:00.000000"
-"""Placeholder for date and time in a line of the CSV until the start is known."""
-
-_TIMES: Final = ("line", "us", "whole", "fold", "back", "start", "latency")
+_STAMP: Final = "0000-00-00", "00:00:00.000000"
+"""Placeholders for date and time in a line of the CSV, until the times of all lines are written at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class AsLines:
-    """Rows → the columns that tell their time, and as ``rest`` their lines in the CSV, with `STAMP` for date and time.
-
-    Attributes:
-        columns: of the CSV, behind date and time.
-    """
-
-    columns: tuple[str, ...]
-
-    def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
-        frame = rows.with_columns(pl.lit(0).alias(name) for name in _zeros(rows))
-        stamp = pl.lit(STAMP[:10]).alias("date"), pl.lit(STAMP[11:]).alias("time")
-        text = to_csv(frame.select(*stamp, *self.columns), header=False)
-        return rows.select(name for name in _TIMES if name in rows.columns).with_columns(rest=split_lines(text))
+def _encode(rows: pl.DataFrame, columns: Sequence[str]) -> memoryview:
+    """``start`` and the other columns → lines of the CSV; ``columns`` are those behind date and time."""
+    stamp = (pl.lit(text).alias(name) for name, text in zip(CORE_COLUMNS, _STAMP, strict=False))
+    zeros = (pl.lit(0).alias(name) for name in ("xfertime", "thinktime") if _is_zero(rows, name))
+    text = csv_text(rows.with_columns(zeros).select(*stamp, *columns), header=False).getbuffer()
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+    timestamps.write(rows["start"].to_numpy(), text, np.append(0, ends[:-1] + 1))
+    return text
 
 
-def _zeros(rows: pl.DataFrame) -> list[str]:
-    """Durations that are all 0, or not there: as whole numbers they are written faster."""
-    return [name for name in ("xfertime", "thinktime") if name not in rows.columns or (rows[name] == 0).all()]
-
-
-def _encode(rows: pl.DataFrame) -> memoryview:
-    """``start`` and lines with `STAMP` → lines of the CSV."""
-    sink = BytesIO()
-    rows.select("rest").write_csv(sink, include_header=False, quote_style="never")
-    ends = (rows["rest"].str.len_bytes().cast(pl.Int64) + 1).cum_sum().to_numpy()
-    timestamps.write(rows["start"].to_numpy(), sink.getbuffer(), np.append(0, ends[:-1]))
-    return sink.getbuffer()
+def _is_zero(rows: pl.DataFrame, name: str) -> bool:
+    """Whether durations are all 0, or not there: as whole numbers they are written faster."""
+    return name not in rows.columns or bool((rows[name] == 0).all())
 
 
 def _rejects_beside(target: Path) -> Path:

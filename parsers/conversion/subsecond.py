@@ -74,4 +74,4 @@ def start_times(rows: pl.DataFrame) -> pl.DataFrame:
     rank = np.empty(len(ordered))
     rank[order] = (np.arange(len(ordered)) - np.repeat(firsts, counts) + 0.5) / np.repeat(counts, counts)
     inside = np.where(rows["whole"].to_numpy(), (rank * SECOND).astype(np.int64), 0)
-    return rows.with_columns(start=pl.Series(stamps + inside) - rows["back"])
+    return rows.hstack([pl.Series("start", stamps + inside - rows["back"].to_numpy())])

@@ -86,7 +86,7 @@ def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
         zone: IANA name, for stamps that carry no offset and whose format does not say what they mean.
     """
     found = _read(text, stamp, stamp.zone or zone or "UTC")
-    outside = (found.us < _EARLIEST) | (found.us >= _LATEST)
+    outside = ~found.us.is_between(_EARLIEST, _LATEST, closed="left")
     if outside.any():
         found = replace(found, us=found.us.set(outside.fill_null(False), None))
     return replace(found, naive=0) if stamp.zone else found
@@ -106,14 +106,14 @@ def _read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
     if stamp.kind == "pattern":
         return _by_pattern(text, stamp.pattern, zone)
     assert stamp.kind in ("clf", "iso")
-    new = (text != text.shift(1)).fill_null(True)
-    runs = text.filter(new)
+    run = text.rle_id().to_numpy()
+    runs = text[np.flatnonzero(np.diff(run, prepend=-1))]
     if len(runs) > len(text) // 2:
         return _read_distinct(text, stamp.kind, zone)
     known = _read_distinct(runs, stamp.kind, zone)
-    run = new.cast(pl.UInt32).cum_sum() - 1
-    fold = None if known.fold is None else known.fold.gather(run)
-    return Instants(known.us.gather(run), known.whole.gather(run), known.naive, fold)
+    folds = {} if known.fold is None else {"fold": known.fold}
+    each = pl.DataFrame({"us": known.us, "whole": known.whole, **folds})[run]
+    return Instants(each["us"], each["whole"], known.naive, each["fold"] if folds else None)
 
 
 def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
@@ -125,15 +125,15 @@ def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
         moment, pattern = pl.col("1") + "T" + pl.col("2"), "%Y-%m-%dT%H:%M:%S"
         fraction, offset = pl.col("3"), pl.col("4")
     local = moment.str.to_datetime(pattern, time_unit="us", strict=False)
+    micros = fraction.str.slice(0, 6).str.pad_end(6, "0").cast(pl.Int64, strict=False).fill_null(0)
     read = parts.select(
         local=local,
-        offset=_offset(offset),
-        micros=fraction.str.slice(0, 6).str.pad_end(6, "0").cast(pl.Int64, strict=False).fill_null(0),
+        us=local.to_physical() - _offset(offset) + micros,
+        micros=micros,
         whole=fraction.is_null(),
-        naive=offset.is_null(),
+        naive=offset.is_null() & local.is_not_null(),
     )
-    us = read["local"].to_physical() - read["offset"] + read["micros"]
-    naive = read["naive"] & read["local"].is_not_null()
+    us, naive = read["us"], read["naive"]
     if not naive.any():
         return Instants(us, read["whole"], 0)
     here, twice = _in_zone(read["local"], zone)

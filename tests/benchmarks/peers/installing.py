@@ -75,4 +75,21 @@ def _python(name: str, binary: str) -> None:
     _run(CACHE / binary / "bin" / "pip", "install", "--quiet", name)
 
 
-_HOW: dict[str, Callable[[str, str], None]] = {"Debian": _debian, "Go": _go, "Rust": _rust, "Python": _python}
+def _git(name: str, binary: str) -> None:
+    """Build one commit with make; wrk2 calls its program wrk."""
+    address, _, commit = name.partition("@")
+    (CACHE / "bin").mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="peers-") as folder:
+        _run("git", "clone", "--quiet", address, folder)
+        _run("git", "-C", folder, "checkout", "--quiet", commit)
+        _run("make", "-C", folder)
+        shutil.copy2(Path(folder, "wrk"), CACHE / "bin" / binary)
+
+
+_HOW: dict[str, Callable[[str, str], None]] = {
+    "Debian": _debian,
+    "Go": _go,
+    "Rust": _rust,
+    "Python": _python,
+    "Git": _git,
+}

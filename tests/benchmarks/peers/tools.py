@@ -74,6 +74,10 @@ def _wrk(binary: str, job: Job) -> list[str]:
     return [binary, "-t1", f"-c{CONNECTIONS}", f"-d{job.seconds}s", job.url]
 
 
+def _wrk2(binary: str, job: Job) -> list[str]:
+    return [*_wrk(binary, job), f"-R{job.rate}"]
+
+
 def _ab(binary: str, job: Job) -> list[str]:
     return [binary, "-k", "-q", f"-c{CONNECTIONS}", f"-t{job.seconds}", "-n5000000", job.url]
 
@@ -269,7 +273,15 @@ TOOLS: Final = (
         "in memory; --out writes rows",
         way="tls",
     ),
-    Tool("wrk2", ("", "not in the registries"), "wrk2", None, None, "the schedule", "nothing (a histogram)"),
+    Tool(
+        "wrk2",
+        ("Git", "https://github.com/giltene/wrk2@44a94c17d8e6a0bac8559b53da76848e430cb7a7"),
+        "wrk2",
+        None,
+        _wrk2,
+        "the schedule",
+        "nothing (a histogram)",
+    ),
     Tool("hlg", ("", "not in the registries"), "hlg", None, None, "the schedule", "a row, one rate at a time"),
 )
 
