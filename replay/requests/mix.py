@@ -134,6 +134,6 @@ class _Supply:
             if frame is None:
                 return None
             frame = frame.with_columns((-1 - pl.col("row")).alias("row"))
-            self._rest = frame if self._rest is None else pl.concat([self._rest, frame])
+            self._rest = frame if self._rest is None else pl.concat([self._rest, frame], how="diagonal")
         taken, self._rest = self._rest.head(count), self._rest.slice(count)
         return taken

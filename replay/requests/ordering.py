@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from logreplay.parsers.files import scratch_folder
 from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Requests
@@ -81,20 +82,24 @@ class _Deck:
         """The requests of these numbers, in this order."""
         begins = np.where(numbers > 0, self.ends[np.maximum(numbers, 1) - 1], 0)
         lines = b"".join(self.text[a:b] for a, b in zip(begins.tolist(), self.ends[numbers].tolist(), strict=True))
-        return pl.read_lines(lines).to_series().str.json_decode(pl.Struct(self.schema)).struct.unnest()
+        coded = [name for name, kind in self.schema.items() if kind == pl.Binary]
+        texts = pl.Schema({**self.schema, **dict.fromkeys(coded, pl.String)})
+        rows = pl.read_lines(lines).to_series().str.json_decode(pl.Struct(texts)).struct.unnest()
+        return rows.with_columns(pl.col(coded).str.decode("base64"))
 
 
 def _gathered(requests: Requests) -> Iterator[_Deck]:
     """Yield all requests of a pass, in a file that goes with this generator."""
     timeless = pl.lit(None, pl.Datetime("us")).alias("start")
-    sizes, schema = list[pl.Series](), pl.Schema()
+    sizes, schema = list[pl.Series](), dict[str, pl.DataType]()
     with scratch_folder() as folder, (folder / "deck.jsonl").open("w+b") as file:
         for frame in requests.one_pass():  # a pass without a request is an error
             rows = frame.with_columns(timeless)
-            lines = rows.select(pl.struct(pl.all()).struct.json_encode() + "\n").to_series()
+            texts = rows.with_columns(cs.binary().bin.encode("base64"))
+            lines = texts.select(pl.struct(pl.all()).struct.json_encode() + "\n").to_series()
             file.write(lines.str.join("").item().encode())
             sizes.append(lines.str.len_bytes())
-            schema = rows.schema
+            schema |= rows.schema  # each frame has the headers that its requests have
         file.flush()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-            yield _Deck(text, pl.concat(sizes).cast(pl.Int64).cum_sum().to_numpy(), schema)
+            yield _Deck(text, pl.concat(sizes).cast(pl.Int64).cum_sum().to_numpy(), pl.Schema(schema))

@@ -153,7 +153,7 @@ class Requests:
             return
         period, at = self.figures.period, max(begin, self.usable)
         if self.usable <= KEPT_ROWS:
-            yield from _rounds(pl.concat(kept), rows, period, at)
+            yield from _rounds(pl.concat(kept, how="diagonal"), rows, period, at)
         passes, before = divmod(at, self.usable)
         while True:
             later = pl.col("start") + pl.duration(microseconds=passes * period)
@@ -340,11 +340,11 @@ def _in_order(frames: Iterator[pl.DataFrame], within: int) -> Iterator[pl.DataFr
     for frame in frames:
         waiting.append(frame)
         if sum(part.height for part in waiting) >= 2 * within:
-            ordered = pl.concat(waiting).sort("start", maintain_order=True)
+            ordered = pl.concat(waiting, how="diagonal").sort("start", maintain_order=True)
             yield ordered.head(-within)
             waiting = [ordered.tail(within)]
     if waiting:
-        yield pl.concat(waiting).sort("start", maintain_order=True)
+        yield pl.concat(waiting, how="diagonal").sort("start", maintain_order=True)
 
 
 def _without_idle(frame: pl.DataFrame, longest: int, last: int, removed: int) -> tuple[pl.DataFrame, int, int]:

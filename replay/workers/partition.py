@@ -71,10 +71,10 @@ class Share:
             dues.append(mine.due)
             rows += len(mine.due)
             if rows >= CHUNK_ROWS // 2:  # a chunk costs the same however small it is
-                yield Chunk(pl.concat(frames), np.concatenate(dues))
+                yield Chunk(pl.concat(frames, how="diagonal"), np.concatenate(dues))
                 frames, dues, rows = [], [], 0
         if rows:
-            yield Chunk(pl.concat(frames), np.concatenate(dues))
+            yield Chunk(pl.concat(frames, how="diagonal"), np.concatenate(dues))
 
     def _part_of(self, chunk: Chunk, first: int) -> Chunk:
         """The part of a chunk whose first request is number ``first`` of the plan."""

@@ -3,9 +3,12 @@
 from itertools import chain, islice
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
+from logreplay.replay.requests.bodies import LoggedBody
+from logreplay.replay.requests.headers import LoggedHeaders
 from logreplay.replay.requests.ordering import Drawn, Shuffled
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.schedules.rates import Limited
@@ -79,3 +82,33 @@ def test_a_log_without_a_request_is_an_error(tmp_path: Path) -> None:
     for stream in (Shuffled(shaped(log)), Drawn(shaped(log))):
         with pytest.raises(LogreplayError, match="nothing to replay"):
             next(stream.frames())
+
+
+@pytest.mark.parametrize("stream", [Shuffled, Drawn])
+def test_requests_in_another_order_keep_their_bodies_and_the_headers_that_only_some_have(
+    tmp_path: Path, stream: type[Shuffled] | type[Drawn]
+) -> None:
+    rows = [
+        f"2026-01-01,00:{n // 60:02}:{n % 60:02},0,0,0,0,/{n},200,POST,X-{n // 300}: {n},\xff{n}\n" for n in range(600)
+    ]
+    (tmp_path / "log.csv").write_text(",".join((*CORE_COLUMNS, "headers", "body")) + "\n" + "".join(rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("logreplay.parsers.record._ROW_BYTES", 1)  # some batches
+        requests = Requests(tmp_path / "log.csv", ("POST",), loop=False, shapes=(LoggedHeaders(), LoggedBody()))
+        frame = pl.concat(stream(requests).frames(), how="diagonal")
+    for row in frame.to_dicts():
+        number = int(row["url"][1:])
+        assert row["payload"] == f"\xff{number}".encode()
+        assert [row["header:x-0"], row["header:x-1"]] == [str(number), None][:: 1 if number < 300 else -1]
+
+
+def test_a_short_log_with_other_headers_in_each_part_is_begun_again(tmp_path: Path) -> None:
+    rows = [f"2026-01-01,00:{n // 60:02}:{n % 60:02},0,0,0,0,/{n},200,GET,X-{n // 300}: {n}\n" for n in range(600)]
+    (tmp_path / "log.csv").write_text(",".join((*CORE_COLUMNS, "headers")) + "\n" + "".join(rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("logreplay.parsers.record._ROW_BYTES", 1)
+        frames = Requests(tmp_path / "log.csv", ("GET",), shapes=(LoggedHeaders(),)).frames(400)
+        seen = pl.concat(list(islice(frames, 8)), how="diagonal")
+    for row in seen.to_dicts():
+        number = int(row["url"][1:])
+        assert row[f"header:x-{number // 300}"] == str(number)
