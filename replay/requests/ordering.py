@@ -83,7 +83,7 @@ class _Deck:
         begins = np.where(numbers > 0, self.ends[np.maximum(numbers, 1) - 1], 0)
         lines = b"".join(self.text[a:b] for a, b in zip(begins.tolist(), self.ends[numbers].tolist(), strict=True))
         coded = [name for name, kind in self.schema.items() if kind == pl.Binary]
-        texts = pl.Schema({**self.schema, **dict.fromkeys(coded, pl.String)})
+        texts = pl.Schema({name: pl.String() if name in coded else kind for name, kind in self.schema.items()})
         rows = pl.read_lines(lines).to_series().str.json_decode(pl.Struct(texts)).struct.unnest()
         return rows.with_columns(pl.col(coded).str.decode("base64"))
 
