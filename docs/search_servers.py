@@ -47,7 +47,8 @@ class Server:
         speed: draws its speed over so many seconds; None: constant.
         variation: standard deviation of the logarithm of its speed, from trial to trial.
         stragglers: share of requests that take 1 to 5 s longer without occupying a worker.
-        slow: share of requests that take ten times as long.
+        slow: share of requests that take `slower` times as long.
+        slower: see there.
         stop: all workers stop for ``stop[1]`` seconds after each ``stop[0]`` requests, to collect garbage.
         longest_queue: requests that may wait; more are refused.
         limit: requests/s of a rate limiter with a burst of as many as 0.5 s brings; more are refused.
@@ -63,6 +64,7 @@ class Server:
     variation: float = 0.0
     stragglers: float = 0.0
     slow: float = 0.0
+    slower: float = 10.0
     stop: tuple[int, float] | None = None
     longest_queue: int | None = None
     limit: float | None = None
@@ -86,7 +88,7 @@ def responses(
     arrived = np.sort(rng.uniform(0.0, seconds, round(rate * seconds)))
     service = service_times(server.queue, len(arrived), rng) * math.exp(rng.normal(0.0, server.variation))
     if server.slow:
-        service *= np.where(rng.random(len(arrived)) < server.slow, 10.0, 1.0)
+        service *= np.where(rng.random(len(arrived)) < server.slow, server.slower, 1.0)
     if speed is None and server.speed:
         speed = server.speed(seconds, rng)
     if speed is None:
@@ -232,11 +234,14 @@ WANDERING: Final = Server("wandering", FOUR, Bound("p99", 0.3), 217.6, speed=wan
 COLLAPSE: Final = Server("collapse", SimulatedQueue(8, 0.03), Bound("p99", 0.2), 161, contention=0.02)
 ROUTES: Final = Server("slow route", SimulatedQueue(10, 0.02), Bound("p99", 1.0), 358.3, slow=0.04)
 SLOW: Final = Server("slow", SimulatedQueue(4, 0.4), Bound("p95", 2.0), 8.1)
+SEARCHES: Final = Server(
+    "searches", SimulatedQueue(1, 0.0018, "fixed"), Bound("p99", 0.5), 71.3, slow=0.122, slower=38, shared=True
+)
 HEAVY: Final = Server("heavy tail", SimulatedQueue(2, 0.01, "lognormal"), Bound("p99", 0.3), 154.0)
 FULL_STOP: Final = Server("full stop", SimulatedQueue(8, 0.03), Bound("p99", 0.4), 191.7, stop=(3000, 0.4))
 RARE: Final = Server("rare", SimulatedQueue(16, 0.03), Bound("p999", 0.4), 514.0)
 
-DEVELOPED: Final = (MM4, NOISY, WALL, GARBAGE, JOBS, WARM, FAST, SLOW, COLLAPSE, FULL_STOP)
+DEVELOPED: Final = (MM4, NOISY, WALL, GARBAGE, JOBS, WARM, FAST, SLOW, COLLAPSE, FULL_STOP, SEARCHES)
 """The rule was developed on these."""
 HELD_OUT: Final = (MM1, SHARED, LIMITED, SHEDDING, WANDERING, ROUTES, HEAVY, RARE)
 """On these it was only scored."""

@@ -148,6 +148,13 @@ class Search:
         known = kept * self.goal.short_s >= ENOUGH
         return known and self.completed < COLLAPSED * kept and not self._passed_shortly(kept)
 
+    def margin(self, rate: float) -> float:
+        """How much lower than a rate that passed the promise is, by the service times at the lowest rates."""
+        light = [each for each in self.judged if each.verdict == "pass" and each.trial.phase in ("calibrate", "ramp")]
+        requests = sum(each.outcome.evidence.requests for each in light)
+        spread = sum(each.outcome.evidence.variability * each.outcome.evidence.requests for each in light)
+        return self.goal.margin(rate, max(spread / requests if requests else 1.0, 1.0))
+
     # The course of a search. Each yield hands out a trial and takes in its outcome.
 
     def _run(self) -> Generator[Trial, TrialOutcome, Answer]:
@@ -205,7 +212,7 @@ class Search:
         goal, rate, descents = self.goal, passed, 0
         if self.high is not None:
             self._bracket = (passed, self.high)
-            margin = goal.margin(passed) * (2 if self.collapses else 1)
+            margin = self.margin(passed) * (2 if self.collapses else 1)
             rate = max(goal.rounded(passed / (1 + margin)), goal.start)
         while True:
             self.low = rate
@@ -216,11 +223,11 @@ class Search:
             if verdict == "pass":
                 self._confirmed = True
                 if not goal.users and not all(finding.surely_kept for finding in self.judged[-1].findings):
-                    self.low = max(goal.rounded(rate / (1 + goal.margin(rate) * IN_DOUBT)), goal.start)
+                    self.low = max(goal.rounded(rate / (1 + self.margin(rate) * IN_DOUBT)), goal.start)
                 return
             self.high, self._high_void = rate, verdict == "void"
             descents += 1
-            lower = rate / (1 + max(goal.margin(rate), goal.precision)) ** descents
+            lower = rate / (1 + max(self.margin(rate), goal.precision)) ** descents
             lower = goal.rounded(max(min(lower, rate - 1) if goal.users else lower, goal.start))
             if lower >= rate:
                 self.low = None
@@ -273,7 +280,7 @@ class Search:
         more than a narrow one that is not."""
         assert self.low
         bisecting = self._trial("bisect", self.low).seconds
-        least, _ = self.goal.confirming_s(self.low / (1 + self.goal.margin(self.low)))
+        least, _ = self.goal.confirming_s(self.low / (1 + self.margin(self.low)))
         return self._fits(bisecting + least + self.goal.settle_s(least), 2)
 
     # Judging

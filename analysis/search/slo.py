@@ -97,11 +97,14 @@ class BoundEvidence:
         counts: (s,) requests.
         costs: (bounds, s) sum of their costs, for each bound.
         in_flight: (t,) requests under way at the end of each second of the trial, those of settling included.
+        variability: squared coefficient of variation of the response times: at a low rate, of the service times. It is
+            1 if they are exponential, 5 where one request in eight takes forty times as long as the others.
     """
 
     counts: Ints
     costs: Floats
     in_flight: Ints
+    variability: float = 1.0
 
     @classmethod
     def none(cls, bounds: int) -> Self:
@@ -152,7 +155,13 @@ def observe(
         np.bincount(second, minlength=seconds).astype(np.int64),
         np.array([np.bincount(second, cost, seconds) for cost in costs]).reshape(len(bounds), seconds),
         _by(scheduled, int(until)) - _by(ended, int(until)),
+        _variability(response[~failed[judged]]),
     )
+
+
+def _variability(response: Floats) -> float:
+    """The variance of response times (n,) over the square of their mean; 1 where there are none."""
+    return float(response.var() / response.mean() ** 2) if response.any() else 1.0
 
 
 def _by(instants: Floats, seconds: int) -> Ints:

@@ -10,8 +10,6 @@ BACKLOG_S: Final = 0.5
 """Requests that wait for longer are a backlog, if they become more."""
 UNSEEN: Final = 0.36
 """Share by which the rate that a trial of 1 s passes is too high; of longer ones less, by the root of their length."""
-CHANCE: Final = 2.0
-"""The same share where a trial of 1 s has one request."""
 VARIATION: Final = 0.06
 """The same share of long trials: a machine is faster in one than in another."""
 Phase = Literal["calibrate", "ramp", "bisect", "confirm"]
@@ -109,16 +107,22 @@ class Goal:
         """How close the ends of the bracket come: what trials of this length can tell apart."""
         return max(self.precision, 0 if self.users else UNSEEN / math.sqrt(self._base_s))
 
-    def margin(self, rate: float) -> float:
+    def margin(self, rate: float, variability: float) -> float:
         """How much lower than a rate that passed the promise is: 0.15 is 15 %.
 
         Short trials pass rates that are too high, since they miss rare events and slow ones, chance among
         few requests, and an overload that has not yet brought response times to the bound.
+
+        Args:
+            rate: it passed.
+            variability: of the service times, see `BoundEvidence`. The work of n requests at random times differs by
+                the root of (1 + variability) / n from trial to trial; 1.4 times that is covered.
         """
         if self.users:
             return 0.0
         root = math.sqrt(self._base_s)
-        unseen = math.hypot(UNSEEN / root, CHANCE / math.sqrt(rate) / root, VARIATION)
+        chance = math.sqrt(2 * (1 + variability) / rate) / root
+        unseen = math.hypot(UNSEEN / root, chance, VARIATION)
         return unseen + min(self.slowest_s, BACKLOG_S) / self._base_s
 
     def rounded(self, rate: float) -> float:

@@ -57,7 +57,7 @@ def test_it_calibrates_ramps_bisects_and_confirms() -> None:
     assert found.high is not None
     assert found.capacity is not None
     assert found.capacity <= 225 < found.high <= found.capacity * 1.051
-    assert found.low == pytest.approx(found.capacity / (1 + search.goal.margin(found.capacity)), rel=1e-3)
+    assert found.low == pytest.approx(found.capacity / (1 + search.margin(found.capacity)), rel=1e-3)
 
 
 @settings(max_examples=60)
@@ -80,7 +80,7 @@ def test_the_bracket_holds_the_truth_and_no_rate_is_far_above_one_that_passed(
         assert found.high <= start * (1 + 1e-6)
     else:
         assert found.low <= min(wall, limited)
-        width = (1 + search.goal.width) * (1 + search.goal.margin(found.low))
+        width = (1 + search.goal.width) * (1 + search.margin(found.low))
         assert found.low == start or found.high <= found.low * width * 1.002
         # where both limits lie within one bracket, its upper end may have been either of them
         expected = {"at-least"} if limited < wall else {"found"} if limited > found.high else {"found", "at-least"}

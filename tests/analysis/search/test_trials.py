@@ -84,9 +84,16 @@ def test_a_trial_lasts_a_minute_or_as_long_as_its_bound_needs_requests() -> None
 @pytest.mark.parametrize("budget", [60.0, 120.0, 300.0, 900.0])
 def test_the_margin_is_narrower_with_a_longer_budget_and_wider_at_a_low_rate(budget: float) -> None:
     short, long = goal(budget_s=budget), goal(budget_s=2 * budget)
-    assert short.margin(200) >= long.margin(200) > 0.05
-    assert short.margin(5) > short.margin(200)
+    assert short.margin(200, 1) >= long.margin(200, 1) > 0.05
+    assert short.margin(5, 1) > short.margin(200, 1)
     assert short.width >= long.width >= 0.05
+
+
+def test_the_margin_is_wider_where_few_requests_bring_most_of_the_work() -> None:
+    """With 5 instead of 1 the work of as many requests varies by the root of 3 times as much."""
+    few = goal(trial_s=8.0)
+    assert few.margin(100, 5) > few.margin(100, 1) + 0.02
+    assert few.margin(1e9, 5) == pytest.approx(few.margin(1e9, 1), abs=1e-3)
 
 
 def test_a_trial_lasts_as_long_as_both_of_its_parts() -> None:
