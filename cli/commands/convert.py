@@ -104,21 +104,25 @@ def convert(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Convert access logs to the normalized CSV that the other commands read.
+    """Convert access logs and captured requests to the normalized CSV that the other commands read.
 
-    Several logs become one CSV in order of time. They may be plain or compressed (gz, bz2, xz, zst); - is standard
-    input. Normalized CSVs, result logs and Parquet files are merged in the same way. A .rejects file beside the CSV
-    keeps the lines that cannot be replayed or understood: number, reason, tab, the line.
+    Several logs become one CSV in order of time. They may be plain or compressed (gz, bz2, xz, zst), and lie in a store
+    (s3://, gs://, https://); - is standard input. Normalized CSVs, result logs and Parquet files are merged in the same
+    way. A .rejects file beside the CSV keeps the lines that cannot be replayed or understood: number, reason, tab, the
+    line.
 
     logreplay detects the format from the content. Names for -f: combined, common, vhost_combined, combinedio,
     nginx-main, nginx-combined-timed (with $request_time), nginx-ingress, npm, npmplus, apache-combined-us (with %D),
     apache-combined-s-us (with %T/%D), json, ltsv, w3c, cloudfront, caddy, traefik, traefik-clf, envoy, envoy-json,
-    haproxy, aws-alb, aws-elb, aws-s3, atlassian, bitbucket, pias, urls; an unknown name prints all.
+    haproxy, aws-alb, aws-elb, aws-s3, atlassian, bitbucket, pias, urls; an unknown name prints all. Captured requests:
+    har, gor, mitmproxy, envoy-tap, warc, vegeta; their bodies go to NAME.bodies.zst beside the CSV.
 
     \b
     Examples:
       logreplay convert access.log.1.gz access.log -o access.csv
       logreplay convert monday.csv tuesday.csv -o week.parquet
+      logreplay convert session.har --to k6
+      logreplay convert 's3://logs/2026-11-*.gz' -o november.csv
       logreplay convert access.log -f /etc/nginx/nginx.conf#timed
       logreplay convert access.log -f '$remote_addr [$time_local] "$request" $status $request_time'
     """
