@@ -16,7 +16,7 @@ from multidict import CIMultiDict
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.requests.bodies import loaded
-from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, header_column, headers, is_sent
+from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, PROTOCOL, header_column, headers, is_sent
 from logreplay.replay.requests.plan import CHUNK_ROWS, SAFE_METHODS, Chunk, Made, RequestStream
 
 _ROWS: Final = 64
@@ -224,4 +224,4 @@ def _with(frame: pl.DataFrame, planned: list[Planned]) -> pl.DataFrame:
     columns += [pl.Series(column, values, dtype=pl.String) for column, values in sorted(taken.items())]
     if any(one.body is not None for one in planned):
         columns.append(pl.Series(PAYLOAD, [one.body for one in planned], dtype=pl.Binary))
-    return frame.drop(name for name in frame.columns if is_sent(name)).with_columns(columns)
+    return frame.drop(name for name in frame.columns if is_sent(name) and name != PROTOCOL).with_columns(columns)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from multidict import CIMultiDict
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
 from logreplay.replay.engine.engine import Engine
-from logreplay.replay.requests.headers import LoggedHeader
+from logreplay.replay.requests.headers import LoggedHeader, LoggedProtocol
 from logreplay.replay.requests.hook import Hooked, Planned, load, signing
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.requests.sources import RequestFile
@@ -157,3 +157,11 @@ def test_a_hook_is_loaded_from_the_current_folder(tmp_path: Path, monkeypatch: p
     for name, text in [("my_hooks_for_test", "write MODULE:FUNCTION"), ("my_hooks_for_test:other", "no attribute")]:
         with pytest.raises(LogreplayError, match=text):
             load(name)
+
+
+def test_a_hook_leaves_a_request_the_version_of_http_of_the_log(tmp_path: Path) -> None:
+    row = "2026-01-01,00:00:00,0,0,0,0,/,200,GET,HTTP/2.0\n"
+    (tmp_path / "log.csv").write_text(",".join((*CORE_COLUMNS, "protocol")) + "\n" + row)
+    requests = Requests(tmp_path / "log.csv", loop=False, shapes=(LoggedProtocol(),))
+    (frame,) = Hooked(requests, lambda request: request).frames()
+    assert frame["protocol"].to_list() == ["HTTP/2.0"]
