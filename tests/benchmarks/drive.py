@@ -12,6 +12,7 @@ from typing import Any, Final
 import polars as pl
 import uvloop
 
+from logreplay.parsers.record import SCHEMA
 from logreplay.replay.engine.engine import Engine, Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome
@@ -51,7 +52,7 @@ if __name__ == "__main__":
     outcome = uvloop.run(main(sender, log, url, float(rate), float(seconds), output, int(more[0]) if more else None))
     user, system = (after - earlier for after, earlier in zip(used(), before, strict=True))
     cpu = user + system
-    rows = pl.read_csv(output, columns=["lag", "connect", "latency", "xfertime", "bytes"])
+    rows = pl.read_csv(output, columns=["lag", "connect", "latency", "xfertime", "bytes"], schema_overrides=SCHEMA)
     service = rows["connect"] + rows["latency"] + rows["xfertime"]
     assert rows.height == outcome.scheduled
     print(
