@@ -51,7 +51,7 @@ class RouteTotal(NamedTuple):
     """How many pairs a route had.
 
     Attributes:
-        pairs: requests sent to all targets.
+        pairs: requests that all targets answered, or failed to.
         differing: pairs whose answers differ in status, headers or body.
         looked_at: differing pairs whose differences are known: all, or a random sample.
     """
@@ -139,6 +139,7 @@ class AnswerDifferences:
         noise: a second instance of the baseline answered, too.
         share: of all pairs with a difference that counts, less the share of the noise.
         timed_out: pairs that were not compared, because a request timed out.
+        uncompared: pairs that were not compared, because answers are missing or came too fast.
         unused: words of ``--ignore`` that no difference matched.
         examples: pairs to look at, of each route first those with differences that count.
     """
@@ -148,6 +149,7 @@ class AnswerDifferences:
     noise: bool
     share: float
     timed_out: int
+    uncompared: int
     unused: Sequence[str]
     examples: Sequence[ExamplePair]
 
@@ -246,11 +248,12 @@ class Tally:
         self._held += size
         return pair
 
-    def differences(self, totals: Mapping[str, RouteTotal]) -> AnswerDifferences:
+    def differences(self, totals: Mapping[str, RouteTotal], uncompared: int = 0) -> AnswerDifferences:
         """Return what differs.
 
         Args:
             totals: of each route, those without a difference too.
+            uncompared: pairs of no total.
         """
         corrected = iter(holm([sign_test(one.candidate_only, one.noise_only) for _, _, one in self._all()]))
         rows, chosen = list[tuple[DifferenceRow, ExamplePair]](), set[tuple[str, Group]]()
@@ -267,6 +270,7 @@ class Tally:
             self._noise,
             self._share(chosen, totals),
             self._timed_out.total(),
+            uncompared,
             [word for word in self.rules.words if word not in self._used],
             self._examples([pair for row, pair in rows if row.counts]),
         )

@@ -131,7 +131,7 @@ def _by_digest(before: AnswerOf, after: AnswerOf, rules: Rules) -> Iterator[Diff
 
 
 def _bytes(answer: AnswerOf) -> str:
-    return f"{answer.size:,} bytes, digest {answer.digest:010x}" if answer.size else ""
+    return f"{answer.size:,} bytes, hash {answer.digest:010x}" if answer.size else ""
 
 
 def _body(answer: AnswerOf, body: bytes) -> _ReadBody:

@@ -34,8 +34,11 @@ def differences(folder: Path, comparing: Comparing) -> "AnswerDifferences":
 
     tally = Tally(comparing.rules, comparing.keep)
     counts: dict[str, Counter[str]] = {}
+    uncompared = 0
     for path in sorted(folder.glob(FILES)):
-        for route, count in read_counts(path).items():
+        of_routes, left_out = read_counts(path)
+        uncompared += left_out
+        for route, count in of_routes.items():
             counts.setdefault(route, Counter()).update(
                 pairs=count.pairs, differing=count.differing, looked_at=count.sampled
             )
@@ -50,7 +53,7 @@ def differences(folder: Path, comparing: Comparing) -> "AnswerDifferences":
     totals = {
         route: RouteTotal(count["pairs"], count["differing"], count["looked_at"]) for route, count in counts.items()
     }
-    return tally.differences(totals)
+    return tally.differences(totals, uncompared)
 
 
 def as_dict(found: "AnswerDifferences") -> dict[str, Any]:
@@ -64,6 +67,7 @@ def as_dict(found: "AnswerDifferences") -> dict[str, Any]:
         "pairs_looked_at": sum(total.looked_at for total in totals),
         "share_different": found.share,
         "pairs_timed_out": found.timed_out,
+        "pairs_not_compared": found.uncompared,
         "noise": found.noise,
         "differences": [
             {"route": row.route, "place": row.place, "kind": row.kind, "count": row.count, "share": row.share,
@@ -105,6 +109,8 @@ def print_differences(found: "AnswerDifferences") -> None:
         why = "not more frequent than between the baselines" if found.noise else "between UUIDs, time stamps or tokens"
         click.echo(f"{len(others)} differences do not count: {why} (differences.csv)")
     click.echo(f"headers not compared: {', '.join(IGNORED_HEADERS)}")
+    if found.uncompared:
+        click.echo(f"{found.uncompared:,} pairs were not compared: answers are missing, or came too fast")
     if found.timed_out:
         click.echo(f"{found.timed_out:,} pairs were not compared: a request timed out")
     for word in found.unused:

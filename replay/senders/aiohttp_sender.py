@@ -148,7 +148,7 @@ class AiohttpSender:
                     if self._trace and len(kept) < KEPT_BODY:
                         kept += data[: KEPT_BODY - len(kept)]
                     if reader:
-                        reader.feed(data, lambda: headers)
+                        reader.feed(data, lambda: tuple(headers))
                     size += len(data)
             end = points.last or self._clock()  # an answer may have come before the request was sent
         except asyncio.CancelledError:
@@ -170,7 +170,7 @@ class AiohttpSender:
         if reader and error:
             reader.drop()
         elif self._digests:
-            self._digests.take(headers, reader)
+            self._digests.take(tuple(headers), reader or b"")
         connect, latency, xfertime = _split(points, start, end)
         self._done(seq, start, 0, connect, latency, xfertime, size, status, ERROR_CODES[error])
         if self._trace:

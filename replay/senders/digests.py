@@ -10,7 +10,7 @@ cannot be decoded, or grows more than `MOST_GROWTH` times, is hashed as it was s
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 import brotli
@@ -30,12 +30,21 @@ LONGEST_KEPT: Final = 1 << 20
 """Bytes of a decoded body that is kept; of a longer one only the digest is known."""
 MOST_GROWTH: Final = 300
 """Decoded bytes for each byte that was sent, beyond `_PIECE`; more is taken for an attack."""
+MOST_KNOWN: Final = 1024
+"""Heads that are recognised by their bytes; with one more all are forgotten."""
+_LONGEST_KNOWN: Final = 2048
 _PIECE: Final = 1 << 20
 _CODING: Final = b"content-encoding"
+_READ: Final = (*CHOSEN, _CODING)
+_LINES: Final = tuple((b"\r\n" + name + b":", name) for name in _READ)
+_OF_HEADERS: Final = (1 << HEADER_BITS) - 1
+_OF_BODY: Final = ~_OF_HEADERS
+_HALF: Final = 1 << 63
 _WORDS: Final = ("", *ERRORS)
-_NOTHING: Final = xxhash.xxh3_64_intdigest(b"")
+_DIGITS: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
+_hash: Final = xxhash.xxh3_64_intdigest
 
-Head = bytes | Sequence[tuple[bytes, bytes]]
+Head = bytes | tuple[tuple[bytes, bytes], ...]
 """The head of a response: as it was received by HTTP/1.1, or its names and values."""
 
 
@@ -81,23 +90,24 @@ class Digests:
 
     def __init__(self, listener: Listener | None = None) -> None:
         self._listener = listener
-        self._taken: tuple[Head, BodyReader | None] | None = None
+        self._known: dict[Head, tuple[bytes, int]] = {}
+        self._taken: tuple[Head, bytes | BodyReader] | None = None
 
     def before(self, done: Done) -> Done:
         """What a sender reports to, instead of ``done``."""
         self._done = done
         return self._ended
 
-    def reader(self) -> "BodyReader":
-        """A reader for one body."""
-        return BodyReader(self._listener)
+    def reader(self, first: bytes = b"") -> "BodyReader":
+        """A reader for one body, of which the first piece is there."""
+        return BodyReader(self._listener, first)
 
-    def take(self, head: Head, body: "BodyReader | None") -> None:
+    def take(self, head: Head, body: "bytes | BodyReader") -> None:
         """Note a whole response; its exchange is reported next.
 
         Args:
             head: of the response.
-            body: None: it had none.
+            body: as it was sent, if it came in one piece; otherwise its reader.
         """
         self._taken = head, body
 
@@ -116,20 +126,38 @@ class Digests:
         _: int = 0,
         /,
     ) -> None:
-        taken, self._taken = self._taken, None
-        digest = 0
-        answer = ReceivedAnswer(status, b"", None, 0, 0, _WORDS[error])
+        taken, digest, listener = self._taken, 0, self._listener
+        self._taken = None
         if taken is not None and not error:
-            head, reader = taken
-            hashed, body, length = reader.end(head) if reader else (_NOTHING, b"", 0)
-            digest = packed(hashed, chosen_hash(head))
-            if self._listener:
-                answer = ReceivedAnswer(status, head, body, length, hashed >> HEADER_BITS, "")
-        if self._listener and seq < FIRST_LOGIN:
-            self._listener.answered(seq, answer)
-        elif self._listener:
-            self._listener.free(len(answer.body or b""))
+            head, body = taken
+            if (known := self._known.get(head)) is None:
+                known = self._remember(head)
+            coding, headers = known
+            if listener is None and not coding and type(body) is bytes:
+                hashed = _hash(body)
+            else:
+                reader = self.reader(body) if isinstance(body, bytes) else body
+                hashed, decoded, length = reader.end(coding)
+                if listener and seq < FIRST_LOGIN:
+                    listener.answered(seq, ReceivedAnswer(status, head, decoded, length, hashed >> HEADER_BITS, ""))
+                elif listener:
+                    listener.free(len(decoded or b""))
+            digest = ((hashed & _OF_BODY | headers & _OF_HEADERS) - _HALF) or 1
+        else:
+            if taken is not None and isinstance(taken[1], BodyReader):
+                taken[1].drop()
+            if listener and seq < FIRST_LOGIN:
+                listener.answered(seq, ReceivedAnswer(status, b"", None, 0, 0, _WORDS[error]))
         self._done(seq, start, queued, connect, latency, xfertime, size, status, error, connection, digest)
+
+    def _remember(self, head: Head) -> tuple[bytes, int]:
+        """Read a head; the same one often comes again within a second, while its date is the same."""
+        read = read_head(head)
+        if len(head) <= _LONGEST_KNOWN:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[head] = read
+        return read
 
 
 class BodyReader:
@@ -137,13 +165,13 @@ class BodyReader:
 
     Args:
         listener: keeps bodies; None: only the digest is wanted.
+        first: first piece; empty: none yet.
     """
 
     __slots__ = ("_coded", "_decoder", "_first", "_hash", "_kept", "_listener", "_received", "_size")
 
-    def __init__(self, listener: Listener | None) -> None:
-        self._listener = listener
-        self._first: bytes | None = None
+    def __init__(self, listener: Listener | None, first: bytes = b"") -> None:
+        self._listener, self._first = listener, first
         self._hash: Any = None
         self._coded: Any = None
         self._decoder: _Decoder | None = None
@@ -157,24 +185,20 @@ class BodyReader:
             data: as it was received, without the framing of the transfer.
             head: returns the head of the response, from the second piece on.
         """
-        if self._first is None:
-            self._first = data
-            return
         if self._hash is None:
-            self._start(head())
+            if not self._first:
+                self._first = data
+                return
+            self._start(read_head(head())[0])
         self._take(data)
 
-    def end(self, head: Head) -> tuple[int, bytes | None, int]:
+    def end(self, coding: bytes) -> tuple[int, bytes | None, int]:
         """Return hash, body (None: not kept) and size of the body, decoded. The response is whole."""
-        first = self._first
         if self._hash is None:
-            if first is None:
-                return _NOTHING, b"", 0
-            if not coding_of(head):
-                size = len(first)
-                self._size = size
-                return xxhash.xxh3_64_intdigest(first), self._keep_all(first), size
-            self._start(head)
+            first = self._first
+            if not coding or not first:
+                return _hash(first), self._keep_all(first), len(first)
+            self._start(coding)
         if self._decoder:
             self._attempt(self._decoder.end)
         if self._coded is not None and self._decoder is None:  # not decodable: the bytes as they were sent
@@ -193,14 +217,13 @@ class BodyReader:
             return None
         return data
 
-    def _start(self, head: Head) -> None:
+    def _start(self, coding: bytes) -> None:
         self._hash = xxhash.xxh3_64()
-        if coding := coding_of(head):
+        if coding:
             self._coded = xxhash.xxh3_64()
             self._decoder = _decoder(coding)
-        first, self._first = self._first, b""
-        assert first is not None
-        self._take(first)
+        self._take(self._first)
+        self._first = b""
 
     def _take(self, data: bytes) -> None:
         if self._coded is None:
@@ -232,53 +255,42 @@ class BodyReader:
                 kept.append(data)
 
 
-def packed(body: int, headers: int) -> int:
-    """The digest of an answer as a signed integer; never 0, which stands for none."""
-    mask = (1 << HEADER_BITS) - 1
-    return (((body & ~mask) | (headers & mask)) - (1 << 63)) or 1
-
-
 def digest_texts(digests: NDArray[np.int64]) -> pl.Series:
     """Digests of records as ``0123456789-abcdef``: body, headers; null where there is none."""
     if not digests.any():
         return pl.Series(values=[None] * len(digests), dtype=pl.String)
-    text = (np.ascontiguousarray(digests).view(np.uint64) ^ np.uint64(1 << 63)).astype(">u8").tobytes().hex()
+    octets = (np.ascontiguousarray(digests).view(np.uint64) ^ np.uint64(_HALF)).astype(">u8").view(np.uint8)
+    digits = _DIGITS[np.stack([octets >> 4, octets & 15], axis=1).reshape(len(digests), 16)]
     cut = 16 - HEADER_BITS // 4
-    texts = [f"{text[at : at + cut]}-{text[at + cut : at + 16]}" for at in range(0, len(text), 16)]
-    return pl.select(pl.when(pl.lit(pl.Series(digests != 0))).then(pl.lit(pl.Series(texts)))).to_series()
+    lines = np.full((len(digests), 18), ord("\n"), np.uint8)
+    lines[:, :cut], lines[:, cut], lines[:, cut + 1 : 17] = digits[:, :cut], ord("-"), digits[:, cut:]
+    texts = pl.Series([lines.tobytes().decode().rstrip("\n")]).str.split("\n").explode()
+    if digests.all():
+        return texts
+    return pl.DataFrame({"text": texts, "is": digests != 0}).select(pl.when("is").then("text")).to_series()
 
 
-def chosen_hash(head: Head) -> int:
-    """The hash of the headers `CHOSEN`."""
-    return xxhash.xxh3_64_intdigest(b"\n".join(values_of(head, CHOSEN)))
+def read_head(head: Head) -> tuple[bytes, int]:
+    """Return the content coding of a response (in lower case; empty: none), and the hash of the headers `CHOSEN`."""
+    found = _values(head) if isinstance(head, bytes) else _values_of_pairs(head)
+    coding = found.pop(_CODING, b"").lower()
+    return b"" if coding == b"identity" else coding, _hash(b"\n".join([name + value for name, value in found.items()]))
 
 
-def coding_of(head: Head) -> bytes:
-    """The content coding of a response, in lower case; empty: none."""
-    coding = next(values_of(head, (_CODING,))).strip().lower()
-    return b"" if coding == b"identity" else coding
+def _values(head: bytes) -> dict[bytes, bytes]:
+    """The first value of each header that is read, in the order of `_READ`."""
+    lower, found = head.lower(), {}
+    for line, name in _LINES:
+        at = lower.find(line)
+        if at >= 0:
+            start = at + len(line)
+            found[name] = head[start : head.find(b"\r", start)].strip()
+    return found
 
 
-def values_of(head: Head, names: Sequence[bytes]) -> Iterator[bytes]:
-    """The first value of each header; empty where there is none.
-
-    Args:
-        head: of the response.
-        names: in lower case.
-    """
-    if not isinstance(head, bytes):
-        found = {name.lower(): value for name, value in reversed(head)}
-        for name in names:
-            yield found.get(name, b"")
-        return
-    lower = head.lower()
-    for name in names:
-        at = lower.find(b"\r\n" + name + b":")
-        if at < 0:
-            yield b""
-        else:
-            start = at + len(name) + 3
-            yield head[start : head.find(b"\r", start)].strip()
+def _values_of_pairs(head: tuple[tuple[bytes, bytes], ...]) -> dict[bytes, bytes]:
+    found = {name.lower(): value.strip() for name, value in reversed(head)}
+    return {name: found[name] for name in _READ if name in found}
 
 
 def pairs_of(head: Head) -> Sequence[tuple[bytes, bytes]]:

@@ -38,6 +38,8 @@ MOST_KEPT: Final = 10_000
 """Pairs of a route that stay in the file."""
 MOST_HELD: Final = 128 << 20
 """Bytes of bodies that are held until their pair is written."""
+MOST_WAITING: Final = 50_000
+"""Pairs that wait for the second thread; more are not compared."""
 MOST_WRITTEN: Final = 1 << 30
 """Bytes of the file; beyond it pairs are written without bodies."""
 FILES: Final = ".pairs-*"
@@ -123,7 +125,8 @@ class PairKeeper:
         self._complete: deque[_Pending] = deque()
         self._patience = int(2 * keeping.timeout * 1e9) + 10 * _SWEEP_NS
         self._swept = 0
-        self._pairs: list[int] = []
+        self._sent = 0
+        self._compared: dict[int, int] = {}
         self._differing: dict[int, int] = {}
         self._sampled: dict[int, int] = {}
         self._random = random.Random(0)
@@ -155,10 +158,7 @@ class PairKeeper:
             return
         if now - self._swept > _SWEEP_NS:
             self._sweep(now)
-        route = about[2]
-        if route >= len(self._pairs):
-            self._pairs += [0] * (route + 1 - len(self._pairs))
-        self._pairs[route] += 1
+        self._sent += 1
         self._pending[pair] = _Pending(about, now, [None] * self.together, self.together)
 
     def answered(self, index: int, pair: int, answer: ReceivedAnswer) -> None:
@@ -171,7 +171,10 @@ class PairKeeper:
         pending.missing -= 1
         if not pending.missing:
             del self._pending[pair]
-            self._complete.append(pending)
+            if len(self._complete) < MOST_WAITING:
+                self._complete.append(pending)
+            else:
+                self.free(pending.size)
 
     def _sweep(self, now: int) -> None:
         """Forget pairs that never get their last answer."""
@@ -204,7 +207,7 @@ class PairKeeper:
         self._write_complete()
         with self._file as file:
             if self._failure is None:
-                counts = (self.routes.names, self._pairs, self._differing, self._sampled)
+                counts = (self.routes.names, self._sent, self._compared, self._differing, self._sampled)
                 _append(file, _TOTALS, 0, pickle.dumps(counts))
         if self._failure:
             raise self._failure
@@ -218,6 +221,8 @@ class PairKeeper:
     def _write_complete(self) -> None:
         while self._complete:
             pending = self._complete.popleft()
+            route = pending.about[2]
+            self._compared[route] = self._compared.get(route, 0) + 1
             if self._failure is None and self._differs(pending.answers):
                 try:
                     self._sample(pending)
@@ -319,25 +324,28 @@ def _append(file: BufferedWriter | BinaryIO, route: int, place: int, data: bytes
 
 @dataclass(frozen=True, slots=True)
 class RouteCounts:
-    """How many pairs of a route were sent, differ, and are in the sample."""
+    """How many pairs of a route were compared, differ, and are in the sample."""
 
     pairs: int
     differing: int
     sampled: int
 
 
-def read_counts(path: Path) -> dict[str, RouteCounts]:
-    """The counts of each route that a keeper wrote at its end; empty: it did not end in order."""
+def read_counts(path: Path) -> tuple[dict[str, RouteCounts], int]:
+    """The counts of each route, and how many pairs were sent and not compared: answers were missing, or came too fast.
+
+    Nothing where a keeper did not end in order.
+    """
     with path.open("rb") as file:
         for route, _, length in _records(file):
             if route == _TOTALS:
-                names, pairs, differing, sampled = pickle.loads(file.read(length))
-                return {
+                names, sent, compared, differing, sampled = pickle.loads(file.read(length))
+                counts = {
                     names[at]: RouteCounts(number, differing.get(at, 0), sampled.get(at, 0))
-                    for at, number in enumerate(pairs)
-                    if number
+                    for at, number in compared.items()
                 }
-    return {}
+                return counts, sent - sum(compared.values())
+    return {}, 0
 
 
 def read_pairs(path: Path) -> Iterator[KeptPair]:

@@ -458,11 +458,8 @@ class DigestConnection(Connection):
     """A connection that reads each answer for its digest."""
 
     _sender: WireSender
-
-    def _clear(self) -> None:
-        super()._clear()
-        self._reader: BodyReader | None = None
-        self._arrived = b""
+    _arrived: bytes = b""
+    _read: bytes | BodyReader = b""
 
     def data_received(self, data: bytes) -> None:
         self._arrived = data
@@ -470,10 +467,13 @@ class DigestConnection(Connection):
 
     def on_body(self, data: bytes) -> None:
         if self._begun == 1:
-            if self._reader is None:
-                assert self._sender.digests
-                self._reader = self._sender.digests.reader()
-            self._reader.feed(data, self._response_head)
+            if not self._read:
+                self._read = data
+            else:
+                if isinstance(self._read, bytes):
+                    assert self._sender.digests
+                    self._read = self._sender.digests.reader(self._read)
+                self._read.feed(data, self._response_head)
         super().on_body(data)
 
     def _response_head(self) -> bytes:
@@ -481,12 +481,13 @@ class DigestConnection(Connection):
 
     def _finish(self, now: int) -> None:
         assert self._sender.digests
-        self._sender.digests.take(self._response_head(), self._reader)
+        self._sender.digests.take(self._response_head(), self._read)
+        self._read = b""
         super()._finish(now)
 
     def fail(self, word: str, detail: str = "") -> None:
-        if self._reader:
-            self._reader.drop()
+        if isinstance(self._read, BodyReader):
+            self._read.drop()
         super().fail(word, detail)
 
 

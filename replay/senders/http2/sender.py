@@ -340,7 +340,7 @@ class Http2Sender:
         if stream.reader and word:
             stream.reader.drop()
         elif self.digests and not word:
-            self.digests.take(stream.head(), stream.reader)
+            self.digests.take(stream.head(), stream.reader or b"")
         number = NO_CONNECTION if stream.carrier is None else stream.carrier.number
         times = began - start, connect, first - connected, end - first
         self.done(seq, start, *times, size, status, ERROR_CODES[word], number)

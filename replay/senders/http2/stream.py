@@ -1,6 +1,5 @@
 """One request on a stream of HTTP/2, and its response as far as it has arrived."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from logreplay.replay.senders.digests import BodyReader, Digests
@@ -66,7 +65,7 @@ class Stream:
         self.reader = self.reader or digests.reader()
         self.reader.feed(data, self.head)
 
-    def head(self) -> Sequence[tuple[bytes, bytes]]:
+    def head(self) -> tuple[tuple[bytes, bytes], ...]:
         """The headers of the response; empty before they came."""
         return self.fields.headers if self.fields else ()
 

@@ -111,5 +111,5 @@ def test_hostile_bodies_are_compared(charset: str, body: bytes) -> None:
 
 def test_json_is_shown_in_lines() -> None:
     assert pretty(answer({"a": [1]})) == '{\n  "a": [\n    1\n  ]\n}'
-    assert pretty(answer(b"\x00\x01")).startswith("(2 bytes, digest ")
+    assert pretty(answer(b"\x00\x01")).startswith("(2 bytes, hash ")
     assert pretty(answer()) == "(no body)"

@@ -52,7 +52,7 @@ def read(folder: Path) -> tuple[list[tuple[int, str, list[bytes | None]]], dict[
     (path,) = folder.glob(FILES)
     assert os.stat(path).st_mode & 0o777 == 0o600
     pairs = [(pair.row, pair.route, [each.body for each in pair.answers]) for pair in read_pairs(path)]
-    return pairs, {name: (one.pairs, one.differing, one.sampled) for name, one in read_counts(path).items()}
+    return pairs, {name: (one.pairs, one.differing, one.sampled) for name, one in read_counts(path)[0].items()}
 
 
 def test_pairs_that_differ_are_kept_and_all_are_counted(tmp_path: Path) -> None:
@@ -83,6 +83,7 @@ def test_a_pair_that_never_ends_is_forgotten_and_gives_its_room_back(tmp_path: P
     keeps.side(1).answered(1, answer(b"late"))
     keeps.close()
     assert [row for row, *_ in read(tmp_path)[0]] == [1, 2]
+    assert read_counts(*tmp_path.glob(FILES))[1] == 1
     assert keeps._held - keeps._freed == -len(b"late")
 
 
@@ -131,3 +132,14 @@ def test_a_file_without_its_end_counts_for_nothing(tmp_path: Path) -> None:
     (path,) = tmp_path.glob(FILES)
     path.write_bytes(path.read_bytes()[:-40])
     assert read(tmp_path) == ([], {})
+
+
+def test_pairs_that_come_too_fast_are_counted_and_give_their_room_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair_keeper, "MOST_WAITING", 0)
+    keeps = keeper(tmp_path)
+    ends(keeps, 0, answer(b"x"), answer(b"y"))
+    keeps.close()
+    assert read_counts(*tmp_path.glob(FILES)) == ({}, 1)
+    assert keeps._held == keeps._freed
