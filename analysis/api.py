@@ -15,6 +15,7 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.compact import compact_rows
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.verdict import comparison, machines
+from logreplay.analysis.verdict.change import TOLERANCE
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
@@ -83,7 +84,7 @@ def saturation(results: Results) -> SaturationVerdict:
     return analyse(results).verdict
 
 
-def compare(baseline: Results, candidate: Results, *, tolerance: float = comparison.TOLERANCE) -> Comparison:
+def compare(baseline: Results, candidate: Results, *, tolerance: float = TOLERANCE) -> Comparison:
     """Say whether one run is slower than another: see `logreplay.analysis.verdict.comparison.compare`.
 
     Raises:

@@ -16,7 +16,7 @@ from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict import comparison
-from logreplay.analysis.verdict.comparison import TOLERANCE, Change
+from logreplay.analysis.verdict.change import TOLERANCE, Change, median_change
 
 FEWEST: Final = 20
 FACTOR: Final = 1.5
@@ -67,6 +67,10 @@ class Fidelity:
     requests_unmatched: int
     gap_distance: float
     notes: list[str] = field(default_factory=list)
+
+    def slower(self, limit: float) -> list[str]:
+        """``all`` if requests are slower by more than a limit."""
+        return ["all"] if self.change and self.change.verdict(limit) == "slower" else []
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -144,7 +148,7 @@ def _change(pairs: pl.DataFrame) -> Change | None:
     if timed.height < answered.height / 2:
         return None
     ratio = pl.col("service_new") / pl.col("service")
-    return comparison.median_change(timed.select(scheduled="scheduled_new", log=ratio.log()))
+    return median_change(timed.select(scheduled="scheduled_new", log=ratio.log()))
 
 
 def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:

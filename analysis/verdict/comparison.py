@@ -3,12 +3,13 @@
 Runs of the same log are compared request by request: the same row at the same rate, in both runs. That finds a
 change of 3 % where the percentiles of a run, taken alone, differ by more from one minute to the next. Runs of
 different logs can only be compared by their percentiles. One pair of runs says nothing of how much runs differ by
-themselves. Several pairs, run in turn, A B A B, are judged by the spread between the pairs.
+themselves. Several pairs, run in turn, A B A B, are judged by the spread between the pairs. Runs that were made at
+once, as a duet, are compared by their percentiles over the same seconds: what disturbed one disturbed the other.
 """
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,20 +22,37 @@ from logreplay.analysis.input.compact import CANCELLED, FIRST_ERROR, compact_row
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import estimates
-from logreplay.analysis.statistics.estimates import Estimate, student
 from logreplay.analysis.statistics.intervals import newcombe, wilson
 from logreplay.analysis.tables.windows import SETTLE
 from logreplay.analysis.verdict import stability
+from logreplay.analysis.verdict.change import (
+    ALL,
+    AT_ONCE_TOLERANCE,
+    FEWEST_PAIRS,
+    NO_DIFFERENCE,
+    TOLERANCE,
+    Change,
+    answered,
+    combined,
+    drift,
+    duet_verdicts,
+    median_change,
+    quantile_changes,
+    ratio_changes,
+    shared_change,
+    verdicts,
+)
 
-TOLERANCE: Final = 0.02
-FEWEST_PAIRS: Final = 100
-QUANTILES: Final = (0.5, 0.9, 0.99)
 SHARES: Final = ("status_changed", "bytes_changed", "failed", "failed_more")
 _GROUPS: Final = 30
 _SAME_LOG: Final = 0.9
-_DOUBT: Final = 0.05
-_DIGITS: Final = 9
-"""Equal ratios of times, such as 0.004/0.002 and 0.006/0.003, differ in digits behind these."""
+
+_DUET_GAIN: Final = 1.5
+"""How much smaller the change must be that a duet would detect to be worth a note."""
+_KEYS: Final = {"pair": pl.Int64, "rate": pl.Float64, "route": pl.String}
+
+Sides = tuple[pl.DataFrame, pl.DataFrame]
+"""Both runs of a duet: ``scheduled``, ``response``, ``route``, ``rate``."""
 
 _ONE_PAIR: Final = (
     "one pair of runs does not show how much runs differ by themselves: run both in turn, three times or more, and "
@@ -47,71 +65,18 @@ _NOT_IN_TURN: Final = (
 
 
 @dataclass(frozen=True)
-class Change:
-    """By what factor times differ.
-
-    Attributes:
-        ratio: candidate / baseline; 1.03 is 3 % slower.
-        low: lower end of its 95 % interval.
-        high: upper end.
-        count: requests (or pairs of them) it rests on.
-        blocks: blocks of time, of a second or longer, it rests on; of several pairs of runs: pairs.
-        freedom: degrees of freedom of the interval, which is that of Student's t.
-    """
-
-    ratio: float
-    low: float
-    high: float
-    count: int
-    blocks: int
-    freedom: float
-
-    @classmethod
-    def of(cls, estimate: Estimate, count: int) -> "Change":
-        """Return the change that an estimate of the logarithm of the ratio stands for."""
-        low, high = (math.exp(min(end, 700)) for end in estimate.ends(1 - _DOUBT))
-        return cls(math.exp(estimate.value), low, high, count, estimate.blocks, estimate.freedom)
-
-    def verdict(self, tolerance: float = TOLERANCE, among: int = 1) -> str:
-        """``slower``, ``faster``, or ``no difference detected``.
-
-        Args:
-            tolerance: changes up to this fraction are called none.
-            among: changes judged together: the interval is so wide that in 95 % of the cases none is judged wrongly.
-        """
-        wider = student(1 - _DOUBT / among, self.freedom) / student(1 - _DOUBT, self.freedom)
-        if math.log(self.ratio) > wider * math.log(self.ratio / self.low) and self.ratio > 1 + tolerance:
-            return "slower"
-        if -math.log(self.ratio) > wider * math.log(self.high / self.ratio) and self.ratio < 1 - tolerance:
-            return "faster"
-        return "no difference detected"
-
-    def detectable(self, tolerance: float = TOLERANCE) -> float:
-        """The smallest change that would have been seen, as a fraction."""
-        return max(tolerance, math.sqrt(self.high / max(self.low, 1e-300)) - 1)
-
-    def sentence(self, tolerance: float = TOLERANCE) -> str:
-        """The verdict with its figures."""
-        verdict, detectable = self.verdict(tolerance), self.detectable(tolerance)
-        if verdict != "no difference detected":
-            low, high = sorted(abs(end - 1) for end in (self.low, self.high))
-            return f"{verdict} by {abs(self.ratio - 1):.1%} ({low:.1%} to {high:.1%})"
-        if detectable > 1:
-            return f"{verdict}: too short, or too unsteady, to detect even a doubling"
-        return f"{verdict} ({self.low - 1:+.1%} to {self.high - 1:+.1%}; smallest detectable ~{detectable:.1%})"
-
-
-@dataclass(frozen=True)
 class Comparison:
     """What differs between two runs, or between several pairs of runs.
 
     Attributes:
         sentence: the answer in words.
         paired: whether requests were compared one by one.
-        change: of the response time: median of the ratios of pairs, or ratio of the medians; of several pairs of
-            runs the geometric mean of theirs; None where too few.
+        at_once: the runs were made at the same time: times are those of their percentiles, over the same seconds.
+        change: of the response time: median of the ratios of pairs (of a duet their geometric mean), or ratio of the
+            medians; of several pairs of runs the geometric mean of theirs; None where too few.
         slower_share: share of the pairs in which the candidate was slower (ties half); None if not paired.
         quantiles: name → ratio of that percentile of the runs.
+        verdicts: name → verdict on that percentile; it allows for their number, and of a duet for that of the routes.
         by_pair: change per pair of runs; ``pair`` (from 1), ``ratio``, ``low``, ``high``, ``count``, ``verdict``.
         by_step: the same per step; ``rate`` instead of ``pair``.
         by_route: the same per route, for the most frequent ones. The verdicts allow for the number of rows.
@@ -136,13 +101,32 @@ class Comparison:
     bytes_changed: tuple[float, float, float]
     failed: tuple[float, float]
     failed_more: tuple[float, float, float]
+    at_once: bool = False
+    verdicts: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def routes(self) -> dict[str, Change]:
+        """The change of each route."""
+        names = [field.name for field in fields(Change)]
+        return {row["route"]: Change(*(row[name] for name in names)) for row in self.by_route.iter_rows(named=True)}
+
+    def slower(self, limit: float) -> list[str]:
+        """The percentiles, and of a duet the routes, that are slower by more than a limit."""
+        if not self.change:
+            return []
+        if not self.at_once:
+            return [ALL] if self.change.verdict(limit) == "slower" else []
+        judged = duet_verdicts(self.change, {**self.quantiles, **self.routes}, limit)
+        return [name for name, verdict in judged.items() if verdict == "slower"]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         value = {name: getattr(self, name) for name in ("sentence", "paired", "slower_share", "notes")}
         value["change"] = asdict(self.change) if self.change else None
-        value["quantiles"] = {name: asdict(change) for name, change in self.quantiles.items()}
+        value["quantiles"] = {
+            name: asdict(change) | {"verdict": self.verdicts[name]} for name, change in self.quantiles.items()
+        }
         for name in ("by_pair", "by_step", "by_route", "transitions"):
             value[name] = getattr(self, name).to_dicts()
         return value | {name: list(getattr(self, name)) for name in SHARES}
@@ -163,43 +147,83 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
     """
     runs = (baseline, candidate, *more)
     found = [_pair_of_runs(old, new) for old, new in zip(runs[::2], runs[1::2], strict=True)]
-    pairs, timed = (pl.concat(getattr(each, name) for each in found) for name in ("pairs", "timed"))
     change = combined([each.change for each in found])
-    bad = [pl.concat(each.failed[side] for each in found) for side in (0, 1)]
-    failed = share_of(bad[0]), share_of(bad[1])
-    answered = pairs.filter(pl.col("kind") == pl.col("kind_new"), pl.col("kind") < FIRST_ERROR)
-    names = dict.fromkeys(name for each in found for name in each.quantiles)
-    quantiles = {name: combined([each.quantiles.get(name) for each in found]) for name in names}
+    quantiles = {
+        name: ratio
+        for name in dict.fromkeys(name for each in found for name in each.quantiles)
+        if (ratio := combined([each.quantiles.get(name) for each in found]))
+    }
     notes = list(dict.fromkeys(note for each in found for note in each.notes))
     if len(found) > 1:
         notes += _left_out(runs, found)
     if len(found) == 1:
-        notes.append(_ONE_PAIR)
+        notes += [_ONE_PAIR, *_in_a_duet(found[0], tolerance)]
     elif not _in_turn(runs):
         notes.append(_NOT_IN_TURN)
-    return Comparison(
-        sentence=_sentence(change.sentence(tolerance) if change else _unknown(found), failed),
+    text = change.sentence(tolerance) if change else _unknown(found)
+    by_route, by_step = (_grouped(found, by) for by in ("route", "rate"))
+    return _comparison(found, text, change, quantiles, tolerance)(
+        by_step=_table("rate", by_step, verdicts(by_step, tolerance)).sort("rate"),
+        by_route=_table("route", by_route, verdicts(by_route, tolerance)),
+        verdicts=verdicts(quantiles, tolerance),
+        notes=notes,
+    )
+
+
+def compare_duet(baseline: Source, candidate: Source, tolerance: float = AT_ONCE_TOLERANCE) -> Comparison:
+    """Compare two runs that were made at once.
+
+    Args:
+        baseline: result log.
+        candidate: result log.
+        tolerance: changes up to this fraction are called none, however certain.
+
+    Raises:
+        LogreplayError: a result log cannot be read.
+    """
+    found = _pair_of_runs(baseline, candidate, at_once=True)
+    routes, steps = (_grouped([found], by) for by in ("route", "rate"))
+    judged: dict[str, str] = {}
+    if found.change:
+        judged = duet_verdicts(found.change, {**found.quantiles, **routes}, tolerance)
+    text = _of_duet(found, routes, judged, tolerance) if found.change else _unknown([found])
+    return _comparison([found], text, found.change, found.quantiles, tolerance)(
+        by_step=_table("rate", steps, verdicts(steps, tolerance)).sort("rate"),
+        by_route=_table("route", routes if judged else {}, judged),
+        at_once=True,
+        verdicts={name: judged.get(name, NO_DIFFERENCE) for name in found.quantiles},
+        notes=[*found.notes, *(drift(found.sides, tolerance, paired=found.paired) if found.sides else ())],
+    )
+
+
+def _comparison(
+    found: "Sequence[_PairOfRuns]", text: str, change: Change | None, quantiles: dict[str, Change], tolerance: float
+) -> Callable[..., Comparison]:
+    """What all comparisons have; the others are arguments."""
+    pairs, timed = (pl.concat(getattr(each, name) for each in found) for name in ("pairs", "timed"))
+    bad = [pl.concat(each.failed[side] for each in found) for side in (0, 1)]
+    failed = share_of(bad[0]), share_of(bad[1])
+    answered = pairs.filter(pl.col("kind") == pl.col("kind_new"), pl.col("kind") < FIRST_ERROR)
+    by_pair = {index: each.change for index, each in enumerate(found, 1) if each.change}
+    return partial(
+        Comparison,
+        sentence=_sentence(text, failed),
         paired=all(each.paired for each in found),
         change=change,
         slower_share=_slower(timed) if timed.height else None,
-        quantiles={name: ratio for name, ratio in quantiles.items() if ratio},
-        by_pair=_table(
-            "pair", pl.Int64, {index: each.change for index, each in enumerate(found, 1) if each.change}, tolerance
-        ),
-        by_step=_grouped(found, "rate", tolerance).sort("rate"),
-        by_route=_grouped(found, "route", tolerance),
+        quantiles=quantiles,
+        by_pair=_table("pair", by_pair, verdicts(by_pair, tolerance)),
         transitions=transitions(pairs),
         status_changed=share(pairs, pl.col("kind") // 100 != pl.col("kind_new") // 100),
         bytes_changed=share(answered, other_size()),
         failed=failed,
         failed_more=rise(*bad),
-        notes=notes,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _PairOfRuns:
-    """One baseline, one candidate: their requests in pairs, and what differs."""
+    """One baseline, one candidate: their requests in pairs, and what differs; ``sides`` where they ran at once."""
 
     paired: bool
     pairs: pl.DataFrame
@@ -209,6 +233,13 @@ class _PairOfRuns:
     quantiles: dict[str, Change]
     failed: tuple[pl.Series, pl.Series]
     notes: list[str]
+    sides: Sides | None = None
+
+    def of_group(self, by: str, name: object) -> Change | None:
+        """The change of a group of requests."""
+        if self.sides:
+            return shared_change([side.filter(pl.col(by) == name) for side in self.sides], paired=self.paired)
+        return median_change(self.timed.filter(pl.col(by) == name))
 
     @property
     def too_few(self) -> str:
@@ -218,7 +249,7 @@ class _PairOfRuns:
         return f"less than {estimates.FEWEST_BLOCKS} s of requests: run longer"
 
 
-def _pair_of_runs(baseline: Source, candidate: Source) -> _PairOfRuns:
+def _pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False) -> _PairOfRuns:
     notes: list[str] = []
     whole = rows(baseline), rows(candidate)
     old, new = _comparable((baseline, candidate), whole, notes)
@@ -226,14 +257,32 @@ def _pair_of_runs(baseline: Source, candidate: Source) -> _PairOfRuns:
     alike = pairs.filter(pl.col("what") == pl.col("what_new"))
     paired = alike.height >= max(_SAME_LOG * pairs.height, 0.5 * min(old.height, new.height), 1)
     pairs = alike if paired else alike.head(0)
-    if not paired:
+    if not paired and not at_once:
         notes.append("the runs do not replay the same requests: compared by percentiles, which sees far less")
     timed = pairs.filter("good", "good_new", pl.col("response") > 0, pl.col("response_new") > 0)
     timed = timed.with_columns(log=(pl.col("response_new") / pl.col("response")).log(), route=route(pl.col("url")))
-    quantiles = quantile_changes(old, new)
-    change = median_change(timed) if paired else quantiles.get("p50")
-    count = timed.height if paired else min(_answered(run).height for run in (old, new))
-    return _PairOfRuns(paired, pairs, timed, count, change, quantiles, (whole[0]["failed"], whole[1]["failed"]), notes)
+    sides = None
+    if at_once:
+        sides = _sides_of(timed) if paired else (_with_route(old), _with_route(new))
+        quantiles = ratio_changes(sides)
+    else:
+        quantiles = quantile_changes(old, new)
+    apart = median_change(timed) if paired else quantiles.get("p50")
+    change = shared_change(sides, paired=paired) if sides else apart
+    count = timed.height if paired else min(answered(run).height for run in (old, new))
+    failed = whole[0]["failed"], whole[1]["failed"]
+    return _PairOfRuns(paired, pairs, timed, count, change, quantiles, failed, notes, sides)
+
+
+def _sides_of(timed: pl.DataFrame) -> Sides:
+    """Both runs of a duet, each with the requests that were answered as expected in both."""
+    names = ("scheduled", "response", "route", "rate")
+    new = timed.select("scheduled", "route", "rate", response="response_new")
+    return timed.select(names), new.select(names)
+
+
+def _with_route(run: pl.DataFrame) -> pl.DataFrame:
+    return answered(run).with_columns(route=route(pl.col("url")))
 
 
 def _in_turn(runs: Sequence[Source]) -> bool:
@@ -243,17 +292,6 @@ def _in_turn(runs: Sequence[Source]) -> bool:
     order = {start: place for place, start in enumerate(sorted(known))}
     places = [order[start] // 2 for start in known]
     return len(known) < len(runs) or places[::2] == places[1::2]
-
-
-def combined(changes: Sequence[Change | None]) -> Change | None:
-    """Return the change of several pairs of runs, from the spread between them; None where fewer than two have one."""
-    if len(changes) == 1:
-        return changes[0]
-    known = [change for change in changes if change]
-    if len(known) < 2:
-        return None
-    logs = np.log([change.ratio for change in known])
-    return Change.of(estimates.mean(logs), sum(change.count for change in known))
 
 
 def share_of(flags: pl.Series) -> float:
@@ -299,38 +337,6 @@ def readable(source: Source, *names: str, **columns: pl.Expr) -> pl.DataFrame:
     )
 
 
-def median_change(pairs: pl.DataFrame) -> Change | None:
-    """Return the median ratio of pairs; None for fewer than `FEWEST_PAIRS`, or less than five seconds with any.
-
-    Args:
-        pairs: ``scheduled`` (seconds) and ``log`` (logarithm of the ratio).
-    """
-    if pairs.height < FEWEST_PAIRS:
-        return None
-    logs = pairs["log"].round(_DIGITS).to_numpy()
-    found = estimates.quantile(pairs["scheduled"].to_numpy(), logs, 0.5)
-    return Change.of(found, pairs.height) if found else None
-
-
-def quantile_changes(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, Change]:
-    """Return the ratios of the percentiles of two runs, of the requests answered as expected, with intervals."""
-    sides = [_answered(run) for run in (old, new)]
-    fewest = min(side.height for side in sides)
-    if fewest < FEWEST_PAIRS:
-        return {}
-    logs = [(side["scheduled"].to_numpy(), np.log(side["response"].to_numpy())) for side in sides]
-    changes = {}
-    for p in QUANTILES:
-        before, after = (estimates.quantile(*side, p) for side in logs)
-        if before and after:
-            changes[f"p{100 * p:g}"] = Change.of(after.minus(before), fewest)
-    return changes
-
-
-def _answered(run: pl.DataFrame) -> pl.DataFrame:
-    return run.filter(pl.col("good"), pl.col("response") > 0)
-
-
 def _comparable(
     runs: tuple[Source, Source], whole: tuple[pl.DataFrame, pl.DataFrame], notes: list[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -366,6 +372,34 @@ def _sentence(text: str, failed: tuple[float, float]) -> str:
     return text
 
 
+def _of_duet(found: _PairOfRuns, routes: Mapping[str, Change], judged: Mapping[str, str], tolerance: float) -> str:
+    """The verdict on a duet: the percentiles that differ, and how many routes."""
+    assert found.change
+    headline, others = judged[ALL], [name for name in (*found.quantiles, *routes) if judged[name] != NO_DIFFERENCE]
+    parts = [found.change.sentence(tolerance, headline)] if headline != NO_DIFFERENCE or not others else []
+    for name, change in found.quantiles.items():
+        if judged[name] != NO_DIFFERENCE:
+            low, high = sorted(abs(end - 1) for end in (change.low, change.high))
+            parts.append(f"{name} {judged[name]} by {abs(change.ratio - 1):.1%} ({low:.1%} to {high:.1%})")
+    for verdict in ("slower", "faster"):
+        if count := sum(judged[name] == verdict for name in routes):
+            parts.append(f"{count} of {len(routes)} routes {verdict}")
+    return "; ".join(parts)
+
+
+def _in_a_duet(found: _PairOfRuns, tolerance: float) -> Iterator[str]:
+    """Say how small a change a duet of the same length would detect, if that is much smaller."""
+    if not (found.paired and found.change):
+        return
+    change = shared_change(_sides_of(found.timed), paired=True)
+    if change and _DUET_GAIN * change.detectable(0) < found.change.detectable(tolerance):
+        yield (
+            f"the smallest detectable change is {found.change.detectable(tolerance):.1%}; a duet of the same length, "
+            f"which runs both at once, would detect about {max(change.detectable(0), AT_ONCE_TOLERANCE):.1%}: "
+            "logreplay duet LOG BASELINE CANDIDATE"
+        )
+
+
 def _unknown(found: Sequence[_PairOfRuns]) -> str:
     """Why no change of the times is known."""
     if len(found) == 1:
@@ -389,28 +423,21 @@ def _slower(timed: pl.DataFrame) -> float:
     return float(np.mean(logs > 0) + np.mean(logs == 0) / 2)
 
 
-def _grouped(found: Sequence[_PairOfRuns], by: str, tolerance: float) -> pl.DataFrame:
+def _grouped(found: Sequence[_PairOfRuns], by: str) -> dict[Any, Change]:
     """The change of each of the most frequent groups."""
-    keys = pl.concat([each.timed.select(by) for each in found])
+    keys = pl.concat([(each.sides[0] if each.sides else each.timed).select(by) for each in found])
     counts = keys.group_by(by, maintain_order=True).len().sort("len", descending=True, maintain_order=True)
-    changes = {
-        name: combined([median_change(each.timed.filter(pl.col(by) == name)) for each in found])
-        for name in counts[by].head(_GROUPS).to_list()
-    }
-    return _table(by, keys.schema[by], {name: change for name, change in changes.items() if change}, tolerance)
+    names = counts[by].head(_GROUPS).to_list()
+    changes = {name: combined([each.of_group(by, name) for each in found]) for name in names}
+    return {name: change for name, change in changes.items() if change}
 
 
-def _table(
-    by: str, kind: pl.DataType | type[pl.DataType], changes: Mapping[Any, Change], tolerance: float
-) -> pl.DataFrame:
-    """Changes as rows, judged together."""
-    rows = [
-        {by: name, **asdict(change), "verdict": change.verdict(tolerance, among=len(changes))}
-        for name, change in changes.items()
-    ]
+def _table(by: str, changes: Mapping[Any, Change], judged: Mapping[Any, str]) -> pl.DataFrame:
+    """Changes as rows, with their verdicts."""
+    rows = [{by: name, **asdict(change), "verdict": judged[name]} for name, change in changes.items()]
     floats = dict.fromkeys(("ratio", "low", "high"), pl.Float64)
     ints = dict.fromkeys(("count", "blocks"), pl.Int64)
-    return pl.DataFrame(rows, {by: kind} | floats | ints | {"freedom": pl.Float64, "verdict": pl.String})
+    return pl.DataFrame(rows, {by: _KEYS[by]} | floats | ints | {"freedom": pl.Float64, "verdict": pl.String})
 
 
 def transitions(pairs: pl.DataFrame) -> pl.DataFrame:

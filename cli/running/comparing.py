@@ -10,7 +10,7 @@ from logreplay.cli.exit_codes import Exit
 
 if TYPE_CHECKING:
     from logreplay.analysis.verdict.compare_log import Fidelity
-    from logreplay.analysis.verdict.comparison import Change, Comparison
+    from logreplay.analysis.verdict.comparison import Comparison
 
 _WIDEST: Final = 4
 """Ratio of the ends of an interval above which it is not printed."""
@@ -20,7 +20,7 @@ _FAILED_MORE: Final = 0.01
 
 def gate(found: "Fidelity | Comparison", limit: float) -> Exit:
     """Whether the candidate passes; says why not, and where a change of this size could not have been seen."""
-    exits = {_gate_failures(found), _gate_times(found.change, limit)}
+    exits = {_gate_failures(found), _gate_times(found, limit)}
     return next(code for code in (Exit.CONDITION, Exit.INVALID, Exit.OK) if code in exits)
 
 
@@ -36,11 +36,15 @@ def _gate_failures(found: "Fidelity | Comparison") -> Exit:
     return Exit.INVALID
 
 
-def _gate_times(change: "Change | None", limit: float) -> Exit:
+def _gate_times(found: "Fidelity | Comparison", limit: float) -> Exit:
+    from logreplay.parsers.masking import masked, terminal_safe
+
+    change = found.change
     if change is None:
         say(f"--fail-above {limit:.1%}: cannot be judged, since the change of the times is unknown")
         return Exit.INVALID
-    if change.verdict(limit) == "slower":
+    if slower := found.slower(limit):
+        say(f"--fail-above {limit:.1%}: slower by more: {terminal_safe(masked(', '.join(slower)))}")
         return Exit.CONDITION
     if (least := change.detectable(0)) > limit:
         say(
@@ -62,7 +66,7 @@ def print_comparison(found: "Comparison", runs: Sequence[str], tolerance: float)
         (
             "percentile",
             [
-                {"percentile": name, **vars(change), "verdict": change.verdict(tolerance, among=len(found.quantiles))}
+                {"percentile": name, **vars(change), "verdict": found.verdicts[name]}
                 for name, change in found.quantiles.items()
             ],
         ),

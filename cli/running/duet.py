@@ -229,11 +229,12 @@ class _OneDuet:
 
     def report(self, folder: Path, outcome: "Outcome", findings: "list[Finding]") -> Exit:
         """Compare the results, write and print what differs."""
-        from logreplay.analysis.verdict import comparison
+        from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
+        from logreplay.analysis.verdict.comparison import compare_duet
 
         options = self.options
-        tolerance = min(comparison.TOLERANCE, options.fail_above or 1)
-        found = comparison.compare(folder / "baseline.csv", folder / "candidate.csv", tolerance=tolerance)
+        tolerance = min(AT_ONCE_TOLERANCE, options.fail_above or 1)
+        found = compare_duet(folder / "baseline.csv", folder / "candidate.csv", tolerance)
         differences = answers.differences(folder, options.comparing) if options.compares_answers else None
         summary = self._summary(folder, outcome, findings, found, differences)
         if options.as_json:

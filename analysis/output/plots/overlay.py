@@ -4,7 +4,6 @@ As in `logreplay.analysis.output.plots.hockey_stick`: each takes an Axes and dat
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,7 +19,8 @@ from logreplay.analysis.output.plots.hockey_stick import (
     logarithmic,
     milliseconds,
 )
-from logreplay.analysis.verdict.comparison import TOLERANCE, Change, Comparison
+from logreplay.analysis.verdict.change import TOLERANCE, Change
+from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.wording import show
 from logreplay.parsers.masking import terminal_safe
 
@@ -97,8 +97,6 @@ def shown(found: Comparison) -> dict[str, Change]:
     """Return what `changes` draws of a comparison: the change of all pairs, of the routes, of the percentiles."""
     if found.change is None or not found.paired:
         return dict(found.quantiles)
-    routes = {
-        row["route"]: Change(*(row[field.name] for field in fields(Change)))
-        for row in found.by_route.iter_rows(named=True)
-    }
-    return {"all, request by request": found.change, **routes, **found.quantiles}
+    if found.at_once:
+        return {**found.quantiles, **found.routes}
+    return {"all, request by request": found.change, **found.routes, **found.quantiles}

@@ -1,12 +1,15 @@
 """A run compared with itself, with a slower one, with a faster one."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
 import simulate
 from logreplay.analysis.verdict import comparison
-from logreplay.analysis.verdict.comparison import compare
+from logreplay.analysis.verdict.change import NO_DIFFERENCE
+from logreplay.analysis.verdict.comparison import Comparison, compare, compare_duet
 
 
 def run(seed: int, *, slower: float = 1.0, rates: list[float] | None = None, seconds: float = 60) -> pl.DataFrame:
@@ -147,3 +150,58 @@ def test_a_run_too_short_to_say_anything_says_so() -> None:
     assert compare(once, unsteady).sentence == (
         "no difference detected: too short, or too unsteady, to detect even a doubling"
     )
+
+
+def at_once(folder: Path, slower: float, *, alternate: bool = False) -> Comparison:
+    """A duet of 30 s on a restless machine, with two routes of which one is slower."""
+    rng, size = np.random.default_rng(7), 6000
+    at = np.sort(rng.uniform(0, 30, size))
+    shared = np.exp(rng.normal(0, 0.4, 31))[at.astype(np.int64)]
+    slow = np.arange(size) % 2 == 0
+    for name, factor in (("baseline", 1.0), ("candidate", slower)):
+        response = 0.02 * shared * np.where(slow, factor, 1.0) * rng.lognormal(0, 0.05, size)
+        rows = pl.DataFrame(
+            {
+                "date": "2026-01-01", "time": "00:00:00.000000", "latency": response, "xfertime": 0.0, "thinktime": 0.0,
+                "bytes": np.where(np.arange(size) % 10 == 0, 5000 if name == "candidate" else 100, 100),
+                "url": np.where(slow, "/slow", "/fast"), "rc": 200, "op": "GET", "seq": np.arange(size),
+                "row": np.arange(size), "step": 0, "scheduled": at, "offered": 200.0, "lag": 0.0, "connect": 0.0,
+                "error": None,
+            }
+        )  # fmt: skip
+        if alternate:
+            rows = rows.filter(pl.col("seq") % 4 < 2 if name == "baseline" else pl.col("seq") % 4 >= 2)
+        rows.write_csv(folder / f"{name}.csv")
+    return compare_duet(folder / "baseline.csv", folder / "candidate.csv")
+
+
+def test_a_duet_names_the_route_that_became_slower(tmp_path: Path) -> None:
+    found = at_once(tmp_path, 1.06)
+    assert found.sentence.startswith("slower by ")
+    assert "1 of 2 routes slower" in found.sentence
+    assert dict(found.by_route.select("route", "verdict").iter_rows()) == {"/slow": "slower", "/fast": NO_DIFFERENCE}
+    assert found.slower(0.04) == ["/slow"]
+    assert found.bytes_changed[0] == pytest.approx(0.1)
+    assert found.notes == []
+    assert set(found.as_dict()["quantiles"]["p50"]) > {"ratio", "verdict"}
+
+
+def test_a_duet_of_equal_targets_finds_nothing(tmp_path: Path) -> None:
+    found = at_once(tmp_path, 1.0)
+    assert found.sentence.startswith(NO_DIFFERENCE)
+    assert found.slower(0.0) == []
+
+
+def test_a_duet_that_alternates_is_compared_by_percentiles(tmp_path: Path) -> None:
+    found = at_once(tmp_path, 1.3, alternate=True)
+    assert not found.paired
+    assert found.sentence.startswith("slower by ")
+    assert dict(found.by_route.select("route", "verdict").iter_rows())["/slow"] == "slower"
+
+
+def test_runs_made_apart_say_what_a_duet_would_detect() -> None:
+    rng = np.random.default_rng(9)
+    once = run(1, seconds=30)
+    wave = np.exp(0.1 * np.sin(once["scheduled"].to_numpy() / 5 + rng.uniform()))
+    note = compare(once, once.with_columns(pl.col("latency") * wave)).notes[-1]
+    assert "a duet of the same length" in note

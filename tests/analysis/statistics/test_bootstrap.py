@@ -1,0 +1,69 @@
+"""Two series that ran at once: what disturbs both does not count, and the intervals hold what they say."""
+
+import numpy as np
+import pytest
+
+from logreplay.analysis.statistics import bootstrap
+from logreplay.analysis.statistics.bootstrap import Series
+from logreplay.analysis.statistics.quantiles import Floats
+
+
+def duet(
+    rng: np.random.Generator, seconds: int, slower: float = 1.0, disturbed: float = 0.3
+) -> tuple[Floats, Floats, Floats]:
+    """Times of 50 pairs a second, each second with a disturbance of its own that both share."""
+    at = np.sort(rng.uniform(0, seconds, 50 * seconds))
+    shared = np.exp(rng.normal(0, disturbed, seconds + 1))[at.astype(np.int64)]
+    return at, shared * rng.lognormal(0, 0.1, len(at)), slower * shared * rng.lognormal(0, 0.1, len(at))
+
+
+@pytest.mark.parametrize("seconds", [10, 20])
+def test_the_interval_of_the_mean_of_pairs_holds_the_truth_in_95_of_100_duets(seconds: int) -> None:
+    rng, hits = np.random.default_rng(1), 0
+    for _ in range(400):
+        at, old, new = duet(rng, seconds, 1.03)
+        found = bootstrap.mean(at, np.log(new / old))
+        assert found is not None
+        low, high = found.ends()
+        hits += low <= np.log(1.03) <= high
+    assert hits / 400 == pytest.approx(0.95, abs=0.03)
+
+
+def test_the_interval_of_the_ratio_of_quantiles_holds_the_truth() -> None:
+    rng, hits = np.random.default_rng(2), np.zeros(2)
+    for _ in range(25):
+        at, old, new = duet(rng, 20, 1.05)
+        found = bootstrap.ratios((at, old), (at, new), (0.5, 0.9))
+        assert found is not None
+        hits += [low <= np.log(1.05) <= high for low, high in (each.ends() for each in found)]
+    assert (hits / 25 >= 0.84).all()
+
+
+def test_a_disturbance_of_both_widens_the_interval_of_each_and_hardly_that_of_their_ratio() -> None:
+    rng = np.random.default_rng(3)
+    errors = []
+    for disturbed in (0.0, 0.5):
+        at, old, new = duet(rng, 60, disturbed=disturbed)
+        found = bootstrap.ratios((at, old), (at, new), (0.5,))
+        other = bootstrap.ratios((at, old), (at, rng.permutation(new)), (0.5,))
+        assert found is not None
+        assert other is not None
+        errors.append((found[0].up, other[0].up))
+    assert errors[1][0] < 3 * errors[0][0] < errors[1][1]
+
+
+def test_many_values_are_counted_in_bins_of_equal_count() -> None:
+    rng = np.random.default_rng(4)
+    at, old = np.sort(rng.uniform(0, 100, 40_000)), rng.lognormal(0, 1, 40_000)
+    found = bootstrap.ratios((at, old), (at, 1.1 * old), (0.5, 0.99))
+    assert found is not None
+    assert [each.value for each in found] == pytest.approx([np.log(1.1)] * 2, abs=1e-3)
+
+
+def test_too_short_series_give_no_estimate() -> None:
+    few: Series = np.arange(3.0), np.ones(3)
+    none: Series = np.array([]), np.array([])
+    assert bootstrap.ratios(few, few, (0.5,)) is None
+    assert bootstrap.ratios(none, few, (0.5,)) is None
+    assert bootstrap.mean(*few) is None
+    assert bootstrap.mean(*none) is None

@@ -1,0 +1,82 @@
+"""Changes of response times, judged one by one or together."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from logreplay.analysis.statistics.estimates import Estimate
+from logreplay.analysis.verdict.change import (
+    ALL,
+    NO_DIFFERENCE,
+    Change,
+    drift,
+    duet_verdicts,
+    ratio_changes,
+    shared_change,
+    verdicts,
+)
+
+
+def change(percent: float, error: float, freedom: float = 30) -> Change:
+    """A change of so many percent, with a standard error in percent."""
+    return Change.of(Estimate(math.log1p(percent / 100), error / 100, error / 100, freedom, 31), 1000)
+
+
+def test_the_probability_of_a_change_is_that_of_students_t() -> None:
+    at_the_edge = Change.of(Estimate(2.0423 * 0.01, 0.01, 0.01, 30, 31), 1000)
+    assert at_the_edge.p == pytest.approx(0.05, abs=1e-3)
+    assert change(0, 1).p == 1
+    assert change(5, 0).p == 0
+
+
+def test_the_method_of_holm_asks_less_of_each_further_change() -> None:
+    three = {"a": change(5, 1), "b": change(5, 2), "c": change(5, 2.2)}
+    assert three["c"].p < 0.05 < 3 * three["c"].p
+    assert three["b"].p < 0.025
+    assert verdicts(three) == dict.fromkeys("abc", "slower")
+    assert verdicts({**three, "d": change(0.1, 2), "e": change(0.1, 2)})["c"] == NO_DIFFERENCE
+    assert verdicts({"a": change(1.5, 0.1)}) == {"a": NO_DIFFERENCE}
+    assert verdicts({"a": change(-5, 1)}) == {"a": "faster"}
+
+
+def test_half_of_the_doubt_of_a_duet_is_for_all_pairs() -> None:
+    found = duet_verdicts(change(2, 0.5), {name: change(2, 0.9) for name in ("p50", "p90", "/a")}, 0.01)
+    assert found == {ALL: "slower", "p50": NO_DIFFERENCE, "p90": NO_DIFFERENCE, "/a": NO_DIFFERENCE}
+
+
+def sides(slower: float, second_half: float | None = None, pairs: int = 4000) -> list[pl.DataFrame]:
+    """Both runs of a duet of 20 s, on a machine whose speed changes by the second."""
+    rng = np.random.default_rng(5)
+    at = np.sort(rng.uniform(0, 20, pairs))
+    shared = np.exp(rng.normal(0, 0.3, 21))[at.astype(np.int64)]
+    factor = np.where(at < 10, slower, slower if second_half is None else second_half)
+    times = [shared * rng.lognormal(0, 0.05, pairs), factor * shared * rng.lognormal(0, 0.05, pairs)]
+    return [pl.DataFrame({"scheduled": at, "response": each}) for each in times]
+
+
+def test_a_duet_finds_a_change_of_3_percent_in_20_s_of_a_restless_machine() -> None:
+    found = shared_change(sides(1.03), paired=True)
+    assert found is not None
+    assert found.ratio == pytest.approx(1.03, abs=0.005)
+    assert found.verdict(0.01) == "slower"
+    assert found.detectable(0) < 0.01
+    alternating = shared_change(sides(1.03), paired=False)
+    assert alternating is not None
+    assert alternating.low < 1.03 < alternating.high
+    assert ratio_changes(sides(1.03))["p90"].ratio == pytest.approx(1.03, abs=0.02)
+
+
+def test_percentiles_with_few_requests_above_are_not_judged() -> None:
+    assert list(ratio_changes(sides(1, pairs=500))) == ["p50", "p90"]
+    assert ratio_changes(sides(1, pairs=80)) == {}
+    assert shared_change(sides(1, pairs=80), paired=True) is None
+
+
+def test_a_drift_between_the_halves_is_named() -> None:
+    assert list(drift(sides(1.02), 0.01, paired=True)) == []
+    (note,) = drift(sides(1.0, 1.06), 0.01, paired=True)
+    assert "drifted" in note
+    assert "+6." in note or "+5." in note
+    assert list(drift([side.clear() for side in sides(1)], 0.01, paired=True)) == []
