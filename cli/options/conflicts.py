@@ -54,8 +54,11 @@ def reconciled(
     for conflict in conflicts:
         raise click.UsageError(conflict)
     alone = shaping.hook or (pacing and pacing.follow) or (numbered and sending.by_client)
-    if sending.login and shaping.client_key:
-        sending = replace(sending, login=replace(sending.login, key=shaping.client_key))
+    if sending.login:
+        from logreplay.replay.requests.headers import FixedHeader
+
+        fixed = tuple((each.name, each.value) for each in shaping.changes() if isinstance(each, FixedHeader))
+        sending = replace(sending, login=replace(sending.login, key=shaping.client_key, headers=fixed))
     return replace(sending, workers=1) if alone else sending
 
 

@@ -104,10 +104,12 @@ class LoginFile:
     Attributes:
         path: of the file.
         key: tells clients apart; None: their addresses do.
+        headers: of every login, but for those that its row has.
     """
 
     path: Path
     key: ClientKey | None = None
+    headers: Sequence[tuple[str, str]] = ()
 
     @classmethod
     def parse(cls, text: str) -> "LoginFile":
@@ -123,13 +125,14 @@ class LoginFile:
         Raises:
             LogreplayError: it cannot be read, or a row is not a request.
         """
-        requests = _read(self.path)
-        if self.key:
-            of = self.key.of
-            requests = [
-                each if each.client in ("", EVERY) else replace(each, client=of(each.client)) for each in requests
-            ]
-        return Logins.of(requests)
+        return Logins.of([self._for_run(each) for each in _read(self.path)])
+
+    def _for_run(self, login: LoginRequest) -> LoginRequest:
+        named = login.client not in ("", EVERY)
+        client = self.key.of(login.client) if self.key and named else login.client
+        own = {name.lower() for name in login.headers}
+        fixed = {name: value for name, value in self.headers if name.lower() not in own}
+        return replace(login, client=client, headers={**fixed, **login.headers})
 
 
 def _read(path: Path) -> list[LoginRequest]:

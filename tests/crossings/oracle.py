@@ -382,7 +382,10 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
     error = pl.col("error").fill_null("")
     of_rows = _keys(rows.filter(error != "dropped"))
     surely = _keys(rows.filter(error == ""))
-    came = got.requests + got.broken
+    logins = {key for key in got.requests + got.broken if key[1] == "/login"}
+    came = Counter({key: count for key, count in (got.requests + got.broken).items() if key not in logins})
+    if logins and case.choice["login"] == "-":
+        yield Finding("received", "nobody was to log in")
     if lacking := surely - came:
         yield Finding("received", f"answered, say the rows, and the target never got them: {_few(lacking)}")
     if (more := came - of_rows) and not _ended_hard(case, ran):

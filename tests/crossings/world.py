@@ -71,6 +71,7 @@ def make_world(case: Case, folder: Path, authority: bytes) -> World:
         "urls.txt": "".join(f"/page/{number}?n={number}\n" for number in range(LINES)).encode(),
         "request.http": b"POST /page/1?n=1 HTTP/1.1\r\nHost: a.example\r\nX-Own: 1\r\n\r\nhello, this is a body",
         "bodies.csv": b"url,body\n" + b"".join(b"/page/%d?n=%d,body %d\n" % (n, n, n) for n in range(LINES)),
+        "logins.csv": b"url,body\n/login,user=ann\n/login,user=bob\n",
         "authority.pem": authority,
         "crossing_hooks.py": _HOOKS.encode(),
     }

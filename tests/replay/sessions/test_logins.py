@@ -73,6 +73,15 @@ def test_clients_are_named_by_the_client_key(tmp_path: Path) -> None:
     assert "abc" not in key.of("abc")
 
 
+def test_the_headers_of_all_requests_are_those_of_logins_too(tmp_path: Path) -> None:
+    path = tmp_path / "logins.csv"
+    path.write_text("url,X-Shop\n/a,mine\n/b,\n")
+    logins = LoginFile(path, headers=[("Host", "shop.test"), ("x-shop", "all")]).read()
+    first, second = render(logins.frame(), {"Host": "h"})
+    assert first == b"GET /a HTTP/1.1\r\nHost: shop.test\r\nX-Shop: mine\r\n\r\n"
+    assert b"x-shop: all" in second
+
+
 @pytest.mark.parametrize(
     ("text", "name", "why"),
     [
