@@ -49,7 +49,7 @@ def reconciled(
         *_sessions(sending, shaping),
         *_versions(sending),
         *_sharing(sending, users),
-        *_closed(sending, users),
+        *_closed(sending, shaping, users),
     )
     for conflict in conflicts:
         raise click.UsageError(conflict)
@@ -95,8 +95,13 @@ def _sharing(sending: Sending, users: Mapping[str, int]) -> Iterator[str]:
             yield f"{name} {total} and {option} exclude each other: each worker needs 1 at least; use fewer workers"
 
 
-def _closed(sending: Sending, users: Mapping[str, int]) -> Iterator[str]:
+def _closed(sending: Sending, shaping: Shaping, users: Mapping[str, int]) -> Iterator[str]:
     """What means nothing in a closed loop."""
+    if users and shaping.auth and shaping.auth.expires:
+        yield (
+            f"--auth {shaping.auth} and --vusers exclude each other: a request is signed just before it is due, "
+            "and when a user sends is not known before; give a rate"
+        )
     if users and sending.max_in_flight is not None:
         yield "--max-in-flight and --vusers exclude each other: each user has one request in flight; give fewer users"
     if users and sending.late is not None:
@@ -129,6 +134,7 @@ def _headers(shaping: Shaping) -> Iterator[str]:
 
     options = {"host": shaping.host, "user-agent": shaping.agent, "referer": shaping.referer}
     said = {header: f"--{header.rpartition('-')[2]}" for header, value in options.items() if value is not None}
+    said |= dict.fromkeys(shaping.auth.written if shaping.auth else (), f"--auth {shaping.auth}")
     for header in shaping.header:
         name, option = header.name.lower(), f"--header '{header.name}: ...'"
         if name in said:
@@ -160,6 +166,11 @@ def _sessions(sending: Sending, shaping: Shaping) -> Iterator[str]:
             yield (
                 f"--use {rule.name}=header:{rule.where} and --header '{rule.where}: ...' exclude each other: "
                 "a request has one of them; leave one out"
+            )
+        if shaping.auth and (shaping.auth.expires or (rule.kind, rule.where.lower()) == ("header", "authorization")):
+            yield (
+                f"--auth {shaping.auth} and --use {rule.name}={rule.kind}:{rule.where} exclude each other: the "
+                "value comes after the credentials, and would replace or spoil them"
             )
 
 

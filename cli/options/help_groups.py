@@ -24,7 +24,7 @@ _GROUPS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "Requests": (
         *("match", "exclude", "status", "methods", "sample", "beginning", "shuffle", "random", "seed", "restart"),
-        *("rewrite", "param", "header", "host", "agent", "referer", "no_cache", "body", "inject", "hook"),
+        *("rewrite", "param", "header", "host", "agent", "referer", "no_cache", "body", "inject", "auth", "hook"),
     ),
     "Connection": (
         *("timeout", "max_in_flight", "late", "keep_alive", "by_client", "insecure", "cacert", "sender"),

@@ -12,6 +12,7 @@ from logreplay.cli.options.groups import Option, bundle
 from logreplay.cli.options.types import ParsedType, Whole, fraction_of, percentage_of
 
 if TYPE_CHECKING:
+    from logreplay.replay.requests.auth.schemes import Scheme
     from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
     from logreplay.replay.requests.plan import Requests, RequestStream, Shape
     from logreplay.replay.schedules.rates import Schedule
@@ -100,6 +101,7 @@ class Shaping:
     body: "Shape | None" = None
     inject: Sequence[tuple[Path, float]] = ()
     hook: str | None = None
+    auth: "Scheme | None" = None
 
     @property
     def files(self) -> "list[Path]":
@@ -220,6 +222,7 @@ def base(stream: "RequestStream") -> "Requests":
 
 
 _REWRITTEN = ParsedType("replay.requests.filters:Rewritten.parse")
+_AUTH = ParsedType("replay.requests.auth.schemes:parse")
 _HEADER = ParsedType("replay.requests.headers:parse_header")
 _option, _many = click.option, partial(click.option, multiple=True)
 _OPTIONS = (
@@ -265,6 +268,7 @@ _OPTIONS = (
         help="Send bodies: as logged, of logged size, or from FILE.",
     ),
     _many("--inject", type=ParsedType(_injection), metavar="FILE:P%", help="Mix in requests of FILE. Repeatable."),
+    _option("--auth", type=_AUTH, metavar="bearer:FILE|…", help="Send a token, password or AWS signature."),
     _option("--hook", metavar="MODULE:FUNCTION", help="Pass each request through a Python function."),
 )
 _NAMES = frozenset(Shaping.__dataclass_fields__)

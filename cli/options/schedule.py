@@ -196,7 +196,7 @@ class Pacing:
 
 def log_report(stream: "RequestStream", schedule: "Schedule", sent: int) -> dict[str, Any]:
     """The log, its changes, and how often it was repeated; for the summary."""
-    from logreplay.replay.requests.hook import Hooked
+    from logreplay.replay.requests.hook import hooked
 
     figures, requests = stream.figures, base(stream)
     rate = schedule.rate or figures.mean * _speed_of(schedule)
@@ -210,8 +210,8 @@ def log_report(stream: "RequestStream", schedule: "Schedule", sent: int) -> dict
     }
     if requests.skip_idle is not None:
         report["skipped_idle_s"] = requests.skipped_s
-    if isinstance(stream, Hooked):
-        report["hook_us"] = stream.cost * 1e6
+    if hook := hooked(stream):
+        report["hook_us"] = hook.cost * 1e6
     return report
 
 

@@ -96,6 +96,10 @@ class DuetOptions(ReplayOptions):
         if self.comparing.ignore and not self.compares_answers:
             other = "--alternate" if self.alternate else "--no-digest"
             raise click.UsageError(f"--ignore and {other} exclude each other: {other} compares no answers")
+        if (auth := self.shaping.auth) and auth.expires:
+            raise click.UsageError(
+                f"duet and --auth {auth} exclude each other: each target would need its own signature"
+            )
         pacing = self.pacing.checked()
         sending = reconciled(self.sending, self.shaping, pacing)
         return replace(self, pacing=pacing, sending=replace(sending, digest=sending.digest is not False))
@@ -108,8 +112,8 @@ def duet_once(options: DuetOptions) -> Exit:
         UsageError: options exclude each other.
         LogreplayError: the log cannot be read, a target not be loaded, or the results not be written.
     """
-    from logreplay.replay.requests.hook import Hooked
     from logreplay.replay.requests.mix import ForTargets, duet_plan
+    from logreplay.replay.requests.plan import signing_part
 
     options = options.checked()
     options.warn_beyond_timeout({})
@@ -127,9 +131,10 @@ def duet_once(options: DuetOptions) -> Exit:
                 skip_idle=pacing.skip_idle,
                 in_time=pacing.in_time,
                 http=sending.http,
+                ahead=True,
                 quiet=options.quiet,
             )
-            if isinstance(stream, Hooked) and stream.signing:
+            if signing_part(stream):
                 raise click.UsageError(
                     "duet and a --hook that is marked as signing exclude each other: each target would need a "
                     "signature of its own; remove the mark"

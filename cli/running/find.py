@@ -22,7 +22,7 @@ from logreplay.cli.running.log_and_target import new_name, replayable, target_or
 from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import ResultFolder, inputs
 from logreplay.cli.running.reporting import print_arrivals, report, report_sessions
-from logreplay.cli.running.requests import repeated_urls, report_left_out, request_stream
+from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 
 if TYPE_CHECKING:
@@ -139,8 +139,10 @@ def find_rate(options: FindOptions) -> Exit:
                 unlogged=sending.session_headers,
                 loop=True,
                 http=sending.http,
+                ahead=bool(options.vusers),
                 quiet=quiet,
             )
+            aim(options.shaping, url)
             rule = stop_rule(options.stop_at)
             ended, findings = _search(search, options, place.path, requests, url, rule)
             restarts, bundled = ("--restart",) * options.restart, not options.log

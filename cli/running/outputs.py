@@ -23,6 +23,7 @@ def inputs(log: object, shaping: Shaping, sending: Sending) -> list[tuple[str, P
     read = [("LOG", Path(log))] if isinstance(log, Path | str) else []
     read += [("--cacert", sending.cacert)] if sending.cacert else []
     read += [("--login", sending.login.path)] if sending.login else []
+    read += [("--auth", shaping.auth.reads)] if shaping.auth and shaping.auth.reads else []
     read += [("--inject", path) for path, _ in shaping.inject]
     return read + ([("--body", shaping.body.table)] if isinstance(shaping.body, BodyFrom) else [])
 

@@ -30,6 +30,7 @@ def request_stream(
     in_time: bool = False,
     http: str = "1.1",
     unlogged: frozenset[str] = frozenset(),
+    ahead: bool = False,
     quiet: bool = False,
 ) -> "RequestStream":
     """The requests of a log as they are to be sent.
@@ -44,12 +45,14 @@ def request_stream(
         in_time: the log's times count: put a result log, which is in order of completion, in order of start.
         http: version of HTTP; ``log``: that of each request.
         unlogged: headers, in lower case, that ``--header log`` leaves out.
+        ahead: add credentials when requests are read: when they are due, is not known.
         quiet: do not tell of the conversion of injected logs.
 
     Raises:
         LogreplayError: a file cannot be read, there is no such hook, or options contradict each other.
     """
     from logreplay.replay.requests import hook
+    from logreplay.replay.requests.auth.stream import Authorized
     from logreplay.replay.requests.headers import LoggedProtocol
     from logreplay.replay.requests.mix import Mixed
     from logreplay.replay.requests.ordering import Drawn, Shuffled
@@ -92,7 +95,19 @@ def request_stream(
         stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out
     if shaping.hook:
         stream = hook.Hooked(stream, hook.load(shaping.hook), methods)
+    if shaping.auth:
+        shaping.auth.load()
+        stream = Authorized(stream, shaping.auth, ahead)
     return stream
+
+
+def aim(shaping: Shaping, target: str) -> None:
+    """Tell a scheme that signs requests which target they go to."""
+    from logreplay.replay.senders.endpoint import parse_target
+
+    if shaping.auth:
+        aimed = parse_target(target)
+        shaping.auth.origin = f"{aimed.scheme}://{aimed.authority}"
 
 
 def repeated_urls(
@@ -172,15 +187,15 @@ def changed_routes(changes: Mapping[tuple[str, str], int]) -> list[tuple[str, st
 def report_left_out(stream: "RequestStream", *, quiet: bool = False) -> None:
     """Report the requests not sent, and the time spent in a hook."""
     from logreplay.parsers.masking import masked
-    from logreplay.replay.requests.hook import Hooked
+    from logreplay.replay.requests.hook import hooked
 
     if stream.left_out:
         left_out = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
         say(f"not sent: {left_out}{base(stream).methods_remedy()}", quiet=quiet)
-    if isinstance(stream, Hooked):
-        say(f"hook: {stream.calls} calls, {stream.cost * 1e6:.1f} us each", quiet=quiet)
-        if stream.first_error:
-            say(f"hook: first failure: {masked(stream.first_error)}", quiet=quiet)
+    if hook := hooked(stream):
+        say(f"hook: {hook.calls} calls, {hook.cost * 1e6:.1f} us each", quiet=quiet)
+        if hook.first_error:
+            say(f"hook: first failure: {masked(hook.first_error)}", quiet=quiet)
 
 
 def _source(log: "Path | RequestSource") -> "Path | RequestSource":

@@ -25,7 +25,7 @@ from logreplay.cli.running.log_and_target import followed, new_name, replayable,
 from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import claim, inputs
 from logreplay.cli.running.reporting import print_arrivals, report_sessions
-from logreplay.cli.running.requests import changed_routes, report_left_out, request_stream, say_lacking
+from logreplay.cli.running.requests import aim, changed_routes, report_left_out, request_stream, say_lacking
 
 if TYPE_CHECKING:
     from logreplay.cli.running.log_and_target import Log
@@ -107,6 +107,7 @@ def replay_once(options: RunOptions) -> Exit:
             skip_idle=pacing.skip_idle,
             in_time=pacing.in_time,
             http=sending.http,
+            ahead=pacing.vusers is not None,
             quiet=options.quiet,
         )
         plan = Plan(stream, pacing.schedule(options.shaping, stream))
@@ -114,6 +115,7 @@ def replay_once(options: RunOptions) -> Exit:
             sending.session_plan()
             return _preview(plan, options)
         url = stack.enter_context(target_or_builtin(options, log, given=options.log is not None))
+        aim(options.shaping, url)
         watch = Watch(options.crash, secrets=sending.show_secrets)
         run = _OneRun(options, path, plan, url, watch, stop_rule(options.stop_at))
         exchanges = Outlet(sys.stdout) if options.verbose else None

@@ -18,7 +18,7 @@ from logreplay.cli.options.types import parse_rates
 from logreplay.cli.running.log_and_target import LogName, new_name, replayable, target_or_builtin
 from logreplay.cli.running.outputs import ResultFolder, inputs
 from logreplay.cli.running.reporting import report_sweep
-from logreplay.cli.running.requests import repeated_urls, report_left_out, request_stream
+from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.sweep_runner import sweep_into
 
 if TYPE_CHECKING:
@@ -175,8 +175,10 @@ def sweep_rates(options: SweepOptions) -> Exit:
                 loop=True,
                 in_time=options.arrivals == "log",
                 http=options.sending.http,
+                ahead=bool(options.vusers),
                 quiet=quiet,
             )
+            aim(options.shaping, url)
             outcomes, findings = sweep_into(
                 manifest, stream, url, options.course, options.sending, rule, options.telling,
                 at=options.at(stream), closed=bool(options.vusers), refine=options.refine,

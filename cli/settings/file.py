@@ -26,7 +26,7 @@ REFUSED: Final = {
     "force": "it overwrites results",
 }
 """Options that a file may not set, and why."""
-WIDENING: Final = ("allow-target", "methods", "insecure", "cacert", "watch", "live", "metrics")
+WIDENING: Final = ("allow-target", "methods", "insecure", "cacert", "auth", "watch", "live", "metrics")
 """Options by which more may be done than without: only from a file of one's own, and said at every run."""
 _SENDING: Final = ("run", "sweep", "find")
 

@@ -34,8 +34,8 @@ from logreplay.replay.engine.prefetch import Prefetcher
 from logreplay.replay.engine.priorities import quick_switching
 from logreplay.replay.engine.recorder import MOST_WAITING, Recorder, Registered
 from logreplay.replay.engine.run_clock import RunClock, Start
-from logreplay.replay.requests.hook import Hooked, signer
-from logreplay.replay.requests.plan import Plan, ScheduledRequests
+from logreplay.replay.requests.hook import hooked
+from logreplay.replay.requests.plan import Plan, ScheduledRequests, signer
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import Results
@@ -422,7 +422,7 @@ class Engine:
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out.most_common()),
             received=counts.received - before.received,
-            used=evidence.scheduled + (plan.requests.removed if isinstance(plan.requests, Hooked) else 0),
+            used=evidence.scheduled + (hook.removed if (hook := hooked(plan.requests)) else 0),
         )
 
     async def _off_loop(self, call: Callable[[], None]) -> None:

@@ -1,9 +1,8 @@
 """Reads a plan ahead: a second thread makes and prepares chunks, and the loop only takes them.
 
-Where a hook signs requests (`logreplay.replay.requests.hook.signing`), their schedule is read ahead, but each is
-signed and
-prepared in the second before it is due. That time depends on the beginning of the plan, so the first item is then an
-`Opening`, at which the plan begins, and the first requests follow.
+Where requests are signed (`logreplay.replay.requests.plan.SigningStream`), their schedule is read ahead, but each is
+signed and prepared in the second before it is due. That time depends on the beginning of the plan, so the first item
+is then an `Opening`, at which the plan begins, and the first requests follow.
 """
 
 import queue
@@ -21,8 +20,7 @@ from logreplay.replay.clock import Clock
 from logreplay.replay.engine.priorities import step_back
 from logreplay.replay.requests.bodies import with_bodies
 from logreplay.replay.requests.header_columns import is_sent
-from logreplay.replay.requests.hook import signer
-from logreplay.replay.requests.plan import Chunk
+from logreplay.replay.requests.plan import Chunk, signer
 from logreplay.replay.senders.contract import BlockSender, Sender
 
 _AHEAD: Final = 16
@@ -34,8 +32,6 @@ _SIGNED_NS: Final = 800_000_000
 """How long before it is due a request is signed at most."""
 _LEAD_NS: Final = 300_000_000
 """How much later a plan begins whose first requests must be signed first."""
-_SIGNED_ROWS: Final = 64
-"""Requests signed together: few, so that the first can be sent while others are signed."""
 _NOT_DUE_S: Final = 0.02
 """How soon to look again whether requests are to be signed."""
 
@@ -168,7 +164,7 @@ class Prefetcher:
                 while self._base is None or self._clock() < self._base + int(chunk.due[at]) - _SIGNED_NS:
                     yield None
                 soon = int(np.searchsorted(chunk.due, self._clock() - self._base + _SIGNED_NS, side="right"))
-                end = max(at + 1, min(at + _SIGNED_ROWS, soon))
+                end = max(at + 1, min(at + self._signer.together, soon))
                 yield self._signer.sign(Chunk(chunk.frame[at:end], chunk.due[at:end]))
                 at = end
 

@@ -9,7 +9,7 @@ column that has a value is sent.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -95,6 +95,18 @@ def header_column(name: str, columns: Collection[str]) -> str:
 def header_name(column: str) -> str | None:
     """The header that a column holds; None if it holds none."""
     return column.removeprefix(_PREFIX).partition(":")[0] if column.startswith(_PREFIX) else None
+
+
+def with_headers(frame: pl.DataFrame, values: Mapping[str, pl.Series]) -> pl.DataFrame:
+    """Set headers, a value for each row, null: not sent; columns with headers of these names are replaced."""
+    replaced = {name.lower() for name in values}
+    kept = frame.drop(name for name in frame.columns if (header_name(name) or "").lower() in replaced)
+    return kept.with_columns(value.alias(f"{_PREFIX}{name}") for name, value in values.items())
+
+
+def cleaned(value: pl.Expr) -> pl.Expr:
+    """The value of a header as it is sent, without control bytes: they become blanks."""
+    return value.str.replace_all(CONTROLS, " ").str.strip_chars(" \t")
 
 
 def is_sent(column: str) -> bool:

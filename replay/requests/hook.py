@@ -5,11 +5,11 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import polars as pl
 from multidict import CIMultiDict
@@ -106,6 +106,11 @@ class Hooked(Made):
         """Whether the hook is marked as `signing`."""
         return getattr(self.hook, _SIGNING, False)
 
+    @property
+    def together(self) -> int:
+        """Requests handed to the hook in one go."""
+        return _ROWS
+
     def sign(self, chunk: Chunk) -> Chunk:
         """Call a hook that is marked as `signing` for each request of a chunk; left-out requests are removed."""
         kept, frame = self._through_hook(chunk.frame)
@@ -169,10 +174,12 @@ class Hooked(Made):
         return f"; the first: {self.first_error}" if self.first_error else ""
 
 
-def signer(plan: Iterable[Chunk]) -> Hooked | None:
-    """The hook that must sign the requests of a plan when they are due; None without one."""
-    stream = getattr(plan, "requests", None)
-    return stream if isinstance(stream, Hooked) and stream.signing else None
+def hooked(stream: RequestStream) -> Hooked | None:
+    """The part of a stream that passes requests through a hook; None without one."""
+    inner: Any = stream
+    while inner is not None and not isinstance(inner, Hooked):
+        inner = getattr(inner, "requests", None)
+    return inner
 
 
 def load(name: str) -> Hook:

@@ -8,11 +8,11 @@ a stream with a schedule. None knows the clock or the sender; unused features co
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import numpy as np
 import polars as pl
@@ -88,6 +88,34 @@ class RequestStream(Protocol):
     @property
     def figures(self) -> LogFigures:
         """Statistics of the log from the first pass."""
+
+
+class SigningStream(RequestStream, Protocol):
+    """Requests of which each is finished, as by a signature, within the second before it is due.
+
+    Attributes:
+        signing: whether that is so.
+        together: requests that are finished in one go: few, so that the first can be sent meanwhile.
+    """
+
+    @property
+    def signing(self) -> bool: ...
+
+    @property
+    def together(self) -> int: ...
+
+    def sign(self, chunk: Chunk) -> Chunk:
+        """Finish the requests of a chunk; it may lose some."""
+
+
+def signing_part(stream: RequestStream | None) -> SigningStream | None:
+    """The stream, if its requests are finished when they are due; None if they are when they are read."""
+    return cast(SigningStream, stream) if getattr(stream, "signing", False) else None
+
+
+def signer(plan: Iterable[Chunk]) -> SigningStream | None:
+    """What must finish the requests of a plan when they are due; None if nothing must."""
+    return signing_part(getattr(plan, "requests", None))
 
 
 class Made:

@@ -10,8 +10,7 @@ import polars as pl
 
 from logreplay.replay.requests.bodies import with_bodies
 from logreplay.replay.requests.header_columns import BODILESS
-from logreplay.replay.requests.hook import signer
-from logreplay.replay.requests.plan import Chunk
+from logreplay.replay.requests.plan import Chunk, signer
 
 MOST_PATHS: Final = 100_000
 """Paths told apart; the others are counted together."""

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.replay.requests.header_columns import BODILESS, CONTROLS, PAYLOAD, headers
+from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, cleaned, headers
 
 USER_AGENT: Final = "logreplay"
 
@@ -48,7 +48,7 @@ def header_rows(frame: pl.DataFrame, defaults: Mapping[str, str]) -> list[list[t
     if not names:
         return [list(defaults.items())] * frame.height
     rows = []
-    for row in frame.select(_clean(value) for value in values).iter_rows():
+    for row in frame.select(cleaned(value) for value in values).iter_rows():
         pairs = [(name, value) for name, value in zip(names, row, strict=True) if value is not None]
         given = {name.lower() for name, _ in pairs}
         rows.append([(name, value) for name, value in defaults.items() if name.lower() not in given] + pairs)
@@ -61,7 +61,7 @@ def _split(frame: pl.DataFrame, defaults: Mapping[str, str]) -> tuple[str, list[
     lower = [name.lower() for name in names]
     columns: list[pl.Expr] = []
     for name, value in zip(names, values, strict=True):
-        line = pl.lit(f"{name}: ") + _clean(value) + pl.lit("\r\n")
+        line = pl.lit(f"{name}: ") + cleaned(value) + pl.lit("\r\n")
         columns.append(pl.coalesce(line, pl.lit("")))
     fixed = ""
     for name, default in defaults.items():
@@ -72,11 +72,6 @@ def _split(frame: pl.DataFrame, defaults: Mapping[str, str]) -> tuple[str, list[
         else:
             fixed += own
     return fixed, columns
-
-
-def _clean(value: pl.Expr) -> pl.Expr:
-    """A value without control bytes: they become blanks."""
-    return value.str.replace_all(CONTROLS, " ").str.strip_chars(" \t")
 
 
 def _content_length(*, body: bool) -> pl.Expr:

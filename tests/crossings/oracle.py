@@ -431,6 +431,10 @@ def _headers(case: Case, ran: Ran) -> Iterator[Finding]:
     total = sum((ran.got.requests + ran.got.broken).values())
     expected = {
         "header": {"one": ("x-crossing", "1"), "secret": ("authorization", "Bearer verysecrettoken")},
+        "auth": {
+            "bearer": ("authorization", "Bearer verysecrettoken"),
+            "basic": ("authorization", "Basic dXNlcjp2ZXJ5c2VjcmV0dG9rZW4="),
+        },
         "host": {"name": ("host", "www.example")},
         "agent": {"text": ("user-agent", "crossing/1")},
         "referer": {"text": ("referer", "http://www.example/")},
@@ -440,8 +444,8 @@ def _headers(case: Case, ran: Ran) -> Iterator[Finding]:
             seen = ran.got.headers.get(pair[0], Counter())
             if seen[pair[1]] != total or len(seen) > 1:
                 yield Finding("received", f"{pair[0]}: {pair[1]} in {seen} of {total} requests")
-    secret = "verysecrettoken"
-    if case.choice["show-secrets"] == "-" and secret in ran.out + ran.err:
+    secrets = ("verysecrettoken", "dXNlcjp2ZXJ5c2VjcmV0dG9rZW4")
+    if case.choice["show-secrets"] == "-" and any(secret in ran.out + ran.err for secret in secrets):
         yield Finding("secrets", "the token of a header was printed")
 
 

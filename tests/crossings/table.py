@@ -85,6 +85,7 @@ _SHAPING: Final[Factors] = {
     "no-cache": _flag("no-cache"),
     "body": _option("body", log="log", size="size", column="bodies.csv:url"),
     "inject": _option("inject", some="other.csv:20%"),
+    "auth": _option("auth", bearer="bearer:token.txt", basic="basic:password.txt"),
     "hook": _option("hook", same="crossing_hooks:same", some="crossing_hooks:some", none="crossing_hooks:fails"),
 }
 _TELLING: Final[Factors] = {
@@ -258,6 +259,7 @@ def _rules(command: str) -> list[Rule]:
             rule(why="both limit the same", strict="yes", max_rejects=...),
         ]
     both = [
+        rule("--auth", "--header", auth=..., header="secret"),
         rule("--hook", "--workers", hook=..., workers="2"),
         rule("--hook", "--cluster", hook=..., workers="cluster/one of a cluster"),
         rule("--by-client", "--sender", by_client="yes", sender="aiohttp/h2"),

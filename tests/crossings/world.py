@@ -73,6 +73,8 @@ def make_world(case: Case, folder: Path, authority: bytes) -> World:
         "bodies.csv": b"url,body\n" + b"".join(b"/page/%d?n=%d,body %d\n" % (n, n, n) for n in range(LINES)),
         "logins.csv": b"url,body\n/login,user=ann\n/login,user=bob\n",
         "authority.pem": authority,
+        "token.txt": b"verysecrettoken\n",
+        "password.txt": b"user:verysecrettoken",
         "crossing_hooks.py": _HOOKS.encode(),
     }
     for name, data in files.items():

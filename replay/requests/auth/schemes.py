@@ -1,0 +1,144 @@
+"""Schemes of authentication, as ``--auth`` names them.
+
+A secret stays where it is read: a scheme holds the name of a file, or of a service, and each process that sends reads
+the secret itself. Neither a worker nor a machine of a cluster is sent one.
+"""
+
+import base64
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Final, Protocol
+
+import polars as pl
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.requests.auth.aws import SigV4
+from logreplay.replay.requests.header_columns import with_headers
+
+_TOKEN: Final = re.compile(r"[\x21-\x7e]+")
+_LARGEST: Final = 65_536
+_EXPECTED: Final = "expected bearer:FILE, basic:FILE, aws:SERVICE or aws:SERVICE:REGION"
+
+
+class Scheme(Protocol):
+    """Adds credentials to requests.
+
+    Attributes:
+        written: names of the headers that it writes, in lower case.
+        expires: each request has a signature of its own, which is valid for some minutes.
+        together: requests that are given credentials in one go.
+        reads: the file with the secret, if there is one.
+        origin: scheme and authority of the target; set before the first request.
+    """
+
+    written: ClassVar[Collection[str]]
+    expires: ClassVar[bool]
+    together: ClassVar[int]
+    origin: str
+
+    @property
+    def reads(self) -> Path | None: ...
+
+    def load(self) -> None:
+        """Read the secret.
+
+        Raises:
+            LogreplayError: it cannot be read, or used.
+        """
+
+    def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Add the credentials to planned requests, in columns of headers.
+
+        Raises:
+            LogreplayError: as `load`.
+        """
+
+
+@dataclass(slots=True)
+class SecretFile:
+    """A bearer token (RFC 6750), or user and password (RFC 7617), in a file; read again when the file changes.
+
+    Attributes:
+        kind: ``bearer``, ``basic``.
+        path: of the file, absolute.
+    """
+
+    written: ClassVar[Collection[str]] = ("authorization",)
+    expires: ClassVar[bool] = False
+    together: ClassVar[int] = 2048
+    kind: str
+    path: Path
+    origin: str = ""
+    _state: tuple[int, ...] = field(default=(), repr=False, compare=False)
+    _value: str = field(default="", repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the name of the file, and never its content."""
+        return SecretFile, (self.kind, self.path, self.origin)
+
+    @property
+    def reads(self) -> Path | None:
+        """The file."""
+        return self.path
+
+    def load(self) -> None:
+        """Read the file, if it has changed.
+
+        Raises:
+            LogreplayError: it cannot be read, or holds no token, or no user and password.
+        """
+        try:
+            seen = self.path.stat()
+            state = (seen.st_ino, seen.st_size, seen.st_mtime_ns)
+            if state == self._state:
+                return
+            if not self.path.is_file() or seen.st_size > _LARGEST:
+                raise LogreplayError(f"--auth {self.kind}: {self.path} is not a file of up to 64 KiB")
+            text = self.path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+        except OSError as error:
+            raise LogreplayError(f"--auth {self.kind}: {self.path} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise LogreplayError(f"--auth {self.kind}: {self.path} is not UTF-8") from None
+        self._value, self._state = self._written(text), state
+
+    def _written(self, text: str) -> str:
+        """The value of the header Authorization."""
+        if self.kind == "bearer":
+            if not _TOKEN.fullmatch(text):
+                raise LogreplayError(
+                    f"--auth bearer: {self.path}: expected a token of printable ASCII without blanks, and nothing else"
+                )
+            return f"Bearer {text}"
+        user, colon, _ = text.partition(":")
+        if not colon or not text.isprintable() or not user:
+            raise LogreplayError(f"--auth basic: {self.path}: expected one line, user:password")
+        return f"Basic {base64.b64encode(text.encode()).decode()}"
+
+    def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Add the header Authorization."""
+        self.load()
+        return with_headers(frame, {"Authorization": pl.repeat(self._value, frame.height, eager=True)})
+
+
+def parse(text: str) -> Scheme:
+    """Read ``bearer:FILE``, ``basic:FILE``, ``aws:SERVICE`` or ``aws:SERVICE:REGION``.
+
+    Raises:
+        ValueError: it is none of these. The text is not quoted: a user may have written the secret itself.
+    """
+    kind, _, rest = text.partition(":")
+    if kind in ("bearer", "basic") and rest:
+        path = Path(rest)
+        if not path.exists():
+            raise ValueError(f"{kind}: the file is not there; {_EXPECTED}: write the secret into a file, and name that")
+        return SecretFile(kind, path.absolute())
+    if kind == "aws":
+        service, _, region = rest.partition(":")
+        if re.fullmatch(r"[a-z0-9-]+", service) and re.fullmatch(r"[a-z0-9-]*", region):
+            return SigV4(service, region)
+    raise ValueError(_EXPECTED)
