@@ -1,4 +1,4 @@
-"""How much two series differ that ran at the same time, with errors from blocks of time.
+"""Differences between two series that ran at the same time, with errors from blocks of time.
 
 Theory of operation. What disturbs a machine disturbs both series: they move together, and their ratio moves little.
 Time is cut into blocks of 1 s or longer, since responses of one second wait in the same queue.
@@ -13,7 +13,7 @@ ratio over the resamples is its standard error. With few blocks an error would b
 number, and Student's t with one degree of freedom less than blocks gives the interval.
 
 Source: Künsch, The jackknife and the bootstrap for general stationary observations, 1989; Bulej and others, Duet
-benchmarking, 2020. docs/duet_table.py measures it.
+benchmarking, 2020. docs/duet_rehearsal.py measures it.
 """
 
 import math

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logreplay.cli.display.junit import Check, worst, write_junit
 from logreplay.cli.display.terminal import say
-from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.replay import junit_option
 from logreplay.cli.options.types import ParsedType, percent, picture
 from logreplay.cli.running.comparing import gate, print_comparison, print_statuses
 from logreplay.cli.settings.configurable import Configurable
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", type=ParsedType(picture), metavar="FILE", help="Draw the changes into a PNG or SVG file."
 )
+@junit_option
 @click.option("--force", is_flag=True, help="Replace an existing FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 def compare(
@@ -50,6 +52,7 @@ def compare(
     tolerance: float,
     fail_above: float | None,
     output: Path | None,
+    junit: Path | None,
     force: bool,
     as_json: bool,
 ) -> int:
@@ -74,9 +77,9 @@ def compare(
     from logreplay.parsers.files import check_absent, check_distinct
 
     runs = (baseline, candidate, *more)
-    if output is not None:
-        check_distinct([("-o", output)], [(("BASELINE", "CANDIDATE")[at % 2], run) for at, run in enumerate(runs)])
-        if not force:
+    if written := [(option, path) for option, path in (("-o", output), ("--junit", junit)) if path is not None]:
+        check_distinct(written, [(("BASELINE", "CANDIDATE")[at % 2], run) for at, run in enumerate(runs)])
+        if output is not None and not force:
             check_absent(output)
     if len(runs) % 2:
         raise click.UsageError(
@@ -108,7 +111,10 @@ def compare(
             say(str(output))
     elif not as_json:
         _print_likeness(found)
-    return Exit.OK if fail_above is None else gate(found, fail_above)
+    checks = [Check("times", text=found.sentence)] if fail_above is None else gate(found, fail_above)
+    if junit:
+        write_junit(junit, "compare", checks)
+    return worst(checks)
 
 
 def _print_likeness(found: "Fidelity") -> None:

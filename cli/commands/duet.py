@@ -8,6 +8,7 @@ import click
 from logreplay.cli.options.answers import comparing_options
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.progress import telling_options
+from logreplay.cli.options.replay import history_option, junit_option
 from logreplay.cli.options.requests import shaping_options
 from logreplay.cli.options.schedule import NEEDS, YIELDS_TO, pacing_options
 from logreplay.cli.options.sender import sending_options
@@ -31,6 +32,14 @@ from logreplay.cli.running.log_and_target import LogName
     help="Exit with 4 if CANDIDATE is slower by more, such as 5%, or if 1% more of its requests failed; with 3 if that "
     "cannot be judged.",
 )
+@click.option(
+    "--fail-different",
+    type=percent(),
+    metavar="P%",
+    help="Exit with 4 if more of the pairs have different answers, such as 0.1%.",
+)
+@junit_option
+@history_option
 @click.option(
     "-o",
     "--output",

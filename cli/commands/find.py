@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from logreplay.analysis.wording import spoken
 from logreplay.cli.options import sender
 from logreplay.cli.options.help_groups import GroupedCommand
-from logreplay.cli.options.replay import folder_options, replay_options
+from logreplay.cli.options.replay import folder_options, junit_option, replay_options
 from logreplay.cli.options.requests import arrivals_option, restart_option
 from logreplay.cli.options.think import parse_pauses
 from logreplay.cli.options.types import DURATION, RATE, ParsedType, Whole, percent
@@ -79,6 +79,7 @@ def _bound_options(command: Any) -> Any:
 )
 @restart_option
 @click.option("--tps", "--rate", "tps", type=RATE, metavar="R", help="Say how many such machines carry R.")
+@junit_option
 @folder_options
 @replay_options
 def find(**given: Any) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from logreplay.cli.options.help_groups import GroupedCommand
-from logreplay.cli.options.replay import replay_options
+from logreplay.cli.options.replay import history_option, junit_option, replay_options
 from logreplay.cli.options.schedule import NEEDS, YIELDS_TO, pacing_options
 from logreplay.cli.running.log_and_target import LogName
 from logreplay.cli.running.run import RunOptions, replay_once
@@ -29,6 +29,8 @@ from logreplay.cli.running.run import RunOptions, replay_once
 @click.option("-d", "--debug", is_flag=True, help="Print what the generator did.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @click.option("--classic", is_flag=True, help="Print the figures of siege and ab too.")
+@junit_option
+@history_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of tables.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and when; send nothing.")
 @replay_options

@@ -76,3 +76,15 @@ _FOLDER = (
     click.option("--json", "as_json", is_flag=True, help="Print summary.json instead of tables."),
     click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
 )
+
+junit_option = click.option(
+    "--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="PATH", help="Write the checks as JUnit XML."
+)
+"""Gives a command ``--junit``."""
+history_option = click.option(
+    "--history",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Append one row to this CSV, for Apache Otava.",
+)
+"""Gives a command ``--history``."""

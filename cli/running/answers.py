@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from logreplay.cli.options.answers import Comparing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from logreplay.analysis.answers.tally import AnswerDifferences
     from logreplay.replay.senders.pair_keeper import Keeping
@@ -117,7 +117,13 @@ def print_differences(found: "AnswerDifferences") -> None:
         click.echo(f"--ignore {word} matched no difference")
 
 
-def write(folder: Path, title: str, sentences: "Sequence[str]", found: "AnswerDifferences | None") -> None:
+def write(
+    folder: Path,
+    title: str,
+    sentences: "Sequence[str]",
+    times: "Sequence[Mapping[str, Any]]",
+    found: "AnswerDifferences | None",
+) -> None:
     """Write ``report.html``, and ``differences.csv`` and ``pairs.jsonl`` if answers were compared.
 
     Raises:
@@ -128,4 +134,4 @@ def write(folder: Path, title: str, sentences: "Sequence[str]", found: "AnswerDi
 
     if found:
         write_differences(folder, found)
-    write_atomically(folder / "report.html", html(title, sentences, (), found))
+    write_atomically(folder / "report.html", html(title, sentences, times, found))

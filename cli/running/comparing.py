@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from logreplay.cli.display.junit import Check
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 
@@ -16,42 +17,64 @@ _WIDEST: Final = 4
 """Ratio of the ends of an interval above which it is not printed."""
 _FAILED_MORE: Final = 0.01
 """Share of the requests that may fail in the candidate beyond those of the baseline."""
+_FAILURES: Final = f"failures: not {_FAILED_MORE:.0%} more"
 
 
-def gate(found: "Fidelity | Comparison", limit: float) -> Exit:
+def gate(found: "Fidelity | Comparison", limit: float) -> list[Check]:
     """Whether the candidate passes; says why not, and where a change of this size could not have been seen."""
-    exits = {_gate_failures(found), _gate_times(found, limit)}
-    return next(code for code in (Exit.CONDITION, Exit.INVALID, Exit.OK) if code in exits)
+    checks = [_check_failures(found), _check_times(found, limit)]
+    for check in checks:
+        if check.text:
+            say(check.text)
+    return checks
 
 
-def _gate_failures(found: "Fidelity | Comparison") -> Exit:
+def _check_failures(found: "Fidelity | Comparison") -> Check:
     more, low, high = found.failed_more
     if more <= _FAILED_MORE:
-        return Exit.OK
+        return Check(_FAILURES)
     text = f"--fail-above: {found.failed[1]:.2%} of the requests failed, {found.failed[0]:.2%} in the baseline"
     if low > _FAILED_MORE:
-        say(text)
-        return Exit.CONDITION
-    say(f"{text}: too few requests to say whether {_FAILED_MORE:.0%} more fail ({low:+.1%} to {high:+.1%}); run longer")
-    return Exit.INVALID
+        return Check(_FAILURES, Exit.CONDITION, text)
+    text += f": too few requests to say whether {_FAILED_MORE:.0%} more fail ({low:+.1%} to {high:+.1%}); run longer"
+    return Check(_FAILURES, Exit.INVALID, text)
 
 
-def _gate_times(found: "Fidelity | Comparison", limit: float) -> Exit:
+def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
     from logreplay.parsers.masking import masked, terminal_safe
 
-    change = found.change
+    name, change = f"times: not slower by more than {limit:.1%}", found.change
     if change is None:
-        say(f"--fail-above {limit:.1%}: cannot be judged, since the change of the times is unknown")
-        return Exit.INVALID
+        text = f"--fail-above {limit:.1%}: cannot be judged, since the change of the times is unknown"
+        return Check(name, Exit.INVALID, text)
     if slower := found.slower(limit):
-        say(f"--fail-above {limit:.1%}: slower by more: {terminal_safe(masked(', '.join(slower)))}")
-        return Exit.CONDITION
+        text = f"--fail-above {limit:.1%}: slower by more: {terminal_safe(masked(', '.join(slower)))}"
+        return Check(name, Exit.CONDITION, text)
     if (least := change.detectable(0)) > limit:
-        say(
+        text = (
             f"--fail-above {limit:.1%}: a change of this size could not have been detected (smallest ~{least:.1%}); "
             "run longer, or compare several pairs of runs"
         )
-    return Exit.OK
+        return Check(name, Exit.OK, text)
+    return Check(name)
+
+
+def time_rows(found: "Comparison") -> list[dict[str, str]]:
+    """The changes of a duet as rows of a table: percentiles, then routes, secrets masked."""
+    from logreplay.parsers.masking import masked
+
+    judged = {row["route"]: row["verdict"] for row in found.by_route.iter_rows(named=True)}
+    changes = [(name, change, found.verdicts[name]) for name, change in found.quantiles.items()]
+    changes += [(masked(name), change, judged[name]) for name, change in found.routes.items()]
+    return [
+        {"of": name, "change": f"{change.ratio - 1:+.1%}", "95 % interval": _interval(change.low, change.high),
+         "requests": f"{change.count:,}", "verdict": verdict}
+        for name, change, verdict in changes
+    ]  # fmt: skip
+
+
+def _interval(low: float, high: float) -> str:
+    return "too wide" if high > _WIDEST * low else f"{low - 1:+.1%} to {high - 1:+.1%}"
 
 
 def print_comparison(found: "Comparison", runs: Sequence[str], tolerance: float) -> None:
@@ -76,11 +99,14 @@ def print_comparison(found: "Comparison", runs: Sequence[str], tolerance: float)
             continue
         table = OpenTable(by, "change", "95 % interval", "requests", "verdict")
         for row in rows:
-            interval = f"{row['low'] - 1:+.1%} to {row['high'] - 1:+.1%}"
-            if row["high"] > _WIDEST * row["low"]:
-                interval = "too wide"
             name = f"{row[by]:g}/s" if isinstance(row[by], float) else row[by]
-            table.add(name, f"{row['ratio'] - 1:+.1%}", interval, f"{row['count']:,}", row["verdict"])
+            table.add(
+                name,
+                f"{row['ratio'] - 1:+.1%}",
+                _interval(row["low"], row["high"]),
+                f"{row['count']:,}",
+                row["verdict"],
+            )
         table.print()
     print_statuses(found)
 

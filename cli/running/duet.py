@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
 
+from logreplay.cli.display.junit import Check, worst, write_junit
 from logreplay.cli.display.terminal import say_finding
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.answers import Comparing
@@ -19,11 +20,11 @@ from logreplay.cli.options.replay import ReplayOptions
 from logreplay.cli.options.schedule import Pacing, log_report, log_sentence
 from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.running import answers
-from logreplay.cli.running.comparing import gate, print_comparison
+from logreplay.cli.running.comparing import gate, print_comparison, time_rows
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, new_name, replayable
 from logreplay.cli.running.loop import run_in_loop
-from logreplay.cli.running.outputs import ResultFolder, inputs
+from logreplay.cli.running.outputs import ResultFolder, check_apart, inputs
 from logreplay.cli.running.reporting import print_arrivals, report_sessions
 from logreplay.cli.running.requests import report_left_out, request_stream
 
@@ -59,6 +60,9 @@ class DuetOptions(ReplayOptions):
     comparing: Comparing
     alternate: bool
     fail_above: float | None
+    fail_different: float | None
+    junit: Path | None
+    history: Path | None
     target: str | None = None
     demo_target: bool = False
 
@@ -88,6 +92,10 @@ class DuetOptions(ReplayOptions):
             raise click.UsageError(
                 "--alternate and --noise exclude each other: --noise needs all responses to one request, and "
                 "--alternate sends it to one target"
+            )
+        if self.fail_different is not None and not self.compares_answers:
+            raise click.UsageError(
+                "--fail-different needs both answers to a request: leave out --no-digest and --alternate"
             )
         if self.sending.cluster:
             raise click.UsageError(
@@ -119,6 +127,7 @@ def duet_once(options: DuetOptions) -> Exit:
     options.warn_beyond_timeout({})
     pacing, sending = options.pacing, options.sending
     reads = inputs(options.log, options.shaping, sending)
+    check_apart({"--junit": options.junit, "--history": options.history}, reads)
     with ResultFolder.new(options.output or new_name("duet"), reads, force=options.force) as folder:
         with ExitStack() as stack:
             stream = request_stream(
@@ -259,11 +268,36 @@ class _OneDuet:
         if outcome.stopped:
             options.say(f"stopped: {outcome.stopped}; the rows are kept")
         options.say(f"verdict: {outcome.health.verdict}\nresults: {folder}")
+        if options.history:
+            from logreplay.analysis.output.history import append, of_duet
+
+            append(options.history, of_duet(summary))
+        checks = list(self._checks(outcome, found, differences))
+        if options.junit:
+            write_junit(options.junit, "duet", checks)
         if outcome.stopped:
             return Exit.INTERRUPTED if outcome.stopped == "interrupted" else Exit.CONDITION
-        if not outcome.health.valid:
-            return Exit.INVALID
-        return Exit.OK if options.fail_above is None else gate(found, options.fail_above)
+        return worst(checks) if outcome.health.valid else Exit.INVALID
+
+    def _checks(
+        self, outcome: "Outcome", found: "Comparison", differences: "AnswerDifferences | None"
+    ) -> Iterator[Check]:
+        """The validity of the duet, its times, failures and answers."""
+        options = self.options
+        why = "; ".join(finding.text for finding in outcome.health.findings)
+        yield Check("valid duet", Exit.OK if outcome.health.valid else Exit.INVALID, why)
+        if options.fail_above is None:
+            yield Check("times", text=found.sentence)
+        else:
+            yield from gate(found, options.fail_above)
+        if options.fail_different is not None and differences:
+            name = f"answers: not more than {options.fail_different:.2%} of the pairs differ"
+            if differences.share > options.fail_different:
+                text = f"--fail-different {options.fail_different:.2%}: {differences.share:.2%} of the pairs differ"
+                options.say(text)
+                yield Check(name, Exit.CONDITION, text)
+            else:
+                yield Check(name)
 
     def _summary(
         self,
@@ -307,5 +341,5 @@ class _OneDuet:
         }
         write_atomically(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
         title = f"{options.baseline} and {options.candidate}"
-        answers.write(folder, title, [found.sentence, *found.notes], differences)
+        answers.write(folder, title, [found.sentence, *found.notes], time_rows(found), differences)
         return summary

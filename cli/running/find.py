@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from logreplay.cli.display.junit import Check, write_junit
 from logreplay.cli.display.live_curve import GrowingCurve, point_of
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.conflicts import reconciled
@@ -20,7 +21,7 @@ from logreplay.cli.options.think import Pauses, said, thinking
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import new_name, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop
-from logreplay.cli.running.outputs import ResultFolder, inputs
+from logreplay.cli.running.outputs import ResultFolder, check_apart, inputs
 from logreplay.cli.running.reporting import print_arrivals, report, report_sessions
 from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
@@ -59,6 +60,7 @@ class FindOptions(ReplayOptions):
     think: Pauses | None
     tps: float | None
     no_plots: bool
+    junit: Path | None
 
     @property
     def goal(self) -> "Goal":
@@ -127,6 +129,7 @@ def find_rate(options: FindOptions) -> Exit:
     options = replace(options, sending=sending)
     options.warn_beyond_timeout({f"--{name}": limit for name, limit in options.limits.items() if limit is not None})
     reads = inputs(options.log, options.shaping, sending)
+    check_apart({"--junit": options.junit}, reads)
     with ResultFolder.new(options.output or new_name("find"), reads, force=options.force) as place:
         with ExitStack() as stack:
             csv = stack.enter_context(replayable(options.log, quiet=quiet, sender=options))
@@ -193,9 +196,11 @@ def _report(
             save(figure(lambda ax: trace(ax, facts)), fresh)
     options.say(f"verdict: {summary['verdict']}\nresults: {folder}")
     answer = answer_of(search)
-    if answer.holds:
-        return Exit.OK
-    return Exit.CONDITION if answer.why == "not-met" and summary["verdict"] == "VALID" else Exit.INVALID
+    failed = Exit.CONDITION if answer.why == "not-met" and summary["verdict"] == "VALID" else Exit.INVALID
+    code = Exit.OK if answer.holds else failed
+    if options.junit:
+        write_junit(options.junit, "find", [Check("a rate keeps the bounds", code, text)])
+    return code
 
 
 def _search(

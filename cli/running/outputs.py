@@ -3,7 +3,8 @@
 An earlier result stays until the new one is whole.
 """
 
-from collections.abc import Sequence
+import errno
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, Self
@@ -26,6 +27,21 @@ def inputs(log: object, shaping: Shaping, sending: Sending) -> list[tuple[str, P
     read += [("--auth", shaping.auth.reads)] if shaping.auth and shaping.auth.reads else []
     read += [("--inject", path) for path, _ in shaping.inject]
     return read + ([("--body", shaping.body.table)] if isinstance(shaping.body, BodyFrom) else [])
+
+
+def check_apart(written: Mapping[str, Path | None], reads: Sequence[tuple[str, Path]]) -> None:
+    """Check that the files of some options differ from the inputs, and that their folders are there.
+
+    Raises:
+        LogreplayError: one is an input, or cannot be written.
+    """
+    from logreplay.parsers.files import check_distinct, unwritable
+
+    named = [(option, path) for option, path in written.items() if path is not None]
+    check_distinct(named, reads)
+    for _, path in named:
+        if not path.parent.is_dir():
+            raise unwritable(path, FileNotFoundError(errno.ENOENT, ""))
 
 
 def claim(path: Path, reads: Sequence[tuple[str, Path]], *, force: bool) -> None:

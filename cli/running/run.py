@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import inf
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
 
+from logreplay.cli.display.junit import Check, write_junit
 from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.exit_codes import Exit
@@ -23,7 +25,7 @@ from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, new_name, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop
-from logreplay.cli.running.outputs import claim, inputs
+from logreplay.cli.running.outputs import check_apart, claim, inputs
 from logreplay.cli.running.reporting import print_arrivals, report_sessions
 from logreplay.cli.running.requests import aim, changed_routes, report_left_out, request_stream, say_lacking
 
@@ -53,6 +55,8 @@ class RunOptions(ReplayOptions):
     debug: bool
     classic: bool
     dry_run: bool
+    junit: Path | None
+    history: Path | None
 
     def checked(self) -> Self:
         """Return the options, with one worker where others of them need that.
@@ -72,6 +76,9 @@ class RunOptions(ReplayOptions):
                 raise click.UsageError(
                     f"{option} and --quiet exclude each other: one prints more, the other less; choose one"
                 )
+        for option, file in (("--junit", self.junit), ("--history", self.history)):
+            if self.dry_run and file:
+                raise click.UsageError(f"{option} and --dry-run exclude each other: nothing is measured")
         if self.dry_run and self.pacing.loop and self.pacing.endless:
             raise click.UsageError("--dry-run and --loop need an end: add --for 1m or --requests 1000")
         fewest = {"--vusers": self.pacing.vusers} if self.pacing.vusers else {}
@@ -94,7 +101,9 @@ def replay_once(options: RunOptions) -> Exit:
     path = options.output or new_name("run", ".csv")
     with ExitStack() as stack:
         if not options.dry_run:
-            claim(path, inputs(options.log, options.shaping, sending), force=options.force)
+            reads = inputs(options.log, options.shaping, sending)
+            check_apart({"--junit": options.junit, "--history": options.history}, reads)
+            claim(path, reads, force=options.force)
         log, source = _sources(options, stack)
         stream = request_stream(
             options.shaping,
@@ -233,11 +242,25 @@ class _OneRun:
         invalid = "" if outcome.health.valid else "; invalid run: its response times do not describe the target"
         options.say(f"verdict: {outcome.health.verdict}{invalid}")
         options.say(f"results: {self.path}, {summary_beside(self.path)}")
+        if options.history:
+            from logreplay.analysis.output.history import append, of_run
+
+            append(options.history, of_run(summary))
+        if options.junit:
+            write_junit(options.junit, "run", self._checks(outcome))
         if culprit or self.rule.hit:
             return Exit.CONDITION
         if outcome.stopped:
             return Exit.INTERRUPTED
         return Exit.OK if outcome.health.valid else Exit.INVALID
+
+    def _checks(self, outcome: "Outcome") -> Iterator[Check]:
+        """The conditions of ``--stop``, and the validity of the run."""
+        for condition in self.options.stop_at:
+            hit = self.rule.hit.startswith(condition.text)
+            yield Check(f"--stop {condition.text}", Exit.CONDITION if hit else Exit.OK, self.rule.hit if hit else "")
+        why = "; ".join(finding.text for finding in outcome.health.findings)
+        yield Check("valid run", Exit.OK if outcome.health.valid else Exit.INVALID, why)
 
     def _summary(self, outcome: "Outcome", findings: "list[Finding]", replayed: dict[str, Any]) -> dict[str, Any]:
         """Write the summary and the histograms of the result log beside it, and return the summary."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
@@ -11,6 +12,7 @@ from logreplay.cli.main import run
 from logreplay.parsers.record import RESULT_COLUMNS, scan
 from support.background_server import beside
 from support.raw_server import RawServer, raw_server
+from support.recording_server import recording
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 
@@ -86,3 +88,31 @@ def test_each_target_needs_its_permission(
     assert duet(log, *urls[:2], "--noise", urls[2], "--tps", 9, "-o", tmp_path / "out") == 1
     assert "--allow-target 192.0.2.1" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_pipeline_gets_its_checks_a_row_of_history_and_a_report(
+    servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path
+) -> None:
+    folder, junit, history = tmp_path / "out", tmp_path / "junit.xml", tmp_path / "runs.csv"
+    files = ("--junit", junit, "--history", history, "--fail-different", "1%", "--fail-above", "900%")
+    assert duet(log, servers[0].url, servers[1].url, "--tps", 60, "-o", folder, *files) in (0, 3)
+    cases = {case.attrib["name"] for case in ElementTree.parse(junit).getroot()}
+    assert {"valid duet", "times: not slower by more than 900.0%"} < cases
+    assert any(name.startswith("answers") for name in cases)
+    assert "ratio" in history.read_text().splitlines()[0].split(",")
+    assert len(history.read_text().splitlines()) == 2
+    assert "<h2>Times</h2>" in (folder / "report.html").read_text()
+
+
+def test_answers_that_differ_end_with_4(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text(log.read_text().replace("/ok", "/404"))
+    rewritten = ("--fail-different", "1%", "-q", "-o", tmp_path / "out")
+    with beside(recording) as recorder:
+        assert duet(other, servers[0].url, recorder.url, "--tps", 100, *rewritten) in (3, 4)
+
+
+def test_a_limit_on_answers_needs_pairs(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    urls = ("http://127.0.0.1:9", "http://127.0.0.1:9")
+    assert duet(log, *urls, "--tps", 9, "--alternate", "--fail-different", "1%") == 2
+    assert "--fail-different" in capsys.readouterr().err
