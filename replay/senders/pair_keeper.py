@@ -29,6 +29,7 @@ import polars as pl
 import zstandard
 from numpy.typing import NDArray
 
+from logreplay.parsers.files import unwritable
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import Done, Trace
 from logreplay.replay.senders.digests import Listener, ReceivedAnswer, pairs_of
@@ -136,9 +137,16 @@ class PairKeeper:
         self._failure: OSError | None = None
 
     def open(self) -> None:
-        """Begin to write."""
-        path = self._keeping.folder / FILES.replace("*", uuid4().hex)
-        self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+        """Begin to write.
+
+        Raises:
+            LogreplayError: the file cannot be made.
+        """
+        self._path = self._keeping.folder / FILES.replace("*", uuid4().hex)
+        try:
+            self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+        except OSError as error:
+            raise unwritable(self._path, error) from None
         self._thread = threading.Thread(target=self._work, name="pairs", daemon=True)
         self._thread.start()
 
@@ -200,17 +208,20 @@ class PairKeeper:
         """Write the rest.
 
         Raises:
-            OSError: the file cannot be written.
+            LogreplayError: the file cannot be written.
         """
         self._stop.set()
         self._thread.join()
         self._write_complete()
-        with self._file as file:
-            if self._failure is None:
-                counts = (self.routes.names, self._sent, self._compared, self._differing, self._sampled)
-                _append(file, _TOTALS, 0, pickle.dumps(counts))
+        try:
+            with self._file as file:
+                if self._failure is None:
+                    counts = (self.routes.names, self._sent, self._compared, self._differing, self._sampled)
+                    _append(file, _TOTALS, 0, pickle.dumps(counts))
+        except OSError as error:
+            self._failure = self._failure or error
         if self._failure:
-            raise self._failure
+            raise unwritable(self._path, self._failure)
 
     # the second thread
 

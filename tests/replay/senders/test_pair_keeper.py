@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
+from logreplay.parsers.record import LogreplayError
 from logreplay.replay.senders import pair_keeper
 from logreplay.replay.senders.digests import ReceivedAnswer
 from logreplay.replay.senders.pair_keeper import FILES, Keeping, PairKeeper, read_counts, read_pairs
@@ -143,3 +144,18 @@ def test_pairs_that_come_too_fast_are_counted_and_give_their_room_back(
     keeps.close()
     assert read_counts(*tmp_path.glob(FILES)) == ({}, 1)
     assert keeps._held == keeps._freed
+
+
+def test_a_full_disk_ends_in_an_error_that_names_the_file(tmp_path: Path) -> None:
+    keeps = keeper(tmp_path)
+    keeps._file.close()
+    with open("/dev/full", "wb", buffering=0) as full:
+        keeps._file = full  # type: ignore[assignment]
+        ends(keeps, 0, answer(b"x"), answer(b"y"))
+        with pytest.raises(LogreplayError, match=r"\.pairs-.*the disk is full"):
+            keeps.close()
+
+
+def test_a_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LogreplayError, match="gone"):
+        keeper(tmp_path / "gone")
