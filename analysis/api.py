@@ -15,7 +15,7 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.compact import compact_rows
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.verdict import comparison, machines
-from logreplay.analysis.verdict.change import TOLERANCE
+from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE, TOLERANCE
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
@@ -91,6 +91,33 @@ def compare(baseline: Results, candidate: Results, *, tolerance: float = TOLERAN
         LogreplayError: a result log cannot be read.
     """
     return comparison.compare(baseline, candidate, tolerance=tolerance)
+
+
+def duet(baseline: Results, candidate: Results, *, tolerance: float = AT_ONCE_TOLERANCE) -> Comparison:
+    """Compare both result logs of a duet: see `logreplay.analysis.verdict.comparison.compare_duet`.
+
+    Raises:
+        LogreplayError: a result log cannot be read.
+    """
+    return comparison.compare_duet(baseline, candidate, tolerance)
+
+
+def pairs(baseline: "str | Path", candidate: "str | Path") -> "pd.DataFrame":
+    """Return the pairs of a duet: one row for each request, by its number ``seq``.
+
+    Args:
+        baseline, candidate: the result logs in the folder of the duet.
+
+    Returns:
+        ``seq``, ``row``, ``op``, ``url``, ``scheduled`` (seconds), and of the baseline and, with ``_new``, of the
+        candidate ``rc``, ``bytes``, ``error``, ``response`` (seconds).
+
+    Raises:
+        LogreplayError: a result log cannot be read.
+    """
+    of_both, of_each = ["row", "op", "url", "scheduled"], ["seq", "rc", "bytes", "error", "response"]
+    new = load(candidate)[of_each]
+    return load(baseline)[[*of_both, *of_each]].merge(new, on="seq", suffixes=("", "_new"))
 
 
 def capacity(

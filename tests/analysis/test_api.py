@@ -94,3 +94,11 @@ def test_a_day_of_no_calendar_is_no_time(tmp_path: Path, day: str) -> None:
 def test_each_public_name_is_there_and_documented(name: str) -> None:
     assert getattr(analysis, name).__doc__
     assert name in dir(analysis)
+
+
+def test_the_pairs_of_a_duet_are_a_table(path: Path, loaded: pd.DataFrame) -> None:
+    found = analysis.pairs(path, path)
+    assert len(found) == len(loaded)
+    assert (found["response"] == found["response_new"]).all()
+    assert {"seq", "row", "url", "rc_new", "bytes_new", "error_new"} <= set(found.columns)
+    assert analysis.duet(path, path).sentence.startswith("no difference detected")
