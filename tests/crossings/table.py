@@ -130,6 +130,8 @@ _RUN: Final[Factors] = {
     "classic": _flag("classic"),
     "json": _flag("json"),
     "dry-run": _flag("dry-run"),
+    "junit": _option("junit", file="checks.xml"),
+    "history": _option("history", file="runs.csv"),
 }
 _SWEEP: Final[Factors] = {
     "pacing": {"rates": "20,40", "range": "10..30:20", "users": "--vusers 1,3", "doubled": "--vusers 1..3"},
@@ -146,6 +148,7 @@ _SWEEP: Final[Factors] = {
     **_FOLDER,
 }
 _FIND: Final[Factors] = {
+    "junit": _option("junit", file="checks.xml"),
     "bound": {
         f"{name}": f"--{name} 1s" for name in ("p99", "p50", "p90", "p95", "p999", "p9999", "p99999", "mean", "max")
     }
@@ -345,6 +348,8 @@ def _rules(command: str) -> list[Rule]:
         rule("--follow", "--skip-idle", pacing="follow", skip_idle="some"),
         rule("--follow", "--arrivals", pacing="follow", arrivals=...),
         rule("--follow", "--dry-run", **{"pacing": "follow", "dry-run": "yes"}),
+        rule("--junit", "--dry-run", **{"junit": "file", "dry-run": "yes"}),
+        rule("--history", "--dry-run", **{"history": "file", "dry-run": "yes"}),
         rule("--follow", target="builtin", pacing="follow"),
         rule("--verbose", "--json", verbose=..., json="yes"),
         rule("--verbose", "--quiet", verbose=..., quiet=...),
