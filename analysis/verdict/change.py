@@ -108,8 +108,10 @@ def verdicts(changes: Mapping[Key, Change], tolerance: float = TOLERANCE, doubt:
 
 
 def duet_verdicts(change: Change, others: Mapping[str, Change], tolerance: float) -> dict[str, str]:
-    """Judge a duet: half of the doubt is for the change of all pairs, `ALL`, half for its percentiles and routes."""
-    return verdicts({ALL: change}, tolerance, _DOUBT / 2) | verdicts(others, tolerance, _DOUBT / 2)
+    """Judge a duet: half of the doubt is for the change of all pairs, `ALL`, and for p50, half for all others."""
+    first = {ALL: change} | {name: each for name, each in others.items() if name == "p50"}
+    rest = {name: each for name, each in others.items() if name not in first}
+    return verdicts(first, tolerance, _DOUBT / 2) | verdicts(rest, tolerance, _DOUBT / 2)
 
 
 def combined(changes: Sequence[Change | None]) -> Change | None:
