@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 Law = Literal["fixed", "exponential", "lognormal"]
 
 _EPOCH: Final = np.datetime64("2026-01-01", "us")
-_TYPED: Final = ("url", "error", "expected_rc", "expected_bytes", "expected_latency", "client")
+_TYPED: Final = ("url", "error", "expected_rc", "expected_bytes", "expected_latency", "client", "connection", "digest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +247,9 @@ def results(
             "expected_latency": None,
             "client": None,
             "queued": 0.0,
+            "protocol": "HTTP/1.1",
+            "connection": None,
+            "digest": None,
         },
         schema_overrides={name: SCHEMA[name] for name in _TYPED},
     )

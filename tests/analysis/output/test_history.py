@@ -3,6 +3,7 @@
 import csv
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_a_run_and_a_duet_have_the_same_columns_whatever_is_known() -> None:
     assert of_run(run)["failed_share"] == 0.1
     assert list(of_run(run)) == list(of_run({**run, "response_s": {"p50": 1.0}, "requests": {}}))
     targets = {"baseline": {"target": "a"}, "candidate": {"target": "b"}}
-    times = {"change": None, "quantiles": {}, "failed_more": [0.0, -1.0, 1.0]}
+    times: dict[str, Any] = {"change": None, "quantiles": {}, "failed_more": [0.0, -1.0, 1.0]}
     duet = {"log": "a", "verdict": "VALID", "targets": targets, "times": times, "answers": None}
     known = {
         **times,

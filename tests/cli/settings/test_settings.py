@@ -142,10 +142,13 @@ NEEDED = {
     "seconds": ["a.csv"],
     "capacity": ["a.csv", "--tps", "1", "--within", "1s"],
     "compare": ["a.csv", "a.csv"],
+    "duet": ["a.csv", TARGET, TARGET],
     "plot": ["a.csv"],
     "completion": ["bash"],
 }
 """The words without which a command cannot be parsed."""
+BESIDE = {"cookies": ["--by-client"]}
+"""The words without which a switch of the settings is left out."""
 SWITCHES = [
     (name, option, switch)
     for name, command in cli.commands.items()
@@ -186,7 +189,7 @@ def test_every_option_that_resets_another_alone_is_accepted_and_changes_nothing(
 def test_every_switch_of_the_settings_is_undone_by_its_opposite_and_contradicts_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, option: click.Option, reset: str
 ) -> None:
-    words = NEEDED.get(command, [])
+    words = [*NEEDED.get(command, []), *BESIDE.get(key_of(option), [])]
     default = parameters(command, *words)
     monkeypatch.setenv(f"LOGREPLAY_{command}_{key_of(option)}".replace("-", "_").upper(), "1")
     assert repr(parameters(command, *words)) != repr(default)
