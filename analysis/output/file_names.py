@@ -14,6 +14,8 @@ DUET: Final = ("baseline.csv", "candidate.csv", "noise.csv")
 """The result logs of a duet, in the order of the numbers of its targets."""
 OF_COMMANDS: Final = ("users.csv", "users.png", "search.png")
 """Figures that only a sweep over users or a search adds."""
+ANSWERS: Final = ("differences.csv", "pairs.jsonl")
+"""Files of a duet that compared answers."""
 
 
 def belonging(results: Path) -> Sequence[Path]:

@@ -59,7 +59,7 @@ _OPTIONS = (
         default=10,
         show_default=True,
         metavar="N",
-        help="Keep N differing pairs of each route as examples; 0: keep no bodies.",
+        help="Show N differing pairs of each route in report.html and pairs.jsonl; 0: none.",
     ),
 )
 comparing_options = bundle("comparing", Comparing, _OPTIONS)

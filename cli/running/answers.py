@@ -16,13 +16,13 @@ _ROWS: Final = 30
 _VALUE: Final = 30
 
 
-def keeping(folder: Path, together: int, timeout: float, comparing: Comparing) -> "Keeping":
+def keeping(folder: Path, together: int, timeout: float) -> "Keeping":
     """How pairs are kept during the run."""
     from logreplay.analysis.answers.rules import default_ignored
     from logreplay.analysis.input.routes import Routes
     from logreplay.replay.senders.pair_keeper import Keeping
 
-    return Keeping(folder, together, timeout, comparing.keep > 0, Routes, default_ignored)
+    return Keeping(folder, together, timeout, Routes, default_ignored)
 
 
 def differences(folder: Path, comparing: Comparing) -> "AnswerDifferences":

@@ -210,7 +210,7 @@ class _OneDuet:
         paths = [self.folder / f"{name}.csv" for name in options.targets]
         rule, peak = stop_rule(options.stop_at), pacing.peak * together
         share = together / len(paths)
-        keep = answers.keeping(self.folder, together, sending.timeout, options.comparing)
+        keep = answers.keeping(self.folder, together, sending.timeout)
         keeping = keep if options.compares_answers else None
         levels = [(rate * share, seconds) for rate, seconds in pacing.steps or ()]
 

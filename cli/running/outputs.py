@@ -172,16 +172,18 @@ class ResultFolder:
 
 def _names() -> Sequence[str]:
     """The files of a sweep, a search or a duet."""
-    from logreplay.analysis.output.file_names import DUET, FIGURES, OF_COMMANDS, belonging
+    from logreplay.analysis.output.file_names import ANSWERS, DUET, FIGURES, OF_COMMANDS, belonging
     from logreplay.replay.sweeps.manifest import NAME
     from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
 
     rows = [JUDGED, *(f"{JUDGED}{ending}" for ending in (".gz", ".zst")), str(Path(JUDGED).with_suffix(".parquet"))]
     beside = [path.name for log in (JUDGED, *DUET) for path in belonging(Path(log))]
-    return list(dict.fromkeys([NAME, ASIDE, *rows, *DUET, *beside, *FIGURES, *OF_COMMANDS]))
+    return list(dict.fromkeys([NAME, ASIDE, *rows, *DUET, *beside, *FIGURES, *OF_COMMANDS, *ANSWERS]))
 
 
 def _clear(folder: Path) -> None:
     """Remove the files of a sweep, a search or a duet, and nothing else."""
-    for name in _names():
-        (folder / name).unlink(missing_ok=True)
+    from logreplay.replay.senders.pair_keeper import FILES
+
+    for path in (*(folder / name for name in _names()), *folder.glob(FILES)):
+        path.unlink(missing_ok=True)

@@ -247,7 +247,7 @@ def _target(seen: RunEvidence) -> list[Finding]:
     if counters.new_errors:
         words += f"{', ' if words else ''}{counters.new_errors} x status 400 and above that the log did not have"
     severity = Severity.VOID if share > FAILING else Severity.WARNING
-    text = f"{share:.0%} of the requests failed ({words}): check the target's log; -v or --crash shows an exchange"
+    text = f"{share:.0%} of the requests failed ({words}): check the target's log; run --crash shows the first"
     return [Finding("target_failing", severity, text)]
 
 

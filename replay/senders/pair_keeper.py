@@ -88,7 +88,6 @@ class Keeping:
         folder: of the files.
         together: targets of a pair.
         timeout: seconds after which a request has ended.
-        bodies: keep bodies; False: digests only.
         routes: makes the numbers of routes.
         is_ignored: whether a header, by its name in lower case, makes no difference.
     """
@@ -96,7 +95,6 @@ class Keeping:
     folder: Path
     together: int
     timeout: float
-    bodies: bool
     routes: Callable[[], RouteNumbers]
     is_ignored: Callable[[str], bool]
 
@@ -195,7 +193,7 @@ class PairKeeper:
 
     def hold(self, size: int) -> bool:
         """Reserve room for bytes of a body, in the loop; False: there is none."""
-        if not self._keeping.bodies or self._held - self._freed + size > MOST_HELD:
+        if self._held - self._freed + size > MOST_HELD:
             return False
         self._held += size
         return True

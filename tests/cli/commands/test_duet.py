@@ -62,6 +62,19 @@ def test_alternating_shares_the_requests_out(servers: tuple[RawServer, RawServer
     assert sorted(rows["row"].to_list()) == list(range(60))
 
 
+def test_nothing_of_a_replaced_duet_stays(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
+    folder, urls = tmp_path / "out", (servers[0].url, servers[1].url)
+    assert duet(log, *urls, "--tps", 200, "--noise", servers[1].url, "-o", folder, "-q") in (0, 3)
+    first = {path.name for path in folder.iterdir()}
+    (folder / ".pairs-of-a-crash").touch()
+    assert duet(log, *urls, "--tps", 200, "--alternate", "--force", "-o", folder, "-q") in (0, 3)
+    alone = tmp_path / "alone"
+    assert duet(log, *urls, "--tps", 200, "--alternate", "-o", alone, "-q") in (0, 3)
+    left = {path.name for path in folder.iterdir()}
+    assert left == {path.name for path in alone.iterdir()}
+    assert {"differences.csv", "pairs.jsonl", "noise.csv"} <= first - left
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -187,6 +187,7 @@ def test_a_target_that_goes_away_is_no_measurement(log: Path, tmp_path: Path) ->
         os.kill(responder, signal.SIGKILL)
     seen = findings_of(output)
     assert "refused" in seen["target_failing"]
+    assert "run --crash" in seen["target_failing"]  # other commands lack the option
     if "lag" in seen:
         pytest.skip("other work took the processor, which outranks what the target did")
     assert seen["verdict"] == "TARGET_FAILING"

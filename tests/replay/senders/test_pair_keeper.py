@@ -30,8 +30,8 @@ class Paths:
         return np.array([self.names.index(url) for url in urls], np.uint16)
 
 
-def keeper(folder: Path, together: int = 2, *, bodies: bool = True) -> PairKeeper:
-    made = PairKeeper(Keeping(folder, together, 1.0, bodies, Paths, lambda name: name == "date"))
+def keeper(folder: Path, together: int = 2) -> PairKeeper:
+    made = PairKeeper(Keeping(folder, together, 1.0, Paths, lambda name: name == "date"))
     made.routes.of(pl.Series(["/a", "/b"]))
     made.open()
     return made
@@ -109,12 +109,6 @@ def test_no_more_bodies_are_held_than_there_is_room(tmp_path: Path, monkeypatch:
     assert not side.hold(600)
     side.free(600)
     assert side.hold(600)
-    keeps.close()
-
-
-def test_without_bodies_none_is_held(tmp_path: Path) -> None:
-    keeps = keeper(tmp_path, bodies=False)
-    assert not keeps.side(0).hold(1)
     keeps.close()
 
 
