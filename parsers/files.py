@@ -296,18 +296,18 @@ def _same_file(one: Path, other: str | Path) -> bool:
     return stat.S_ISREG(first.st_mode) and os.path.samestat(first, second)
 
 
-def why(error: OSError) -> str:
-    """Why a file cannot be written, in words."""
+def why(error: OSError, option: str = "-o") -> str:
+    """Why the file of an option cannot be written, in words."""
     if error.errno == errno.ENOSPC:
-        return "the disk is full; free some space, or write elsewhere with -o"
+        return f"the disk is full; free some space, or write elsewhere with {option}"
     return error.strerror or str(error)
 
 
-def unwritable(path: Path, error: OSError) -> LogreplayError:
-    """The error to raise where a file cannot be written: why, and what to do."""
+def unwritable(path: Path, error: OSError, option: str = "-o") -> LogreplayError:
+    """The error to raise where the file of an option cannot be written: why, and what to do."""
     missing = error.errno == errno.ENOENT and not path.parent.is_dir()
-    reason = f"there is no folder {path.parent}" if missing else why(error)
-    return LogreplayError(f"{path}: cannot be written: {reason}; choose another with -o")
+    reason = f"there is no folder {path.parent}" if missing else why(error, option)
+    return LogreplayError(f"{path}: cannot be written: {reason}; choose another with {option}")
 
 
 @contextmanager

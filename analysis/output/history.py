@@ -36,7 +36,8 @@ def append(path: Path, row: Mapping[str, Any], now: datetime | None = None) -> N
                 )
             file.write(("" if first else header) + _line(list(values.values())))
     except (OSError, UnicodeDecodeError) as error:
-        raise unwritable(path, error if isinstance(error, OSError) else OSError(str(error))) from None
+        failure = error if isinstance(error, OSError) else OSError(str(error))
+        raise unwritable(path, failure, "--history") from None
 
 
 def of_run(summary: Mapping[str, Any]) -> dict[str, Any]:

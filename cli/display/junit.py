@@ -56,4 +56,4 @@ def write_junit(path: Path, command: str, checks: Iterable[Check]) -> None:
     try:
         write_atomically(path, tostring(suite, encoding="unicode", xml_declaration=False) + "\n")
     except OSError as error:
-        raise unwritable(path, error) from None
+        raise unwritable(path, error, "--junit") from None

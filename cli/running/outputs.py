@@ -39,9 +39,9 @@ def check_apart(written: Mapping[str, Path | None], reads: Sequence[tuple[str, P
 
     named = [(option, path) for option, path in written.items() if path is not None]
     check_distinct(named, reads)
-    for _, path in named:
+    for option, path in named:
         if not path.parent.is_dir():
-            raise unwritable(path, FileNotFoundError(errno.ENOENT, ""))
+            raise unwritable(path, FileNotFoundError(errno.ENOENT, ""), option)
 
 
 def claim(path: Path, reads: Sequence[tuple[str, Path]], *, force: bool) -> None:

@@ -13,6 +13,8 @@ from logreplay.cli.options.requests import Shaping, base
 from logreplay.cli.running.log_and_target import replayable
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.results.verdict import Finding
@@ -86,7 +88,7 @@ def request_stream(
         say_lacking(shaping, requests.source, methods, quiet=quiet)
     for place, (path, share) in enumerate(shaping.inject):
         other = stack.enter_context(replayable(path, quiet=quiet))
-        say_lacking(shaping, _source(other), methods, where=f"{path}: ", quiet=quiet)
+        say_lacking(replace(shaping, client_key=None), _source(other), methods, where=f"{path}: ", quiet=quiet)
         if versions:
             _expect_protocols(_source(other), methods, path)
         shapes = (*shaping.changes(rewriting=False, unlogged=unlogged), *versions)
@@ -247,11 +249,14 @@ def say_lacking(
 
     source = LogFile(log) if isinstance(log, Path) else log
 
-    def absent(columns: Sequence[str], rendered: str, methods: frozenset[str]) -> int:
+    def absent(columns: Sequence[str], rendered: str, methods: frozenset[str], value: "pl.Expr | None" = None) -> int:
         if isinstance(source, Followed):
             return min(source.lacking(column, methods) for column in columns)
-        return lacking(source, columns, rendered, methods)
+        return lacking(source, columns, rendered, methods, value)
 
+    if (key := shaping.client_key) and key.columns and (count := absent(key.columns, "", methods, key.value)):
+        text = f"none of the {count} requests has a value; clients are told apart by their addresses"
+        say(f"warning: --client-key {key}: {where}{text}", quiet=quiet)
     for option, value, column, name in (
         ("--host", shaping.host, "host", "Host"),
         ("--agent", shaping.agent, "agent", "User-Agent"),

@@ -111,7 +111,13 @@ class RequestFile:
         return str(self.path)
 
 
-def lacking(source: RequestSource, columns: Sequence[str], rendered: str, methods: Collection[str]) -> int:
+def lacking(
+    source: RequestSource,
+    columns: Sequence[str],
+    rendered: str,
+    methods: Collection[str],
+    value: pl.Expr | None = None,
+) -> int:
     """Count the requests that would get a value from columns of the log, if not one of them has a value there.
 
     Args:
@@ -119,6 +125,7 @@ def lacking(source: RequestSource, columns: Sequence[str], rendered: str, method
         columns: of the log.
         rendered: the header, or `PAYLOAD`, that is made of it; a source may bring it along.
         methods: of the requests that get it.
+        value: made of these columns; None: each column is one.
 
     Returns:
         0 if one has a value.
@@ -130,7 +137,8 @@ def lacking(source: RequestSource, columns: Sequence[str], rendered: str, method
     for frame in source.batches(("op", *columns)):
         sent = frame.filter(pl.col("op").is_in(methods))
         own = [name for name in frame.columns if (header_name(name) or name).lower() == rendered.lower()]
-        if any(sent[name].is_not_null().any() for name in (*columns, *own)):
+        values = sent.select(*{*columns, *own}) if value is None else sent.select(value.alias(rendered))
+        if any(column.is_not_null().any() for column in values):
             return 0
         count += sent.height
     return count

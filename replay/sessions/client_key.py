@@ -62,7 +62,7 @@ class ClientKey:
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         if self.kind == "address":
             return frame
-        value = frame.select(self._value().alias("value"))["value"]
+        value = frame.select(self.value.alias("value"))["value"]
         if self.kind not in _PLAIN:
             value = self._pseudonyms(value)
         if self.kind == "address+agent":
@@ -76,7 +76,9 @@ class ClientKey:
             return f"{address} {_pseudonym('agent', agent)}"
         return value if self.kind in _PLAIN else _pseudonym(self.name, value)
 
-    def _value(self) -> pl.Expr:
+    @property
+    def value(self) -> pl.Expr:
+        """Of a key other than ``address``, from `columns`; null where a request has none."""
         if self.kind == "cookie":
             pair = rf"(?:^|;[ \t]*){re.escape(self.name)}=([^;\t]*)"
             return pl.coalesce(_header("cookie").str.extract(pair, 1), pl.col("cookie").str.extract(pair, 1))

@@ -53,7 +53,7 @@ class Extraction:
         if not (equals and colon and NAME.fullmatch(name) and rule) or kind not in ("header", "json", "regex"):
             raise ValueError(
                 f"{text!r}: expected NAME=header:HEADER, NAME=json:$.path or NAME=regex:EXPRESSION, "
-                "such as csrf=header:X-CSRF-Token"
+                "such as form=header:X-CSRF-Token"
             )
         if len(rule) > _LONGEST_RULE:
             raise ValueError(f"{name}: a rule has at most {_LONGEST_RULE} characters")

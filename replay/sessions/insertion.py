@@ -45,7 +45,7 @@ class Insertion:
         if not (equals and colon and NAME.fullmatch(name) and where) or kind not in ("header", "param", "body"):
             raise ValueError(
                 f"{text!r}: expected NAME=header:HEADER, NAME=param:PARAMETER or NAME=body:FIELD, "
-                "such as csrf=header:X-CSRF-Token"
+                "such as form=header:X-CSRF-Token"
             )
         if kind != "header":
             return cls(name, kind, where)

@@ -23,6 +23,9 @@ EVERY: Final = "*"
 """The client whose rows are sent by all that log in."""
 _COLUMNS: Final = ("client", "op", "url", "body")
 _MOST_ROWS: Final = 1_000_000
+_HEADINGS: Final = {*_COLUMNS, "method", "path", "uri", "user", "username", "password", "email"}
+"""A first line with one of these names columns; any other may hold values, which must not be printed."""
+_MOST_NAMES: Final = 20
 _URL: Final = re.compile(r"/[\x21-\x7e]*")
 
 
@@ -159,7 +162,12 @@ def _read(path: Path) -> list[LoginRequest]:
 def _csv_rows(file: Iterator[str], path: Path) -> Iterator[tuple[int, dict[str, object]]]:
     reader = csv.DictReader(file, strict=True)
     if not reader.fieldnames or "url" not in reader.fieldnames:
-        raise LogreplayError(f"--login {path}: the first line must name the columns: client,op,url,body")
+        names = [name for name in reader.fieldnames or () if name]
+        if names and names[0].lstrip().startswith(("{", "[")):
+            raise LogreplayError(f"--login {path}: is JSON; name it .jsonl, with one object on each line")
+        are_names = not _HEADINGS.isdisjoint(name.strip().lower() for name in names)
+        found = ",".join(names[:_MOST_NAMES]) if are_names else "none of these"
+        raise LogreplayError(f"--login {path}: the first line must name the columns client,op,url,body; it has {found}")
     for row in reader:
         if None in row:
             raise LogreplayError(f"--login {path}, line {reader.line_num}: more values than columns; quote commas")

@@ -1,11 +1,14 @@
 """What is secret, and that hiding it hides nothing else."""
 
+import ast
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import logreplay.parsers
 from logreplay.parsers.masking import MASK, is_secret, masked
 
 SECRET = "hunter2-0123456789"
@@ -88,3 +91,12 @@ def test_the_time_it_takes_is_linear_in_the_text(piece: str) -> None:
 
     # twenty times the text: twenty times the time, not four hundred
     assert min(seconds(80_000) for _ in range(5)) < 150 * max(min(seconds(4_000) for _ in range(5)), 1e-4)
+
+
+def test_examples_in_messages_are_not_masked() -> None:
+    root = Path(logreplay.parsers.__path__[0]).parent
+    for path in (path for room in ("parsers", "replay", "analysis", "cli") for path in (root / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and "such as " in node.value:
+                example = node.value[node.value.index("such as ") :]
+                assert masked(example) == example, f"{path}:{node.lineno}"

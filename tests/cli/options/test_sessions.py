@@ -51,12 +51,18 @@ def test_contradictions_are_refused_in_a_sentence_that_names_both(
     ("words", "why"),
     [
         (["--login", "none.csv"], "--login none.csv: cannot be read"),
-        (["--login", "access.log"], "--login access.log: the first line must name the columns"),
+        (["--login", "access.log"], "the first line must name the columns client,op,url,body; it has none of these"),
+        (["--login", "wrong.csv"], "the first line must name the columns client,op,url,body; it has User,path,body"),
+        (["--login", "secret.csv"], "the first line must name the columns client,op,url,body; it has none of these"),
+        (["--login", "json.csv"], "--login json.csv: is JSON; name it .jsonl, with one object on each line"),
     ],
 )
 def test_a_file_of_logins_that_cannot_be_read_is_an_error_before_anything_is_sent(
-    words: list[str], why: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], why: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (folder / "wrong.csv").write_text("User,path,body\nann,/login,x=1\n")
+    (folder / "secret.csv").write_text("ann,hunter2\n")
+    (folder / "json.csv").write_text('{"url": "/login", "body": "user=ann"}\n')
     for dry in (["--dry-run"], ["-o", "r.csv"]):
         given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--no-loop", "--by-client", *words, *dry]
         assert main.run(given) == 1
@@ -92,3 +98,33 @@ def test_settings_leave_out_what_the_command_line_excludes(folder: Path, capsys:
     for more in ([], ["--sender", "aiohttp"], ["--http", "2", "--streams", "3"], ["--no-by-client"]):
         assert main.run([*given, *more]) == 0, more
         assert json.loads(capsys.readouterr().out)["requests"] == 1
+
+
+@pytest.mark.parametrize("key", ["column:nope", "header:X-User", "cookie:uid", "header:User-Agent", "address+agent"])
+def test_a_client_key_of_which_no_request_has_a_value_is_named_once(
+    key: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--no-loop", "--dry-run", "--by-client"]
+    assert main.run([*given, "--client-key", key]) == 0
+    text = f"warning: --client-key {key}: none of the 1 requests has a value; clients are told apart by their addresses"
+    assert capsys.readouterr().err.count(text) == 1
+
+
+def test_a_client_key_with_values_is_not_warned_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "log.csv").write_text(
+        "date,time,latency,xfertime,thinktime,bytes,url,rc,op,client,user,headers,agent\n"
+        "2026-01-01,00:00:00,0.1,0.1,0,5,/,200,GET,10.0.0.1,ann,Cookie: uid=7,curl\n"
+    )
+    given = ["run", "log.csv", "http://127.0.0.1:1", "--tps", "5", "--no-loop", "--dry-run", "--by-client"]
+    for key in ("address", "address+agent", "column:user", "header:cookie", "cookie:uid", "header:User-Agent"):
+        assert main.run([*given, "--client-key", key]) == 0
+        assert "--client-key" not in capsys.readouterr().err, key
+
+
+@pytest.mark.parametrize("option", ["--junit", "--history"])
+def test_a_report_without_a_folder_names_its_own_option(
+    option: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "-o", "r.csv", option, "none/report"]
+    assert main.run(given) == 1
+    assert f"there is no folder none; choose another with {option}" in capsys.readouterr().err
