@@ -153,12 +153,12 @@ class StoredBodies:
                 self._files[name] = self._open(name)
             file = self._files[name]
             file.seek(block)
-            frame = zstandard.ZstdDecompressor().decompressobj(write_size=_READ)
+            frame = zstandard.ZstdDecompressor().stream_reader(file, read_size=_READ, closefd=False)
             pieces: list[bytes] = []
             unpacked = 0
-            while not frame.eof and unpacked <= LARGEST and (packed := file.read(_READ)):
-                pieces.append(frame.decompress(packed))
-                unpacked += len(pieces[-1])
+            while unpacked <= LARGEST and (piece := frame.read(_READ)):
+                pieces.append(piece)
+                unpacked += len(piece)
         except FileNotFoundError:
             raise LogreplayError(f"{name}: no such file: {_REMEDY}") from None
         except (OSError, zstandard.ZstdError) as error:

@@ -174,7 +174,7 @@ def row(capture: Capture, zone: str = "") -> dict[str, Any]:
         "agent": free_text(latin(known.get("user-agent", ""))) or None,
         "protocol": free_text(request.protocol) or None,
         "request_bytes": len(body) if body else 0,
-        "scheme": (capture.scheme or (scheme[1].lower() if scheme else "")) or None,
+        "scheme": (latin(capture.scheme) or (scheme[1].lower() if scheme else "")) or None,
         "headers": text,
         PAYLOAD: body,
     }
@@ -190,8 +190,15 @@ def _one_cookie(headers: Sequence[Header]) -> Sequence[Header]:
 
 
 def latin(text: str) -> str:
-    """A text with one character for each of its bytes, as the values of logs are."""
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
+    """A text with one character for each of its bytes, as the values of logs are.
+
+    Raises:
+        Rejected: it holds a surrogate (``"\\ud800"`` in JSON), which no byte stands for.
+    """
+    try:
+        return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
+    except UnicodeEncodeError:
+        raise Rejected("a character that UTF-8 cannot hold") from None
 
 
 def text_of(data: bytes) -> str:

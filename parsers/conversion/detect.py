@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import polars as pl
 
+from logreplay.parsers.captures.formats import CAPTURES
 from logreplay.parsers.conversion.parse import ParsedBlock, parse
 from logreplay.parsers.conversion.source import Block, count_lines, text_lines
 from logreplay.parsers.fields.units import UNITS
@@ -122,7 +123,7 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
         LogreplayError: fewer than half of the lines fit any format and none is certainly a request, or ``wanted`` is
             unknown or fits no line.
     """
-    given = defined(wanted)
+    given = defined(wanted, [each.name for each in CAPTURES])
     data = b"".join(sample if sample.endswith(b"\n") else sample + b"\n" for sample in samples if sample)
     lines = text_lines(data)
     if lines[0].startswith(",".join(CORE_COLUMNS)):

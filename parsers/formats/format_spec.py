@@ -6,7 +6,7 @@ Includes of nginx configurations are followed (by crossplane); of Apache's, only
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,8 +49,12 @@ _NGINX_DIRECTIVE: Final = re.compile(r"^\s*log_format\s+(\S+)\s+(.*?);?\s*$", re
 _APACHE_DIRECTIVE: Final = re.compile(r"^\s*(?:LogFormat|CustomLog\s+\S+)\s+(.*)$", re.DOTALL | re.IGNORECASE)
 
 
-def defined(text: str) -> Format | None:
+def defined(text: str, others: Iterable[str] = ()) -> Format | None:
     """Find or compile a format; None for those detected by content.
+
+    Args:
+        text: value of ``-f``.
+        others: names of further formats, such as those of captures, for the error.
 
     Raises:
         LogreplayError: no such name, file or format in it, or the text has no field for the request.
@@ -70,7 +74,7 @@ def defined(text: str) -> Format | None:
         return nginx_definition("log_format", [text])
     if "%" in text:
         return apache_definition("LogFormat", text.replace('\\"', '"'))
-    known = ", ".join(sorted({*NAMES, *OTHER_NAMES, *BY_CONTENT}))
+    known = ", ".join(sorted({*NAMES, *OTHER_NAMES, *BY_CONTENT, *others}))
     raise LogreplayError(
         f"format {text!r}: no such name, and no log_format or LogFormat either; known names: {known}; "
         "a format of your own can be given as text or as nginx.conf#name"

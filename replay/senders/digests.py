@@ -32,8 +32,13 @@ MOST_GROWTH: Final = 300
 """Decoded bytes for each byte that was sent, beyond `_PIECE`; more is taken for an attack."""
 MOST_KNOWN: Final = 1024
 """Heads that are recognised by their bytes; with one more all are forgotten."""
+MOST_MEMBERS: Final = 1000
+"""Members of gzip in one body; more are taken for an attack."""
 _LONGEST_KNOWN: Final = 2048
+"""Bytes of a head that is kept to be recognised."""
 _PIECE: Final = 1 << 20
+_SLICE: Final = 1 << 14
+"""Bytes that zlib is given at once: it copies what it leaves."""
 _CODING: Final = b"content-encoding"
 _READ: Final = (*CHOSEN, _CODING)
 _LINES: Final = tuple((b"\r\n" + name + b":", name) for name in _READ)
@@ -153,7 +158,8 @@ class Digests:
     def _remember(self, head: Head) -> tuple[bytes, int]:
         """Read a head; the same one often comes again within a second, while its date is the same."""
         read = read_head(head)
-        if len(head) <= _LONGEST_KNOWN:
+        size = len(head) if isinstance(head, bytes) else sum(len(name) + len(value) for name, value in head)
+        if size <= _LONGEST_KNOWN:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
             self._known[head] = read
@@ -322,12 +328,19 @@ class _Decoder(Protocol):
 
 class _ZlibDecoder:
     def __init__(self, bits: int) -> None:
-        self._bits = bits
+        self._bits, self._members = bits, 1
         self._stream = zlib.decompressobj(bits)
 
     def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
+        for at in range(0, len(data), _SLICE):
+            self._feed(data[at : at + _SLICE], out)
+
+    def _feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
         while data:
-            if self._stream.eof:  # members of gzip may follow each other
+            if self._stream.eof:  # members of gzip may follow each other; each copies the data behind it
+                self._members += 1
+                if self._members > MOST_MEMBERS:
+                    raise _UndecodableError
                 self._stream = zlib.decompressobj(self._bits)
             out(self._stream.decompress(data, _PIECE))
             data = self._stream.unconsumed_tail or self._stream.unused_data

@@ -1,10 +1,13 @@
 """Bodies in their file, and back by their addresses."""
 
+import tracemalloc
 from io import BytesIO
 from pathlib import Path
+from zlib import crc32
 
 import polars as pl
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,8 +39,6 @@ def test_every_body_comes_back_byte_for_byte(bodies: list[bytes | None]) -> None
 
 
 def test_the_file_unpacks_to_all_bodies_and_holds_equal_ones_once(tmp_path: Path) -> None:
-    import zstandard
-
     addresses = written(tmp_path / "x", [b"a" * 300_000, b"bc", b"a" * 300_000, b"bc"])
     assert addresses[0] == addresses[2]
     packed = (tmp_path / "x").read_bytes()
@@ -73,6 +74,21 @@ def test_a_hostile_address_is_an_error_and_takes_no_memory(tmp_path: Path, addre
     written(tmp_path / "x", [b"one"])
     with StoredBodies() as reader, pytest.raises(LogreplayError):
         reader.load(pl.Series([f"{tmp_path}/x#{address}"]))
+
+
+def test_a_frame_is_not_unpacked_beyond_the_largest_body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """6 kB became 200 MB at once."""
+    monkeypatch.setattr("logreplay.parsers.bodies.LARGEST", 1 << 20)
+    (tmp_path / "x").write_bytes(zstandard.compress(bytes(200_000_000)))
+    with StoredBodies() as reader:
+        tracemalloc.start()
+        try:
+            found = reader.load(pl.Series([f"{tmp_path}/x#0-0-9-{crc32(bytes(9)):08x}"]))
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert found.to_list() == [bytes(9)]
+    assert most < 8 << 20
 
 
 def test_a_missing_file_is_named_with_the_remedy(tmp_path: Path) -> None:

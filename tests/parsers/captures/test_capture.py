@@ -63,6 +63,14 @@ def test_a_body_that_is_not_whole_is_rejected(rest: bytes) -> None:
         (Capture("GET", "/", rc=1000), Rejected),
         (Capture("GET", "/", start=1 << 62), Rejected),
         (Capture("GET", "/", headers=[("X", "y" * 70_000)]), Rejected),
+        (Capture("GET", "http://h/\ud800"), Rejected),
+        (Capture("GET", "/", host="\ud800"), Rejected),
+        (Capture("GET", "/", scheme="\ud800"), Rejected),
+        (Capture("GET", "/", client="\ud800"), Rejected),
+        *(
+            (Capture("GET", "/", headers=[(name, "\ud800")]), Rejected)
+            for name in ("User-Agent", "Referer", "X-Forwarded-For")
+        ),
     ],
 )
 def test_impossible_values_are_refused(capture: Capture, error: type[Exception]) -> None:

@@ -95,6 +95,11 @@ def test_what_is_no_log_in_the_wanted_format_is_said(data: bytes, wanted: str, p
         detect([data], "log", wanted)
 
 
+def test_a_wrong_name_is_answered_with_those_of_logs_and_of_captures() -> None:
+    with pytest.raises(LogreplayError, match=r"known names: alb, .*, gor, .*, har, .*, mitmproxy, .*, warc"):
+        detect([COMBINED], "log", "hra")
+
+
 def test_an_error_shows_a_line_in_part_and_without_its_control_characters() -> None:
     with pytest.raises(LogreplayError) as error:
         detect([b"\x1b[31m" + b"x" * 100_000 + b"\n"], "log")

@@ -5,6 +5,7 @@ import gzip
 import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from time import process_time
 from typing import Any
 
 import brotli
@@ -18,6 +19,7 @@ from logreplay.replay.senders.digests import (
     LONGEST_KEPT,
     BodyReader,
     Digests,
+    Head,
     ReceivedAnswer,
     digest_texts,
     head_of,
@@ -108,6 +110,34 @@ def test_a_bomb_is_not_inflated(coding: str) -> None:
     bomb = CODINGS[coding](bytes(1 << 28))
     hashed, body, size = read([bomb], coding)[0]
     assert (hashed, body, size) == (read([bomb])[0][0], None, len(bomb))
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_a_body_of_many_empty_members_is_hashed_as_it_was_sent(coding: str) -> None:
+    """Each member copied all that stood behind it: 4 MB stopped the event loop for 30 s."""
+    body = CODINGS[coding](b"") * 200_000
+    begin = process_time()
+    assert read([body], coding)[0] == (read([body])[0][0], None, len(body))
+    assert process_time() - begin < 5
+
+
+def test_only_short_heads_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over HTTP/2 the number of headers was taken for the number of bytes."""
+    heads: list[object] = []
+
+    def reading(head: Head) -> tuple[bytes, int]:
+        heads.append(head)
+        return read_head(head)
+
+    monkeypatch.setattr("logreplay.replay.senders.digests.read_head", reading)
+    digests = Digests()
+    ended = digests.before(lambda *_: None)
+    short: tuple[tuple[bytes, bytes], ...] = ((b"a", b"b"),)
+    long: tuple[tuple[bytes, bytes], ...] = ((b"a", b"b" * 3000),)
+    for each in (short, long, short, long):
+        digests.take(each, b"body")
+        ended(0, 0, 0, 0, 0, 0, 4, 200, 0)
+    assert heads == [short, long, long]
 
 
 def test_a_long_body_is_hashed_and_not_kept() -> None:
