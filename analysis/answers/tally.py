@@ -6,13 +6,15 @@ second instance has it. If the candidate is like the baseline, one without the o
 the one (McNemar's exact test). A difference counts only if that is refuted, corrected for the number of groups (Holm).
 Without a second instance each difference counts, but for values of one class: UUIDs, time stamps, tokens.
 
-Headers and bodies are compared where all targets answer with the same status: otherwise a target that fails more often
-would have fewer of all other differences. Pairs with a time-out are not compared, since time-outs come in bursts.
+Headers and bodies are compared where all targets answer with the same status, or the status is ignored: otherwise a
+target that fails more often would have fewer of all other differences. Pairs with a time-out are not compared, since
+time-outs come in bursts.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -202,24 +204,24 @@ class Tally:
         groups = self._groups.setdefault(route, {})
         of_candidate = differences(before, after, self.rules)
         of_noise = differences(before, second, self.rules) if second else []
-        if any(each.place == STATUS for each in (*of_candidate, *of_noise)):
+        if any(each.place == STATUS and not each.ignored for each in (*of_candidate, *of_noise)):
             of_candidate, of_noise = ([each for each in of if each.place == STATUS] for of in (of_candidate, of_noise))
         found, noise = self._found(groups, of_candidate), self._found(groups, of_noise)
         self._sign(route, frozenset(found), frozenset(noise))
-        pair = ExamplePair(row, url, route, answers)
+        kept = cache(partial(self._kept, ExamplePair(row, url, route, answers)))  # room is taken once, and if needed
         for group in found.keys() | noise.keys():
             if group not in groups:
-                groups[group] = _Counts(found.get(group) or noise[group], self._kept(pair))
+                groups[group] = _Counts(found.get(group) or noise[group], kept())
             counts = groups[group]
             if group in found and not counts.candidate and counts.noise:
-                counts.example, counts.pair = found[group], self._kept(pair)
+                counts.example, counts.pair = found[group], kept()
             counts.candidate += group in found
             counts.noise += group in noise
             counts.candidate_only += group not in noise
             counts.noise_only += group not in found
         first = self._first.setdefault(route, [])
         if found and len(first) < self.keep:
-            first.append(self._kept(pair))
+            first.append(kept())
 
     def _found(self, groups: Mapping[Group, _Counts], differing: Sequence[Difference]) -> _Found:
         """The differences of a pair by group, without those that are ignored."""

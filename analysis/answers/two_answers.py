@@ -49,13 +49,12 @@ class _ReadBody(NamedTuple):
 
 
 def differences(before: AnswerOf, after: AnswerOf, rules: Rules) -> list[Difference]:
-    """The differences of two answers. Where the status differs, headers and bodies are not compared."""
-    said, says = _status(before), _status(after)
-    if said != says:
-        return [Difference(STATUS, f"{said} → {says}", said, says, ignored=rules.place(STATUS))]
-    if not before.status:
-        return []
-    return [*islice(chain(_of_headers(before, after, rules), _of_bodies(before, after, rules)), MOST)]
+    """The differences of two answers. Headers and bodies are compared where the status is equal, or is ignored."""
+    said, says, ignored = _status(before), _status(after), rules.place(STATUS)
+    found = [Difference(STATUS, f"{said} → {says}", said, says, ignored=ignored)] if said != says else []
+    if (found and not ignored) or not (before.status and after.status):
+        return found
+    return [*islice(chain(found, _of_headers(before, after, rules), _of_bodies(before, after, rules)), MOST)]
 
 
 def _status(answer: AnswerOf) -> str:

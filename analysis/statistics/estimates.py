@@ -16,7 +16,7 @@ quantiles of discrete distributions, 2011 (mid-distribution). docs/compare_table
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
@@ -112,7 +112,7 @@ def p_value(distance: float, freedom: float) -> float:
     return 1 - float(np.interp(math.atan(abs(distance) / math.sqrt(freedom)), angle, share))
 
 
-@cache
+@lru_cache(maxsize=64)  # 320 kB each
 def _student(freedom: float) -> tuple[Floats, Floats]:
     """Angles whose tangent is t / sqrt(freedom), and the probability of less, on both sides of 0."""
     angle = np.linspace(0, math.pi / 2, 20_001)

@@ -200,9 +200,10 @@ def drift(sides: Sequence[pl.DataFrame], tolerance: float, *, paired: bool) -> I
     halves = [shared_change([side.filter(half) for side in sides], paired=paired) for half in (early, late)]
     if not (halves[0] and halves[1]):
         return
-    errors = [math.log(half.high / half.low) / 2 / student(1 - _DOUBT, half.freedom) for half in halves if half]
+    errors = [math.log1p(half.detectable(0)) / student(1 - _DOUBT, half.freedom) for half in halves if half]
     error, moved = math.hypot(*errors), math.log(halves[1].ratio / halves[0].ratio)
-    if abs(moved) > tolerance and p_value(moved / error, halves[0].freedom + halves[1].freedom) < _DRIFT_DOUBT:
+    doubt = p_value(moved / error, halves[0].freedom + halves[1].freedom) if error else 0.0
+    if abs(moved) > tolerance and doubt < _DRIFT_DOUBT:
         yield (
             f"the change drifted: {halves[0].ratio - 1:+.1%} in the first half, {halves[1].ratio - 1:+.1%} in the "
             "second; warm both targets up, and run longer"

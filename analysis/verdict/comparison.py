@@ -253,7 +253,8 @@ def _pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False)
     notes: list[str] = []
     whole = rows(baseline), rows(candidate)
     old, new = _comparable((baseline, candidate), whole, notes)
-    pairs = old.join(new, on=["rate", "row", "turn"], suffix="_new", maintain_order="left")
+    key = ["seq"] if at_once else ["rate", "row", "turn"]
+    pairs = old.join(new, on=key, suffix="_new", maintain_order="left")
     alike = pairs.filter(pl.col("what") == pl.col("what_new"))
     paired = alike.height >= max(_SAME_LOG * pairs.height, 0.5 * min(old.height, new.height), 1)
     pairs = alike if paired else alike.head(0)
@@ -311,9 +312,9 @@ def rows(source: Source) -> pl.DataFrame:
     """Load what a comparison needs of each request.
 
     Returns:
-        The key of a pair: ``rate`` (asked of the step), ``row`` of the log, ``turn`` (how often the row came before in
-        the step). ``seq``, ``step``, ``url``; ``what``: hash of method and URL; ``scheduled``, ``response``: seconds;
-        ``good``, ``failed``, ``kind``, ``bytes`` as in `intake.Requests`.
+        The key of a pair: of a duet ``seq``; of runs made apart ``rate`` (asked of the step), ``row`` of the log, and
+        ``turn`` (how often the row came before in the step). ``step``, ``url``; ``what``: hash of method and URL;
+        ``scheduled``, ``response``: seconds; ``good``, ``failed``, ``kind``, ``bytes`` as in `intake.Requests`.
     """
     found = readable(source, "step", rate=pl.col("offered").fill_nan(0.0), seq=pl.coalesce("seq", "position"))
     return found.sort("seq").with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))

@@ -155,6 +155,28 @@ def test_time_outs_are_not_compared() -> None:
     assert (found.rows, found.timed_out) == ([], 2)
 
 
+def test_an_ignored_status_hides_no_other_difference() -> None:
+    tally = Tally(Rules.of(["status"]))
+    tally.add(0, "/a", "/a", [answer({"n": 1}), answer({"n": 2}, 500)])
+    found = tally.differences({"/a": RouteTotal(1, 1, 1)})
+    assert [row.place for row in found.rows] == ["$.n"]
+    assert not found.unused
+
+
+def test_a_pair_takes_room_for_its_bodies_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = answer({"a": 1, "b": 1, "c": 1}), answer({"a": 2, "b": 2, "c": 2})
+    monkeypatch.setattr("logreplay.analysis.answers.tally.MOST_BYTES", before.size + after.size)
+    tally = Tally(Rules.of([]))
+    for row in range(2):
+        tally.add(row, "/a", "/a", [before, after])
+    found = tally.differences({"/a": RouteTotal(2, 2, 2)})
+    assert len(found.rows) == 3
+    assert [[kept and kept.body for kept in pair.answers] for pair in found.examples] == [
+        [before.body, after.body],
+        [None, None],
+    ]
+
+
 def test_where_one_status_differs_headers_and_bodies_are_not_compared() -> None:
     tally = Tally(Rules.of([]))
     for row in range(100):

@@ -39,7 +39,13 @@ def test_equal_answers_have_no_difference() -> None:
 )
 def test_of_another_status_nothing_else_is_compared(after: AnswerOf, kind: str) -> None:
     assert found(answer({"a": 1}), after) == [("status", kind)]
-    assert not found(answer({"a": 1}), after, "status")
+
+
+def test_where_the_status_is_ignored_headers_and_bodies_are_compared() -> None:
+    before = answer({"a": 1, "b": 1})
+    assert found(before, answer({"a": 2}, status=500), "status", "$.b") == [("$.a", "changed")]
+    assert not found(before, answer({"a": 1, "b": 1}, status=500), "status")
+    assert not found(before, answer(error="timeout", status=0), "status")
 
 
 def test_two_failures_are_equal() -> None:

@@ -55,6 +55,12 @@ def test_students_quantiles_are_those_of_the_tables() -> None:
     assert student(0.95, 1e4) == pytest.approx(1.96, abs=1e-3)
 
 
+def test_the_tables_of_many_degrees_of_freedom_are_not_all_held() -> None:
+    for freedom in range(1, 101):
+        student(0.95, freedom + 0.123)
+    assert estimates._student.cache_info().currsize <= 64
+
+
 def test_the_interval_of_a_mean_is_that_of_student() -> None:
     low, high = estimates.mean(np.array([1.0, 2.0, 3.0])).ends()
     assert (low, high) == pytest.approx((2 - 4.3027 / math.sqrt(3), 2 + 4.3027 / math.sqrt(3)), abs=1e-4)

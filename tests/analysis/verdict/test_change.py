@@ -80,3 +80,11 @@ def test_a_drift_between_the_halves_is_named() -> None:
     assert "drifted" in note
     assert "+6." in note or "+5." in note
     assert list(drift([side.clear() for side in sides(1)], 0.01, paired=True)) == []
+
+
+def test_times_without_any_spread_drift_if_they_move() -> None:
+    steady = pl.DataFrame({"scheduled": np.arange(0, 20, 0.01), "response": 1.0})
+    moved = steady.with_columns(response=pl.when(pl.col("scheduled") < 10).then(1.0).otherwise(math.exp(0.5)))
+    assert list(drift([steady, steady], 0.01, paired=True)) == []
+    (note,) = drift([steady, moved], 0.01, paired=True)
+    assert "+0.0% in the first half, +64.9% in the second" in note

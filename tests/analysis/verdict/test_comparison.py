@@ -199,6 +199,27 @@ def test_a_duet_that_alternates_is_compared_by_percentiles(tmp_path: Path) -> No
     assert dict(found.by_route.select("route", "verdict").iter_rows())["/slow"] == "slower"
 
 
+def looped_duet(folder: Path, *, alternate: bool = False) -> Comparison:
+    """A duet that replays a log of five requests again and again; one row of the candidate was left out."""
+    at_once(folder, 1.0, alternate=alternate)
+    for name in ("baseline", "candidate"):
+        failed = pl.col("seq") % 10 == 0
+        rows = pl.read_csv(folder / f"{name}.csv").with_columns(
+            row=pl.col("row") % 5, url=pl.lit("/"), rc=pl.when(failed).then(404).otherwise(200)
+        )
+        rows[1 if name == "candidate" else 0 :].write_csv(folder / f"{name}.csv")
+    return compare_duet(folder / "baseline.csv", folder / "candidate.csv")
+
+
+def test_a_request_that_is_missing_in_a_duet_moves_no_other_pair(tmp_path: Path) -> None:
+    found = looped_duet(tmp_path)
+    assert found.transitions.rows() == [("200", "200", 5400), ("404", "404", 599)]
+
+
+def test_alternate_requests_of_a_looped_log_are_no_pairs(tmp_path: Path) -> None:
+    assert not looped_duet(tmp_path, alternate=True).paired
+
+
 def test_runs_made_apart_say_what_a_duet_would_detect() -> None:
     rng = np.random.default_rng(9)
     once = run(1, seconds=30)
