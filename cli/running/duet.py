@@ -137,6 +137,7 @@ def duet_once(options: DuetOptions) -> Exit:
                 methods=sending.methods,
                 loop=pacing.loops,
                 keep=pacing.keep,
+                unlogged=sending.session_headers,
                 skip_idle=pacing.skip_idle,
                 in_time=pacing.in_time,
                 http=sending.http,

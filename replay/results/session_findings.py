@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from logreplay.parsers.files import write_atomically
+from logreplay.parsers.masking import masked
 from logreplay.parsers.record import to_csv
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.sessions.client_sessions import MOST_CLIENTS, MOST_HELD, LoginRow, SessionCounts
@@ -66,7 +67,7 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def write_logins(path: Path, rows: Sequence[LoginRow], *, append: bool = False) -> None:
-    """Write the logins of a run as CSV; nothing if there were none.
+    """Write the logins of a run as CSV, the secrets of their URLs masked; nothing if there were none.
 
     Args:
         path: of the file.
@@ -76,7 +77,8 @@ def write_logins(path: Path, rows: Sequence[LoginRow], *, append: bool = False) 
     if not rows:
         return
     table = [
-        (*_start(row), row.client, row.op, row.url, row.rc, row.error or None, round(row.seconds, 6)) for row in rows
+        (*_start(row), row.client, row.op, masked(row.url), row.rc, row.error or None, round(row.seconds, 6))
+        for row in rows
     ]
     before = path.read_bytes() if append and path.exists() else b""
     frame = pl.DataFrame(table, _COLUMNS, orient="row")

@@ -37,12 +37,16 @@ class Shown:
 
     def __init__(self, trace: Trace, sessions: ClientSessions) -> None:
         self._trace, self._sessions = trace, sessions
-        self.clients: dict[int, str] = {}
-        """Of the exchanges in flight, by their numbers."""
+        self._begun: dict[int, tuple[str, list[bytes]]] = {}
+
+    def begin(self, seq: int, client: str) -> None:
+        """Note whose an exchange is, and the secrets of its request: its answer may replace them."""
+        self._begun[seq] = client, self._sessions.secrets(client)
 
     def __call__(self, exchange: Exchange) -> None:
         """Show an exchange that has ended."""
-        self._trace(replace(exchange, secrets=self._sessions.secrets(self.clients.pop(exchange.seq))))
+        client, before = self._begun.pop(exchange.seq)
+        self._trace(replace(exchange, secrets=[*before, *self._sessions.secrets(client)]))
 
 
 class SessionSender(ByClientSender):
@@ -69,7 +73,7 @@ class SessionSender(ByClientSender):
 
     def _begin(self, client: str, one: Waiting, now: int) -> None:
         if self._shown:
-            self._shown.clients[one.seq] = client
+            self._shown.begin(one.seq, client)
         if self._uses or client in self._kept:
             dressed = self.sessions.dress(client, one.request, login=one.seq >= FIRST_LOGIN)
             one = one if dressed is one.request else replace(one, request=dressed)
@@ -98,6 +102,11 @@ class LoginSender(SessionSender):
         self._logins, self._login_requests = plan.logins, WireSender.prepare(self, plan.logins.frame())
         self._numbers = count(FIRST_LOGIN)
         self._login_of: dict[int, int] = {}
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        super().cancel()
 
     def send(  # type: ignore[override]
         self, seq: int, request: tuple[str, bytes], start: int, latest: float = inf
@@ -113,6 +122,8 @@ class LoginSender(SessionSender):
         self._log_in(client, login)
 
     def _next(self, client: str) -> None:
+        if self._cancelled:
+            return
         if (login := self.sessions.next_login(client)) is None:
             super()._next(client)
         else:
@@ -146,12 +157,12 @@ class SessionConnection(Connection):
         super().data_received(data)
 
     def _finish(self, now: int) -> None:
-        arrived, self._arrived = self._arrived, b""
-        in_pieces, sender = self._head, self._sender
-        if in_pieces or sender.takes_values or b"\r\nset-cookie:" in arrived[: arrived.find(b"\r\n\r\n")].lower():
+        in_pieces, arrived, sender = self._head, self._arrived, self._sender
+        if in_pieces or sender.takes_values or b"\r\nset-cookie:" in head_of(arrived).lower():
             answer = in_pieces if self._in_body else in_pieces + arrived
             sender.answered(self.seq, self._request, answer, self._beginning())
         super()._finish(now)
+        self._arrived = b""
 
     def _beginning(self) -> bytes:
         """Of the body, as far as rules need it."""

@@ -61,8 +61,10 @@ def describe(exchange: Exchange, *, secrets: bool = False) -> str:
     """An exchange as text: a line each for request, response and times; if it failed, the beginning of its body, too.
 
     Control bytes are shown as escapes, and secrets as ``***`` unless asked for: those that `logreplay.parsers.masking`
-    recognises, and those that the exchange names.
+    recognises, those that the exchange names, and the bodies of a login.
     """
+    if not secrets and exchange.seq >= FIRST_LOGIN:
+        exchange = _without_bodies(exchange)
     if not secrets and exchange.secrets:
         exchange = _without(exchange)
 
@@ -89,6 +91,13 @@ def describe(exchange: Exchange, *, secrets: bool = False) -> str:
     what = "login" if exchange.seq >= FIRST_LOGIN else f"request {exchange.seq}"
     lines.append(f"= {what}: {exchange.size} bytes, {times}")
     return "\n".join(lines) + "\n"
+
+
+def _without_bodies(exchange: Exchange) -> Exchange:
+    """A login with ``***`` for its bodies: no rule knows the names of its fields."""
+    head, end, body = exchange.request.partition(b"\r\n\r\n")
+    mask = MASK.encode()
+    return replace(exchange, request=head + end + (mask if body else b""), body=mask if exchange.body else b"")
 
 
 def _without(exchange: Exchange) -> Exchange:

@@ -21,7 +21,7 @@ from logreplay.replay.sessions.request_text import header_of, target_of, with_he
 MOST_CLIENTS: Final = 100_000
 """Clients with a session at once."""
 MOST_HELD: Final = 1 << 28
-"""Bytes of the cookies and values of all clients."""
+"""Bytes that the cookies and values of all clients take in memory, about."""
 IDLE_NS: Final = 1800 * 1_000_000_000
 """A client that sent nothing for this long is done: web analytics ends a visit so."""
 _MOST_FIELDS: Final = 100
@@ -29,6 +29,8 @@ _MOST_FIELDS: Final = 100
 _MOST_ROWS: Final = 100_000
 """Logins that are kept for the log of the run."""
 _SHORTEST_SECRET: Final = 4
+_EACH: Final = 300
+"""Bytes that a cookie or a value takes in memory besides its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,9 @@ class ClientSession:
 
     @property
     def size(self) -> int:
-        return self.jar.size + sum(map(len, self.values.values()))
+        """Bytes that its cookies and values take in memory, about."""
+        own = self.jar.size + sum(map(len, self.values.values()))
+        return own + _EACH * (len(self.jar) + len(self.values))
 
 
 class ClientSessions:
@@ -173,7 +177,7 @@ class ClientSessions:
 
     @property
     def held(self) -> int:
-        """Bytes of all cookies and values."""
+        """Bytes that all cookies and values take in memory, about."""
         return self._held
 
     def next_login(self, client: str) -> int | None:

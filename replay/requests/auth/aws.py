@@ -62,7 +62,7 @@ class SigV4:
             return
         try:
             from botocore.auth import S3SigV4Auth, SigV4Auth
-            from botocore.exceptions import BotoCoreError
+            from botocore.exceptions import BotoCoreError, ClientError
             from botocore.session import get_session
         except ImportError:
             raise LogreplayError(f"--auth aws {needs_extra('aws')}") from None
@@ -72,7 +72,7 @@ class SigV4:
             region = self.region or session.get_config_variable("region")
             if credentials:
                 credentials.get_frozen_credentials()
-        except BotoCoreError as error:
+        except (BotoCoreError, ClientError) as error:
             raise LogreplayError(f"--auth {self}: {error}") from None
         if not credentials:
             raise LogreplayError(
@@ -92,7 +92,7 @@ class SigV4:
         Raises:
             LogreplayError: as `load`; or the credentials have expired and cannot be renewed.
         """
-        from botocore.exceptions import BotoCoreError
+        from botocore.exceptions import BotoCoreError, ClientError
 
         self.load()
         names, values = headers(frame.columns)
@@ -105,7 +105,7 @@ class SigV4:
             for op, url, body, given in zip(frame["op"], frame["url"], bodies, own, strict=False):
                 pairs = {name: value for name, value in zip(names, given, strict=False) if value is not None}
                 signed.append(self._signed(op, url, body, pairs))
-        except BotoCoreError as error:
+        except (BotoCoreError, ClientError) as error:
             raise LogreplayError(f"--auth {self}: {error}") from None
         return with_headers(
             frame, {name: pl.Series([one.get(name) for one in signed], dtype=pl.String) for name in _WRITTEN}

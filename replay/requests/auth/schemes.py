@@ -87,24 +87,37 @@ class SecretFile:
         return self.path
 
     def load(self) -> None:
-        """Read the file, if it has changed.
+        """Read the file, if it has changed. While it is being written, the secret that was read before remains.
 
         Raises:
-            LogreplayError: it cannot be read, or holds no token, or no user and password.
+            LogreplayError: at the first time, it cannot be read, or holds no token, or no user and password.
         """
         try:
-            seen = self.path.stat()
-            state = (seen.st_ino, seen.st_size, seen.st_mtime_ns)
+            self._read()
+        except LogreplayError:
+            if not self._value:
+                raise
+
+    def _read(self) -> None:
+        try:
+            state = self._seen()
             if state == self._state:
                 return
-            if not self.path.is_file() or seen.st_size > _LARGEST:
+            if not self.path.is_file() or self.path.stat().st_size > _LARGEST:
                 raise LogreplayError(f"--auth {self.kind}: {self.path} is not a file of up to 64 KiB")
-            text = self.path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+            value = self._written(self.path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r"))
+            whole = self._seen() == state
         except OSError as error:
             raise LogreplayError(f"--auth {self.kind}: {self.path} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
             raise LogreplayError(f"--auth {self.kind}: {self.path} is not UTF-8") from None
-        self._value, self._state = self._written(text), state
+        if whole or not self._value:
+            self._value, self._state = value, state if whole else ()
+
+    def _seen(self) -> tuple[int, ...]:
+        """What changes when the file is written."""
+        seen = self.path.stat()
+        return seen.st_ino, seen.st_size, seen.st_mtime_ns
 
     def _written(self, text: str) -> str:
         """The value of the header Authorization."""

@@ -290,8 +290,8 @@ class Http2Sender:
 
     def cancel(self) -> None:
         now = self.clock()
-        for stream in list(self.busy.values()):
-            self._give_up(stream, "cancelled", now)
+        for stream in sorted(self.busy.values(), key=lambda one: one.carrier is not None):
+            self._give_up(stream, "cancelled", now)  # those that wait first: the others make room for them
 
     async def close(self) -> None:
         self._closing = True

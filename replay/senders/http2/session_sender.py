@@ -67,11 +67,15 @@ class Http2SessionSender(Http2ByClientSender):
 
     def _ask(self, seq: int, request: tuple[str, Both], start: int, latest: float) -> None:
         self._asked[seq] = request
+        if self._shown:
+            self._shown.begin(seq, request[0])
         client, (http2, _) = request
         super().send(seq, (client, http2), start, latest)
 
     def _carry(self, stream: Stream, connection: Http2Connection, now: int) -> None:
         client, (_, text) = self._asked[stream.seq]
+        if self._shown:
+            self._shown.begin(stream.seq, client)
         if self._plan.use or client in self._kept:
             dressed = self.sessions.dress(client, text, login=stream.seq >= FIRST_LOGIN)
             if dressed is not text:
@@ -97,8 +101,6 @@ class Http2SessionSender(Http2ByClientSender):
             return
         client, (_, text) = asked
         sent = self._sent.pop(stream.seq, text) if self._sent else text
-        if self._shown:
-            self._shown.clients[stream.seq] = client
         if stream.fields and not stream.error and self.sessions.leaves(stream.fields.headers):
             self.sessions.answered(client, sent, stream.fields.headers, stream.kept)
 

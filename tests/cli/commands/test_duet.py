@@ -103,6 +103,22 @@ def test_each_target_needs_its_permission(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("more", [("--cookies",), ("--extract", "user=header:X-User", "--use", "user=header:Cookie")])
+def test_sessions_send_no_cookies_of_the_log(
+    servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    first, *rows = log.read_text().splitlines()
+    logged = "Cookie: sid=of-the-log\tX-Mine: mine"
+    log.write_text("\n".join([f"{first},headers", *(f"{row},{logged}" for row in rows)]))
+    before = [len(server.heads) for server in servers]
+    given = ("--tps", 60, "-o", tmp_path / "out", "--by-client", "--header", "log", *more)
+    assert duet(log, *(server.url for server in servers), *given) in (0, 3)
+    for server, already in zip(servers, before, strict=True):
+        heads = server.heads[already:]
+        assert any(b"mine" in head for head in heads)
+        assert not any(b"of-the-log" in head for head in heads)
+
+
 def test_a_pipeline_gets_its_checks_a_row_of_history_and_a_report(
     servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path
 ) -> None:

@@ -46,3 +46,9 @@ def test_logins_are_written_and_added(tmp_path: Path) -> None:
     header, *lines = path.read_text().splitlines()
     assert header == "date,time,client,op,url,rc,error,seconds"
     assert lines == ["2026-01-01,00:00:00.250000,10.0.0.1,POST,/login,302,,0.25"] * 2
+
+
+def test_secrets_of_urls_are_masked(tmp_path: Path) -> None:
+    row = LoginRow("10.0.0.1", "GET", "/login?user=ann&password=hunter2", 200, "", 0.25, 1_767_225_600.5)
+    write_logins(tmp_path / "run.logins.csv", [row])
+    assert "/login?user=ann&password=***,200" in (tmp_path / "run.logins.csv").read_text()

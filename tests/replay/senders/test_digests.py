@@ -5,6 +5,7 @@ import gzip
 import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from time import process_time
 from typing import Any
 
@@ -29,7 +30,10 @@ from logreplay.replay.senders.digests import (
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.http2.h2_sender import H2Sender
 from logreplay.replay.senders.http2.sender import Http2Sender
+from logreplay.replay.senders.session_sender import SessionSender
 from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.sessions.client_sessions import SessionPlan
+from logreplay.replay.sessions.extraction import Extraction
 from support import http2_server as second
 from support import raw_server as first
 from support.http2_frames import data, head
@@ -210,7 +214,11 @@ STREAMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
+SESSIONS = partial(SessionSender, plan=SessionPlan(cookies=True))
+SESSIONS_OF_BODIES = partial(SessionSender, plan=SessionPlan(extract=[Extraction.parse("name=json:$.name")]))
+
+
+@pytest.mark.parametrize("sender", [WireSender, AiohttpSender, SESSIONS, SESSIONS_OF_BODIES])
 def test_answers_with_the_same_content_have_the_same_digest(sender: Any) -> None:
     async def rows() -> dict[str, Row]:
         async with first.raw_server(answers=WIRE) as server, client(sender, server.url) as asked:
@@ -225,6 +233,14 @@ def test_answers_with_the_same_content_have_the_same_digest(sender: Any) -> None
     assert texts["/html"].startswith(body)
     assert len({texts[path] for path in ("/plain", "/other", "/html", "/none")}) == 4
     assert texts["/short"] is None
+
+
+def test_sessions_leave_digests_as_they_are() -> None:
+    async def digests(sender: Any) -> list[int]:
+        async with first.raw_server(answers=WIRE) as server, client(sender, server.url) as asked:
+            return [(await asked.ask(path)).digest for path in ("/gzip", "/html", "/pieces", "/none")]
+
+    assert asyncio.run(digests(SESSIONS)) == asyncio.run(digests(WireSender))
 
 
 def test_http_2_has_the_same_digests_as_http_1() -> None:

@@ -22,6 +22,8 @@ from logreplay.replay.sessions.insertion import Insertion
 from logreplay.replay.sessions.logins import LoginRequest, Logins
 from support.http2_frames import data, head
 from support.http2_server import Asked, http2_server
+from support.raw_server import ANSWERS, raw_server, response, sends
+from support.sender_driver import Client
 
 PATIENCE = 20.0
 
@@ -36,6 +38,7 @@ PLAN = SessionPlan(
     extract=[Extraction.parse('csrf=regex:name="csrf" value="([^"]+)"')],
     use=[Insertion.parse("csrf=body:csrf")],
 )
+PLAIN = SessionPlan(cookies=True)
 LOGINS = Logins.of(
     [
         LoginRequest("*", "GET", "/form", {}, None),
@@ -56,10 +59,14 @@ class Shop:
     users: dict[str, str] = field(default_factory=dict)
     """By cookie."""
     tokens: int = 0
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
 
     def answer(self, line: str, cookie: str, body: str) -> tuple[int, list[tuple[str, str]], bytes, float]:
         self.seen.append((line, cookie, body))
+        self.asked.set()
         path = line.split()[1]
+        if path == "/stuck":
+            return 200, [], b"", PATIENCE
         if path == "/form":
             self.tokens += 1
             page = b"x" * 30_000 + b'<input name="csrf" value="token/%d">' % self.tokens
@@ -123,7 +130,7 @@ async def http2(shop: Shop) -> AsyncIterator[str]:
         whole = head(asked.stream, status, pairs) + b"".join(pieces(asked.stream, page))
         await asked.send(whole)
 
-    paths = ("/form", "/login", "/slow", "/refused", "/a", "/b", "/c")
+    paths = ("/form", "/login", "/slow", "/stuck", "/refused", "/a", "/b", "/c")
     async with http2_server(answers=dict.fromkeys(paths, answer)) as server:
         yield server.url
 
@@ -257,6 +264,59 @@ def test_who_waits_for_a_login_can_be_cancelled(kind: Callable[..., Any]) -> Non
         assert set(rows.of(7)) == {ERROR_CODES["cancelled"]}
 
     asyncio.run(main())
+
+
+@KINDS
+def test_nobody_logs_in_after_a_cancel(kind: Callable[..., Any]) -> None:
+    async def main() -> None:
+        shop, rows = Shop(), Rows()
+        async with (http1 if kind is over_http1 else http2)(shop) as url:
+            stuck = Logins.of([LoginRequest("*", "GET", path, {}, None) for path in ("/stuck", "/a")])
+            sender = kind(await resolve(parse_target(url)), timeout=PATIENCE, plan=SessionPlan(logins=stuck))
+            await sender.open(rows.done, monotonic)
+            (request,) = sender.prepare(pl.DataFrame({"client": ["a"], "op": ["GET"], "url": ["/a"]}))
+            sender.send(0, request, monotonic())
+            async with asyncio.timeout(PATIENCE):
+                await shop.asked.wait()
+            sender.cancel()
+            await rows.wait(1)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            await sender.close()
+            assert not sender.busy
+            assert (sender.counts.connections, sender.counts.reused) == (1, 0)
+
+    asyncio.run(main())
+
+
+def test_a_cookie_behind_an_interim_answer_is_kept() -> None:
+    async def main() -> list[bytes]:
+        interim = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
+        answers = {**ANSWERS, "/early": sends(interim + response(b"x", "200 OK", "Set-Cookie: sid=1234567"), keep=True)}
+        async with raw_server(answers=answers) as server:
+            asked = Client(over_http1(await resolve(parse_target(server.url)), timeout=PATIENCE, plan=PLAIN))
+            await asked.sender.open(asked.done, monotonic)
+            for path in ("/early", "/ok"):
+                await asked.ask(path)
+            await asked.sender.close()
+            return list(server.heads)
+
+    assert b"cookie: sid=1234567\r\n" in asyncio.run(main())[-1].replace(b"Cookie", b"cookie")
+
+
+@KINDS
+def test_neither_the_bodies_of_logins_nor_replaced_values_are_shown(kind: Callable[..., Any]) -> None:
+    shown: list[Exchange] = []
+    logins = Logins.of(
+        [LoginRequest("*", "GET", "/form", {}, None), LoginRequest("", "POST", "/login", {}, b"user=ann&magic=hunter2")]
+    )
+    plain = Insertion.parse("csrf=header:X-Plain")
+    plan = SessionPlan(PLAN.cookies, logins, PLAN.extract, (plain, *PLAN.use))
+    asyncio.run(ask(kind, plan, [("x", "GET", "/form"), ("x", "GET", "/form"), ("x", "GET", "/a")], shown.append))
+    texts = [describe(exchange) for exchange in shown]
+    assert len(texts) == 5
+    assert not [text for text in texts if "hunter2" in text or "token" in text.replace("csrf_token", "")]
+    assert "hunter2" in "".join(describe(exchange, secrets=True) for exchange in shown)
 
 
 @KINDS

@@ -14,6 +14,8 @@ from logreplay.replay.requests.bodies import LoggedBody
 from logreplay.replay.requests.headers import FixedHeader
 from logreplay.replay.schedules.rates import Constant, Limited
 from support.aws_signature import check_signature, headers_of
+from support.background_server import beside
+from support.raw_server import ANSWERS, raw_server, response, sends
 from support.shaped_replay import both_senders, server_saw, shaped, written
 
 pytest.importorskip("botocore", reason="needs the extra `aws`")
@@ -100,6 +102,24 @@ def test_what_is_missing_is_said(unset: str, message: str, monkeypatch: pytest.M
     with pytest.raises(LogreplayError) as caught:
         SigV4("es").load()
     assert str(caught.value).startswith(message)
+
+
+def test_a_role_that_is_refused_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    refusal = b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>not yours</Message></Error></ErrorResponse>"
+    (tmp_path / "config").write_text(
+        "[profile load]\nrole_arn = arn:aws:iam::123456789012:role/load\nsource_profile = own\n"
+        f"[profile own]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = {SECRET}\n"
+    )
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", "load")
+    answers = {**ANSWERS, "/": sends(response(refusal, "403 Forbidden", "Content-Type: text/xml"), keep=True)}
+    with beside(lambda: raw_server(answers=answers)) as sts:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts.url)
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+        with pytest.raises(LogreplayError, match=r"--auth aws:es:eu-west-1: .*AccessDenied.*AssumeRole.*not yours"):
+            SigV4("es", "eu-west-1").load()
 
 
 def test_the_region_may_come_from_the_configuration(monkeypatch: pytest.MonkeyPatch, log: Path) -> None:

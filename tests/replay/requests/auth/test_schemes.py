@@ -46,9 +46,31 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
     secret(tmp_path / "new", "new")
     os.replace(tmp_path / "new", tmp_path / "token")
     assert header_of(scheme)[0] == "Bearer new"
-    (tmp_path / "token").unlink()
+
+
+def test_while_a_file_is_being_written_the_secret_before_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = secret(tmp_path / "token", "old")
+    scheme = SecretFile("bearer", path)
+    scheme.load()
+    for text in ("", "half a\n", b"\xff"):
+        secret(path, text)
+        assert header_of(scheme)[0] == "Bearer old"
+    path.unlink()
+    assert header_of(scheme)[0] == "Bearer old"
     with pytest.raises(LogreplayError, match=r"--auth bearer: .*token cannot be read: No such file"):
-        scheme.load()
+        SecretFile("bearer", path).load()
+
+    def read_in_between(read: Path, encoding: str) -> str:
+        monkeypatch.undo()
+        secret(read, "whole")
+        return "who"
+
+    secret(path, "who")
+    monkeypatch.setattr(Path, "read_text", read_in_between)
+    assert header_of(scheme)[0] == "Bearer old"
+    assert header_of(scheme)[0] == "Bearer whole"
 
 
 @pytest.mark.parametrize(
