@@ -43,6 +43,9 @@ def differences(folder: Path, comparing: Comparing) -> "AnswerDifferences":
                 pairs=count.pairs, differing=count.differing, looked_at=count.sampled
             )
         for pair in read_pairs(path):
+            if any(answer.error == "cancelled" for answer in pair.answers):
+                uncompared += 1
+                continue
             tally.add(
                 pair.row,
                 pair.url,
@@ -110,7 +113,9 @@ def print_differences(found: "AnswerDifferences") -> None:
         click.echo(f"{len(others)} differences do not count: {why} (differences.csv)")
     click.echo(f"headers not compared: {', '.join(IGNORED_HEADERS)}")
     if found.uncompared:
-        click.echo(f"{found.uncompared:,} pairs were not compared: answers are missing, or came too fast")
+        click.echo(
+            f"{found.uncompared:,} pairs were not compared: answers are missing, were interrupted, or came too fast"
+        )
     if found.timed_out:
         click.echo(f"{found.timed_out:,} pairs were not compared: a request timed out")
     for word in found.unused:

@@ -77,7 +77,7 @@ def _interval(low: float, high: float) -> str:
     return "too wide" if high > _WIDEST * low else f"{low - 1:+.1%} to {high - 1:+.1%}"
 
 
-def print_comparison(found: "Comparison", runs: Sequence[str], tolerance: float) -> None:
+def print_comparison(found: "Comparison", runs: Sequence[str], tolerance: float, *, statuses: bool = True) -> None:
     from logreplay.cli.display.tables import OpenTable
 
     names = {at // 2 + 1: f"{runs[at]} → {runs[at + 1]}" for at in range(0, len(runs), 2)}
@@ -108,7 +108,8 @@ def print_comparison(found: "Comparison", runs: Sequence[str], tolerance: float)
                 row["verdict"],
             )
         table.print()
-    print_statuses(found)
+    if statuses:
+        print_statuses(found)
 
 
 def print_statuses(found: "Comparison | Fidelity") -> None:
@@ -119,4 +120,4 @@ def print_statuses(found: "Comparison | Fidelity") -> None:
         table.add(old, new if new != old else "same", f"{requests:,}")
     table.print()
     share, low, high = found.bytes_changed
-    click.echo(f"bodies of another size: {share:.2%} ({low:.2%} to {high:.2%})")
+    click.echo(f"bodies of another size: {share:.2%} (95 % interval {low:.2%} to {high:.2%})")

@@ -235,7 +235,7 @@ class _OneDuet:
                     audience.begin(Stage(rate=steady, planned=schedule.duration))
                     outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
                     audience.end(outcome)
-            told = report_sessions(engine, self.folder / "results.csv")
+            told = report_sessions(engine, self.folder / "results.csv", several=True)
             return outcome, [*findings.values(), *audience.findings, *told]
 
         grows, where = grows_at(paths[0], belonging), " and ".join(options.targets.values())
@@ -257,7 +257,8 @@ class _OneDuet:
         elif not options.quiet:
             print_arrivals(summary["options"])
             click.echo(found.sentence)
-            print_comparison(found, [options.baseline, options.candidate], tolerance)
+            runs = [options.baseline, options.candidate]
+            print_comparison(found, runs, tolerance, statuses=not options.alternate)
             if differences:
                 answers.print_differences(differences)
         report_left_out(self.plan.requests, quiet=options.quiet)

@@ -30,14 +30,16 @@ def print_arrivals(options: Mapping[str, Any]) -> None:
         click.echo(f"arrivals: {ARRIVALS[kind]}")
 
 
-def report_sessions(engine: "Replayer", results: Path, *, append: bool = False) -> "list[Finding]":
+def report_sessions(
+    engine: "Replayer", results: Path, *, append: bool = False, several: bool = False
+) -> "list[Finding]":
     """Write the logins of a run that ended beside its result log; the findings on the sessions of its clients."""
     from logreplay.analysis.output.file_names import logins_beside
     from logreplay.replay.results.session_findings import session_findings, write_logins
 
     if engine.sessions is None:
         return []
-    write_logins(logins_beside(results), engine.sessions.rows, append=append)
+    write_logins(logins_beside(results), engine.sessions.rows, append=append, several=several)
     return list(session_findings(engine.sessions))
 
 

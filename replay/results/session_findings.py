@@ -15,7 +15,7 @@ from logreplay.replay.sessions.client_sessions import MOST_CLIENTS, MOST_HELD, L
 from logreplay.replay.sessions.extraction import LONGEST_VALUE
 
 _COLUMNS: Final = {
-    **dict.fromkeys(("date", "time", "client", "op", "url"), pl.String),
+    **dict.fromkeys(("target", "date", "time", "client", "op", "url"), pl.String),
     "rc": pl.Int64,
     "error": pl.String,
     "seconds": pl.Float64,
@@ -66,22 +66,27 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} x {why}" for why, count in counts.items())
 
 
-def write_logins(path: Path, rows: Sequence[LoginRow], *, append: bool = False) -> None:
+def write_logins(path: Path, rows: Sequence[LoginRow], *, append: bool = False, several: bool = False) -> None:
     """Write the logins of a run as CSV, the secrets of their URLs masked; nothing if there were none.
 
     Args:
         path: of the file.
         rows: in order of completion.
         append: keep the rows that are there.
+        several: they went to several targets: the first column names them.
     """
     if not rows:
         return
     table = [
-        (*_start(row), row.client, row.op, masked(row.url), row.rc, row.error or None, round(row.seconds, 6))
+        (
+            *(row.target, *_start(row), row.client, row.op, masked(row.url), row.rc, row.error or None),
+            round(row.seconds, 6),
+        )
         for row in rows
     ]
     before = path.read_bytes() if append and path.exists() else b""
     frame = pl.DataFrame(table, _COLUMNS, orient="row")
+    frame = frame if several else frame.drop("target")
     write_atomically(path, before + to_csv(frame, header=not before))
 
 

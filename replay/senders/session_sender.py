@@ -24,7 +24,8 @@ from logreplay.replay.sessions.client_sessions import ClientSessions, SessionCou
 def sessions_of(counts: SenderCounts, plan: SessionPlan, endpoint: Endpoint, clock: Clock) -> ClientSessions:
     """The sessions of a sender's clients, which count in its counts."""
     counts.sessions = counts.sessions or SessionCounts()
-    return ClientSessions(plan, counts.sessions, secure=is_secure(endpoint), clock=clock, now=time)
+    secure, target = is_secure(endpoint), str(endpoint.target)
+    return ClientSessions(plan, counts.sessions, secure=secure, clock=clock, now=time, target=target)
 
 
 class Shown:

@@ -63,7 +63,7 @@ class SessionPlan:
 class LoginRow:
     """A login that ended. Times in seconds; ``ended`` since 1970.
 
-    ``error`` is a word of the result log; ``rc`` 0 where no status line came.
+    ``target`` is the URL of the server; ``error`` is a word of the result log; ``rc`` 0 where no status line came.
     """
 
     client: str
@@ -73,6 +73,7 @@ class LoginRow:
     error: str
     seconds: float
     ended: float
+    target: str = ""
 
 
 @dataclass(slots=True)
@@ -163,9 +164,16 @@ class ClientSessions:
     """
 
     def __init__(
-        self, plan: SessionPlan, counts: SessionCounts, *, secure: bool, clock: Clock, now: Callable[[], float]
+        self,
+        plan: SessionPlan,
+        counts: SessionCounts,
+        *,
+        secure: bool,
+        clock: Clock,
+        now: Callable[[], float],
+        target: str = "",
     ) -> None:
-        self.counts = counts
+        self.counts, self._target = counts, target
         self._plan, self._secure, self._clock, self._now = plan, secure, clock, now
         self.kept: OrderedDict[str, ClientSession] = OrderedDict()
         self._held = self._drawn = 0
@@ -296,7 +304,8 @@ class ClientSessions:
         if error or status >= 400:
             self.counts.login_failures[error or f"status {status}"] += 1
         if len(self.counts.rows) < _MOST_ROWS:
-            self.counts.rows.append(LoginRow(client, login.op, login.url, status, error, seconds, self._now()))
+            row = LoginRow(client, login.op, login.url, status, error, seconds, self._now(), self._target)
+            self.counts.rows.append(row)
 
     def secrets(self, client: str) -> list[bytes]:
         """The values that must not be shown of a client: its cookies and extracted values."""

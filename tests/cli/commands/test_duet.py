@@ -62,6 +62,29 @@ def test_alternating_shares_the_requests_out(servers: tuple[RawServer, RawServer
     assert sorted(rows["row"].to_list()) == list(range(60))
 
 
+def test_alternating_prints_nothing_of_pairs(
+    servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--tps", 200, "--for", "1s", "-o", tmp_path / "out")
+    assert duet(log, servers[0].url, servers[1].url, *options) in (0, 3)
+    assert "bodies of another size: 0.00% (95 % interval 0.00%" in capsys.readouterr().out
+    assert duet(log, servers[0].url, servers[1].url, *options, "--force", "--alternate") in (0, 3)
+    said = capsys.readouterr().out
+    assert not any(word in said for word in ("bodies", "status", "became"))
+
+
+def test_logins_name_their_target(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
+    header, *rows = log.read_text().splitlines()
+    log.write_text("\n".join([f"{header},client", *(f"{row},10.0.0.1" for row in rows)]) + "\n")
+    logins, folder = tmp_path / "logins.csv", tmp_path / "out"
+    logins.write_text("url\n/ok\n")
+    options = ("--tps", 200, "--by-client", "--login", logins, "-o", folder, "-q")
+    assert duet(log, servers[0].url, servers[1].url, *options) in (0, 3)
+    found = pl.read_csv(folder / "results.logins.csv")
+    assert found.columns[:2] == ["target", "date"]
+    assert sorted(found["target"]) == sorted(server.url for server in servers)
+
+
 def test_nothing_of_a_replaced_duet_stays(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
     folder, urls = tmp_path / "out", (servers[0].url, servers[1].url)
     assert duet(log, *urls, "--tps", 200, "--noise", servers[1].url, "-o", folder, "-q") in (0, 3)

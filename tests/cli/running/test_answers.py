@@ -13,10 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
+import polars as pl
 import pytest
 
 from conftest import ServerFactory
 from logreplay.cli.main import run
+from logreplay.cli.options.answers import Comparing
+from logreplay.cli.running import answers
+from logreplay.replay.senders.digests import ReceivedAnswer
+from logreplay.replay.senders.pair_keeper import PairKeeper
 from support.background_server import beside
 from support.raw_server import Answer, Exchange, raw_server, response
 
@@ -156,6 +161,22 @@ def test_keep_0_writes_no_example_and_compares_as_ever(shops: list[str], tmp_pat
     assert {row["alike"] for row in rows(folder) if row["counts"] == "false"} <= {"uuid", "time stamp"}
     assert not (folder / "pairs.jsonl").read_text()
     assert "Example pairs" not in (folder / "report.html").read_text()
+
+
+def test_interrupted_requests_are_not_called_time_outs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keeper = PairKeeper(answers.keeping(tmp_path, 2, 1.0))
+    keeper.routes.of(pl.Series(["/a"]))
+    keeper.open()
+    whole = ReceivedAnswer(200, b"HTTP/1.1 200 OK\r\n", None, 0, 1, "")
+    for pair, error in enumerate(("cancelled", "timeout")):
+        keeper.sent(pair, (pair, "/a", 0), 0)
+        for index, answer in enumerate((whole, ReceivedAnswer(0, b"", None, 0, 0, error))):
+            keeper.answered(index, pair, answer)
+    keeper.close()
+    answers.print_differences(answers.differences(tmp_path, Comparing()))
+    said = capsys.readouterr().out
+    assert "1 pairs were not compared: answers are missing, were interrupted, or came too fast" in said
+    assert "1 pairs were not compared: a request timed out" in said
 
 
 @pytest.mark.parametrize("word", ["$.a[0]", "heder:x", "cookies"])
