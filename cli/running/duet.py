@@ -128,6 +128,10 @@ def duet_once(options: DuetOptions) -> Exit:
     pacing, sending = options.pacing, options.sending
     reads = inputs(options.log, options.shaping, sending)
     check_apart({"--junit": options.junit, "--history": options.history}, reads)
+    if options.history:
+        from logreplay.analysis.output.history import check, of_duet
+
+        check(options.history, of_duet({}))
     with ResultFolder.new(options.output or new_name("duet"), reads, force=options.force) as folder:
         with ExitStack() as stack:
             stream = request_stream(
@@ -270,13 +274,13 @@ class _OneDuet:
         if outcome.stopped:
             options.say(f"stopped: {outcome.stopped}; the rows are kept")
         options.say(f"verdict: {outcome.health.verdict}\nresults: {folder}")
+        checks = list(self._checks(outcome, found, differences))
+        if options.junit:
+            write_junit(options.junit, "duet", checks)
         if options.history:
             from logreplay.analysis.output.history import append, of_duet
 
             append(options.history, of_duet(summary))
-        checks = list(self._checks(outcome, found, differences))
-        if options.junit:
-            write_junit(options.junit, "duet", checks)
         if outcome.stopped:
             return Exit.INTERRUPTED if outcome.stopped == "interrupted" else Exit.CONDITION
         return worst(checks) if outcome.health.valid else Exit.INVALID
@@ -313,8 +317,10 @@ class _OneDuet:
         from logreplay.analysis.output.folder import write_beside
         from logreplay.analysis.summary import About
         from logreplay.parsers.files import write_atomically
+        from logreplay.replay.schedules.rates import Together
 
-        options, log = self.options, str(self.options.log)
+        options, log, schedule = self.options, str(self.options.log), self.plan.schedule
+        of_one = schedule.schedule if isinstance(schedule, Together) else schedule
         said = {
             **options.pacing.said(options.shaping.seed),
             **options.shaping.said(),
@@ -339,7 +345,7 @@ class _OneDuet:
             "findings": [each.as_dict() for each in findings],
             "left_out": outcome.left_out,
             "stopped": outcome.stopped or None,
-            "replay": log_report(self.stream.requests, self.plan.schedule, outcome.scheduled // self.stream.together),
+            "replay": log_report(self.stream.requests, of_one, outcome.scheduled // self.stream.together),
         }
         write_atomically(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
         title = f"{options.baseline} and {options.candidate}"

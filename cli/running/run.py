@@ -103,6 +103,10 @@ def replay_once(options: RunOptions) -> Exit:
         if not options.dry_run:
             reads = inputs(options.log, options.shaping, sending)
             check_apart({"--junit": options.junit, "--history": options.history}, reads)
+            if options.history:
+                from logreplay.analysis.output.history import check, of_run
+
+                check(options.history, of_run({}))
             claim(path, reads, force=options.force)
         log, source = _sources(options, stack)
         stream = request_stream(
@@ -242,12 +246,12 @@ class _OneRun:
         invalid = "" if outcome.health.valid else "; invalid run: its response times do not describe the target"
         options.say(f"verdict: {outcome.health.verdict}{invalid}")
         options.say(f"results: {self.path}, {summary_beside(self.path)}")
+        if options.junit:
+            write_junit(options.junit, "run", self._checks(outcome))
         if options.history:
             from logreplay.analysis.output.history import append, of_run
 
             append(options.history, of_run(summary))
-        if options.junit:
-            write_junit(options.junit, "run", self._checks(outcome))
         if culprit or self.rule.hit:
             return Exit.CONDITION
         if outcome.stopped:
@@ -257,7 +261,7 @@ class _OneRun:
     def _checks(self, outcome: "Outcome") -> Iterator[Check]:
         """The conditions of ``--stop``, and the validity of the run."""
         for condition in self.options.stop_at:
-            hit = self.rule.hit.startswith(condition.text)
+            hit = self.rule.hit.startswith(f"{condition.text}: ")
             yield Check(f"--stop {condition.text}", Exit.CONDITION if hit else Exit.OK, self.rule.hit if hit else "")
         why = "; ".join(finding.text for finding in outcome.health.findings)
         yield Check("valid run", Exit.OK if outcome.health.valid else Exit.INVALID, why)

@@ -156,6 +156,24 @@ def test_a_pipeline_gets_its_checks_a_row_of_history_and_a_report(
     assert "<h2>Times</h2>" in (folder / "report.html").read_text()
 
 
+def test_the_rate_is_that_of_one_target(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
+    third = ("--noise", servers[1].url)
+    assert duet(log, servers[0].url, servers[1].url, *third, "--tps", 60, "-o", tmp_path / "out", "-q") in (0, 3)
+    replayed = json.loads((tmp_path / "out" / "summary.json").read_text())["replay"]
+    assert replayed["factor"] == pytest.approx(60 / replayed["log_mean"])
+
+
+def test_a_history_of_another_command_is_refused_before_the_duet(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = tmp_path / "runs.csv"
+    history.write_text("time,other\n")
+    url = "http://127.0.0.1:9"
+    assert duet(log, url, url, "--tps", 9, "--history", history, "-o", tmp_path / "out") == 1
+    assert "has other columns" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_answers_that_differ_end_with_4(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     other.write_text(log.read_text().replace("/ok", "/404"))

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
@@ -147,6 +148,16 @@ def test_crash_stops_at_the_first_failure_and_shows_it(
     assert "< 404 Not Found" in shown
     assert "! status 404; the log had 200" in shown
     assert rows_of(tmp_path / "r.csv").height < 100
+
+
+def test_junit_blames_the_condition_that_was_hit_and_no_other(server: RawServer, log: Path, tmp_path: Path) -> None:
+    junit, conditions = tmp_path / "junit.xml", ("p99>1", "p99>1us")
+    stops = [word for condition in conditions for word in ("--stop", condition)]
+    loop = ("--tps", 50, "--loop", "--for", "20s", "-q", "-o", tmp_path / "r.csv")
+    assert logreplay("run", log, server.url, *loop, *stops, "--junit", junit) == 4
+    cases = ElementTree.parse(junit).getroot().iter("testcase")
+    blamed = {case.attrib["name"] for case in cases if case.find("failure") is not None}
+    assert blamed == {"--stop p99>1us"}
 
 
 def test_crash_stops_at_a_transport_error(
