@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.cli.options.groups import Option, bundle
-from logreplay.cli.options.types import ParsedType, Whole, fraction_of, percentage_of
+from logreplay.cli.options.types import Once, ParsedType, Whole, fraction_of, percentage_of
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.auth.schemes import Scheme
@@ -268,7 +268,7 @@ _OPTIONS = (
         help="Send bodies: as logged, of logged size, or from FILE.",
     ),
     _many("--inject", type=ParsedType(_injection), metavar="FILE:P%", help="Mix in requests of FILE. Repeatable."),
-    _option("--auth", type=_AUTH, metavar="bearer:FILE|…", help="Send a token, password or AWS signature."),
+    _option("--auth", cls=Once, type=_AUTH, metavar="bearer:FILE|…", help="Send a token, password or AWS signature."),
     _option("--hook", metavar="MODULE:FUNCTION", help="Pass each request through a Python function."),
 )
 _NAMES = frozenset(Shaping.__dataclass_fields__)

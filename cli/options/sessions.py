@@ -4,12 +4,13 @@ from typing import Final
 
 import click
 
-from logreplay.cli.options.types import ParsedType
+from logreplay.cli.options.types import Once, ParsedType
 
 SESSION_OPTIONS: Final = (
     click.option("--cookies", is_flag=True, help="With --by-client: send back the cookies that TARGET sets."),
     click.option(
         "--login",
+        cls=Once,
         type=ParsedType("replay.sessions.logins:LoginFile.parse", "path"),
         metavar="FILE",
         help="With --by-client: send each client's login in FILE (client,op,url,body) first.",

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -39,6 +39,29 @@ class ParsedType(click.ParamType[Any]):
             return read(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class Once(click.Option):
+    """An option that is refused when it is given twice; the last value of the others counts."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser collect every value."""
+        self.multiple = True
+        super().add_to_parser(parser, ctx)
+        self.multiple = False
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> Any:
+        """Return the only value.
+
+        Raises:
+            UsageError: there are several.
+        """
+        given = opts.get(str(self.name))
+        if not isinstance(given, list):
+            return super().consume_value(ctx, opts)
+        if len(given) > 1:
+            raise click.UsageError(f"{self.opts[0]} is given twice; give it once", ctx)
+        return super().consume_value(ctx, {**opts, str(self.name): given[0]})
 
 
 class Whole(click.IntRange):

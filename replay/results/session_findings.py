@@ -37,6 +37,14 @@ def session_findings(counts: SessionCounts) -> Iterator[Finding]:
             "clients sent afterwards lacked a session; check the file of --login"
         )
         yield Finding("login_failed", Severity.WARNING, text)
+    if counts.without_login:
+        used = counts.without_login < counts.clients
+        why = "no row of the file names them" if used else "no row of the file names a client of the log"
+        text = (
+            f"--login: {counts.without_login:,} of {counts.clients:,} clients sent no login ({why}; {counts.logins:,} "
+            "login requests were sent); name clients as the log does, or leave the column client empty for a pool"
+        )
+        yield Finding("login_unused", Severity.INFO if used else Severity.WARNING, text)
     if counts.refused:
         text = (
             f"{sum(counts.refused.values()):,} cookies of the target were refused ({_listed(counts.refused)}); a "
@@ -54,6 +62,13 @@ def session_findings(counts: SessionCounts) -> Iterator[Finding]:
         why = "no answer had one; check the rule of --extract" if never else "no answer before them had one"
         severity = Severity.WARNING if never else Severity.INFO
         yield Finding("value_missing", severity, f"--use {name}: {count:,} requests were sent without it: {why}")
+    for rule, count in counts.unfit.items():
+        if not counts.inserted[rule] and not counts.missing[rule.partition("=")[0]]:
+            text = (
+                f"--use {rule}: the value went into 0 requests: {count:,} requests had no place for it; a parameter "
+                "must be in the URL, a body needs POST, PUT or PATCH, and a header that the request has wins"
+            )
+            yield Finding("value_unused", Severity.WARNING, text)
     if counts.forgotten:
         text = (
             f"{counts.forgotten:,} sessions were dropped for want of room: at most {MOST_CLIENTS:,} clients and "

@@ -85,11 +85,14 @@ class SessionCounts:
         forgotten: sessions dropped for want of room.
         cookies: cookies taken.
         refused: cookies refused, by reason.
+        without_login: sessions begun without a login, because no row of the file is theirs.
         logins: requests of logins that ended.
         login_failures: those that failed, by status or error word.
         extracted: values taken, by name.
         unusable: values that were empty, too long, or held a control character, by name.
         missing: requests that were sent without a value, because no answer had held one, by name.
+        inserted: requests that a value was put into, by rule.
+        unfit: requests that have no place for a value, by rule.
         rows: the logins that ended; the first `_MOST_ROWS`.
     """
 
@@ -97,11 +100,14 @@ class SessionCounts:
     forgotten: int = 0
     cookies: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    without_login: int = 0
     logins: int = 0
     login_failures: Counter[str] = field(default_factory=Counter)
     extracted: Counter[str] = field(default_factory=Counter)
     unusable: Counter[str] = field(default_factory=Counter)
     missing: Counter[str] = field(default_factory=Counter)
+    inserted: Counter[str] = field(default_factory=Counter)
+    unfit: Counter[str] = field(default_factory=Counter)
     rows: list[LoginRow] = field(default_factory=list)
 
     def copy(self) -> Self:
@@ -201,6 +207,7 @@ class ClientSessions:
         if self._logins:
             steps = self._logins.steps(client, self._drawn)
             self._drawn += bool(steps) and client not in self._logins.own
+            self.counts.without_login += not steps
         session = self.kept[client] = ClientSession(steps)
         session.touched = self._clock()
         self.counts.clients += 1
@@ -233,7 +240,8 @@ class ClientSessions:
         self.kept.move_to_end(client)
         for rule in self._plan.use:
             if rule.name in session.values:
-                request = rule.insert(request, session.values[rule.name])
+                before, request = request, rule.insert(request, session.values[rule.name])
+                (self.counts.unfit if request is before else self.counts.inserted)[rule.label] += 1
         if len(session.jar) and header_of(request, b"cookie") is None:
             host = self._host(request)
             cookies = session.jar.header(host=host, target=target_of(request), secure=self._secure, now=self._now())
@@ -243,8 +251,12 @@ class ClientSessions:
 
     def _count_missing(self, request: bytes, values: Collection[str]) -> None:
         for rule in self._plan.use:
-            if rule.name not in values and rule.concerns(request):
+            if rule.name in values:
+                continue
+            if rule.concerns(request):
                 self.counts.missing[rule.name] += 1
+            else:
+                self.counts.unfit[rule.label] += 1
 
     def _host(self, request: bytes) -> str:
         return host_name((header_of(request, b"host") or b"").decode("latin-1"))

@@ -58,6 +58,11 @@ class Insertion:
         check_header(rule.where, rule.template)
         return rule
 
+    @property
+    def label(self) -> str:
+        """What the user wrote, up to the text of a header."""
+        return f"{self.name}={self.kind}:{self.where}"
+
     def concerns(self, request: bytes) -> bool:
         """Whether a request takes the value, as far as that is known without it."""
         if self.kind == "header":

@@ -121,7 +121,13 @@ class SecretFile:
 
     def _written(self, text: str) -> str:
         """The value of the header Authorization."""
+        if not text.strip():
+            raise LogreplayError(f"--auth {self.kind}: {self.path}: the file is empty; write the secret into it")
+        if text.startswith("\ufeff"):
+            raise LogreplayError(f"--auth {self.kind}: {self.path}: begins with a byte order mark; save it without one")
         if self.kind == "bearer":
+            if text.lower().startswith("bearer "):
+                raise LogreplayError(f"--auth bearer: {self.path}: leave out the word Bearer")
             if not _TOKEN.fullmatch(text):
                 raise LogreplayError(
                     f"--auth bearer: {self.path}: expected a token of printable ASCII without blanks, and nothing else"

@@ -128,3 +128,17 @@ def test_a_report_without_a_folder_names_its_own_option(
     given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "-o", "r.csv", option, "none/report"]
     assert main.run(given) == 1
     assert f"there is no folder none; choose another with {option}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "value"), [("--login", "logins.csv"), ("--auth", "bearer:logins.csv")])
+def test_an_option_given_twice_is_refused(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--by-client"]
+    assert main.run([*given, option, value, option, value]) == 2
+    assert f"{option} is given twice; give it once" in capsys.readouterr().err
+
+
+def test_one_login_file_may_come_from_the_settings(folder: Path) -> None:
+    (folder / "logreplay.toml").write_text("[run]\nby-client = true\nlogin = 'none.csv'\n")
+    given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--no-loop", "--dry-run"]
+    assert main.run(given) == 1
+    assert main.run([*given, "--login", "logins.csv"]) == 0

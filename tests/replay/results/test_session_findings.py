@@ -36,6 +36,24 @@ def test_what_failed_is_named_and_counted() -> None:
     assert "2 sessions were dropped" in found["sessions_dropped", Severity.WARNING]
 
 
+def test_clients_without_a_login_are_counted() -> None:
+    def found(counts: SessionCounts) -> tuple[Severity, str]:
+        return next((each.severity, each.text) for each in session_findings(counts) if each.code == "login_unused")
+
+    severity, text = found(SessionCounts(clients=3, without_login=3))
+    assert severity is Severity.WARNING
+    assert "3 of 3 clients sent no login (no row of the file names a client of the log; 0 login requests" in text
+    severity, text = found(SessionCounts(clients=3, without_login=2, logins=1))
+    assert severity is Severity.INFO
+    assert "2 of 3 clients sent no login (no row of the file names them; 1 login requests" in text
+
+
+def test_a_value_that_went_nowhere_is_named() -> None:
+    counts = SessionCounts(unfit=Counter({"t=param:nope": 5, "t=param:seen": 4}), inserted=Counter({"t=param:seen": 1}))
+    (text,) = (each.text for each in session_findings(counts) if each.code == "value_unused")
+    assert text.startswith("--use t=param:nope: the value went into 0 requests: 5 requests had no place for it")
+
+
 def test_logins_are_written_and_added(tmp_path: Path) -> None:
     path = tmp_path / "run.logins.csv"
     write_logins(path, [])

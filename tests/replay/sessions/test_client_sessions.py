@@ -172,3 +172,21 @@ def test_a_head_without_set_cookie_needs_no_reading() -> None:
     assert sessions().leaves_something(b"HTTP/1.1 200 OK\r\nSET-cookie: a=b\r\n")
     assert sessions().leaves([(b"set-cookie", b"a=b")])
     assert not sessions().leaves([(b"date", b"now")])
+
+
+def test_a_request_without_a_place_for_a_value_is_counted() -> None:
+    kept = sessions(SessionPlan(extract=[Extraction.parse("t=header:t")], use=[Insertion.parse("t=param:nope")]))
+    kept.dress("a", GET)
+    kept.answered("a", GET, [(b"t", b"abcd")], b"")
+    assert kept.dress("a", GET) is GET
+    assert (kept.counts.unfit, kept.counts.inserted, kept.counts.missing) == ({"t=param:nope": 2}, {}, {})
+    kept.dress("a", GET.replace(b"/a", b"/a?nope=1"))
+    assert kept.counts.inserted == {"t=param:nope": 1}
+
+
+def test_a_client_that_no_login_names_is_counted() -> None:
+    kept = sessions(SessionPlan(logins=Logins.of([LoginRequest("b", "GET", "/in", {}, None)])))
+    assert kept.next_login("a") is None
+    assert kept.next_login("a") is None
+    assert kept.next_login("b") == 0
+    assert (kept.counts.clients, kept.counts.without_login) == (2, 1)

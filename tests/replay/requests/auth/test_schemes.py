@@ -76,10 +76,13 @@ def test_while_a_file_is_being_written_the_secret_before_is_sent(
 @pytest.mark.parametrize(
     ("kind", "text", "why"),
     [
-        ("bearer", "", "expected a token"),
+        ("bearer", "", "the file is empty"),
+        ("basic", "\n", "the file is empty"),
+        ("bearer", f"\ufeff{TOKEN}", "begins with a byte order mark"),
+        ("basic", f"\ufeffme:{TOKEN}", "begins with a byte order mark"),
         ("bearer", f"{TOKEN} {TOKEN}", "expected a token"),
         ("bearer", f"{TOKEN}\nX-Injected: 1", "expected a token"),
-        ("bearer", f"Bearer {TOKEN}", "expected a token"),
+        ("bearer", f"Bearer {TOKEN}", "leave out the word Bearer"),
         ("basic", TOKEN, "expected one line, user:password"),
         ("basic", f"{TOKEN}:\n:x", "expected one line, user:password"),
         ("basic", f":{TOKEN}", "expected one line, user:password"),
