@@ -194,7 +194,8 @@ def _tell(report: "ConvertReport") -> None:
         say(f"note: {note}")
     say(report.sentence())
     where = report.output if report.output != "-" else "standard output"
-    say(", ".join(filter(None, (where, report.bodies, report.rejects))))
+    if files := ", ".join(filter(None, (where, report.bodies, report.rejects))):
+        say(files)
 
 
 class _Bar:

@@ -118,6 +118,8 @@ def replayable(
 
                 report = convert([held], path, ConvertOptions())
                 say(f"{name}: {report.sentence()}", quiet=quiet)
+                if not report.converted:
+                    raise LogreplayError(f"{name}: no line is a request that can be replayed; name another log")
                 yield path
         except LogreplayError as error:  # the user knows the log, not what was made of it
             text = str(error).replace(str(path), name).replace(str(held), name)

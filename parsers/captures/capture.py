@@ -5,9 +5,11 @@ reason why there is none. `row` brings a request to the form of the normalized r
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from json import JSONDecodeError
 from typing import Any, BinaryIO, Final
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
@@ -91,12 +93,14 @@ class Record:
         capture: the request; None if there is none.
         kind: ``rejected`` or ``unreplayable``, if there is none; empty for a record that is not meant as a request.
         reason: why there is none.
+        number: of the record in its file, from 1; 0 if the records come in their order.
     """
 
     raw: bytes
     capture: Capture | None = None
     kind: str = ""
     reason: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +120,55 @@ class CaptureFormat:
     record: str = "requests"
 
 
-def record_of(raw: bytes, make: Callable[[], Capture | None]) -> Record:
+def record_of(raw: bytes, make: Callable[[], Capture | None], number: int = 0) -> Record:
     """The record that some code makes of bytes; an error of these bytes is the reason why there is none."""
     try:
-        capture = make()
-    except Rejected as error:
-        return Record(raw, None, "rejected", str(error))
+        return Record(raw, make(), number=number)
     except Unreplayable as error:
-        return Record(raw, None, "unreplayable", str(error))
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError) as error:
-        return Record(raw, None, "rejected", f"damaged: {type(error).__name__}")
-    return Record(raw, capture)
+        return Record(raw, None, "unreplayable", str(error), number)
+    except (Rejected, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+        return Record(raw, None, "rejected", _reason(error), number)
+
+
+def _reason(error: Exception) -> str:
+    """The reason that an error of a reader stands for; the key of a `KeyError` is one that the format demands."""
+    match error:
+        case Rejected():
+            return str(error)
+        case KeyError():
+            return f"no {error.args[0]}"
+        case JSONDecodeError() | UnicodeDecodeError() | RecursionError():
+            return "damaged: not JSON"
+        case TypeError() | AttributeError():
+            return "damaged: a value of the wrong type"
+        case _:
+            return "damaged: a value that cannot be read"
+
+
+def text_at(values: Mapping[str, Any], key: str) -> str:
+    """The text that a record must have under this key.
+
+    Raises:
+        Rejected: there is none.
+    """
+    if not isinstance(text := values.get(key), str):
+        raise Rejected(f"no {key}")
+    return text
+
+
+def base64_bytes(text: str, name: str = "body") -> bytes:
+    """The bytes that a text in base64 stands for.
+
+    Args:
+        name: what the bytes are, for the reason.
+
+    Raises:
+        Rejected: it is not base64.
+    """
+    try:
+        return b64decode(text, validate=True)
+    except (ValueError, TypeError):
+        raise Rejected(f"the {name} is not base64") from None
 
 
 def row(capture: Capture, zone: str = "") -> dict[str, Any]:
@@ -214,11 +256,13 @@ def request_message(data: bytes) -> Capture:
 
     Raises:
         Unreplayable: it is not an HTTP request.
-        Rejected: its body is cut off, or its chunks are damaged.
+        Rejected: its headers or its body are cut off, or its chunks are damaged.
     """
     if not (line := _REQUEST_LINE.match(data)):
         raise Unreplayable("not HTTP: no request line")
     headers, rest = _headers(data, line.end())
+    if rest is None:
+        raise Rejected("the headers are cut off: no empty line ends them")
     return Capture(
         line[1].decode("latin-1"),
         line[2].decode("latin-1"),
@@ -235,23 +279,23 @@ def response_message(data: bytes) -> tuple[int, int]:
     end = data.find(b"\n") + 1
     headers, rest = _headers(data, end or len(data))
     try:
-        return int(line[1]), len(_body(headers, rest))
+        return int(line[1]), len(_body(headers, rest or b""))
     except Rejected:
-        return int(line[1]), len(rest)
+        return int(line[1]), len(rest or b"")
 
 
-def _headers(data: bytes, begin: int) -> tuple[list[Header], bytes]:
-    """The headers that begin here, and what follows them."""
+def _headers(data: bytes, begin: int) -> tuple[list[Header], bytes | None]:
+    """The headers that begin here, and what follows them; None if no empty line ends them."""
     found: list[Header] = []
-    while True:
-        end = data.find(b"\n", begin)
-        line = data[begin : len(data) if end < 0 else end].rstrip(b"\r")
-        begin = len(data) if end < 0 else end + 1
+    while (end := data.find(b"\n", begin)) >= 0:
+        line = data[begin:end].rstrip(b"\r")
+        begin = end + 1
         if not line:
             return found, data[begin:]
         name, colon, value = line.partition(b":")
         if colon and len(found) < _MOST_HEADERS:
             found.append((name.decode("latin-1").strip(), text_of(value.strip(b" \t"))))
+    return found, None
 
 
 _MOST_HEADERS: Final = 1000

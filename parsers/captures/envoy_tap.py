@@ -8,11 +8,19 @@ https://github.com/envoyproxy/envoy/blob/main/api/envoy/data/tap/v3/http.proto
 
 import json
 import re
-from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final
 
-from logreplay.parsers.captures.capture import LARGEST, Capture, CaptureFormat, Header, Record, instant, record_of
+from logreplay.parsers.captures.capture import (
+    LARGEST,
+    Capture,
+    CaptureFormat,
+    Header,
+    Record,
+    base64_bytes,
+    instant,
+    record_of,
+)
 from logreplay.parsers.captures.json_stream import objects
 from logreplay.parsers.fields.values import Rejected, Unreplayable
 
@@ -58,7 +66,7 @@ def _capture(data: bytes) -> Capture:
 def _headers(message: Mapping[str, Any]) -> list[Header]:
     def value(header: Mapping[str, Any]) -> str:
         if raw := header.get("raw_value"):
-            return b64decode(raw).decode("utf-8", "replace")
+            return base64_bytes(raw, "value of a header").decode("utf-8", "replace")
         return str(header.get("value", ""))
 
     return [(str(header["key"]).lower(), value(header)) for header in message.get("headers") or ()]
@@ -69,7 +77,7 @@ def _bytes(body: Mapping[str, Any], *, whole: bool = True) -> bytes:
         raise Rejected("the body is truncated: raise max_buffered_rx_bytes of the tap")
     if "as_string" in body:
         return str(body["as_string"]).encode()
-    return b64decode(body.get("as_bytes") or "", validate=True)
+    return base64_bytes(body.get("as_bytes") or "")
 
 
 def _address(trace: Mapping[str, Any]) -> str:

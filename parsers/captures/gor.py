@@ -41,14 +41,14 @@ _SHOWN: Final = 1 << 16
 
 def _read(file: BinaryIO, name: str) -> Iterator[Record]:
     waiting = Unanswered()
-    for data, whole in _records(file):
+    for number, (data, whole) in enumerate(_records(file), 1):
         meta = _META.match(data)
         if not whole:
-            yield Record(data, None, "rejected", f"longer than {LARGEST >> 20} MB")
+            yield Record(data, None, "rejected", f"longer than {LARGEST >> 20} MB", number)
         elif not meta:
-            yield Record(data, None, "rejected", "layout")
+            yield Record(data, None, "rejected", "layout", number)
         elif meta[1] == b"1":
-            record = record_of(data, lambda data=data, meta=meta: _capture(data, meta))  # type: ignore[misc]
+            record = record_of(data, lambda data=data, meta=meta: _capture(data, meta), number)  # type: ignore[misc]
             yield from waiting.add(meta[2], record) if record.capture else [record]
         else:
             yield Record(b"")

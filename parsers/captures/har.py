@@ -5,13 +5,23 @@ Source: http://www.softwareishard.com/blog/har-12-spec/
 
 import json
 import re
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
-from logreplay.parsers.captures.capture import LARGEST, Capture, CaptureFormat, Record, instant, record_of, url_parts
+from logreplay.parsers.captures.capture import (
+    LARGEST,
+    Capture,
+    CaptureFormat,
+    Record,
+    base64_bytes,
+    instant,
+    record_of,
+    text_at,
+    url_parts,
+)
 from logreplay.parsers.captures.export import Exported, iso, only_text
 from logreplay.parsers.captures.json_stream import objects
 from logreplay.parsers.fields.values import Rejected, Unreplayable
@@ -33,16 +43,16 @@ def _read(file: BinaryIO, name: str) -> Iterator[Record]:
 def _capture(data: bytes, client: str) -> Capture:
     entry: Mapping[str, Any] = json.loads(data.decode("utf-8", "surrogateescape"))
     request, response = entry["request"], entry.get("response") or {}
-    url = str(request["url"])
+    url = text_at(request, "url")
     scheme, host = url_parts(url)
     if entry.get("_fromCache") or (scheme in ("http", "https") and _is_cached(entry)):
         raise Unreplayable("answered by the browser's cache, never sent")
     headers = [(str(header["name"]), str(header["value"])) for header in request.get("headers") or ()]
     waited, received, rest = _times(entry)
     return Capture(
-        str(request["method"]),
+        text_at(request, "method"),
         url,
-        instant(str(entry["startedDateTime"])),
+        instant(text_at(entry, "startedDateTime")),
         headers,
         _body(request),
         scheme,
@@ -84,13 +94,13 @@ def _address(client: str, headers: Iterable[tuple[str, str]]) -> str:
 def _body(request: Mapping[str, Any]) -> bytes | None:
     post = request.get("postData")
     if not post:
-        if request["method"] in _WITH_BODY and int(request.get("bodySize") or 0) > 0:
+        if request.get("method") in _WITH_BODY and int(request.get("bodySize") or 0) > 0:
             raise Rejected("the body is not in the file")
         return None
     text = post.get("text")
     if text is not None and (text or not post.get("params")):
         if post.get("encoding", post.get("_encoding")) == "base64":
-            return b64decode(text, validate=True)
+            return base64_bytes(text)
         return _bytes_of(str(text), int(request.get("bodySize") or -1))
     kind = str(post.get("mimeType") or _FORM).partition(";")[0].strip().lower()
     if kind != _FORM:

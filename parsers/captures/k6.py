@@ -53,11 +53,23 @@ def write_k6(requests: Iterable[Exported], out: BinaryIO) -> None:
     origin = ""
     for one in requests:
         origin = origin or one.url.removesuffix(one.target)
-        headers = {name: value for name, value in one.headers if name.lower() != "host"}
         body = None if one.body is None else b64encode(one.body).decode()
         path = one.target if one.target.startswith("/") else f"/{one.target}"
-        out.write(f"  {_script(one.op, path, headers, body)},\n".encode())
+        out.write(f"  {_script(one.op, path, _joined(one.headers), body)},\n".encode())
     out.write((_TAIL % json.dumps(origin or "http://localhost")).encode())
+
+
+def _joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers without Host, one of each name; repeated ones are joined (RFC 9110, 5.2; Cookie: RFC 6265, 5.4)."""
+    names: dict[str, str] = {}
+    joined: dict[str, str] = {}
+    for name, value in headers:
+        if (key := name.lower()) == "host":
+            continue
+        first = names.setdefault(key, name)
+        comma = "; " if key == "cookie" else ", "
+        joined[first] = joined[first] + comma + value if first in joined else value
+    return joined
 
 
 def _script(*values: object) -> str:

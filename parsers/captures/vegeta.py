@@ -5,11 +5,20 @@ Source: https://github.com/tsenart/vegeta (README, JSON format; lib/target.schem
 
 import json
 import re
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, Final
 
-from logreplay.parsers.captures.capture import LARGEST, Capture, CaptureFormat, Record, record_of, url_parts
+from logreplay.parsers.captures.capture import (
+    LARGEST,
+    Capture,
+    CaptureFormat,
+    Record,
+    base64_bytes,
+    record_of,
+    text_at,
+    url_parts,
+)
 from logreplay.parsers.captures.export import Exported
 from logreplay.parsers.captures.json_stream import objects
 
@@ -27,14 +36,14 @@ def _read(file: BinaryIO, name: str) -> Iterator[Record]:
 
 def _capture(data: bytes) -> Capture:
     target: Mapping[str, Any] = json.loads(data)
-    url = str(target["url"])
+    url = text_at(target, "url")
     scheme, host = url_parts(url)
     body = target.get("body")
     return Capture(
-        str(target["method"]),
+        text_at(target, "method"),
         url,
         headers=[(name, str(value)) for name, values in (target.get("header") or {}).items() for value in values],
-        body=b64decode(body, validate=True) if body else None,
+        body=base64_bytes(body) if body else None,
         scheme=scheme,
         host=host,
     )

@@ -34,9 +34,9 @@ def _read(file: BinaryIO, name: str) -> Iterator[Record]:
         from warcio.exceptions import ArchiveLoadFailed
     except ImportError:
         raise LogreplayError(f"{name}: reading WARC {needs_extra('warc')}") from None
-    waiting, answers = Unanswered(), dict[bytes, tuple[int, int]]()
+    waiting, answers, number = Unanswered(), dict[bytes, tuple[int, int]](), 0
     try:
-        for one in ArchiveIterator(file, no_record_parse=True):
+        for number, one in enumerate(ArchiveIterator(file, no_record_parse=True), 1):
             kind, key, other = one.rec_type, _id(one, "WARC-Record-ID"), _id(one, "WARC-Concurrent-To")
             if kind == "response":
                 answer = response_message(one.raw_stream.read(_ANSWER))
@@ -48,7 +48,7 @@ def _read(file: BinaryIO, name: str) -> Iterator[Record]:
                     if len(answers) > waiting.most:
                         answers.pop(next(iter(answers)))
             elif kind == "request":
-                record = _request(one)
+                record = _request(one, number)
                 if not record.capture:
                     yield record
                 elif other in answers:
@@ -58,17 +58,17 @@ def _read(file: BinaryIO, name: str) -> Iterator[Record]:
             else:
                 yield Record(b"")
     except ArchiveLoadFailed as error:
-        yield Record(str(error).encode(), None, "rejected", "layout, and with it the rest of the file")
-    except (EOFError, ValueError, OSError) as error:
-        yield Record(b"", None, "rejected", f"damaged: {type(error).__name__}, and with it the rest of the file")
+        yield Record(str(error).encode(), None, "rejected", "layout, and with it the rest of the file", number + 1)
+    except (EOFError, ValueError, OSError):
+        yield Record(b"", None, "rejected", "damaged, and with it the rest of the file", number + 1)
     yield from waiting.rest()
 
 
-def _request(one: Any) -> Record:
+def _request(one: Any, number: int) -> Record:
     """The request of a record."""
     data = one.raw_stream.read(LARGEST + 1)
     if len(data) > LARGEST:
-        return Record(data[:_SHOWN], None, "rejected", f"longer than {LARGEST >> 20} MB")
+        return Record(data[:_SHOWN], None, "rejected", f"longer than {LARGEST >> 20} MB", number)
     uri = (one.rec_headers.get_header("WARC-Target-URI") or "").strip("<>")
     date = one.rec_headers.get_header("WARC-Date") or ""
 
@@ -79,7 +79,7 @@ def _request(one: Any) -> Record:
         scheme, host = url_parts(uri)
         return replace(request_message(data), start=instant(date), scheme=scheme, host=host)
 
-    return record_of(data, make)
+    return record_of(data, make, number)
 
 
 def _id(one: Any, name: str) -> bytes:

@@ -54,6 +54,7 @@ class Captures:
         zone: of time stamps without one.
         limit: on rejected records.
         progress: called after each batch.
+        fit: whether each file begins as its format does; a format that the user named may be another.
     """
 
     sources: Sequence[BlockSource]
@@ -63,27 +64,35 @@ class Captures:
     zone: str = ""
     limit: Limit = field(default_factory=Limit)
     progress: Progress | None = None
+    fit: list[bool] = field(init=False)
 
     def __post_init__(self) -> None:
         report = self.report
         report.format = "+".join(dict.fromkeys(format.name for format in self.formats))
         report.share, report.resolution_s, report.unit = 1.0, 1e-6, "records"
+        self.fit = [each.fits(one.sample()) for each, one in zip(self.formats, self.sources, strict=True)]
 
     def rows(self) -> Iterator[pl.DataFrame]:
         """Yield rows with the columns of `logreplay.parsers.captures.capture.COLUMNS`.
 
         Raises:
-            LogreplayError: a file cannot be read.
+            LogreplayError: a file cannot be read, or has another format than the user named.
             TooManyRejects: more records were rejected than `limit` allows.
         """
         total = sum(source.size for source in self.sources)
         timed = True
-        for source, format in zip(self.sources, self.formats, strict=True):
+        for source, format, fits in zip(self.sources, self.formats, self.fit, strict=True):
+            before = self.report.lines
             for rows in self._batches(source, format):
                 timed = timed and not (rows["start"] == 0).any()
                 yield rows
                 if self.progress:
                     self.progress(sum(each.read for each in self.sources), total, self.report.lines)
+            if self.report.lines == before and not fits:
+                raise LogreplayError(
+                    f"{source.name}: is not in the format {format.name}: it holds no {format.record}; leave out "
+                    "--format to detect the format, or give another"
+                )
             if source.truncated:
                 self.report.notes.append(
                     f"{source.name}: the {source.compression} data end too soon or are damaged; the records before "
@@ -98,7 +107,8 @@ class Captures:
     def _batches(self, source: BlockSource, format: CaptureFormat) -> Iterator[pl.DataFrame]:
         rows: list[dict[str, Any]] = []
         size = 0
-        for number, record in enumerate(format.read(source.stream(), source.name), 1):
+        for position, record in enumerate(format.read(source.stream(), source.name), 1):
+            number = record.number or position
             self.report.lines += 1
             kind, reason = record.kind, record.reason
             if record.capture:

@@ -242,7 +242,8 @@ class _Job:
             )
             names = (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body"))
             self._sort(read.rows(), self._writable(names))
-            self._expect_rows("the file may be damaged; capture the requests again")
+            damaged = "the file may be damaged; capture the requests again"
+            self._expect_rows(damaged if all(read.fit) else "leave out --format to detect the format, or give another")
         else:
             self._run_logs(progress, executor)
         if self._bounds:
@@ -354,6 +355,10 @@ class _Job:
         self._bounds = (min(low, self._bounds[0]), max(high, self._bounds[1])) if self._bounds else (low, high)
 
     def _deliver(self) -> None:
+        if not self.report.converted and not self.report.filtered:  # an empty result would only bar the next try
+            self.keep_rejects()
+            self.report.output = ""
+            return
         kind = self._kind
         bodies = self._side.close() if self._side else Path(beside(str(self._target or "")))
         if self._new is None or self._target is None:

@@ -24,7 +24,7 @@ class ConvertReport:
         resolution_s: of the start times, seconds; 1 where they are spread within their second.
         first: earliest start, ISO 8601 UTC; empty if there is none.
         last: latest start.
-        output: path of the result; ``-``: standard output.
+        output: path of the result; ``-``: standard output; empty if there is none, as nothing was converted.
         rejects: path of the reject file; empty if there are none.
         notes: for the user, on times, units and sizes.
         bodies: path of the file with the bodies; empty if there are none.

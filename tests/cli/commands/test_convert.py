@@ -156,3 +156,21 @@ def test_a_log_without_a_request_is_an_error_as_an_empty_one(tmp_path: Path) -> 
     done = run(tmp_path, "access.log")
     assert done.returncode == 1
     assert "Error: access.log: no line is a request that can be replayed" in done.stderr
+
+
+def test_a_conversion_of_nothing_leaves_no_result_that_bars_the_next_try(tmp_path: Path) -> None:
+    line = '192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "CONNECT h:443 HTTP/1.1" 200 5 "-" "-"\n'
+    (tmp_path / "access.log").write_text(line)
+    done = run(tmp_path, "access.log", "--json")
+    assert (done.returncode, json.loads(done.stdout)["output"]) == (1, "")
+    assert sorted(os.listdir(tmp_path)) == ["access.log", "access.rejects"]
+    (tmp_path / "access.log").write_text(line.replace("CONNECT h:443", "GET /"))
+    assert run(tmp_path, "access.log", "--rejects", "other").returncode == 0
+
+
+def test_a_run_of_a_log_without_a_request_says_so(tmp_path: Path) -> None:
+    (tmp_path / "access.log").write_text("#Version: 1.0\n#Fields: date time cs-method cs-uri-stem\n")
+    line = [sys.executable, "-m", "logreplay.cli.main", "run", "access.log", "--tps", "5", "--dry-run"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "Error: access.log: no line is a request that can be replayed; name another log" in done.stderr

@@ -45,9 +45,14 @@ def test_a_body_ends_where_its_message_says(rest: bytes, body: bytes | None) -> 
         b"Content-Length: 9\r\n\r\nabc",
         b"Transfer-Encoding: chunked\r\n\r\n9\r\nabc",
         b"Transfer-Encoding: chunked\r\n\r\nzz",
+        b"",
+        b"Co",
+        b"X-G: 2\r\n",
+        b"X-G: 2\r\nContent-Leng",
+        b"X-G: 2\r\n\r",
     ],
 )
-def test_a_body_that_is_not_whole_is_rejected(rest: bytes) -> None:
+def test_a_message_that_is_not_whole_is_rejected(rest: bytes) -> None:
     with pytest.raises(Rejected):
         request_message(b"POST / HTTP/1.1\r\n" + rest)
 

@@ -56,3 +56,24 @@ def test_what_the_cache_answered_was_never_sent() -> None:
 def test_only_a_log_in_an_object_is_a_har() -> None:
     assert HAR.fits(b'\xef\xbb\xbf {\n "log" : {')
     assert not HAR.fits(b'{"log":"a line of docker\\n","stream":"stdout"}')
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        ({"method": None}, "no method"),
+        ({"url": None}, "no url"),
+        ({"postData": {"text": "*", "encoding": "base64"}}, "the body is not base64"),
+        ({"postData": {"text": 7, "encoding": "base64"}}, "the body is not base64"),
+        ({"headers": [{"value": "1"}]}, "no name"),
+        ({"headers": [1]}, "damaged: a value of the wrong type"),
+        ({"postData": {"text": "a"}, "bodySize": "x"}, "damaged: a value that cannot be read"),
+    ],
+)
+def test_a_rejected_entry_names_what_it_lacks(request_: dict[str, Any], reason: str) -> None:
+    assert record(request_).reason == reason
+
+
+def test_an_entry_without_a_request_or_that_is_not_json_says_so() -> None:
+    reasons = [each.reason for each in HAR.read(BytesIO(b'{"log":{"entries":[{},{a}]}}'), "x")]
+    assert reasons == ["no request", "damaged: not JSON"]

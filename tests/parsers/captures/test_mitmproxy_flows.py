@@ -21,7 +21,7 @@ def reasons(data: bytes) -> list[str]:
         ({"type": "tcp"}, "not a flow of HTTP"),
         ({"version": 4}, "a flow of mitmproxy before version 5: write it anew with mitmdump -nr OLD -w NEW"),
         ({"request": {"headers": [[b"Content-Length", b"7"]], "content": None}}, "the body is not in the file"),
-        ({"request": None}, "damaged: AttributeError"),
+        ({"request": None}, "damaged: a value of the wrong type"),
     ],
 )
 def test_a_flow_that_is_no_request_has_its_reason_and_the_next_is_read(change: dict[str, Any], reason: str) -> None:

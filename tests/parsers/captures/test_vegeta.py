@@ -28,4 +28,9 @@ def test_a_header_may_come_several_times_and_a_wrong_body_is_rejected() -> None:
     good, bad = VEGETA.read(BytesIO(lines), "x")
     assert good.capture
     assert good.capture.headers == [("A", "1"), ("A", "2")]
-    assert bad.kind == "rejected"
+    assert (bad.kind, bad.reason) == ("rejected", "the body is not base64")
+
+
+@pytest.mark.parametrize(("line", "reason"), [(b'{"url":"http://h/"}', "no method"), (b'{"method":"GET"}', "no url")])
+def test_a_target_without_method_or_url_says_so(line: bytes, reason: str) -> None:
+    assert [each.reason for each in VEGETA.read(BytesIO(line), "x")] == [reason]

@@ -157,13 +157,13 @@ def test_a_broken_record_is_rejected_with_its_reason_and_the_others_are_read(tmp
     assert rows["op"].to_list() == ["GET", "GET", "POST"]
     assert report.reasons == {
         "rejected: time stamp": 1,
-        "rejected: damaged: KeyError": 1,
+        "rejected: no url": 1,
         "unreplayable: not HTTP: another scheme": 1,
     }
     rejects = (tmp_path / "out.rejects").read_bytes().splitlines()
     assert [line.partition(b"\t")[0] for line in rejects] == [
         b"2 rejected: time stamp",
-        b"3 rejected: damaged: KeyError",
+        b"3 rejected: no url",
         b"5 unreplayable: not HTTP: another scheme",
     ]
     with pytest.raises(TooManyRejects):
@@ -194,7 +194,7 @@ def test_damage_anywhere_is_an_account_and_never_a_traceback(
     except LogreplayError:
         return
     assert report.lines == report.converted + report.unreplayable + report.rejected + report.blank
-    assert rows_of(out)["url"].str.contains("^[/*]").all()
+    assert not report.converted or rows_of(out)["url"].str.contains("^[/*]").all()
 
 
 def redacted(tmp_path: Path, sample: Callable[[], bytes]) -> pl.DataFrame:
@@ -269,3 +269,32 @@ def test_a_log_that_is_followed_and_one_read_as_a_table_have_bodies_too(tmp_path
     followed = pl.concat([parser(log.read_bytes()), parser.close()])
     assert followed["body"].to_list() == ["é".encode()]
     assert read_log(log)["body"].to_list() == ["é"]
+
+
+def test_a_record_is_named_by_its_place_in_the_file_while_others_wait_for_their_answers(tmp_path: Path) -> None:
+    good, cut = (b"POST / HTTP/1.1\r\nX-G: 2\r\n" + rest for rest in (b"\r\n", b"Content-Leng"))
+    odd = b"POST / HTTP/1.1\r\n%b\r\n" % (b"X: %b\r\n" % (b"y" * 70_000))
+    messages = enumerate([good, good, cut, good, odd, good, cut], 1)
+    end = "\n🐵🙈🙉\n".encode()
+    data = end.join(b"1 a%d 1795168800250000000 0\n%b" % each for each in messages)
+    _, report = converted(tmp_path / "a.gor", data)
+    assert (report.converted, report.rejected) == (4, 3)
+    assert [place for _, place, _ in sorted(report.first_bad)] == [3, 5, 7]
+    places = [line.split()[0] for line in (tmp_path / "out.rejects").read_bytes().splitlines()]
+    assert sorted(places) == [b"3", b"5", b"7"]
+
+
+@pytest.mark.parametrize("format", ["har", "vegeta", "envoy-tap"])
+def test_a_file_without_a_record_of_the_named_format_is_said_to_have_another(tmp_path: Path, format: str) -> None:
+    (tmp_path / "a.log").write_text('1.2.3.4 - - [20/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1\n')
+    with pytest.raises(
+        LogreplayError, match=rf"a\.log: is not in the format {format}: it holds no .*leave out --format"
+    ):
+        convert([tmp_path / "a.log"], tmp_path / "out.csv", ConvertOptions(format=format))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.log"]
+
+
+def test_a_file_of_other_records_than_the_named_format_has_is_told_to_leave_it_out(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text('1.2.3.4 - - [20/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1\n')
+    with pytest.raises(LogreplayError, match=r"no line fits the format gor; .*; leave out --format"):
+        convert([tmp_path / "a.log"], tmp_path / "out.csv", ConvertOptions(format="gor"))
