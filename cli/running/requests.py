@@ -175,7 +175,7 @@ def repeated_urls(
 
 
 def changed_routes(changes: Mapping[tuple[str, str], int]) -> list[tuple[str, str, int]]:
-    """The requests that may change data, by method and route, most first: numbers and ids of a path are left out."""
+    """Requests by method and route, most first: numbers and ids of a path are left out."""
     import polars as pl
 
     from logreplay.analysis.input.routes import route

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from logreplay.replay.results.stop_rules import StopRule
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.trace import Watch
+    from logreplay.replay.sessions.logins import Logins
 
 _STATUSES: Final = 8
 """Most kinds of unexpected statuses that are printed."""
@@ -125,8 +126,8 @@ def replay_once(options: RunOptions) -> Exit:
         )
         plan = Plan(stream, pacing.schedule(options.shaping, stream))
         if options.dry_run:
-            sending.session_plan()
-            return _preview(plan, options)
+            sessions = sending.session_plan()
+            return _preview(plan, options, sessions.logins if sessions else None)
         url = stack.enter_context(target_or_builtin(options, log, given=options.log is not None))
         aim(options.shaping, url)
         watch = Watch(options.crash, secrets=sending.show_secrets)
@@ -285,21 +286,26 @@ class _OneRun:
         return write_beside(self.path, About(log, self.url, said, [each.as_dict() for each in findings], more))
 
 
-def _preview(plan: "Plan", options: RunOptions) -> Exit:
+def _preview(plan: "Plan", options: RunOptions, logins: "Logins | None") -> Exit:
     """Print the head of a plan, its rate over time, and what would be left out."""
     from logreplay.parsers.masking import masked
     from logreplay.replay.requests.preview import preview
     from logreplay.replay.senders.trace import printable
 
     pacing = options.pacing
-    seen = preview(plan)
+    seen = preview(plan, clients=bool(logins))
+    logged_in = changed_routes(logins.sent_by(seen.clients)) if logins else []
     requests = [(due, op, url if options.sending.show_secrets else masked(url)) for due, op, url in seen.head]
     if options.as_json:
         figures = {"requests": seen.requests, "seconds": seen.last, "per_second": seen.per_second}
         head = [{"scheduled": due, "op": op, "url": url} for due, op, url in requests]
-        found = [{"op": op, "route": route, "requests": count} for op, route, count in changed_routes(seen.changes)]
+        changes, login_requests = (
+            [{"op": op, "route": route, "requests": count} for op, route, count in rows]
+            for rows in (changed_routes(seen.changes), logged_in)
+        )
         left_out = dict(plan.requests.left_out)
-        click.echo(json.dumps({**figures, "head": head, "changes": found, "left_out": left_out}, indent=2))
+        may_change = {"changes": changes, "logins": login_requests}
+        click.echo(json.dumps({**figures, "head": head, **may_change, "left_out": left_out}, indent=2))
         return Exit.OK
     for due, op, url in requests:
         click.echo(f"{due:12.6f} s  {op} {printable(url.encode())}")
@@ -313,6 +319,10 @@ def _preview(plan: "Plan", options: RunOptions) -> Exit:
     if seen.changes:
         click.echo("these may change data on the target:")
         for op, route, count in changed_routes(seen.changes):
+            click.echo(f"{count:10d} {op} {printable(route.encode())}")
+    if logins:
+        click.echo(f"logins: {sum(count for _, _, count in logged_in)} requests of {len(seen.clients)} clients")
+        for op, route, count in logged_in:
             click.echo(f"{count:10d} {op} {printable(route.encode())}")
     report_left_out(plan.requests, quiet=options.quiet)
     return Exit.OK

@@ -29,6 +29,7 @@ class Preview:
         requests: how many.
         last: seconds from the start to the last one.
         changes: requests that may change data on the target, by method and URL without its query.
+        clients: in the order of their first requests, if they are wanted.
     """
 
     head: list[tuple[float, str, str]] = field(default_factory=list)
@@ -36,13 +37,14 @@ class Preview:
     requests: int = 0
     last: float = 0.0
     changes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    clients: dict[str, None] = field(default_factory=dict)
 
     def add_changes(self, frame: pl.DataFrame) -> None:
         """Count the requests that may change data."""
         unsafe = frame.select("op", "url").filter(~pl.col("op").is_in(BODILESS))
         if unsafe.height:
             paths = unsafe.select("op", pl.col("url").str.replace(r"[?#].*$", ""))
-            for op, path, count in paths.group_by("op", "url").len().iter_rows():
+            for op, path, count in paths.group_by("op", "url", maintain_order=True).len().iter_rows():
                 known = (op, path) in self.changes or len(self.changes) < MOST_PATHS
                 self.changes[op, path if known else OTHER_PATHS] += count
 
@@ -54,7 +56,7 @@ class Preview:
         return [(start, start + len(counts) - 1, sum(counts) / len(counts)) for start, counts in parts]
 
 
-def preview(plan: Iterable[Chunk], head: int = 10) -> Preview:
+def preview(plan: Iterable[Chunk], head: int = 10, *, clients: bool = False) -> Preview:
     """Read a whole plan. Does not return for one without end."""
     seen, sign = Preview(), signer(plan)
     for one in with_bodies(plan) if sign else plan:
@@ -64,6 +66,8 @@ def preview(plan: Iterable[Chunk], head: int = 10) -> Preview:
             due = (chunk.due[: wanted.height] / _SECOND).tolist()
             seen.head += zip(due, wanted["op"].to_list(), wanted["url"].to_list(), strict=True)
         seen.add_changes(chunk.frame)
+        if clients:
+            seen.clients |= dict.fromkeys(chunk.frame["client"].fill_null("").unique(maintain_order=True).to_list())
         if len(chunk.due):
             counts = np.bincount(chunk.due // _SECOND)
             seen.per_second += [0] * (len(counts) - len(seen.per_second))

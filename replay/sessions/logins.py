@@ -8,7 +8,8 @@ next one. Rows of the client ``*`` are sent by every client that logs in, before
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -83,6 +84,16 @@ class Logins:
         if client in self.own or self.pool:
             return [*self.first, *mine]
         return [] if self.own else self.first
+
+    def sent_by(self, clients: Iterable[str]) -> Counter[tuple[str, str]]:
+        """Count the login requests of clients that send their first ones in this order, by method and path."""
+        sent, drawn = Counter[tuple[str, str]](), 0
+        for client in clients:
+            steps = self.steps(client, drawn)
+            drawn += bool(steps) and client not in self.own
+            for login in (self.requests[step] for step in steps):
+                sent[login.op, re.split("[?#]", login.url, maxsplit=1)[0]] += 1
+        return sent
 
     def part(self, index: int, count: int) -> "Logins":
         """The logins for one of several workers: each draws from a part of the pool of its own, if that is enough."""

@@ -142,3 +142,20 @@ def test_one_login_file_may_come_from_the_settings(folder: Path) -> None:
     given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--no-loop", "--dry-run"]
     assert main.run(given) == 1
     assert main.run([*given, "--login", "logins.csv"]) == 0
+
+
+def test_a_dry_run_lists_the_logins_by_method_and_route(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [LOG.replace("127.0.0.1", client) for client in ("10.0.0.1", "10.0.0.2", "10.0.0.1")]
+    (folder / "access.log").write_text("".join(lines))
+    (folder / "logins.csv").write_text("client,url,body\n*,/form?next=1,\n10.0.0.1,/login,user=a\n,/pool,user=b\n")
+    given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--no-loop", "--dry-run", "--by-client"]
+    assert main.run([*given, "--login", "logins.csv"]) == 0
+    said = capsys.readouterr().out
+    assert "logins: 4 requests of 2 clients" in said
+    assert [line.split() for line in said.splitlines()[-3:]] == [
+        ["2", "GET", "/form"],
+        ["1", "POST", "/login"],
+        ["1", "POST", "/pool"],
+    ]
+    assert main.run([*given, "--login", "logins.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["logins"][0] == {"op": "GET", "route": "/form", "requests": 2}
