@@ -1,7 +1,9 @@
 """Makes the steps of a sweep over an engine, into a folder in which an interrupted sweep resumes."""
 
 import asyncio
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from logreplay.replay.sweeps.steps import At, Course, FinishedStep, Step
 
 _REFINED_STEPS = 4
+_SPARE = 4
 
 
 def sweep_into(
@@ -96,6 +99,7 @@ class _Sweep:
             sender, findings = await self.sending.ready(self.target, folder / JUDGED, rate=rate, duration=length)
             results = StepLog(folder, self.manifest.mark)
             self.manifest.write()
+            spare = _SpareDescriptors()
             async with (
                 replayer(self.sending, sender, results, rate=0 if self.closed else rate, closed=self.closed) as engine,
                 stopped_by(stop, engine),
@@ -111,8 +115,9 @@ class _Sweep:
                         done=self.manifest.done,
                         on_begin=lambda step: self._begin(step, count),
                         on_progress=watched(self.rule, engine, self.audience.see),
-                        on_end=lambda done, outcome: self._end(done, outcome, results),
+                        on_end=lambda done, outcome: self._end(done, outcome, results, spare),
                     )
+                    spare.free()
             return outcomes, findings + report_sessions(engine, folder / JUDGED, append=True)
 
         return run_in_loop(main)
@@ -140,9 +145,11 @@ class _Sweep:
         rate, name = None if self.closed else step.rate, f"step {step.index + 1} of {count}"
         self.audience.begin(Stage(name, rate, step.seconds, level=step.rate, users=self.closed))
 
-    def _end(self, done: "FinishedStep", outcome: "Outcome", results: "StepLog") -> None:
+    def _end(self, done: "FinishedStep", outcome: "Outcome", results: "StepLog", spare: "_SpareDescriptors") -> None:
         step, counted = done.step, outcome.counters
+        spare.free()
         self.manifest.finish(done, results.mark())
+        spare.hold()
         note = (
             f"{step.rate:g}{_unit(step, closed=self.closed)} for {outcome.seconds:.0f} s: "
             f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}; "
@@ -150,6 +157,25 @@ class _Sweep:
         )
         self.audience.end(outcome, state="" if done.carried or done.limit else "overloaded", note=note)
         self.curve.say(note, point_of(step.rate, outcome, good=done.carried))
+
+
+class _SpareDescriptors:
+    """Descriptors kept for the manifest: in a step that runs out of them, connections take all others."""
+
+    def __init__(self) -> None:
+        self._held: list[int] = []
+        self.hold()
+
+    def hold(self) -> None:
+        """Take as many as writing the manifest needs, or as many as there are."""
+        with suppress(OSError):
+            while len(self._held) < _SPARE:
+                self._held.append(os.open(os.devnull, os.O_RDONLY))
+
+    def free(self) -> None:
+        """Give them back."""
+        while self._held:
+            os.close(self._held.pop())
 
 
 def _unit(step: "Step", *, closed: bool) -> str:

@@ -35,6 +35,7 @@ _OF_THE_KILLED: Final = ("Warning: ", "leaked semaphore")
 """What the interpreter's own tracker of semaphores says once their owner was killed."""
 _OPTION: Final = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[a-z]\b|RATES|LOG|TARGET)")
 _TAKEN_AS_GIVEN: Final = {"pipe.log", "socket", "__pycache__", "tmp", "home"}
+_REPORTS: Final = {"history": "runs.csv", "junit": "checks.xml"}
 _FAILED: Final = re.compile("Error: |nothing was sent")
 _SHOWN: Final = 1500
 _DASK: Final = "dask-scratch-space"
@@ -136,13 +137,14 @@ def _may_be_empty(case: Case) -> bool:
 
 def _files(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
     allowed = _allowed(case, ran)
+    named = {name for option, name in _REPORTS.items() if case.choice.get(option) == "file"}
     for path in sorted(world.folder.iterdir()):
         if path.name in world.inputs:
             follows = case.choice.get("pacing") == "follow" and path.name == "access.log"
             replaced = case.choice["force"] == "old" and path.name in (output_of(case), summary_of(case))
             if not (follows or replaced) and path.read_bytes() != world.inputs[path.name]:
                 yield Finding("files", f"{path.name} was changed")
-        elif path.name not in _TAKEN_AS_GIVEN and not re.fullmatch(allowed, path.name):
+        elif path.name not in _TAKEN_AS_GIVEN | named and not re.fullmatch(allowed, path.name):
             yield Finding("files", f"{path.name} is there, and nobody named it")
     for name in world.inputs:
         removed = _ended_hard(case, ran) and case.choice["force"] == "old" and name == summary_of(case)
@@ -428,7 +430,8 @@ def _streams(case: Case, got: Got, *, plain: bool) -> Iterator[Finding]:
 
 
 def _headers(case: Case, ran: Ran) -> Iterator[Finding]:
-    total = sum((ran.got.requests + ran.got.broken).values())
+    requests = ran.got.requests + ran.got.broken
+    total, logins = sum(requests.values()), sum(count for (_, url), count in requests.items() if url == "/login")
     expected = {
         "header": {"one": ("x-crossing", "1"), "secret": ("authorization", "Bearer verysecrettoken")},
         "auth": {
@@ -442,8 +445,10 @@ def _headers(case: Case, ran: Ran) -> Iterator[Finding]:
     for factor, values in expected.items():
         if pair := values.get(case.choice[factor]):
             seen = ran.got.headers.get(pair[0], Counter())
-            if seen[pair[1]] != total or len(seen) > 1:
-                yield Finding("received", f"{pair[0]}: {pair[1]} in {seen} of {total} requests")
+            # a login asks for what the credentials of --auth give already
+            asked = total - (logins if factor == "auth" else 0)
+            if seen[pair[1]] != asked or len(seen) > 1:
+                yield Finding("received", f"{pair[0]}: {pair[1]} in {seen} of {asked} requests")
     secrets = ("verysecrettoken", "dXNlcjp2ZXJ5c2VjcmV0dG9rZW4")
     if case.choice["show-secrets"] == "-" and any(secret in ran.out + ran.err for secret in secrets):
         yield Finding("secrets", "the token of a header was printed")
