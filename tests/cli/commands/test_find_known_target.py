@@ -39,20 +39,17 @@ def late(rate: float) -> float:
 def test_the_bracket_holds_what_queueing_theory_says_of_the_target(log: Path, tmp_path: Path) -> None:
     assert late(0.98 * MDK.truth) < 0.01 < late(1.02 * MDK.truth)
     arguments = ("--p99", "120ms", "--start", "95", "--max-tps", "220", "--trial", "10s", "--precision", "10%")
-    for attempt in range(2):
-        with spawned(log, ServerCapacity(workers=8, service_s=0.040)) as url:
-            done = find(log, url, tmp_path / str(attempt), *arguments)
-        assert done.exception is None
-        summary = json.loads((tmp_path / str(attempt) / "summary.json").read_text())
-        slo = summary["slo"]
+    with spawned(log, ServerCapacity(workers=8, service_s=0.040)) as url:
+        done = find(log, url, tmp_path / "find", *arguments)
+    assert done.exception is None
+    summary = json.loads((tmp_path / "find" / "summary.json").read_text())
+    slo = summary["slo"]
+    # without a capacity, a trial that was disturbed is the upper end
+    if not (slo["capacity"] and slo["low"] <= MDK.truth <= slo["high"]):
         disturbed = any(trial["verdict"] == "void" for trial in slo["trials"])
         disturbed |= "busy_machine" in {finding["code"] for finding in summary["findings"]}
-        # without a capacity, a trial that was disturbed is the upper end
-        if slo["capacity"] and slo["low"] <= MDK.truth <= slo["high"]:
-            break
         assert disturbed, done.stdout + done.stderr
-    else:
-        pytest.skip(f"this machine was disturbed twice: {done.stderr}")
+        pytest.skip(f"this machine was disturbed: {done.stderr}")
     assert slo["high"] <= 1.4 * slo["low"]
     assert slo["low"] < slo["capacity"] <= slo["high"]
     assert slo["confirmations"] >= 1
@@ -64,15 +61,12 @@ def test_the_bracket_holds_what_queueing_theory_says_of_the_target(log: Path, tm
 def test_the_most_users_a_target_keeps_in_time_are_found(log: Path, tmp_path: Path) -> None:
     """4 workers of 50 ms: of 12 users each waits 150 ms; of 13, one in four waits 200 ms."""
     arguments = ("--vusers", "--p90", "170ms", "--start", "11", "--max-tps", "13", "--trial", "1s")
-    for attempt in range(2):
-        with spawned(log, ServerCapacity(workers=4, service_s=0.050)) as url:
-            done = find(log, url, tmp_path / str(attempt), *arguments)
-        if done.stdout.startswith("12 users keep p90 <= 170 ms"):
-            break
+    with spawned(log, ServerCapacity(workers=4, service_s=0.050)) as url:
+        done = find(log, url, tmp_path / "find", *arguments)
+    if not done.stdout.startswith("12 users keep p90 <= 170 ms"):
         assert "CPU" in done.stderr or "others used" in done.stderr, done.stdout + done.stderr
-    else:
-        pytest.skip(f"this machine was disturbed twice: {done.stderr}")
-    slo = json.loads((tmp_path / str(attempt) / "summary.json").read_text())["slo"]
+        pytest.skip(f"this machine was disturbed: {done.stderr}")
+    slo = json.loads((tmp_path / "find" / "summary.json").read_text())["slo"]
     assert (slo["low"], slo["high"], slo["unit"]) == (12, 13, "users")
 
 
