@@ -136,15 +136,13 @@ def duet_once(options: DuetOptions) -> Exit:
         with ExitStack() as stack:
             stream = request_stream(
                 options.shaping,
+                sending,
                 _source(options, stack),
                 stack,
-                methods=sending.methods,
                 loop=pacing.loops,
                 keep=pacing.keep,
-                unlogged=sending.session_headers,
                 skip_idle=pacing.skip_idle,
                 in_time=pacing.in_time,
-                http=sending.http,
                 ahead=True,
                 quiet=options.quiet,
             )

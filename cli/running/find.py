@@ -136,12 +136,10 @@ def find_rate(options: FindOptions) -> Exit:
             url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
             requests = request_stream(
                 options.shaping,
+                sending,
                 csv,
                 stack,
-                methods=sending.methods,
-                unlogged=sending.session_headers,
                 loop=True,
-                http=sending.http,
                 ahead=bool(options.vusers),
                 quiet=quiet,
             )

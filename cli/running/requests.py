@@ -15,6 +15,7 @@ from logreplay.cli.running.log_and_target import replayable
 if TYPE_CHECKING:
     import polars as pl
 
+    from logreplay.cli.options.sender import Sending
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.results.verdict import Finding
@@ -22,31 +23,28 @@ if TYPE_CHECKING:
 
 def request_stream(
     shaping: Shaping,
+    sending: "Sending",
     log: "Path | RequestSource",
     stack: ExitStack,
     *,
-    methods: frozenset[str],
     loop: bool,
     keep: Sequence[str] = (),
     skip_idle: float | None = None,
     in_time: bool = False,
-    http: str = "1.1",
-    unlogged: frozenset[str] = frozenset(),
     ahead: bool = False,
     quiet: bool = False,
 ) -> "RequestStream":
     """The requests of a log as they are to be sent.
 
     Args:
+        shaping: how the log is to be shaped.
+        sending: what may be sent, the version of HTTP, and the headers that sessions give in place of the log's.
         log: a normalized CSV, a raw request, or another source of rows.
         stack: keeps temporary files for as long as they are needed.
-        methods: what may be sent.
         loop: begin again at the end.
         keep: further columns that the schedule needs.
         skip_idle: seconds; shorten longer gaps of the log to this.
         in_time: the log's times count: put a result log, which is in order of completion, in order of start.
-        http: version of HTTP; ``log``: that of each request.
-        unlogged: headers, in lower case, that ``--header log`` leaves out.
         ahead: add credentials when requests are read: when they are due, is not known.
         quiet: do not tell of the conversion of injected logs.
 
@@ -67,7 +65,8 @@ def request_stream(
         raise click.UsageError(
             "--shuffle and --random exclude each other: one sends each request once, the other draws them"
         )
-    versions = (LoggedProtocol(),) if http == "log" else ()
+    methods, unlogged = sending.methods, sending.session_headers
+    versions = (LoggedProtocol(),) if sending.http == "log" else ()
     requests = Requests(
         _source(log),
         methods,

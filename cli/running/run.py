@@ -112,15 +112,13 @@ def replay_once(options: RunOptions) -> Exit:
         log, source = _sources(options, stack)
         stream = request_stream(
             options.shaping,
+            sending,
             source,
             stack,
-            methods=sending.methods,
-            unlogged=sending.session_headers,
             loop=pacing.loops and not (options.dry_run and pacing.answers_decide),
             keep=pacing.keep,
             skip_idle=pacing.skip_idle,
             in_time=pacing.in_time,
-            http=sending.http,
             ahead=pacing.vusers is not None,
             quiet=options.quiet,
         )

@@ -168,13 +168,11 @@ def sweep_rates(options: SweepOptions) -> Exit:
             url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
             stream = request_stream(
                 options.shaping,
+                options.sending,
                 csv,
                 stack,
-                methods=options.sending.methods,
-                unlogged=options.sending.session_headers,
                 loop=True,
                 in_time=options.arrivals == "log",
-                http=options.sending.http,
                 ahead=bool(options.vusers),
                 quiet=quiet,
             )

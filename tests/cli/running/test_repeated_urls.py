@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from logreplay.cli.options.requests import Shaping
+from logreplay.cli.options.sender import Sending
 from logreplay.cli.running.requests import repeated_urls, request_stream
 
 HALF_UNIQUE = [*(f"/{number}" for number in range(1000)), *["/same"] * 1000]
@@ -26,7 +27,7 @@ def remedy(
     log = folder / "log.csv"
     write(log, urls)
     with ExitStack() as stack:
-        stream = request_stream(shaping, log, stack, methods=frozenset({"GET"}), loop=True, quiet=True)
+        stream = request_stream(shaping, Sending(methods=frozenset({"GET"})), log, stack, loop=True, quiet=True)
         sent: list[str] = []
         for frame in stream.frames():
             sent += frame["url"].to_list()
