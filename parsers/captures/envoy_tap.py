@@ -12,16 +12,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final
 
 from logreplay.parsers.captures.capture import (
-    LARGEST,
     Capture,
     CaptureFormat,
     Header,
     Record,
     base64_bytes,
     instant,
-    record_of,
 )
-from logreplay.parsers.captures.json_stream import objects
+from logreplay.parsers.captures.json_stream import records
 from logreplay.parsers.fields.values import Rejected, Unreplayable
 
 _FITS: Final = re.compile(rb'(?:\xef\xbb\xbf)?[\s\[]*\{\s*"(?:http_buffered_trace|http_streamed_trace_segment)"')
@@ -29,11 +27,7 @@ _STREAMED: Final = "a streamed trace; tap with buffered traces"
 
 
 def _read(file: BinaryIO, name: str) -> Iterator[Record]:
-    for found in objects(file, LARGEST):
-        if found.whole:
-            yield record_of(found.data, lambda data=found.data: _capture(data))  # type: ignore[misc]
-        else:
-            yield Record(found.data, None, "rejected", f"cut off, or longer than {LARGEST >> 20} MB")
+    return records(file, _capture)
 
 
 def _capture(data: bytes) -> Capture:

@@ -17,6 +17,7 @@ Source: https://github.com/buger/goreplay (protocol.go, output_file.go)
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from typing import BinaryIO, Final
 
@@ -48,7 +49,7 @@ def _read(file: BinaryIO, name: str) -> Iterator[Record]:
         elif not meta:
             yield Record(data, None, "rejected", "layout", number)
         elif meta[1] == b"1":
-            record = record_of(data, lambda data=data, meta=meta: _capture(data, meta), number)  # type: ignore[misc]
+            record = record_of(data, partial(_capture, data, meta), number)
             yield from waiting.add(meta[2], record) if record.capture else [record]
         else:
             yield Record(b"")

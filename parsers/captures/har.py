@@ -7,23 +7,22 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
 from logreplay.parsers.captures.capture import (
-    LARGEST,
     Capture,
     CaptureFormat,
     Record,
     base64_bytes,
     instant,
-    record_of,
     text_at,
     url_parts,
 )
 from logreplay.parsers.captures.export import Exported, iso, only_text
-from logreplay.parsers.captures.json_stream import objects
+from logreplay.parsers.captures.json_stream import records
 from logreplay.parsers.fields.values import Rejected, Unreplayable
 
 _FITS: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:\s*\{')
@@ -33,14 +32,10 @@ _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 
 def _read(file: BinaryIO, name: str) -> Iterator[Record]:
     client = Path(name).name.partition(".")[0]
-    for found in objects(file, LARGEST, "entries"):
-        if found.whole:
-            yield record_of(found.data, lambda data=found.data: _capture(data, client))  # type: ignore[misc]
-        else:
-            yield Record(found.data, None, "rejected", f"cut off, or longer than {LARGEST >> 20} MB")
+    return records(file, partial(_capture, client), "entries")
 
 
-def _capture(data: bytes, client: str) -> Capture:
+def _capture(client: str, data: bytes) -> Capture:
     entry: Mapping[str, Any] = json.loads(data.decode("utf-8", "surrogateescape"))
     request, response = entry["request"], entry.get("response") or {}
     url = text_at(request, "url")

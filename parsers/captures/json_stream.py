@@ -5,9 +5,12 @@ around it are read.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import BinaryIO, Final
+
+from logreplay.parsers.captures.capture import LARGEST, Capture, Record, record_of
 
 _PIECE: Final = 1 << 20
 _STRUCTURE: Final = re.compile(rb'["{}\[\]]')
@@ -122,3 +125,12 @@ def objects(file: BinaryIO, longest: int, name: str = "") -> Iterator[JsonObject
         yield from cutter.cut(data[:cut])
     yield from cutter.cut(rest)
     yield from cutter.rest()
+
+
+def records(file: BinaryIO, make: Callable[[bytes], Capture | None], name: str = "") -> Iterator[Record]:
+    """Yield what some code makes of each object of a stream; ``name`` as for `objects`."""
+    for found in objects(file, LARGEST, name):
+        if found.whole:
+            yield record_of(found.data, partial(make, found.data))
+        else:
+            yield Record(found.data, None, "rejected", f"cut off, or longer than {LARGEST >> 20} MB")

@@ -8,6 +8,7 @@ Source: https://github.com/mitmproxy/mitmproxy (mitmproxy/io/tnetstring.py, mitm
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, BinaryIO, Final
 
 from logreplay.parsers.captures.capture import LARGEST, Capture, CaptureFormat, Record, latin, record_of, text_of
@@ -38,7 +39,7 @@ def _read(file: BinaryIO, name: str) -> Iterator[Record]:
         if len(data) <= length:
             yield Record(head + data, None, "rejected", "cut off at the end of the file")
             return
-        yield record_of(head + data, lambda data=data: _capture(data))  # type: ignore[misc]
+        yield record_of(head + data, partial(_capture, data))
 
 
 def _capture(data: bytes) -> Capture:

@@ -10,28 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, Final
 
 from logreplay.parsers.captures.capture import (
-    LARGEST,
     Capture,
     CaptureFormat,
     Record,
     base64_bytes,
-    record_of,
     text_at,
     url_parts,
 )
 from logreplay.parsers.captures.export import Exported
-from logreplay.parsers.captures.json_stream import objects
+from logreplay.parsers.captures.json_stream import records
 
 _KEYS: Final = frozenset({"method", "url", "body", "header"})
 _URL: Final = re.compile(rb'"url"\s*:\s*"(?:https?:)?/')
 
 
 def _read(file: BinaryIO, name: str) -> Iterator[Record]:
-    for found in objects(file, LARGEST):
-        if found.whole:
-            yield record_of(found.data, lambda data=found.data: _capture(data))  # type: ignore[misc]
-        else:
-            yield Record(found.data, None, "rejected", f"cut off, or longer than {LARGEST >> 20} MB")
+    return records(file, _capture)
 
 
 def _capture(data: bytes) -> Capture:
