@@ -223,6 +223,22 @@ def test_a_terminal_that_is_halted_does_not_hold_up_the_load(
     assert process.wait(PATIENCE) in MEASURED
 
 
+@pytest.mark.parametrize("more", [[], ["--debug"]])
+def test_a_run_that_waits_for_a_halted_terminal_has_its_summary(
+    tmp_path: Path, log: Path, target: str, more: list[str]
+) -> None:
+    path, terminal = tmp_path / "r.csv", Terminal()
+    terminal.halt()
+    process = on(terminal, "run", log, target, "--tps", 100, "--for", "3s", "-o", path, *more)
+    wait_until(lambda: path.exists() and path.read_bytes().count(b"\n") == 301)
+    time.sleep(0.5)  # nothing shows that it waits for the terminal
+    process.send_signal(signal.SIGHUP)
+    wait_until(lambda: path.with_name("r.summary.json").exists() or process.poll() is not None)
+    terminal.hang_up()
+    assert process.wait(PATIENCE) in (130, *MEASURED)
+    all_rows(path, 300)
+
+
 def test_ctrl_c_twice_ends_a_program_that_waits_for_a_halted_terminal(tmp_path: Path, log: Path, target: str) -> None:
     path, terminal = tmp_path / "r.csv", Terminal()
     terminal.halt()

@@ -28,6 +28,7 @@ from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import check_apart, claim, inputs
 from logreplay.cli.running.reporting import print_arrivals, report_sessions
 from logreplay.cli.running.requests import aim, changed_routes, report_left_out, request_stream, say_lacking
+from logreplay.cli.running.signals import SIGNALS
 
 if TYPE_CHECKING:
     from logreplay.cli.running.log_and_target import Log
@@ -133,11 +134,12 @@ def replay_once(options: RunOptions) -> Exit:
         exchanges = Outlet(sys.stdout) if options.verbose else None
         if exchanges:
             watch.show = lambda text: exchanges.write(f"{text}\n")
-        outcome, findings = run.replay()
-    if not outcome.scheduled:
-        options.say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"))
-        return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
-    return run.report(outcome, [*findings, *outcome.health.findings], exchanges)
+        ended = run.replay()
+    stopped = ended.outcome.stopped
+    if not ended.outcome.scheduled:
+        options.say("nothing was sent: " + (stopped or "the schedule holds no request"))
+        return Exit.INTERRUPTED if stopped else Exit.FAILED
+    return run.report(ended, exchanges)
 
 
 def _sources(
@@ -158,6 +160,25 @@ def _sources(
 
 
 @dataclass(frozen=True, slots=True)
+class _Ended:
+    """A replay that ended.
+
+    Attributes:
+        outcome: of the engine.
+        findings: all of them.
+        course: the lines of ``--debug``.
+        replayed: what was replayed of the log.
+        summary: as it was written; empty if no request was due.
+    """
+
+    outcome: "Outcome"
+    findings: "list[Finding]"
+    course: list[str]
+    replayed: dict[str, Any]
+    summary: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class _OneRun:
     """A replay under way."""
 
@@ -168,8 +189,8 @@ class _OneRun:
     watch: "Watch"
     rule: "StopRule"
 
-    def replay(self) -> "tuple[Outcome, list[Finding]]":
-        """Run the plan, and tell how it goes; what became of it, and the findings besides."""
+    def replay(self) -> _Ended:
+        """Run the plan, tell how it goes, and write the summary: before anything that may wait for a terminal."""
         from logreplay.analysis.output.file_names import belonging
         from logreplay.replay.engine.engine import Engine, stopped_by
         from logreplay.replay.monitor.snapshot import Stage
@@ -181,7 +202,7 @@ class _OneRun:
         options, schedule, path = self.options, self.plan.schedule, self.path
         sending, peak = options.sending, options.pacing.peak
 
-        async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
+        async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding], list[str]]":
             sender, findings = await sending.ready(self.url, path, rate=peak, duration=schedule.duration)
             log = ResultLog(path, force=options.force, belonging=belonging)
             results = InSteps(log, options.pacing.steps) if options.pacing.steps else log
@@ -194,30 +215,31 @@ class _OneRun:
                     audience.begin(Stage(rate=options.pacing.steady, planned=schedule.duration))
                     outcome = await engine.run(self.plan, watched(self.rule, engine, audience.see))
                     audience.end(outcome)
-            if options.debug:
-                how = f"{sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}"
-                audience.write(f"target {self.url}; {how}\n{describe_course(outcome)}\n")
-                if isinstance(engine, Engine):
-                    audience.write(f"{describe_counts(engine.counts)}\n")
-            return outcome, findings + audience.findings + report_sessions(engine, path)
+            how = f"{sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}"
+            course = [f"target {self.url}; {how}", describe_course(outcome)]
+            course += [describe_counts(engine.counts)] if isinstance(engine, Engine) else []
+            return outcome, findings + audience.findings + report_sessions(engine, path), course
 
         grows = grows_at(path, belonging)
         try:
             with options.telling.audience("run", self.url, grows, free=sending.free, quiet=options.quiet) as audience:
-                return run_in_loop(main)
+                outcome, findings, course = run_in_loop(main)
+                with SIGNALS.finishing():
+                    findings += outcome.health.findings
+                    replayed = log_report(self.plan.requests, self.plan.schedule, outcome.scheduled)
+                    summary = self._summary(outcome, findings, replayed) if outcome.scheduled else {}
+                return _Ended(outcome, findings, course, replayed, summary)
         finally:
             if not grows.exists():  # no row came, so what was watched belongs to nothing
                 for beside in belonging(grows):
                     beside.unlink(missing_ok=True)
 
-    def report(self, outcome: "Outcome", findings: "list[Finding]", exchanges: Outlet | None) -> Exit:
-        """Write the summary beside the result log, and print the findings."""
+    def report(self, ended: _Ended, exchanges: Outlet | None) -> Exit:
+        """Print the summary and the findings."""
         from logreplay.analysis.output.file_names import summary_beside
         from logreplay.replay.senders.trace import describe
 
-        options = self.options
-        replayed = log_report(self.plan.requests, self.plan.schedule, outcome.scheduled)
-        summary = self._summary(outcome, findings, replayed)
+        options, outcome, summary = self.options, ended.outcome, ended.summary
         if exchanges:
             _finish(exchanges, self.path)
         if options.as_json:
@@ -225,13 +247,15 @@ class _OneRun:
         elif not options.quiet:
             print_arrivals(summary["options"])
             _print_summary(summary, classic=options.classic)
-        for sentence in (log_sentence(replayed), _punctuality(summary)):
+        for line in ended.course if options.debug else ():
+            say(line)
+        for sentence in (log_sentence(ended.replayed), _punctuality(summary)):
             if sentence:
                 options.say(sentence)
         report_left_out(self.plan.requests, quiet=options.quiet)
         if options.pacing.follow:
             say_lacking(options.shaping, base(self.plan.requests).source, options.sending.methods, quiet=options.quiet)
-        for finding in findings:
+        for finding in ended.findings:
             say_finding(finding.severity, finding.text, quiet=options.quiet)
         culprit = self.watch.culprit
         if culprit:

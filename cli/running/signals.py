@@ -73,6 +73,23 @@ class Signals:
             self._stop = None
             undo()
 
+    @contextmanager
+    def finishing(self) -> Iterator[None]:
+        """Let the first of all signals end the block only when it is through: what it writes is soon whole.
+
+        Raises:
+            Interrupted: a signal came.
+        """
+        came: list[bool] = []
+        self._stop = lambda: came.append(True)
+        try:
+            yield
+        finally:
+            self._stop = None
+        if came:
+            self.raised = True
+            raise Interrupted
+
     def done(self, code: int) -> None:
         """Let a signal end the process at once with this exit code: the remaining wait is dispensable."""
         self._code = code
