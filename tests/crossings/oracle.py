@@ -40,7 +40,7 @@ _FAILED: Final = re.compile("Error: |nothing was sent")
 _SHOWN: Final = 1500
 _DASK: Final = "dask-scratch-space"
 """Dask keeps two empty lock files in it for all its processes of a user."""
-_BESIDE_RUN: Final = r"\.(summary\.json|hlog|hgrm|seconds\.csv|watch\.csv)"
+_BESIDE_RUN: Final = r"\.(summary\.json|hlog|hgrm|seconds\.csv|watch\.csv|logins\.csv)"
 _NEVER_CAME: Final = ("refused", "reset", "closed", "connect_timeout", "tls", "protocol", "short_body")
 _ON_DISK_S: Final = 3.0
 """A request is on disk so long after it ended, however the program ends: one second, more on a busy machine."""
@@ -150,7 +150,7 @@ def _files(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
         removed = _ended_hard(case, ran) and case.choice["force"] == "old" and name == summary_of(case)
         if not removed and not (world.folder / name).exists():
             yield Finding("files", f"{name} is gone")
-    temporary = (path for path in (world.folder / "tmp").rglob("*") if _DASK not in (path.name, path.parent.name))
+    temporary = (path for path in (world.folder / "tmp").rglob("*") if not _is_of_dask(case, ran, path))
     if not _killed(case, ran) and (left := sorted(str(path.relative_to(world.folder)) for path in temporary)):
         yield Finding("files", f"temporary files are left: {left[:5]}")
     for path in world.folder.glob(".*.lock"):
@@ -185,6 +185,11 @@ def _ended_hard(case: Case, ran: Ran) -> bool:
 def _killed(case: Case, ran: Ran) -> bool:
     """Whether the program was killed, and could tidy up nothing."""
     return case.choice["signal"] == "KILL" and ran.signalled and ran.code == -signal.SIGKILL
+
+
+def _is_of_dask(case: Case, ran: Ran, path: Path) -> bool:
+    """Whether a file belongs to Dask; its workers, if ended at once, leave folders that its next start removes."""
+    return _DASK in (path.name, path.parent.name) or (_ended_hard(case, ran) and _DASK in path.parts)
 
 
 def _is_locked(path: Path) -> bool:

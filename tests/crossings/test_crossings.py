@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from itertools import combinations, islice, product
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Final
 import click
 import pytest
 
-from crossings.drive import Crossings
+from crossings.drive import Crossed, Crossings
 from crossings.pairs import Case, completed, defaults, endless, pairs, parse, refusals
 from crossings.table import COMMANDS, OUTSIDE_THE_TABLE, RULES
 from logreplay.cli.main import cli
@@ -118,15 +119,24 @@ def test_the_command_crosses_in_several_processes(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.flaky(reruns=0)
 @pytest.mark.timeout(FOR_S + 300)
-def test_crossings_of_a_fresh_seed_find_nothing(tmp_path: Path) -> None:
+def test_crossings_of_a_fresh_seed_find_nothing_that_comes_again(tmp_path: Path) -> None:
+    """What comes once may be the machine's doing: it is a warning, for ``python -m crossings`` to look into."""
     seed = random.SystemRandom().randrange(1_000_000)
     print(f"seed {seed}")
     until, crossings = time.monotonic() + FOR_S, Crossings(tmp_path)
-    found = []
+    found, once = list[Crossed](), list[Crossed]()
     for case in endless(seed):
         if time.monotonic() > until:
             break
         crossed = crossings.cross(case)
-        if crossed.findings:
+        if not crossed.findings:
+            continue
+        again = crossings.cross(case)
+        if {finding.kind for finding in crossed.findings} & {finding.kind for finding in again.findings}:
             found.append(crossed)
+        else:
+            once.append(crossed)
+    with warnings.catch_warnings(action="default"):
+        for crossed in once:
+            warnings.warn(f"seed {seed}, did not come again:\n{crossed}", stacklevel=1)
     assert not found, f"seed {seed}\n" + "\n".join(map(str, found))
