@@ -46,7 +46,7 @@ class About:
         findings: observations that bear on the measurement: ``code``, ``severity``, ``text`` each.
         more: further keys of summary.json.
         closed: what a sweep over users asked for; None: requests were sent at a rate, or the summary on disk says.
-        limited: steps, by label, in which this machine met a limit, and which: they say nothing about the target.
+        limited: this machine's limits that were reached, by label of step; such a step does not describe the target.
     """
 
     log: str | None = None

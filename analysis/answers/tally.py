@@ -96,7 +96,7 @@ class DifferenceRow:
     """One group of differences.
 
     Attributes:
-        route, place, kind, alike: what it is (`logreplay.analysis.answers.difference.Difference`).
+        route, place, kind, alike: what differs, and how (`logreplay.analysis.answers.difference.Difference`).
         pairs: of the route.
         count: pairs with it; estimated where only a sample was looked at.
         share: of the pairs of the route.

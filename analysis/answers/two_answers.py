@@ -134,7 +134,7 @@ def _bytes(answer: AnswerOf) -> str:
 
 
 def _body(answer: AnswerOf, body: bytes) -> _ReadBody:
-    """Read a body by what it holds; its header decides between HTML and text only."""
+    """Parse a body. Its bytes tell JSON from text; its Content-Type only tells HTML from text."""
     media = next((value for name, value in answer.headers if name.lower() == b"content-type"), b"")
     charset = _CHARSET.search(media)
     try:

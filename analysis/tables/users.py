@@ -192,7 +192,7 @@ def _judged(levels: pl.DataFrame, think: float) -> UsersVerdict:
         first -= 1
     if len(users) == 1:
         several = ",".join(str(count) for count in sorted({1, max(1, users[0] // 4), users[0], 4 * users[0]}))
-        text = f"one level says nothing about saturation: {users[0]} users got {_rate(rates[0], errors[0])}"
+        text = f"one number of users does not show saturation: {users[0]} users got {_rate(rates[0], errors[0])}"
         return _verdict(None, rates[0], errors[0], f"{text}, p90 {show(levels['p90'][0])}; try --vusers {several}")
     flat = _flat_from(users, rates, errors, first, last)
     if flat is None:

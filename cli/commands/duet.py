@@ -23,7 +23,7 @@ from logreplay.cli.running.log_and_target import LogName
 @click.argument("baseline")
 @click.argument("candidate")
 @pacing_options
-@click.option("--alternate", is_flag=True, help="Send each request to one target, drawn by chance, not to both.")
+@click.option("--alternate", is_flag=True, help="Send each request to one target, drawn at random, not to both.")
 @click.option("--noise", metavar="URL", help="Second instance of BASELINE: what differs between the two is noise.")
 @click.option(
     "--fail-above",
@@ -58,7 +58,7 @@ from logreplay.cli.running.log_and_target import LogName
 def duet(**given: Any) -> int:
     """Replay LOG against BASELINE and CANDIDATE at once; compare their times. Needs a rate, such as --tps.
 
-    Each request goes to both targets at the same instant, in an order drawn by chance: what disturbs one disturbs the
+    Each request goes to both targets at the same instant, in random order: what disturbs one disturbs the
     other, so a duet detects far smaller changes than two runs one after the other. Rates count requests to each
     target. Each target that is not on this machine needs --allow-target.
 

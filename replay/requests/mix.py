@@ -69,7 +69,7 @@ class ForTargets(Made):
         requests: the stream.
         targets: how many there are.
         seed: of the draws.
-        alternate: send each request to one target, drawn by chance; False: to all of them, in an order drawn by chance.
+        alternate: send each request to one target, drawn at random; False: to all of them, in random order.
     """
 
     requests: RequestStream

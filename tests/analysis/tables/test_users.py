@@ -82,7 +82,7 @@ def test_a_throughput_that_still_grows_has_no_plateau() -> None:
 def test_one_level_says_nothing_of_saturation() -> None:
     verdict = judge_users(exact([50]))
     assert (verdict.plateau, verdict.saturated_at_first, verdict.enough) == (None, False, None)
-    assert verdict.sentence.startswith("one level says nothing about saturation: 50 users got 400/s (")
+    assert verdict.sentence.startswith("one number of users does not show saturation: 50 users got 400/s (")
     assert verdict.sentence.endswith("; try --vusers 1,12,50,200")
 
 
