@@ -93,7 +93,7 @@ def evidence(
         the lowest rates, where it is the same at two of them or more, and not chance; else 0. ``failed_p50``: median
         service time of the errors, seconds. ``over``: the backlog grows. ``failing``: more than 1 % errors beyond
         ``error_base``, ``failure`` the most frequent of all errors and its share. ``outage``: a span without one
-        expected answer, which is no effect of the rate. ``generator``: the generator sent less than the
+        expected answer, whatever the rate. ``generator``: the generator sent less than the
         rate, and late, or met another limit. ``verdict``: ``stable``, ``overloaded``, ``errors``, ``outage`` or
         ``generator-limited``.
     """

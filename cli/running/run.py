@@ -167,7 +167,7 @@ class _Ended:
         outcome: of the engine.
         findings: all of them.
         course: the lines of ``--debug``.
-        replayed: what was replayed of the log.
+        replayed: the part of the log that was replayed.
         summary: as it was written; empty if no request was due.
     """
 
