@@ -20,6 +20,7 @@ import click
 import pytest
 import zstandard
 
+from benchmarks.peers.quotes import quotes
 from conftest import ServerFactory
 from logreplay.cli.main import cli
 from logreplay.cli.main import run as logreplay
@@ -317,3 +318,9 @@ def test_the_log_format_for_apache_is_understood_by_sight(apache: ServerFactory,
     rows = scan(tmp_path / "a.csv").collect()
     assert sorted(rows["url"]) == [f"/{n}" for n in range(5)]  # Apache stamps whole seconds
     assert 0 < rows["latency"].max() < 1  # type: ignore[operator]
+
+
+def test_texts_quote_the_present_figures_of_the_page_beside_other_load_generators() -> None:
+    """`python -m benchmarks.peers` writes them into the page and into the other texts."""
+    for path, text, present in quotes(ROOT):
+        assert text == present, path

@@ -108,5 +108,7 @@ def test_the_page_names_the_keys_of_a_file(results: Path, heading: str, names: l
 
 def test_the_page_says_which_keys_a_sweep_lacks(results: Path) -> None:
     run, sweep = (json.loads((results / name).read_bytes()) for name in ("run.summary.json", "sweep/summary.json"))
-    assert set(run) - set(sweep) - {"received_bytes", "replay", "stopped", "unexpected_status"} == set(OF_ONE_RATE)
+    assert set(run) - set(sweep) - {"received_bytes", "replay", "retried", "stopped", "unexpected_status"} == set(
+        OF_ONE_RATE
+    )
     assert set(OF_ONE_RATE) <= set(sweep["by_step"][0])

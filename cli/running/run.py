@@ -302,6 +302,7 @@ class _OneRun:
             "left_out": outcome.left_out,
             "stopped": outcome.stopped or None,
             "received_bytes": outcome.received,
+            "retried": outcome.evidence.retried,
             "replay": replayed,
         }
         log = str(options.log) if options.log else None

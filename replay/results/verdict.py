@@ -277,8 +277,8 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
         findings.append(Finding("by_client", Severity.INFO, text))
     if seen.retried > MANY_RETRIED * seen.counters.sent:
         text = (
-            f"{seen.retried} requests were sent twice: the target ended their connection before it processed them, or "
-            "refused their stream; the second sending is in the response times; let the target keep connections for "
+            f"requests were sent again {seen.retried} times: the target ended their connection before it processed "
+            "them, or refused their stream; this is in the response times; let the target keep connections for "
             "more requests and longer (keepalive_requests and keepalive_timeout in nginx)"
         )
         findings.append(Finding("retries", Severity.WARNING, text))

@@ -28,10 +28,11 @@ class EitherService(asyncio.Protocol):
     Args:
         http1: makes a protocol of HTTP/1.1.
         respond: answers requests of HTTP/2.
+        streams: requests at once on a connection of HTTP/2.
     """
 
-    def __init__(self, http1: Callable[[], asyncio.Protocol], respond: Respond) -> None:
-        self._http1, self._respond, self._seen = http1, respond, b""
+    def __init__(self, http1: Callable[[], asyncio.Protocol], respond: Respond, streams: int = MOST_STREAMS) -> None:
+        self._http1, self._respond, self._streams, self._seen = http1, respond, streams, b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -41,7 +42,7 @@ class EitherService(asyncio.Protocol):
         if len(self._seen) < len(PREFACE) and PREFACE.startswith(self._seen):
             return
         is_http2 = self._seen.startswith(PREFACE)
-        chosen = Http2Service(self._respond) if is_http2 else self._http1()
+        chosen = Http2Service(self._respond, self._streams) if is_http2 else self._http1()
         self._transport.set_protocol(chosen)
         chosen.connection_made(self._transport)
         chosen.data_received(self._seen.removeprefix(PREFACE))
@@ -50,9 +51,9 @@ class EitherService(asyncio.Protocol):
 class Http2Service(asyncio.Protocol):
     """One connection of HTTP/2, after the client's preface."""
 
-    def __init__(self, respond: Respond) -> None:
-        self._respond = respond
-        self._out = [frames.settings({frames.MAX_CONCURRENT_STREAMS: MOST_STREAMS})]
+    def __init__(self, respond: Respond, most: int) -> None:
+        self._respond, self._most = respond, most
+        self._out = [frames.settings({frames.MAX_CONCURRENT_STREAMS: most})]
         self._windows = SendWindows(self._out)
         self._decoder = Decoder(1 << 20)
         self._rest, self._block, self._ends = b"", b"", False
@@ -150,7 +151,7 @@ class Http2Service(asyncio.Protocol):
 
     def _begin(self, number: int) -> None:
         method, path = self._asked.pop(number)
-        if len(self._tasks) >= MOST_STREAMS:
+        if len(self._tasks) >= self._most:
             self._out.append(frames.rst_stream(number, frames.REFUSED_STREAM))
             return
         self._tasks[number] = asyncio.get_running_loop().create_task(self._answer(number, method, path))

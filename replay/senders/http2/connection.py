@@ -39,13 +39,13 @@ class Http2Connection(asyncio.Protocol):
         number: of the sender's connections, from 1.
         state: of the protocol.
         waiting: streams that were given to it while it was being opened.
-        idle_since: nanoseconds of the clock; when its last stream ended.
+        dialled, idle_since: nanoseconds of the clock; when it began to be opened, and when its last stream ended.
         answered: streams that ended with a response.
     """
 
     __slots__ = (
-        "_behind", "_clock", "_fd", "_sender", "_transport", "answered", "idle_since", "limit", "number", "pool",
-        "state", "waiting",
+        "_behind", "_clock", "_fd", "_sender", "_transport", "answered", "dialled", "idle_since", "limit", "number",
+        "pool", "state", "waiting",
     )  # fmt: skip
 
     def __init__(self, sender: Owner, pool: Any, state: ClientState, now: int) -> None:
@@ -54,7 +54,8 @@ class Http2Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._fd, self._behind = -1, False
         self.waiting: list[Stream] = []
-        self.idle_since, self.answered, self.limit = now, 0, state.limit
+        self.dialled = self.idle_since = now
+        self.answered, self.limit = 0, state.limit
 
     def room(self, most: float) -> float:
         """How many more streams it carries, if ``most`` are allowed at once."""

@@ -282,9 +282,9 @@ class Http2Sender:
             self._report(stream, now)
             return
         connection.give_up(stream)
-        task = self._opening.get(connection)
-        if task and connection.unused:
-            connection.state.dead = True
+        task, waited = self._opening.get(connection), now - connection.dialled
+        if task and connection.unused and (not connection.pool.queue or waited >= self.timeout_ns):
+            connection.state.dead = True  # not if others wait, whose time is nearly up: each would open another
             task.cancel()
         self.ended(connection, [stream], now)
 

@@ -1,7 +1,8 @@
 """Install the peers, run them and us on the same nginx in turns, write the table and the plot of docs/peers.md.
 
 Usage: ``tox -e peers``, or from the folder ``tests``: ``python -m benchmarks.peers [--turns 3]``. Each turn takes some
-five minutes. What was measured is kept, so turns may be made one at a time; ``--anew`` forgets it.
+15 minutes. What was measured is kept, so turns may be made one at a time, and parts of them with ``--kind`` and
+``--only``; ``--anew`` forgets it. Other texts that quote the page get its figures.
 """
 
 import json
@@ -19,8 +20,10 @@ import click
 from benchmarks.peers.drawing import write
 from benchmarks.peers.installing import install
 from benchmarks.peers.measuring import Load, Target, ToolFailed, arrivals, load, target
+from benchmarks.peers.quotes import quotes
 from benchmarks.peers.tools import CACHE, TOOLS, Job, Tool
 
+ROOT: Final = Path(__file__).parents[3]
 MEASURED: Final = CACHE / "measured.jsonl"
 LINES: Final = 200_000
 EVEN_RATE: Final = 1000
@@ -111,8 +114,7 @@ def _command(
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(list(KINDS)), default=list(KINDS))
 @click.option("--only", multiple=True, type=click.Choice([tool.name for tool in TOOLS]))
 @click.option("--anew", is_flag=True, help="Forget what was measured before.")
-@click.option("--to", "docs", type=click.Path(path_type=Path), default=Path(__file__).parents[3] / "docs")
-def main(turns: int, kinds: tuple[str, ...], only: tuple[str, ...], anew: bool, docs: Path) -> None:
+def main(turns: int, kinds: tuple[str, ...], only: tuple[str, ...], anew: bool) -> None:
     CACHE.mkdir(parents=True, exist_ok=True)
     tools = [tool for tool in TOOLS if not only or tool.name in only]
     missing = install(tools)
@@ -126,7 +128,12 @@ def main(turns: int, kinds: tuple[str, ...], only: tuple[str, ...], anew: bool, 
             with MEASURED.open("a") as file:
                 file.write(json.dumps(figures) + "\n")
     if MEASURED.exists():
-        write(docs, [json.loads(line) for line in MEASURED.read_text().splitlines()], install(TOOLS))
+        write(ROOT / "docs", [json.loads(line) for line in MEASURED.read_text().splitlines()], install(TOOLS))
+        try:
+            for path, _, text in quotes(ROOT):
+                path.write_text(text)
+        except (KeyError, ValueError) as error:
+            print(f"other texts keep their figures, since not all of them are measured: {error}", file=sys.stderr)
 
 
 main()

@@ -32,7 +32,7 @@ and system, all threads) and peak memory (for logreplay with the summary after t
 come from nginx's log, to the millisecond. A tool holds a rate in an open loop if it sends 98 % of it with at most 64
 requests in flight (k6: 1,000 users). The other tools request one URL; logreplay replays a converted log of 200,000
 distinct URLs and writes its result log at the same time. Over HTTP/2, 64 requests are on two connections (vegeta and
-k6 choose themselves), in cleartext; k6 speaks HTTP/2 over TLS only.
+k6 choose themselves), in cleartext unless the row says TLS.
 
 **How to read the table.** Closed and open loops answer different questions. In a closed loop the target decides how
 many requests it receives, so the rate shows what client and target do together, not how the target responds to a

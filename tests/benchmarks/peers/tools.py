@@ -65,9 +65,10 @@ class Tool:
 
     @property
     def path(self) -> str | None:
-        """Where it is installed."""
+        """Where it is installed; one of a named version is our own."""
         own = [CACHE / "bin" / self.binary, CACHE / self.binary / "bin" / self.binary]
-        return next((str(path) for path in own if path.exists()), None) or shutil.which(self.binary)
+        found = next((str(path) for path in own if path.exists()), None)
+        return found or (None if "@" in self.source[1] or "==" in self.source[1] else shutil.which(self.binary))
 
 
 def _wrk(binary: str, job: Job) -> list[str]:
@@ -75,7 +76,7 @@ def _wrk(binary: str, job: Job) -> list[str]:
 
 
 def _wrk2(binary: str, job: Job) -> list[str]:
-    return [*_wrk(binary, job), f"-R{job.rate}"]
+    return [*_wrk(binary, job), f"-R{job.rate or 1_000_000}"]
 
 
 def _ab(binary: str, job: Job) -> list[str]:
@@ -182,6 +183,7 @@ def _logreplay(sender: str, *more: str) -> Callable[[str, Job], list[str]]:
 
 _WIRE, _AIOHTTP = _logreplay("wire"), _logreplay("aiohttp")
 _HTTP2 = _logreplay("wire", "--http", "2")
+_HTTP2_TLS = _logreplay("wire", "--http", "2", "--insecure")
 _ROW: Final = "a row of 25 columns in the result log, on disk within a second"
 
 TOOLS: Final = (
@@ -234,6 +236,17 @@ TOOLS: Final = (
         "http2",
     ),
     Tool(
+        "logreplay, HTTP/2 over TLS",
+        ("", ""),
+        sys.executable,
+        _HTTP2_TLS,
+        _HTTP2_TLS,
+        "both the schedule and the send",
+        _ROW,
+        "200,000",
+        "tls",
+    ),
+    Tool(
         "h2load, HTTP/2",
         ("Debian", "nghttp2-client"),
         "h2load",
@@ -242,6 +255,16 @@ TOOLS: Final = (
         "the send; a wait for a stream is not included",
         "nothing (an average)",
         way="http2",
+    ),
+    Tool(
+        "h2load, HTTP/2 over TLS",
+        ("Debian", "nghttp2-client"),
+        "h2load",
+        _h2load,
+        _h2load,
+        "the send; a wait for a stream is not included",
+        "nothing (an average)",
+        way="tls",
     ),
     Tool(
         "oha, HTTP/2",

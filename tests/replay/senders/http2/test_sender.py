@@ -14,7 +14,7 @@ from logreplay.parsers.record import ERRORS
 from logreplay.replay.clock import monotonic
 from logreplay.replay.requests.header_columns import PAYLOAD
 from logreplay.replay.senders.contract import Exchange
-from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context
+from logreplay.replay.senders.endpoint import Dialer, parse_target, resolve, tls_context
 from logreplay.replay.senders.http2.client_state import MAX_RESETS
 from logreplay.replay.senders.http2.connection import Http2Connection
 from logreplay.replay.senders.http2.per_client import Http2ByClientSender
@@ -131,6 +131,62 @@ def test_what_exceeds_the_streams_is_queued() -> None:
             assert max(peer.most for peer in server.peers) == 5
             assert all(row.latency >= 45 * MS for row in rows)
 
+    run(main())
+
+
+def test_requests_whose_time_is_nearly_up_do_not_give_up_the_connection_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A connection takes 80 ms to open, and each request that waits for it times out 10 ms after the one before."""
+    opened = Dialer.open
+
+    async def open_late(self: Dialer, factory: Any) -> Any:
+        await asyncio.sleep(0.08)
+        return await opened(self, factory)
+
+    async def close_late(asked: Asked) -> None:
+        await asyncio.sleep(0.2)
+        asked.close()
+
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/close": close_late}) as server,
+            asking(server, connections=1, streams=1, timeout=0.3) as client,
+        ):
+            begun = client.begin(["/close"])
+            for _ in range(40):
+                begun += client.begin(["/ok"])
+                await asyncio.sleep(0.01)
+            rows = await asyncio.gather(*begun)
+            assert rows[-1].error == 0
+            assert client.sender.counts.connections == 2
+
+    monkeypatch.setattr(Dialer, "open", open_late)
+    run(main())
+
+
+def test_a_connection_that_does_not_open_in_the_time_of_a_request_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, tried = Dialer.open, 0
+
+    async def open_once(self: Dialer, factory: Any) -> Any:
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            await asyncio.sleep(3600)
+        return await opened(self, factory)
+
+    async def main() -> None:
+        async with http2_server() as server, asking(server, connections=1, streams=1, timeout=0.2) as client:
+            begun = client.begin(["/ok"])
+            for _ in range(40):
+                begun += client.begin(["/ok"])
+                await asyncio.sleep(0.01)
+            rows = await asyncio.gather(*begun)
+            assert words(rows)[0] == "connect_timeout"
+            assert rows[-1].error == 0
+            assert client.sender.counts.connections == 2
+
+    monkeypatch.setattr(Dialer, "open", open_once)
     run(main())
 
 

@@ -1,0 +1,74 @@
+"""Figures of docs/peers.md that other texts quote: read from its table, written into their sentences."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_QUOTES: Final = (
+    ("README.md", "In a closed loop on one core it sends [{share} % of what wrk sends]"),
+    (
+        "docs/faq.md",
+        "On one core, about {open} requests/s in an open loop and {closed} in a closed one, {share} % of wrk's rate, "
+        "at {cpu} µs of processor time for each request.",
+    ),
+    (
+        "docs/comparison.md",
+        "In a closed loop on one core, logreplay sends {share} % of what wrk sends "
+        "({closed} and {wrk} requests/s, [measured](peers.md))",
+    ),
+)
+"""File, and a sentence that stands in it once."""
+_CLOSED, _CPU, _OPEN = 1, 2, 3
+"""Columns of the table."""
+
+
+def figures(page: str) -> dict[str, str]:
+    """The figures of the page, rates rounded.
+
+    Raises:
+        KeyError: a tool is missing.
+        ValueError: a figure of it is.
+    """
+    rows = [[cell.strip() for cell in line.split("|")[1:]] for line in page.splitlines() if line.startswith("| ")]
+    found = {re.sub(r"\*\*| v?[\d.]+$", "", row[0]): row for row in rows}
+
+    def number(tool: str, column: int) -> float:
+        return float(found[tool][column].replace(",", ""))
+
+    def rate(tool: str, column: int = _OPEN) -> str:
+        value = number(tool, column)
+        return f"{round(value, -3 if value >= 10_000 else -2):,.0f}"
+
+    return {
+        "share": f"{number('logreplay', _CLOSED) / number('wrk', _CLOSED):.0%}".rstrip("%"),
+        "closed": rate("logreplay", _CLOSED),
+        "wrk": rate("wrk", _CLOSED),
+        "open": rate("logreplay"),
+        "cpu": f"{number('logreplay', _CPU):.0f}",
+    }
+
+
+def renewed(text: str, sentence: str, values: dict[str, str]) -> str:
+    """A text with the present figures in a sentence of it, whose lines may end anywhere.
+
+    Raises:
+        ValueError: the sentence is not there, or twice.
+    """
+    literals, names = re.split(r"\{\w+\}", sentence), re.findall(r"\{(\w+)\}", sentence)
+    pattern = r"([\d,]+)".join(r"\s+".join(map(re.escape, literal.split(" "))) for literal in literals)
+    found = [*re.finditer(pattern, text)]
+    if len(found) != 1:
+        raise ValueError(f"expected once, found {len(found)} times: {sentence}")
+    for group in range(len(names), 0, -1):
+        start, end = found[0].span(group)
+        text = text[:start] + values[names[group - 1]] + text[end:]
+    return text
+
+
+def quotes(root: Path) -> Iterator[tuple[Path, str, str]]:
+    """Each text that quotes figures: its file, the text, and the text as it should be."""
+    values = figures((root / "docs" / "peers.md").read_text())
+    for name, sentence in _QUOTES:
+        text = (root / name).read_text()
+        yield root / name, text, renewed(text, sentence, values)
