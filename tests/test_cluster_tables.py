@@ -96,6 +96,7 @@ def same_files(one: Path, other: Path) -> bool:
     return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
+@pytest.mark.slow
 def test_logs_are_converted_by_helpers_to_the_same_bytes(tmp_path: Path, helpers: Executor) -> None:
     logs = [*SAMPLES, access_log(tmp_path / "access.log", 60_000)]
     for folder, executor in (("alone", None), ("helped", helpers)):
@@ -140,6 +141,7 @@ def test_a_log_that_is_no_result_log_or_breaks_its_lines_is_read_as_a_whole(tmp_
         assert same_files(tmp_path / "alone", tmp_path / f"helped{size}")
 
 
+@pytest.mark.slow
 def test_damaged_rows_are_understood_alike_in_stretches_and_as_a_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,8 @@ from logreplay.analysis.summary import OF_ONE_RATE
 from logreplay.cli.main import run as logreplay
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
 LOG = ROOT / "sample_logs" / "nginx_request_time.log"

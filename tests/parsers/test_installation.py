@@ -105,6 +105,7 @@ except LogreplayError as error:
 """
 
 
+@pytest.mark.slow
 def test_convert_run_and_analyze_need_neither_pandas_nor_pyarrow(tmp_path: Path) -> None:
     log = Path(__file__).resolve().parents[2] / "sample_logs" / "nginx_request_time.log"
     command = [sys.executable, "-c", WITHOUT, str(log)]

@@ -133,6 +133,7 @@ def test_hostile_answers_make_few_groups() -> None:
     assert any(row.place == OTHER_PLACES for row in found.rows)
 
 
+@pytest.mark.slow
 def test_the_table_holds_every_row(found: AnswerDifferences) -> None:
     frame = found.frame()
     assert frame.height == len(found.rows)

@@ -29,6 +29,7 @@ def test_the_interval_of_the_mean_of_pairs_holds_the_truth_in_95_of_100_duets(se
     assert hits / 400 == pytest.approx(0.95, abs=0.03)
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_ratio_of_quantiles_holds_the_truth() -> None:
     rng, hits = np.random.default_rng(2), np.zeros(2)
     for _ in range(25):
@@ -39,6 +40,7 @@ def test_the_interval_of_the_ratio_of_quantiles_holds_the_truth() -> None:
     assert (hits / 25 >= 0.84).all()
 
 
+@pytest.mark.slow
 def test_a_disturbance_of_both_widens_the_interval_of_each_and_hardly_that_of_their_ratio() -> None:
     rng = np.random.default_rng(3)
     errors = []

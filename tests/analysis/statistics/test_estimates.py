@@ -86,6 +86,7 @@ def test_a_long_run_has_a_thousand_longer_blocks() -> None:
     assert found.blocks <= 1001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("middle", [2.5, 2.9, 7.3])
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_equal_times_in_whole_milliseconds_are_seldom_called_different(middle: float, share: float) -> None:

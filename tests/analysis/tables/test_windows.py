@@ -3,6 +3,7 @@
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,6 +102,7 @@ def test_rows_without_a_readable_time_are_counted_not_guessed() -> None:
     assert requests.unreadable == 3
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.fixed_dictionaries(

@@ -192,6 +192,7 @@ def test_a_duet_of_equal_targets_finds_nothing(tmp_path: Path) -> None:
     assert found.slower(0.0) == []
 
 
+@pytest.mark.slow
 def test_a_duet_that_alternates_is_compared_by_percentiles(tmp_path: Path) -> None:
     found = at_once(tmp_path, 1.3, alternate=True)
     assert not found.paired
@@ -216,6 +217,7 @@ def test_a_request_that_is_missing_in_a_duet_moves_no_other_pair(tmp_path: Path)
     assert found.transitions.rows() == [("200", "200", 5400), ("404", "404", 599)]
 
 
+@pytest.mark.slow
 def test_alternate_requests_of_a_looped_log_are_no_pairs(tmp_path: Path) -> None:
     assert not looped_duet(tmp_path, alternate=True).paired
 

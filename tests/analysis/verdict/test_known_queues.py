@@ -148,6 +148,7 @@ def test_saturation_is_found_within_6_percent_in_18_of_20_runs(server: Server, c
     assert inside >= 18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", NO_WALLS.values(), ids=NO_WALLS)
 def test_none_is_invented_in_20_runs(server: Server) -> None:
     said = [verdict(server, seed) for seed in SEEDS]

@@ -130,6 +130,7 @@ def test_help_names_the_formats_and_has_examples(tmp_path: Path) -> None:
         assert word in text
 
 
+@pytest.mark.slow
 def test_a_parquet_is_read_whatever_the_case_of_its_name(tmp_path: Path) -> None:
     run(tmp_path, str(SAMPLE), "-q", "-o", "LOG.PARQUET")
     run(tmp_path, "LOG.PARQUET", "-q", "-o", "again.csv")

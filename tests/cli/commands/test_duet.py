@@ -62,6 +62,7 @@ def test_alternating_shares_the_requests_out(servers: tuple[RawServer, RawServer
     assert sorted(rows["row"].to_list()) == list(range(60))
 
 
+@pytest.mark.slow
 def test_alternating_prints_nothing_of_pairs(
     servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,6 +86,7 @@ def test_logins_name_their_target(servers: tuple[RawServer, RawServer], log: Pat
     assert sorted(found["target"]) == sorted(server.url for server in servers)
 
 
+@pytest.mark.slow
 def test_nothing_of_a_replaced_duet_stays(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
     folder, urls = tmp_path / "out", (servers[0].url, servers[1].url)
     assert duet(log, *urls, "--tps", 200, "--noise", servers[1].url, "-o", folder, "-q") in (0, 3)
@@ -126,6 +128,7 @@ def test_each_target_needs_its_permission(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [("--cookies",), ("--extract", "user=header:X-User", "--use", "user=header:Cookie")])
 def test_sessions_send_no_cookies_of_the_log(
     servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, more: tuple[str, ...]

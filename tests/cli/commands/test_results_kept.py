@@ -135,6 +135,7 @@ def test_no_input_is_overwritten(target: str, capsys: pytest.CaptureFixture[str]
     assert Path("r.hgrm").read_text().startswith("url,body")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [
@@ -159,6 +160,7 @@ def test_what_fails_before_it_sends_keeps_the_earlier_result(target: str, comman
     assert left_in(Path()) == sorted(["sw", "r.csv", *BELONGING])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--refine",)])
 def test_a_sweep_that_is_stopped_in_its_warm_up_keeps_the_earlier_result(target: str, more: tuple[str, ...]) -> None:
     """It ended with 0, or with 1 as there was no results.csv to refine, and the earlier result was gone."""

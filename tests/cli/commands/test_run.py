@@ -55,6 +55,7 @@ def rows_of(path: Path) -> pl.DataFrame:
     return scan(path).collect()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--workers", 2), ("--sender", "aiohttp")])
 def test_a_run_prints_the_figures_of_siege_and_ab_if_asked(
     server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[object, ...]

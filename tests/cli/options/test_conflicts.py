@@ -147,6 +147,7 @@ def test_a_delay_without_follow_is_refused(capsys: pytest.CaptureFixture[str]) -
     assert "--delay needs --follow" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_hook_with_one_worker_is_called_once_for_each_request(folder: Path) -> None:
     """From a folder with the hook's module, as a user would start it."""
     calls = "calls = open('calls', 'a', buffering=1)\ndef noted(request):\n    print(request.number, file=calls)\n"

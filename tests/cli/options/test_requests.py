@@ -138,6 +138,7 @@ def test_what_the_log_does_not_have_is_said(
     assert "--agent log: none" not in shown
 
 
+@pytest.mark.slow
 def test_what_a_followed_log_does_not_have_is_said_at_its_end(
     server: RecordingServer, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,6 +58,7 @@ def mutated(draw: st.DrawFn) -> tuple[Format, bytes]:
     return format, bytes(data)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(mutated())
 def test_mutated_lines_never_raise_and_are_all_accounted_for(case: tuple[Format, bytes]) -> None:
@@ -71,6 +72,7 @@ def test_mutated_lines_never_raise_and_are_all_accounted_for(case: tuple[Format,
     assert all(0x20 < ord(c) < 0x7F and c != '"' for url in parsed.rows["url"] for c in url)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(mutated())
 def test_a_conversion_of_mutated_lines_keeps_every_line_somewhere(case: tuple[Format, bytes]) -> None:
@@ -87,6 +89,7 @@ def test_a_conversion_of_mutated_lines_keeps_every_line_somewhere(case: tuple[Fo
         assert {line.partition(b"\t")[2] for line in kept} <= set(raw)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(st.binary(min_size=1, max_size=60), min_size=1))
 def test_random_bytes_are_no_log_and_that_is_said(lines: list[bytes]) -> None:

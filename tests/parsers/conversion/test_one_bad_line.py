@@ -220,6 +220,7 @@ def test_lines_with_odd_values_cost_no_other_line(case: tuple[Format, list[bytes
         check(*case, Path(folder))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(with_odd_values())
 def test_lines_with_odd_values_cost_no_other_line_where_the_format_is_found_by_content(

@@ -61,6 +61,7 @@ def rows_on_disk_when(
     return scan(path).collect()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ValueError, Spoilt, SystemExit])
 def test_what_on_progress_raises_ends_the_run_and_the_rows_are_on_disk(
     log: Path, tmp_path: Path, kind: type[BaseException]

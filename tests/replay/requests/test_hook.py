@@ -115,6 +115,7 @@ def spoil(change: Callable[[Planned], object]) -> Callable[[Planned], Planned]:
     return hook
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

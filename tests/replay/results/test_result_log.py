@@ -48,6 +48,7 @@ def test_another_form_is_refused(tmp_path: Path) -> None:
         ResultLog(tmp_path / "results.json")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs prlimit")
 @pytest.mark.parametrize("form", FORMS)
 def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, form: str) -> None:

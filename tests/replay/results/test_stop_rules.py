@@ -122,6 +122,7 @@ def test_a_request_counts_once_however_long_it_waits_and_when_it_ends() -> None:
     assert seconds_until(StopRule([parse("p99>2s/2s")]), seen) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [

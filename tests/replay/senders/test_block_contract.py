@@ -84,6 +84,7 @@ def test_all_senders_give_the_same_rows(log: Path, kind: type[Any]) -> None:
     assert (rows.select(pl.sum_horizontal(parts)).to_series() >= 0.002).all()
 
 
+@pytest.mark.slow
 @SENDERS
 def test_a_plan_that_is_cut_leaves_nothing_for_the_next_one(log: Path, kind: type[Any]) -> None:
     """Blocks that were pushed far ahead of their time belong to no other plan."""
@@ -105,6 +106,7 @@ def test_a_plan_that_is_cut_leaves_nothing_for_the_next_one(log: Path, kind: typ
     assert (rows["lag"] >= 0).all()
 
 
+@pytest.mark.slow
 @SENDERS
 def test_what_is_in_flight_at_a_stop_is_cancelled_and_in_the_rows(log: Path, kind: type[Any]) -> None:
     async def steps(engine: Engine) -> Outcome:

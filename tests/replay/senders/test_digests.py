@@ -53,7 +53,7 @@ CODINGS: dict[str, Callable[[bytes], bytes]] = {
     "x-gzip": lambda data: gzip.compress(data[:50]) + gzip.compress(data[50:]),
     "deflate": zlib.compress,
     "Deflate": raw_deflate,
-    "br": brotli.compress,
+    "br": partial(brotli.compress, quality=5),
     "zstd": zstandard.compress,
 }
 

@@ -186,6 +186,7 @@ def test_a_second_attempt_gets_a_new_connection(tmp_path: Path, sender: type[Wir
     assert made.counts.retried > 0
 
 
+@pytest.mark.slow
 @SENDERS
 @pytest.mark.parametrize("path", ["/close", "/reset"])
 def test_what_a_new_connection_did_not_answer_is_not_sent_again(

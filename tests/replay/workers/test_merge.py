@@ -75,6 +75,7 @@ def ends(results: MemoryResults) -> list[float]:
     return results.frame["scheduled"].to_list()
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(0, 2), st.lists(st.floats(0, 0.2), max_size=5)),
@@ -126,6 +127,7 @@ def test_rows_that_cannot_be_written_are_told_once_and_end_nothing() -> None:
     assert str(log.failure) == "the disk is full"
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(
     st.lists(st.lists(st.floats(0, 5), max_size=4), min_size=3, max_size=3),

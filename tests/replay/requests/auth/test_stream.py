@@ -56,6 +56,7 @@ WAYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", WAYS, ids=" ".join)
 def test_a_token_is_sent_in_every_way_and_printed_in_none(
     log: Path, token: Path, tmp_path: Path, more: tuple[str, ...], capfd: pytest.CaptureFixture[str]
@@ -84,6 +85,7 @@ def test_a_token_is_sent_in_every_way_and_printed_in_none(
     assert json.loads((tmp_path / "r.summary.json").read_text())["options"]["auth"] == "bearer"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [("--http", "2"), ("--workers", "2")], ids=" ".join)
 def test_signatures_are_right_over_http_2_and_from_workers(
     log: Path, tmp_path: Path, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
