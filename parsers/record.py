@@ -117,7 +117,7 @@ _ROW_BYTES: Final = 256
 _LONGEST_ROW: Final = 1 << 26
 _NO_YEAR: Final = r"^\s*(?:[-+]|0+-|9999)"
 """Years that Polars reads and Python's `datetime` does not hold, if only by a leap second."""
-_INSTANT: Final = "%Y-%m-%dT%H:%M:%S"
+_FORMS: Final = ("%Y-%m-%dT%H:%M:%S.%6f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%.f")
 _OPEN_QUOTE: Final = (b',"', b'\n"')
 
 
@@ -378,11 +378,14 @@ def start_time() -> pl.Expr:
 
 def _instants(texts: pl.Series) -> pl.Series:
     """Texts as instants. Those as logreplay writes them are read by position, which takes a third of the time."""
-    start = texts.str.to_datetime(f"{_INSTANT}.%6f", time_unit="us", strict=False, cache=False)
-    if start.null_count() == texts.null_count():
-        return start
-    others = texts.set(start.is_not_null(), None)
-    return start.zip_with(start.is_not_null(), others.str.to_datetime(f"{_INSTANT}%.f", time_unit="us", strict=False))
+    start, left = pl.repeat(None, len(texts), dtype=pl.Datetime("us"), eager=True), texts
+    for form in _FORMS:
+        read = left.str.to_datetime(form, time_unit="us", strict=False, cache=form == _FORMS[-1])
+        start = start.zip_with(start.is_not_null(), read)
+        if start.null_count() == texts.null_count():
+            break
+        left = texts.set(start.is_not_null(), None)
+    return start
 
 
 def to_pandas(frame: pl.DataFrame) -> "pd.DataFrame":

@@ -6,6 +6,7 @@ Requests are due when their user is free, so there is no lag.
 """
 
 from collections.abc import Callable, Sequence
+from math import inf
 
 import polars as pl
 
@@ -20,31 +21,36 @@ class PacedUsers(Paced):
     def __init__(self, sender: Sender) -> None:
         super().__init__(sender, Limits())
         self._plan = 0
-        self._buffer.tell = self._end
 
     def begin(self, base: int, users: Users | None) -> None:
         assert users
         super().begin(base, users)
         self._users, self._base = users, base
         self._plan += 1
+        self._end_of_plan = inf if users.duration is None else base + users.duration * 1e9
         self._free = self._free_soon = 0
         self._come = False
         self._thinking: dict[int, float] = {}
+        self._buffer.tell = self._end if users.think == 0 else self._end_thinking
 
     def _end(self, seq: int) -> None:
-        """An exchange ended: its user thinks, then is free.
+        """An exchange ended: its user is free.
 
         Those who do not think go on together in the loop's next turn: their connections are not idle yet.
         """
+        if not self._free_soon:
+            self._loop.call_soon(self._go_on)
+        self._free_soon += 1
+
+    def _end_thinking(self, seq: int) -> None:
+        """An exchange ended: its user thinks, then is free."""
         think = self._users.think
         if not isinstance(think, float | int):
             think = self._thinking.pop(seq, 0.0)
         if think:
             self._loop.call_later(think, self._one_free, self._plan)
-            return
-        if not self._free_soon:
-            self._loop.call_soon(self._go_on)
-        self._free_soon += 1
+        else:
+            self._end(seq)
 
     def _go_on(self) -> None:
         self._free, self._free_soon = self._free + self._free_soon, 0
@@ -56,30 +62,43 @@ class PacedUsers(Paced):
             self._wake_up()
 
     def _pump(self) -> None:
+        if self._is_cut or not (self._come or self._has_come()):
+            return
+        clock, send, free = self._clock, self._sender.send, self._free
+        begun, requests, at, seq = self._begun, self._requests, self._at, self.taken_up
         while not self._is_cut:
-            if self._at == len(self._requests) and not self._next_block():
-                return
-            now = self._clock()
-            if now < self._base:
-                self._ticker.arm(self._base)
-                return
-            if not self._come:
-                self._come_in()
-            if self._users.duration is not None and now >= self._base + self._users.duration * 1e9:
+            if at == len(requests):
+                self._at, self._free = at, free
+                if not self._next_block():
+                    return
+                begun, requests, at = self._begun, self._requests, 0
+            now = clock()
+            if now >= self._end_of_plan:
                 self.cut()
-                return
-            if not self._free:
-                return
-            self._free -= 1
-            seq, at = self.taken_up, self._at
-            self.taken_up, self._at = seq + 1, at + 1
-            self._block.due[at] = now
-            if self._block.think:
-                self._thinking[seq] = self._block.think[at]
-            self._sender.send(seq, self._requests[at], now)
+                break
+            if not free:
+                break
+            free -= 1
+            begun[at] = now
+            if self._think:
+                self._thinking[seq] = self._think[at]
+            self.taken_up = seq = seq + 1
+            at += 1
+            send(seq - 1, requests[at - 1], now)
+        self._at, self._free = at, free
 
     def _begin_block(self, block: _Block) -> None:
-        self._block, self._requests, self._at = block, block.requests, 0
+        self._begun, self._think, self._requests, self._at = block.due.data, block.think, block.requests, 0
+
+    def _has_come(self) -> bool:
+        """Start the users when it is time."""
+        if self._at == len(self._requests) and not self._next_block():
+            return False
+        if self._clock() < self._base:
+            self._ticker.arm(self._base)
+            return False
+        self._come_in()
+        return True
 
     def _come_in(self) -> None:
         """Start the users, and set the end."""

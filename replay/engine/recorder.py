@@ -41,6 +41,7 @@ MOST_WAITING: Final = 500_000
 """Records that may wait for the disk: some 150 MB with their rows of the plan, 50 s at 10,000 requests/s."""
 _LATE_S: Final = 1.0
 """Rows that are written later than this after they were handed on are counted as delayed."""
+_DAY_US: Final = 86_400_000_000
 _ERROR_NAMES: Final = pl.Series((None, *ERRORS), dtype=pl.String)
 _PROTOCOLS: Final = pl.Series((None, HTTP1, HTTP2), dtype=pl.String)
 
@@ -248,10 +249,10 @@ def result_rows(
     dropped = records["error"] == DROPPED
     began = np.where(dropped, due, records["start"])
     connection = pl.Series("connection", np.where(dropped, NO_CONNECTION, records["connection"]))
-    start = pl.Series("start", (began - origin + wall) // 1000).cast(pl.Datetime("us"))
+    start = (began - origin + wall) // 1000
     return rows.with_columns(
-        _dates(start).alias("date"),
-        start.dt.strftime("%H:%M:%S%.6f").alias("time"),
+        _dates(pl.Series(start).cast(pl.Datetime("us"))).alias("date"),
+        _times(start).alias("time"),
         _seconds("latency", records["latency"]),
         _seconds("xfertime", records["xfertime"]),
         pl.col("thinktime") if "thinktime" in rows.columns else pl.lit(0.0).alias("thinktime"),
@@ -275,6 +276,15 @@ def _dates(start: pl.Series) -> pl.Series | pl.Expr:
     if first and last and first.date() == last.date():
         return pl.lit(first.date().isoformat())
     return start.dt.strftime("%Y-%m-%d")
+
+
+def _times(start: NDArray[np.int64]) -> pl.Series:
+    """The times of day of instants, microseconds since 1970. Many share a second, which is written once."""
+    seconds, micros = np.divmod(start % _DAY_US, 1_000_000)
+    first = seconds.min()
+    each = pl.Series(np.arange(first, seconds.max() + 1) * 1_000_000).cast(pl.Datetime("us")).dt.strftime("%H:%M:%S.")
+    digits = pl.Series(micros + 1_000_000).cast(pl.String).str.slice(1)
+    return pl.select(each[seconds - first] + digits).to_series()
 
 
 def _seconds(name: str, ns: NDArray[np.int64]) -> pl.Series:

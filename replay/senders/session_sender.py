@@ -150,6 +150,7 @@ class LoginSender(SessionSender):
 class SessionConnection(Connection):
     """A connection that shows its sender the answers that leave something to their clients."""
 
+    reads_all = True
     _sender: SessionSender
     _arrived: bytes
 

@@ -5,6 +5,9 @@ Theory of operation. Requests come as finished bytes. `WireSender.send` takes th
 clock is read where its bytes arrive. Bodies are counted, never kept. All exchanges in flight are in one dict in the
 order of their start, so those that timed out are at its front: one sweep, no timer per request.
 
+Responses of one kind have equal heads, but for their date. The heads of whole responses that came in one piece and
+left the connection open are remembered by their bytes: what the parser said of the first one is true of the next.
+
 The bytes are written with ``os.write`` on the transport's own descriptor, not with ``transport.write``, which keeps
 them until the end of the loop's turn: then the clock would be read before the bytes are sent. Bytes that the kernel
 does not take at once go through the transport. A target may answer before it has read the whole request; a connection
@@ -18,7 +21,7 @@ import ssl
 from collections.abc import Sequence
 from itertools import takewhile
 from math import inf
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import httptools
 import polars as pl
@@ -41,6 +44,11 @@ UNNEEDED_NS: Final = 30_000_000_000
 _OK: Final = 0
 _write: Final = os.write
 _H: Final = ord("H")
+_END_OF_HEAD: Final = b"\r\n\r\n"
+MOST_HEADS: Final = 1024
+"""Heads that are remembered; with one more all are forgotten."""
+_LONGEST_HEAD: Final = 2048
+"""Bytes of a head that is remembered."""
 _INTERIM: Final = re.compile(rb"(?:HTTP/1\.\d 1\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+")
 
 
@@ -69,6 +77,7 @@ class WireSender:
         self.timeout_ns = int(timeout * 1e9)
         self.idle: dict[Connection, int] = {}
         self.busy: dict[int, Connection] = {}
+        self.heads: dict[bytes, tuple[int, int, int]] = {}
         self._dialer = Dialer(endpoint, tls)
         self._opening: dict[Connection, asyncio.Task[None]] = {}
 
@@ -165,9 +174,12 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_begun", "_body", "_clock", "_complete", "_fd", "_feed", "_first", "_head", "_in_body", "_lasting",
+        "_begun", "_body", "_clock", "_complete", "_fd", "_feed", "_first", "_head", "_heads", "_in_body", "_lasting",
         "_parser", "_request", "_retried", "_sender", "_transport", "_unsent", "connect", "reused", "seq", "start",
     )  # fmt: skip
+
+    reads_all: ClassVar[bool] = False
+    """Whether each response must be parsed, as more of it is wanted than its status and length."""
 
     def __init__(self, sender: WireSender, seq: int, request: bytes, start: int) -> None:
         self._sender, self._clock = sender, sender.clock
@@ -188,6 +200,7 @@ class Connection(asyncio.Protocol):
     def _new_parser(self) -> None:
         self._parser: Any = httptools.HttpResponseParser(self)
         self._feed: Any = self._parser.feed_data
+        self._heads = None if self.reads_all or not self._sender.keep_alive else self._sender.heads
 
     def usable(self) -> bool:
         """Whether another exchange may begin here."""
@@ -204,6 +217,7 @@ class Connection(asyncio.Protocol):
         if request[0] == _H and request.startswith(b"HEAD "):
             self._parser = httptools.HttpResponseParser(_HeadAnswer(self))
             self._feed = self._parser.feed_data
+            self._heads = None
         if self._fd < 0:
             self._write_encrypted(request)
             return
@@ -246,12 +260,17 @@ class Connection(asyncio.Protocol):
         self.begin(self.seq, self._request, self.start)
 
     def data_received(self, data: bytes) -> None:
-        now = self._clock()
-        self._sender.counts.received += len(data)
+        now, sender = self._clock(), self._sender
+        sender.counts.received += len(data)
         if self.seq < 0:  # nobody asked
             self.drop()
             return
         if not self._first:
+            if self._heads:
+                known = self._heads.get(data[: data.find(_END_OF_HEAD) + 4])
+                if known and known[0] == len(data) and now - self.start <= sender.timeout_ns and not self._unsent:
+                    self._skim(now, known)
+                    return
             self._first = now
         try:
             self._feed(data)
@@ -265,9 +284,30 @@ class Connection(asyncio.Protocol):
                 return
             self._begun = 2  # the answer was whole, what follows is not ours
         if self._complete:
+            if self._heads is not None:
+                self._remember(data)
             self._finish(now)
         elif not self._in_body:
             self._collect_head(data)
+
+    def _remember(self, data: bytes) -> None:
+        """Remember the head of a whole response, if it is all that came and leaves the connection open."""
+        end, status = data.find(_END_OF_HEAD) + 4, self._parser.get_status_code()
+        whole = self._begun == 1 and not self._head and end + self._body == len(data) and self._lasting
+        if whole and end <= _LONGEST_HEAD and status >= 200:
+            if len(self._sender.heads) == MOST_HEADS:
+                self._sender.heads.clear()
+            self._sender.heads[data[:end]] = len(data), self._body, status
+
+    def _skim(self, now: int, known: tuple[int, int, int]) -> None:
+        """End the exchange by a response with a remembered head, of the same length."""
+        sender, seq, start, connect = self._sender, self.seq, self.start, self.connect
+        _, size, status = known
+        self.seq = -1
+        del sender.busy[seq]
+        sender.done(seq, start, 0, connect, now - start - connect, 0, size, status, _OK)
+        self.reused, self.connect, self._retried = True, 0, False
+        sender.idle[self] = now
 
     def _collect_head(self, data: bytes) -> None:
         """Keep the head of a response that arrives in pieces: its end may have to be found without the parser."""
@@ -426,6 +466,8 @@ class _HeadAnswer:
 class TracedConnection(Connection):
     """A connection that shows each exchange in full."""
 
+    reads_all = True
+
     def __init__(self, sender: WireSender, seq: int, request: bytes, start: int) -> None:
         super().__init__(sender, seq, request, start)
         self._headers: list[tuple[bytes, bytes]] = []
@@ -457,6 +499,7 @@ class TracedConnection(Connection):
 class DigestConnection(Connection):
     """A connection that reads each answer for its digest."""
 
+    reads_all = True
     _sender: WireSender
     _arrived: bytes = b""
     _read: bytes | BodyReader = b""

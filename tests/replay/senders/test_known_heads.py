@@ -1,0 +1,108 @@
+"""A response whose head is remembered ends its exchange as the parser would have ended it."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logreplay.replay.senders.endpoint import Endpoint, Target
+from logreplay.replay.senders.wire import MOST_HEADS, Connection, WireSender
+from support.null_transport import Nowhere
+
+ENDPOINT = Endpoint(Target("http", "127.0.0.1", 80), ("127.0.0.1",))
+TIMEOUT_NS = 1_000_000
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+ANSWERS = (
+    OK + b"hello",
+    OK + b"12345",
+    OK + b"hell",
+    OK + b"hello!",
+    OK + b"hello" + OK + b"again",
+    OK,
+    b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"hello",
+    b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.1 204 No Content\r\n\r\n",
+    b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    b"HTTP/1.1 200 OK\nContent-Length: 9\n\nx\r\n\r\nabcd",
+    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+    b"no HTTP\r\n\r\n",
+)
+
+
+class Parsing(Connection):
+    """Parses every response."""
+
+    reads_all = True
+
+
+class Sender(WireSender):
+    """Keeps what is reported, on connections to nowhere."""
+
+    def __init__(self, kind: type[Connection]) -> None:
+        super().__init__(ENDPOINT, timeout=TIMEOUT_NS / 1e9)
+        self.now, self.kind, self.trace = 0, kind, None
+        self.ends: list[tuple[int, ...]] = []
+        self.clock = self._tick
+        self.done = self._done
+
+    def _tick(self) -> int:
+        self.now += 1
+        return self.now
+
+    def _done(self, *record: int) -> None:
+        self.ends.append(record)
+
+    def dial(self, seq: int, request: bytes, start: int) -> None:
+        self.busy[seq] = self.kind(self, seq, request, start)
+        self.busy[seq].connection_made(Nowhere())
+
+
+def answer(sender: Sender, seq: int, method: str, data: bytes, cut: int, late: bool = False) -> None:
+    """Send a request, and let bytes arrive in two pieces; the rest of it never comes."""
+    sender.send(seq, f"{method} / HTTP/1.1\r\n\r\n".encode(), sender.clock())
+    connection = sender.busy[seq]
+    sender.now += TIMEOUT_NS * late
+    for piece in (data[:cut], data[cut:]):
+        if piece and not connection._transport.is_closing():  # type: ignore[union-attr]
+            connection.data_received(piece)
+    if seq in sender.busy or connection._transport.is_closing():  # type: ignore[union-attr]
+        connection.connection_lost(None)
+    sender.cancel()
+
+
+EXCHANGES = st.tuples(
+    st.sampled_from(("GET", "GET", "GET", "HEAD", "POST")),
+    st.sampled_from(ANSWERS),
+    st.just(0) | st.integers(1, 60),
+    st.integers(0, 9).map(lambda chance: chance == 0),
+)
+
+
+@given(exchanges=st.lists(EXCHANGES, max_size=12))
+@settings(max_examples=300, deadline=None)
+def test_records_are_those_of_the_parser(exchanges: list[tuple[str, bytes, int, bool]]) -> None:
+    skimming, parsing = Sender(Connection), Sender(Parsing)
+    for seq, exchange in enumerate(exchanges):
+        for sender in (skimming, parsing):
+            answer(sender, seq, *exchange)
+    assert skimming.ends == parsing.ends
+    assert skimming.counts == parsing.counts
+    assert not parsing.heads
+
+
+def test_a_known_head_is_not_parsed_again() -> None:
+    sender = Sender(Connection)
+    answer(sender, 0, "GET", OK + b"hello", 0)
+    (connection,) = sender.idle
+    connection._feed = None
+    answer(sender, 1, "GET", OK + b"other", 0)
+    assert [end[6:9] for end in sender.ends] == [(5, 200, 0)] * 2
+
+
+def test_as_many_heads_are_kept_as_there_may_be() -> None:
+    sender = Sender(Connection)
+    for number in range(2 * MOST_HEADS + 1):
+        answer(sender, number, "GET", b"HTTP/1.1 200 OK\r\nX: %d\r\nContent-Length: 0\r\n\r\n" % number, 0)
+    assert len(sender.heads) == 1
+    answer(sender, number + 1, "GET", b"HTTP/1.1 200 OK\r\nX: %s\r\nContent-Length: 0\r\n\r\n" % (b"x" * 9000), 0)
+    assert len(sender.heads) == 1
