@@ -202,7 +202,7 @@ class _OneRun:
         options, schedule, path = self.options, self.plan.schedule, self.path
         sending, peak = options.sending, options.pacing.peak
 
-        async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding], list[str]]":
+        async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding], list[str], dict[str, Any]]":
             sender, findings = await sending.ready(self.url, path, rate=peak, duration=schedule.duration)
             log = ResultLog(path, force=options.force, belonging=belonging)
             results = InSteps(log, options.pacing.steps) if options.pacing.steps else log
@@ -218,16 +218,18 @@ class _OneRun:
             how = f"{sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}"
             course = [f"target {self.url}; {how}", describe_course(outcome)]
             course += [describe_counts(engine.counts)] if isinstance(engine, Engine) else []
-            return outcome, findings + audience.findings + report_sessions(engine, path), course
+            counts = {"sessions": engine.sessions.as_dict()} if engine.sessions else {}
+            return outcome, findings + audience.findings + report_sessions(engine, path), course, counts
 
         grows = grows_at(path, belonging)
         try:
             with options.telling.audience("run", self.url, grows, free=sending.free, quiet=options.quiet) as audience:
-                outcome, findings, course = run_in_loop(main)
+                outcome, findings, course, counts = run_in_loop(main)
                 with SIGNALS.finishing():
                     findings += outcome.health.findings
                     replayed = log_report(self.plan.requests, self.plan.schedule, outcome.scheduled)
-                    summary = self._summary(outcome, findings, replayed) if outcome.scheduled else {}
+                    besides = {"replay": replayed, **counts}
+                    summary = self._summary(outcome, findings, besides) if outcome.scheduled else {}
                 return _Ended(outcome, findings, course, replayed, summary)
         finally:
             if not grows.exists():  # no row came, so what was watched belongs to nothing
@@ -289,7 +291,7 @@ class _OneRun:
         why = "; ".join(finding.text for finding in outcome.health.findings)
         yield Check("valid run", Exit.OK if outcome.health.valid else Exit.INVALID, why)
 
-    def _summary(self, outcome: "Outcome", findings: "list[Finding]", replayed: dict[str, Any]) -> dict[str, Any]:
+    def _summary(self, outcome: "Outcome", findings: "list[Finding]", besides: dict[str, Any]) -> dict[str, Any]:
         """Write the summary and the histograms of the result log beside it, and return the summary."""
         from logreplay.analysis.output.folder import write_beside
         from logreplay.analysis.summary import About
@@ -303,7 +305,7 @@ class _OneRun:
             "stopped": outcome.stopped or None,
             "received_bytes": outcome.received,
             "retried": outcome.evidence.retried,
-            "replay": replayed,
+            **besides,
         }
         log = str(options.log) if options.log else None
         return write_beside(self.path, About(log, self.url, said, [each.as_dict() for each in findings], more))

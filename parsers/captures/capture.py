@@ -182,7 +182,7 @@ def row(capture: Capture, zone: str = "") -> dict[str, Any]:
     if scheme and not capture.target.startswith("/") and scheme[1].lower() not in ("http", "https"):
         raise Unreplayable("not HTTP: another scheme")
     request = parts(capture.op, latin(capture.target), capture.protocol)
-    headers = [(name, value) for name, value in capture.headers if not name.startswith(":")]
+    headers = [(name, _readable(value)) for name, value in capture.headers if not name.startswith(":")]
     known = {name.lower(): value for name, value in reversed(headers)}
     if not _FIRST_US <= capture.start < _LAST_US:
         raise Rejected("time stamp")
@@ -241,6 +241,15 @@ def latin(text: str) -> str:
         return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
     except UnicodeEncodeError:
         raise Rejected("a character that UTF-8 cannot hold") from None
+
+
+def _readable(value: str) -> str:
+    """The value of a header; bytes that are not UTF-8 are read as Latin-1.
+
+    Raises:
+        Rejected: as `latin`.
+    """
+    return value if value.isascii() else text_of(latin(value).encode("latin-1"))
 
 
 def text_of(data: bytes) -> str:

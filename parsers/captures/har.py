@@ -27,6 +27,7 @@ from logreplay.parsers.fields.values import Rejected, Unreplayable
 
 _FITS: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:\s*\{')
 _FORM: Final = "application/x-www-form-urlencoded"
+_NUMBER: Final = re.compile("[0-9]{1,18}")
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 
 
@@ -49,7 +50,7 @@ def _capture(client: str, data: bytes) -> Capture:
         url,
         instant(text_at(entry, "startedDateTime")),
         headers,
-        _body(request),
+        _body(request, headers),
         scheme,
         host,
         _address(client, headers),
@@ -86,35 +87,51 @@ def _address(client: str, headers: Iterable[tuple[str, str]]) -> str:
     return "" if any(name.lower() in ("x-forwarded-for", "x-real-ip") for name, _ in headers) else client
 
 
-def _body(request: Mapping[str, Any]) -> bytes | None:
+def _body(request: Mapping[str, Any], headers: Iterable[tuple[str, str]]) -> bytes | None:
     post = request.get("postData")
+    length = _length(headers)
     if not post:
-        if request.get("method") in _WITH_BODY and int(request.get("bodySize") or 0) > 0:
+        if length or (request.get("method") in _WITH_BODY and int(request.get("bodySize") or 0) > 0):
             raise Rejected("the body is not in the file")
         return None
     text = post.get("text")
     if text is not None and (text or not post.get("params")):
         if post.get("encoding", post.get("_encoding")) == "base64":
             return base64_bytes(text)
-        return _bytes_of(str(text), int(request.get("bodySize") or -1))
+        if length is not None:
+            return _bytes_of(str(text), length)
+        return _bytes_of(str(text), int(request.get("bodySize") or -1), surely=False)
     kind = str(post.get("mimeType") or _FORM).partition(";")[0].strip().lower()
     if kind != _FORM:
         raise Rejected(f"the body is in parts ({kind[:40]}) instead of as it was sent")
     return urlencode([(str(each["name"]), str(each.get("value", ""))) for each in post["params"]]).encode()
 
 
-def _bytes_of(text: str, size: int) -> bytes:
-    """The bytes of a text; its size tells UTF-8 from Latin-1, in which mitmproxy writes binary bodies.
+def _length(headers: Iterable[tuple[str, str]]) -> int | None:
+    """What Content-Length says; None if nothing does."""
+    found = next((value for name, value in headers if name.lower() == "content-length"), "")
+    return int(found) if _NUMBER.fullmatch(found) else None
+
+
+def _bytes_of(text: str, size: int, *, surely: bool = True) -> bytes:
+    """The bytes of a text; their number tells UTF-8 from Latin-1, in which Chromium and mitmproxy write binary bodies.
+
+    Args:
+        text: of the body.
+        size: bytes that were sent; below 0: unknown.
+        surely: ``size`` is Content-Length. Chromium's ``bodySize`` is the length of the text in UTF-8, whatever was
+            sent.
 
     Raises:
-        Rejected: bytes were lost.
+        Rejected: bytes were lost, or are not those that were sent: Chromium replaces bytes of files in multipart forms,
+            leaves out fields that are not UTF-8, and decompresses.
     """
     data = text.encode("utf-8", "surrogateescape")
     if size < 0 or len(data) == size:
         return data
     if len(text) == size and max(text) <= "\xff":
         return text.encode("latin-1")
-    if "\ufffd" in text:
+    if surely or "\ufffd" in text:
         raise Rejected("the body was not kept byte for byte")
     return data
 

@@ -4,9 +4,7 @@ The limit of file descriptors is raised. A condition that makes a run useless is
 """
 
 import asyncio
-import resource
 import shutil
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -17,6 +15,7 @@ from logreplay.parsers.record import ERRORS, LogreplayError
 from logreplay.replay.clock import monotonic
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.senders.contract import FIELDS, Sender
+from logreplay.replay.senders.descriptors import allow_descriptors
 from logreplay.replay.senders.endpoint import Endpoint
 
 _SPARE_FILES: Final = 64
@@ -91,21 +90,16 @@ def _ceiling(demand: Demand, ceiling: float | None) -> Finding | None:
 
 
 def _descriptors(demand: Demand) -> Finding | None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = demand.connections + _SPARE_FILES
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        with suppress(OSError, ValueError):  # macOS has a lower limit of its own
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            soft = wanted
-    if soft == resource.RLIM_INFINITY or soft >= needed:
+    soft = allow_descriptors(needed)
+    if soft >= needed:
         return None
     return Finding(
         "descriptors",
         Severity.INFO,
         f"if the target stalls, {demand.rate:g}/s with a time-out of {demand.timeout:g} s need {needed} file "
         f"descriptors, and only {soft} are allowed; raise the limit (ulimit -Hn), shorten --timeout, or set "
-        f"--max-in-flight {max(1, soft - _SPARE_FILES)}",
+        f"--max-in-flight {max(1, int(soft) - _SPARE_FILES)}",
     )
 
 

@@ -34,6 +34,7 @@ from logreplay.replay.engine.prefetch import Prefetcher
 from logreplay.replay.engine.priorities import quick_switching
 from logreplay.replay.engine.recorder import MOST_WAITING, Recorder, Registered
 from logreplay.replay.engine.run_clock import RunClock, Start
+from logreplay.replay.requests.auth.stream import stale
 from logreplay.replay.requests.hook import hooked
 from logreplay.replay.requests.plan import Plan, ScheduledRequests, signer
 from logreplay.replay.results.counters import Counters
@@ -406,6 +407,7 @@ class Engine:
             local=counts.local - before.local,
             vitals=vitals,
             delay=delay,
+            stale=stale(plan.requests),
             late=ReadLate(feed.read_late, feed.read_late_ns / 1e9, delay_of(plan.schedule)),
         )
         return Outcome(

@@ -48,7 +48,7 @@ def session_findings(counts: SessionCounts) -> Iterator[Finding]:
     if counts.refused:
         text = (
             f"{sum(counts.refused.values()):,} cookies of the target were refused ({_listed(counts.refused)}); a "
-            "cookie that is Secure needs an https target"
+            "cookie that is Secure needs an https target, one with a Domain needs a host of it: --host NAME"
         )
         yield Finding("cookies_refused", Severity.WARNING, text)
     if counts.unusable:

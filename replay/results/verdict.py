@@ -96,6 +96,7 @@ class RunEvidence:
         late: requests that came from the log after they were due.
         retried: requests that were sent again.
         calm: streams and connections that the target ended with ENHANCE_YOUR_CALM.
+        stale: why the secret of --auth could not be read again; empty if it was.
     """
 
     offered: float
@@ -112,6 +113,7 @@ class RunEvidence:
     late: ReadLate = field(default_factory=ReadLate)
     retried: int = 0
     calm: int = 0
+    stale: str = ""
 
     @property
     def achieved(self) -> float:
@@ -177,6 +179,9 @@ def _generator(seen: RunEvidence) -> list[Finding]:
         )
     if seen.delay.longest > _WRITTEN_LATE_S + seen.vitals.longest_pause:
         findings.append(Finding("slow_disk", Severity.WARNING, _slow_disk(seen.delay)))
+    if seen.stale:
+        text = f"{seen.stale}; until the end, requests were sent with the secret that was read before"
+        findings.append(Finding("auth_stale", Severity.WARNING, text))
     for name, count in seen.local.items():
         findings.append(Finding(name.lower(), Severity.VOID, _local(name, count)))
     return findings

@@ -13,14 +13,20 @@ from typing import Any, Final
 import polars as pl
 
 from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, Done, Trace
+from logreplay.replay.senders.descriptors import allow_descriptors
 from logreplay.replay.senders.slots import Slots, Waiting
 from logreplay.replay.senders.wire import Connection, WireSender
 
-MAX_IDLE: Final = 1000
-"""Idle connections kept: the client that has been idle longest is disconnected first."""
+MAX_IDLE: Final = 20_000
+"""Idle connections kept at most: the client that has been idle longest is disconnected first."""
 
 _CANCELLED: Final = ERROR_CODES["cancelled"]
 _DROPPED: Final = ERROR_CODES["dropped"]
+
+
+def most_idle() -> float:
+    """Idle connections that may be kept: `MAX_IDLE`, or half of the descriptors that this process may open."""
+    return min(MAX_IDLE, allow_descriptors(2 * MAX_IDLE) // 2)
 
 
 class ByClientSender(WireSender):
@@ -43,6 +49,7 @@ class ByClientSender(WireSender):
     async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
         self._turn = asyncio.get_running_loop()
         self._report = done
+        self._most_idle = most_idle()
         await super().open(self._ended, clock, trace)
 
     def send(  # type: ignore[override]
@@ -111,9 +118,9 @@ class ByClientSender(WireSender):
             return
         if self._own.get(client) not in self.idle:
             self._own.pop(client, None)
-        elif len(self.idle) > MAX_IDLE:
+        elif len(self.idle) > self._most_idle:
             oldest = next(iter(self.idle))
             del self.idle[oldest]
             oldest.drop()
-        if len(self._own) > 4 * MAX_IDLE + 2 * len(self._slots):  # many were closed by the target meanwhile
+        if len(self._own) > 4 * self._most_idle + 2 * len(self._slots):  # many were closed by the target meanwhile
             self._own = {name: own for name, own in self._own.items() if own in self.idle or name in self._slots}

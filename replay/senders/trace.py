@@ -1,7 +1,8 @@
 """Shows exchanges one by one, and stops at an unexpected one."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote_from_bytes, quote_plus
@@ -103,7 +104,7 @@ def _without_bodies(exchange: Exchange) -> Exchange:
 def _without(exchange: Exchange) -> Exchange:
     """An exchange with ``***`` for the values that it names as secrets, also where they are coded."""
     plain = sorted(exchange.secrets, key=len, reverse=True)
-    coded = {form for value in plain for form in (value, quote_from_bytes(value, "").encode(), _in_form(value))}
+    coded = {form for value in plain for form in (value, quote_from_bytes(value, "").encode(), *_in_text(value))}
     pattern = re.compile(b"|".join(re.escape(form) for form in sorted(coded, key=len, reverse=True)))
 
     def hidden(data: bytes) -> bytes:
@@ -117,8 +118,14 @@ def _without(exchange: Exchange) -> Exchange:
     )
 
 
-def _in_form(value: bytes) -> bytes:
-    return quote_plus(value.decode("utf-8", "replace")).encode()
+def _in_text(value: bytes) -> Iterator[bytes]:
+    """A value as it stands in a form and in JSON, where some escape slashes, and some all but ASCII."""
+    text = value.decode("utf-8", "replace")
+    yield quote_plus(text).encode()
+    for ascii_only in (True, False):
+        in_json = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+        yield in_json.encode()
+        yield in_json.replace("/", "\\/").encode()
 
 
 def _body_lines(exchange: Exchange, *, secrets: bool) -> list[str]:

@@ -79,7 +79,8 @@ def parse_set_cookie(header: bytes, now: float) -> SetCookie | None:
         if len(text) > _LONGEST_ATTRIBUTE:
             continue
         if key == b"expires":
-            expires = _date(text) or expires
+            date = _date(text)
+            expires = expires if date is None else date
         elif key == b"max-age" and _MAX_AGE.fullmatch(text):
             seconds = int(text)
             max_age = now + min(seconds, _LONGEST_LIFE_S) if seconds > 0 else 0.0
@@ -215,7 +216,7 @@ class CookieJar:
         if not host_only and ("." not in domain or not domain_matches(host, domain)):
             return "of another domain"
         path = cookie.path or _folder(path_of(target))
-        if _breaks_prefix(cookie, host_only=not cookie.domain, path=path):
+        if _breaks_prefix(cookie):
             return "against its prefix"
         key = (cookie.name, host if host_only else domain, host_only, path)
         old = self._kept.get(key)
@@ -261,11 +262,11 @@ class CookieJar:
         return (cookie.value for cookie in self._kept.values())
 
 
-def _breaks_prefix(cookie: SetCookie, *, host_only: bool, path: bytes) -> bool:
+def _breaks_prefix(cookie: SetCookie) -> bool:
     """Whether a name promises what the attributes do not hold (``__Secure-``, ``__Host-``)."""
     name = (cookie.name or cookie.value).lower()
     if not name.startswith((b"__secure-", b"__host-")):
         return False
     if not cookie.name or not cookie.secure:
         return True
-    return name.startswith(b"__host-") and not (host_only and path == b"/")
+    return name.startswith(b"__host-") and not (not cookie.domain and cookie.path == b"/")

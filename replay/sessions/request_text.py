@@ -72,7 +72,7 @@ def _with_field(fields: bytes, name: str, value: bytes) -> bytes | None:
 
 
 def with_body_field(request: bytes, name: str, value: str) -> bytes:
-    """The request with a field of its form or of its JSON object set; unchanged if the body is neither.
+    """The request with a field of its form or of its JSON object set; unchanged if the body is neither, or compressed.
 
     A request without a body gets a form. Only methods of `BODY_METHODS` are changed.
     """
@@ -81,7 +81,9 @@ def with_body_field(request: bytes, name: str, value: str) -> bytes:
     end = request.index(b"\r\n\r\n") + 4
     body, kind = request[end:], (header_of(request, b"content-type") or b"").lower()
     changed: bytes | None
-    if b"json" in kind or (not kind and body[:1] == b"{"):
+    if header_of(request, b"content-encoding") is not None:
+        changed = None
+    elif b"json" in kind or (not kind and body[:1] == b"{"):
         changed = _with_key(body, name, value)
     elif not body or kind.startswith(_FORM) or not kind:
         changed = _with_form_field(body, name, value)

@@ -112,6 +112,7 @@ class SharedPlan:
             delay=sum((part.delay for part in seen), WriteLag()),
             retried=sum(part.retried for part in seen),
             calm=sum(part.calm for part in seen),
+            stale=next((part.stale for part in seen if part.stale), ""),
         )
 
     @property

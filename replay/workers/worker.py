@@ -9,7 +9,6 @@ for a while stops sending: no target may be loaded by an unattended process.
 
 import asyncio
 import os
-import resource
 import socket
 import threading
 import time
@@ -28,6 +27,7 @@ from logreplay.replay.engine.engine import Engine
 from logreplay.replay.engine.run_clock import Start
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.senders.contract import FIRST_LOGIN, Exchange
+from logreplay.replay.senders.descriptors import allow_descriptors
 from logreplay.replay.senders.trace import Watch
 from logreplay.replay.workers.clock_offset import SAME
 from logreplay.replay.workers.partition import Share
@@ -73,7 +73,7 @@ def run_worker(packed: bytes, connect: Callable[[], Channel]) -> None:
 
     config = unpacked(packed)
     assert isinstance(config, WorkerConfig)
-    _raise_descriptor_limit()
+    allow_descriptors()
     channel = connect()
     try:
         token = uuid4().hex
@@ -85,14 +85,6 @@ def run_worker(packed: bytes, connect: Callable[[], Channel]) -> None:
                 runner.run(_Worker(config, channel).serve())
     finally:
         channel.close()
-
-
-def _raise_descriptor_limit() -> None:
-    """Allow as many connections as the system does; each needs a descriptor."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        with suppress(OSError, ValueError):  # macOS has a lower limit of its own
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class _Relay:

@@ -1,21 +1,24 @@
 """Measures what --cookies costs a request where the target sets no cookie, in pairs of runs.
 
-Usage, from the folder ``tests``: ``python -m benchmarks.session_cost [PAIRS [URL [1.1|2]]]``. Without a URL a minimal
-server of HTTP/1.1 answers, in a process of its own. Prints the processor time of a request with and without sessions,
-and the median difference.
+Usage, from the folder ``tests``: ``python -m benchmarks.session_cost [PAIRS [1.1|2 [URL]]]``. Without a URL a minimal
+server of HTTP/1.1 answers in a process of its own, or nginx with HTTP/2. Prints the processor time of a request with
+and without sessions, and the median difference.
 """
 
 import asyncio
 import statistics
 import sys
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import polars as pl
 import uvloop
 
+from conftest import NGINX, NGINX_CONF, free_port, running
 from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.http2.per_client import Http2ByClientSender
@@ -32,6 +35,24 @@ KINDS: Final[dict[str, tuple[Callable[..., Any], Callable[..., Any]]]] = {
     "1.1": (ByClientSender, lambda *given, **named: SessionSender(*given, **named, plan=PLAN)),
     "2": (Http2ByClientSender, lambda *given, **named: Http2SessionSender(*given, **named, plan=PLAN)),
 }
+
+
+@contextmanager
+def http2() -> Iterator[str]:
+    """nginx with HTTP/2 in cleartext."""
+    assert NGINX
+    with TemporaryDirectory(prefix="http2-") as name:
+        folder, port = Path(name), free_port()
+        folder.chmod(0o755)
+        conf = NGINX_CONF.format(
+            folder=folder, port=port, server='location / { return 200 "hello"; }', log_format="-", escape="default"
+        )
+        (folder / "conf").write_text(conf.replace("backlog=4096", "http2 backlog=4096"))
+        with running([NGINX, "-c", folder / "conf", "-p", folder, "-e", folder / "error.log"], folder, port) as server:
+            yield server.url
+
+
+SERVERS: Final[dict[str, Callable[[], AbstractContextManager[str]]]] = {"1.1": responding, "2": http2}
 
 
 async def cost(kind: Callable[..., Any], url: str) -> float:
@@ -63,8 +84,9 @@ async def cost(kind: Callable[..., Any], url: str) -> float:
 
 def main() -> None:
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 15
-    kinds = KINDS[sys.argv[3] if len(sys.argv) > 3 else "1.1"]
-    with nullcontext(sys.argv[2]) if len(sys.argv) > 2 else responding() as url:
+    version = sys.argv[2] if len(sys.argv) > 2 else "1.1"
+    kinds = KINDS[version]
+    with nullcontext(sys.argv[3]) if len(sys.argv) > 3 else SERVERS[version]() as url:
         plain, kept = list[float](), list[float]()
         for pair in range(pairs):
             for which in (0, 1) if pair % 2 else (1, 0):

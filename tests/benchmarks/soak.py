@@ -105,7 +105,7 @@ def soak(rate: float, seconds: float, faults: int, folder: Path, sender: str = "
             while not output.exists() and process.poll() is None:
                 time.sleep(0.02)
             while process.poll() is None:
-                memory.append(_resident(process.pid))
+                memory.append(resident(process.pid))
                 descriptors.append(float(len(os.listdir(f"/proc/{process.pid}/fd"))))
                 try:
                     process.wait(seconds / _SAMPLES)
@@ -176,7 +176,7 @@ class Ended:
         return counts
 
 
-def _resident(pid: int) -> float:
+def resident(pid: int) -> float:
     """Megabytes."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

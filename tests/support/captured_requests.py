@@ -55,7 +55,7 @@ def har() -> bytes:
             "httpVersion": "HTTP/2",
             "headers": [
                 {"name": name, "value": value}
-                for name, value in [(":authority", HOST), *headers, ("content-length", "1")]
+                for name, value in [(":authority", HOST), *headers, ("content-length", str(len(body or b"")))]
             ],
             **post,
         }

@@ -52,6 +52,11 @@ class SigV4:
         """No file of logreplay's: botocore knows where credentials are."""
         return None
 
+    @property
+    def stale(self) -> str:
+        """Nothing: credentials that cannot be renewed end the run."""
+        return ""
+
     def load(self) -> None:
         """Find the credentials, unless they are there; botocore renews those that expire.
 

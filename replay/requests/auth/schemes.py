@@ -30,6 +30,7 @@ class Scheme(Protocol):
         expires: each request has a signature of its own, which is valid for some minutes.
         together: requests that are given credentials in one go.
         reads: the file with the secret, if there is one.
+        stale: why the secret could not be read again, in words; empty: it was, when last looked at.
         origin: scheme and authority of the target; set before the first request.
     """
 
@@ -40,6 +41,9 @@ class Scheme(Protocol):
 
     @property
     def reads(self) -> Path | None: ...
+
+    @property
+    def stale(self) -> str: ...
 
     def load(self) -> None:
         """Read the secret.
@@ -63,6 +67,7 @@ class SecretFile:
     Attributes:
         kind: ``bearer``, ``basic``.
         path: of the file, absolute.
+        stale: why the file could not be read again, in words; empty: it was, when last looked at.
     """
 
     written: ClassVar[Collection[str]] = ("authorization",)
@@ -71,6 +76,7 @@ class SecretFile:
     kind: str
     path: Path
     origin: str = ""
+    stale: str = field(default="", repr=False, compare=False)
     _state: tuple[int, ...] = field(default=(), repr=False, compare=False)
     _value: str = field(default="", repr=False, compare=False)
 
@@ -94,9 +100,12 @@ class SecretFile:
         """
         try:
             self._read()
-        except LogreplayError:
+        except LogreplayError as error:
             if not self._value:
                 raise
+            self.stale = str(error)
+        else:
+            self.stale = ""
 
     def _read(self) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -45,3 +46,11 @@ class Authorized(Made):
         inner = signing_part(self.requests)
         chunk = inner.sign(chunk) if inner else chunk
         return chunk if self.ahead else Chunk(self.scheme.apply(chunk.frame), chunk.due)
+
+
+def stale(stream: RequestStream) -> str:
+    """Why the secret of a stream could not be read again when it was last looked at; empty if it was, or has none."""
+    inner: Any = stream
+    while inner is not None and not isinstance(inner, Authorized):
+        inner = getattr(inner, "requests", None)
+    return inner.scheme.stale if inner else ""

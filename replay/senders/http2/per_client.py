@@ -6,10 +6,12 @@ from typing import Any
 
 import polars as pl
 
+from logreplay.replay.clock import Clock
+from logreplay.replay.senders.contract import Done, Trace
 from logreplay.replay.senders.http2.pool import Pool
 from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.http2.stream import Stream
-from logreplay.replay.senders.per_client import MAX_IDLE
+from logreplay.replay.senders.per_client import most_idle
 
 
 class Http2ByClientSender(Http2Sender):
@@ -54,7 +56,11 @@ class Http2ByClientSender(Http2Sender):
             return f"{waits}, on which the target allows no more"
         return f"{waits} with --streams {self._each:g} (raise --streams, or leave it out)"
 
+    async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
+        self._most_idle = int(most_idle())
+        await super().open(done, clock, trace)
+
     def close_idle(self, since: int) -> None:
-        idle = sorted(one.idle_since for one in self._connections if one.unused)
-        super().close_idle(max(since, idle[-MAX_IDLE]) if len(idle) > MAX_IDLE else since)
+        idle, most = sorted(one.idle_since for one in self._connections if one.unused), self._most_idle
+        super().close_idle(max(since, idle[-most]) if len(idle) > most else since)
         self._pools = {client: pool for client, pool in self._pools.items() if pool.live or pool.queue}

@@ -74,7 +74,7 @@ def test_a_message_that_is_not_whole_is_rejected(rest: bytes) -> None:
         (Capture("GET", "/", client="\ud800"), Rejected),
         *(
             (Capture("GET", "/", headers=[(name, "\ud800")]), Rejected)
-            for name in ("User-Agent", "Referer", "X-Forwarded-For")
+            for name in ("User-Agent", "Referer", "X-Forwarded-For", "Cookie", "X-Other")
         ),
     ],
 )
@@ -93,6 +93,10 @@ def test_the_client_is_the_first_of_those_that_forwarded_and_split_cookies_are_j
         "/a?b",
     )
     assert found["headers"] == "X-Forwarded-For: 192.0.2.7, 10.0.0.1\tCookie: a=1; b=2"
+
+
+def test_bytes_of_a_header_that_are_not_utf_8_are_latin_1() -> None:
+    assert row(Capture("GET", "/", headers=[("X", "caf\udce9"), ("Y", "é")]))["headers"] == "X: café\tY: é"
 
 
 def test_a_time_has_an_offset_or_that_of_the_option() -> None:

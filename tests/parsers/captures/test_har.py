@@ -2,6 +2,7 @@
 
 import json
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,8 +44,43 @@ def test_the_size_of_a_body_tells_how_its_bytes_are_written() -> None:
     assert record({"postData": {"text": "a\ufffd"}, "bodySize": 2}).reason == "the body was not kept byte for byte"
 
 
+BYTES = bytes([*range(256), 13, 10, 13, 10, 255, 254, 0])
+LOST = "the body was not kept byte for byte"
+CHROMIUM: list[tuple[str, bytes | str | None]] = [
+    ("/get?x=%20a&y=%C3%A9", None),
+    ("/json", '{"name":"Jürgen","emoji":"🐵","quote\\"":"a\\nb"}'.encode()),
+    ("/form", b"item=4711&note=caf%C3%A9+%26+more&plus=a%2Bb+c"),
+    ("/text", "plain\r\nlines\u2028\x00end".encode()),
+    ("/binary", BYTES),  # its text is Latin-1, its bodySize that of the text in UTF-8
+    ("/multipart", LOST),  # bytes of a file are replaced
+    (
+        "/multipart-text",
+        b'------WebKitFormBoundaryfjLyzzAR4M9D9nLU\r\nContent-Disposition: form-data; name="a"\r\n\r\n1',
+    ),
+    ("/latin", b"caf\xe9"),
+    ("/gzip", LOST),  # decompressed
+    ("/empty", None),
+    ("/form-text", LOST),  # a field that is not UTF-8 is left out
+]
+
+
+def test_bodies_that_chromium_wrote_are_those_that_it_sent_or_are_rejected() -> None:
+    """Chromium's own export, cut; what its server received is in the list."""
+    with Path(__file__).with_name("chromium.har").open("rb") as file:
+        found = list(HAR.read(file, "chromium.har"))
+    for one, (path, body) in zip(found, CHROMIUM, strict=True):
+        if isinstance(body, str):
+            assert one.reason == body, path
+            continue
+        assert one.capture, one.reason
+        assert one.capture.target.endswith(path)
+        assert (one.capture.body or b"").startswith(body or b"")
+        assert len(one.capture.body or b"") == int(dict(one.capture.headers).get("Content-Length", "0"))
+
+
 def test_a_body_that_the_file_does_not_hold_is_a_rejected_request() -> None:
     assert record({"bodySize": 7}).reason == "the body is not in the file"
+    assert record({"headers": [{"name": "content-length", "value": "9"}]}).reason == "the body is not in the file"
     parts = {"mimeType": "multipart/form-data; boundary=x", "params": [{"name": "file"}]}
     assert record({"postData": parts}).reason.startswith("the body is in parts")
 

@@ -1,6 +1,7 @@
 """Each client's requests come in order, on a connection of its own."""
 
 import asyncio
+import resource
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -134,6 +135,14 @@ def test_a_target_that_hangs_holds_up_no_drop(tmp_path: Path) -> None:
     waits = results.frame.filter(pl.col("error") == "dropped").select(pl.col("lag") + pl.col("queued")).to_series()
     assert min(waits.to_list()) > 0.1
     assert max(waits.to_list()) < 1.5
+
+
+@pytest.mark.parametrize(("descriptors", "idle"), [(1024, 512), (100_000, 20_000)])
+def test_as_many_clients_stay_connected_as_descriptors_allow(
+    monkeypatch: pytest.MonkeyPatch, descriptors: int, idle: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (descriptors, descriptors))
+    assert per_client.most_idle() == idle
 
 
 def test_idle_connections_of_many_clients_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,6 +72,13 @@ def test_secrets_are_shown_only_if_asked_for() -> None:
     assert describe(hostile, secrets=True).count("hunter2") == 6
 
 
+@pytest.mark.parametrize("answer", [rb'{"a": "x\/\"\u00e9\/y"}', '{"a": "x/\\"é/y"}'.encode(), b"x%2F%22%C3%A9%2Fy"])
+def test_a_secret_that_an_exchange_names_is_masked_however_it_is_coded(answer: bytes) -> None:
+    shown = describe(exchange(status=500, body=answer, secrets=['x/"é/y'.encode()]))
+    assert "***" in shown
+    assert "/y" not in shown
+
+
 def test_only_the_body_of_a_failing_exchange_is_shown() -> None:
     assert "| oops" in describe(exchange(status=500, body=b"oops"))
     assert "| fine" not in describe(exchange(body=b"fine"))

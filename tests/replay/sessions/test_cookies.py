@@ -83,6 +83,7 @@ def test_what_is_no_cookie_is_refused(header: bytes) -> None:
         (b"; Expires=Sunday, 15-Jun-25 15:07:40 GMT", 60),
         (b"; Expires=Sun Jun 15 15:07:40 2025", 60),
         (b"; Expires=Sun, 15 Jun 1970 15:07:40 GMT", -1),
+        (b"; Expires=Thu, 01 Jan 1970 00:00:00 GMT", -1),
         (b"; Expires=Sun, 32 Jun 2025 15:07:40 GMT", inf),
         (b"; Expires=Sun, 15 Jun 2025 25:07:40 GMT", inf),
         (b"; Expires=Fri, 31 Dec 9999 23:59:59 GMT", 400 * 86_400),
@@ -168,6 +169,7 @@ def test_a_secure_cookie_needs_a_secure_connection() -> None:
     [
         (b"__Host-a=b; Secure; Path=/", True),
         (b"__Host-a=b; Secure; Path=/x", False),
+        (b"__Host-a=b; Secure", False),
         (b"__HOST-a=b; Path=/", False),
         (b"__Host-a=b; Secure; Path=/; Domain=shop.test", False),
         (b"__Secure-a=b; Secure; Domain=shop.test", True),

@@ -98,6 +98,8 @@ def test_the_headers_of_all_requests_are_those_of_logins_too(tmp_path: Path) -> 
         ('url,X\n/a,"secret\r\nY: z"\n', "l.csv", "control byte"),
         ("[1]\n", "l.jsonl", "expected an object"),
         ("{\n", "l.jsonl", "line 1: expected an object"),
+        ('{"url": "/a", "X": "\\ud800"}\n', "l.jsonl", "line 1: half of a surrogate pair"),
+        ('{"url": "/a", "body": "", "client": "\\udfff"}\n', "l.jsonl", "line 1: half of a surrogate pair"),
     ],
 )
 def test_what_cannot_be_sent_is_refused_with_its_place(text: str, name: str, why: str, tmp_path: Path) -> None:

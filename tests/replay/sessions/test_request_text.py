@@ -83,6 +83,8 @@ def test_an_empty_body_becomes_a_form() -> None:
         JSON.replace(b'{"a":1}', b"[1,2,3]"),
         JSON.replace(b'{"a":1}', b'{"a":1'),
         FORM.replace(b"Host: h", b"Content-Type: multipart/form-data; boundary=x\r\nHost: h"),
+        FORM.replace(b"Host: h", b"Content-Encoding: gzip\r\nHost: h"),
+        POST.replace(b"Host: s", b"Content-Encoding: gzip\r\nHost: s"),
     ],
 )
 def test_another_body_stays(request_: bytes) -> None:

@@ -229,7 +229,7 @@ def test_run_with_workers_is_a_run(
 def test_with_several_workers_each_client_keeps_its_connection_its_order_and_its_session(
     several: str, tmp_path: Path
 ) -> None:
-    clients, each, logins = 12, 25, tmp_path / "logins.csv"
+    clients, each, logins = 400, 4, tmp_path / "logins.csv"
     logins.write_text("".join(["url,body\n", *(f"/login,{number}\n" for number in range(4 * clients))]))
     log, path = tmp_path / "log.csv", tmp_path / "r.csv"
     rows = [
@@ -247,7 +247,7 @@ def test_with_several_workers_each_client_keeps_its_connection_its_order_and_its
             yield server.url
 
     with beside(serving) as url:
-        words = ["run", log, url, "--tps", 600, *several.split(), "--by-client", "--cookies", "--login", logins]
+        words = ["run", log, url, "--tps", 800, *several.split(), "--by-client", "--cookies", "--login", logins]
         words += ["-o", path, "-q"]
         assert run([str(word) for word in words]) in (0, 3)  # a busy machine may be late
     order, connections = defaultdict(list), defaultdict(set)

@@ -57,8 +57,10 @@ def test_while_a_file_is_being_written_the_secret_before_is_sent(
     for text in ("", "half a\n", b"\xff"):
         secret(path, text)
         assert header_of(scheme)[0] == "Bearer old"
+    assert "is not UTF-8" in scheme.stale
     path.unlink()
     assert header_of(scheme)[0] == "Bearer old"
+    assert "cannot be read: No such file" in scheme.stale
     with pytest.raises(LogreplayError, match=r"--auth bearer: .*token cannot be read: No such file"):
         SecretFile("bearer", path).load()
 
@@ -71,6 +73,7 @@ def test_while_a_file_is_being_written_the_secret_before_is_sent(
     monkeypatch.setattr(Path, "read_text", read_in_between)
     assert header_of(scheme)[0] == "Bearer old"
     assert header_of(scheme)[0] == "Bearer whole"
+    assert scheme.stale == ""
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Credentials reach the target with every sender, version of HTTP and worker, and nobody else."""
 
 import json
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,7 +54,7 @@ def replayed(*arguments: object) -> int:
 
 WAYS = [
     (), ("--sender", "aiohttp"), ("--by-client",), ("--http", "2"), ("--http", "2", "--by-client"), ("--workers", "2"),
-    ("--vusers", "2"),
+    ("--vusers", "2"), pytest.param(("--cluster", "local:2"), marks=pytest.mark.slow),
 ]  # fmt: skip
 
 
@@ -123,6 +125,28 @@ def test_a_token_that_changes_during_a_run_is_sent_from_then_on(log: Path, token
     assert "header:Authorization" not in first.columns
     token.write_text("another")
     assert set(stream.scheme.apply(first)["header:Authorization"]) == {"Bearer another"}
+
+
+@pytest.mark.parametrize("more", [(), ("--workers", "2")], ids=" ".join)
+def test_a_file_that_stays_unreadable_is_named_at_the_end(
+    log: Path, token: Path, tmp_path: Path, more: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serving(http2=False) as server:
+
+        def take_away() -> None:
+            while len(heads(server)) < 2:
+                time.sleep(0.01)  # the server tells nobody: ask again
+            token.unlink()
+
+        words = ["run", log, server.url, "--auth", f"bearer:{token}", "--tps", 20, "-n", 44, "-o", tmp_path / "r.csv"]
+        with ThreadPoolExecutor() as beside_it:
+            taken = beside_it.submit(take_away)
+            assert run([*map(str, words), *more]) in (0, 3)
+            taken.result(10)
+        assert {headers_of(head)["authorization"] for head in heads(server)} == {f"Bearer {TOKEN}"}
+    assert f"--auth bearer: {token} cannot be read: No such file" in capfd.readouterr().err
+    findings = json.loads((tmp_path / "r.summary.json").read_text())["findings"]
+    assert [finding["severity"] for finding in findings if finding["code"] == "auth_stale"] == ["warning"]
 
 
 @pytest.mark.parametrize(
