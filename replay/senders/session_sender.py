@@ -5,6 +5,7 @@ head of each answer is searched for ``Set-Cookie``; parsing it header by header 
 traces and bodies have classes of their own, so that they cost nothing where they are not wanted.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from math import inf
@@ -63,6 +64,7 @@ class SessionSender(ByClientSender):
         self.kept_body, self.takes_values = plan.kept_body, bool(plan.extract)
         self._plan, self._uses = plan, bool(plan.use)
         self._shown: Shown | None = None
+        self._begin_plain = super()._begin
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self.sessions = sessions_of(self.counts, self._plan, self.endpoint, clock)
@@ -70,7 +72,9 @@ class SessionSender(ByClientSender):
         self._shown = Shown(trace, self.sessions) if trace else None
         await super().open(done, clock, self._shown)
         kinds = (BodySessionConnection, SessionConnection) if self.kept_body else (SessionConnection,)
-        self._connection = type("SessionConnection", (*kinds, self._connection), {})
+        plain = self._connection
+        beyond = {"_received": plain.data_received, "_finished": plain._finish}
+        self._connection = type("SessionConnection", (*kinds, plain), beyond)
 
     def _begin(self, client: str, one: Waiting, now: int) -> None:
         if self._shown:
@@ -78,7 +82,7 @@ class SessionSender(ByClientSender):
         if self._uses or client in self._kept:
             dressed = self.sessions.dress(client, one.request, login=one.seq >= FIRST_LOGIN)
             one = one if dressed is one.request else replace(one, request=dressed)
-        super()._begin(client, one, now)
+        self._begin_plain(client, one, now)
 
     def answered(self, seq: int, request: bytes, answer: bytes, body: bytes) -> None:
         """Take what a whole answer leaves to its client.
@@ -148,22 +152,28 @@ class LoginSender(SessionSender):
 
 
 class SessionConnection(Connection):
-    """A connection that shows its sender the answers that leave something to their clients."""
+    """A connection that shows its sender the answers that leave something to their clients.
+
+    Attributes:
+        _received, _finished: the methods of the class that it adds to; ``super()`` would take longer for each answer.
+    """
 
     reads_all = True
     _sender: SessionSender
     _arrived: bytes
+    _received: Callable[[bytes], None]
+    _finished: Callable[[int], None]
 
     def data_received(self, data: bytes) -> None:
         self._arrived = data
-        super().data_received(data)
+        self._received(data)
 
     def _finish(self, now: int) -> None:
         in_pieces, arrived, sender = self._head, self._arrived, self._sender
         if in_pieces or sender.takes_values or b"\r\nset-cookie:" in head_of(arrived).lower():
             answer = in_pieces if self._in_body else in_pieces + arrived
             sender.answered(self.seq, self._request, answer, self._beginning())
-        super()._finish(now)
+        self._finished(now)
         self._arrived = b""
 
     def _beginning(self) -> bytes:

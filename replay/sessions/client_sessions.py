@@ -269,7 +269,11 @@ class ClientSessions:
     def leaves(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
         """As `leaves_something`, of headers with names in lower case."""
         cookies, values = self._takes
-        return values or (cookies and b"set-cookie" in [name for name, _ in headers])
+        if cookies and not values:
+            for name, _ in headers:
+                if name == b"set-cookie":
+                    return True
+        return values
 
     def answered(self, client: str, request: bytes, headers: Pairs, body: bytes) -> None:
         """Take what an answer leaves to a client.

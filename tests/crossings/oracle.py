@@ -454,7 +454,12 @@ def _headers(case: Case, ran: Ran) -> Iterator[Finding]:
             asked = total - (logins if factor == "auth" else 0)
             if seen[pair[1]] != asked or len(seen) > 1:
                 yield Finding("received", f"{pair[0]}: {pair[1]} in {seen} of {asked} requests")
-    secrets = ("verysecrettoken", "dXNlcjp2ZXJ5c2VjcmV0dG9rZW4")
+    if case.choice["auth"] == "aws":
+        seen = ran.got.headers.get("authorization", Counter())
+        signed = sum(count for value, count in seen.items() if value.startswith("AWS4-HMAC-SHA256 Credential=AKID"))
+        if signed != total - logins or signed != sum(seen.values()):
+            yield Finding("received", f"{signed} signatures of {total - logins} requests")
+    secrets = ("verysecrettoken", "dXNlcjp2ZXJ5c2VjcmV0dG9rZW4", "verysecretkey")
     if case.choice["show-secrets"] == "-" and any(secret in ran.out + ran.err for secret in secrets):
         yield Finding("secrets", "the token of a header was printed")
 

@@ -6,6 +6,7 @@ the words that it adds to the command line. ``-`` is the default.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Final
 
 Factors = Mapping[str, Mapping[str, str]]
@@ -19,6 +20,9 @@ def _flag(name: str) -> dict[str, str]:
 
 def _option(name: str, /, **values: str) -> dict[str, str]:
     return {"-": "", **{value: f"--{name} {words}" for value, words in values.items()}}
+
+
+_AWS: Final = {"aws": "aws:s3:eu-west-1"} if find_spec("botocore") else {}
 
 
 _OUTSIDE: Final[Factors] = {
@@ -85,7 +89,7 @@ _SHAPING: Final[Factors] = {
     "no-cache": _flag("no-cache"),
     "body": _option("body", log="log", size="size", column="bodies.csv:url"),
     "inject": _option("inject", some="other.csv:20%"),
-    "auth": _option("auth", bearer="bearer:token.txt", basic="basic:password.txt"),
+    "auth": _option("auth", bearer="bearer:token.txt", basic="basic:password.txt", **_AWS),
     "hook": _option("hook", same="crossing_hooks:same", some="crossing_hooks:some", none="crossing_hooks:fails"),
 }
 _TELLING: Final[Factors] = {
@@ -263,6 +267,7 @@ def _rules(command: str) -> list[Rule]:
         ]
     both = [
         rule("--auth", "--header", auth=..., header="secret"),
+        rule("--auth", "--use", auth="aws", extract="header"),
         rule("--hook", "--workers", hook=..., workers="2"),
         rule("--hook", "--cluster", hook=..., workers="cluster/one of a cluster"),
         rule("--by-client", "--sender", by_client="yes", sender="aiohttp/h2"),
@@ -302,6 +307,7 @@ def _rules(command: str) -> list[Rule]:
             rule("--think", "--vusers", think=..., pacing="!users/!doubled"),
             rule("--max-in-flight", "--vusers", max_in_flight=..., pacing="users/doubled"),
             rule("--late", "--vusers", late="drop", pacing="users/doubled"),
+            rule("--auth", "--vusers", auth="aws", pacing="users/doubled"),
             rule("--arrivals", "--vusers", arrivals=..., pacing="users/doubled"),
             rule("--vusers", "--workers", pacing="users/doubled", workers="2"),
             rule("--vusers", "--cluster", pacing="users/doubled", workers="cluster"),
@@ -319,6 +325,7 @@ def _rules(command: str) -> list[Rule]:
             rule("--think", "--vusers", think=..., vusers="-"),
             rule("--max-in-flight", "--vusers", max_in_flight=..., vusers="yes"),
             rule("--late", "--vusers", late="drop", vusers="yes"),
+            rule("--auth", "--vusers", auth="aws", vusers="yes"),
             rule("--arrivals", "--vusers", arrivals=..., vusers="yes"),
             rule("--by-client", "--workers", by_client="yes", workers="2"),
             rule("--by-client", "--cluster", by_client="yes", workers="cluster/one of a cluster"),
@@ -332,6 +339,7 @@ def _rules(command: str) -> list[Rule]:
         rule("--think", "--vusers", pacing="!vusers/!follow", think=...),
         rule("--max-in-flight", "--vusers", pacing="vusers", max_in_flight=...),
         rule("--late", "--vusers", pacing="vusers", late="drop"),
+        rule("--auth", "--vusers", auth="aws", pacing="vusers"),
         rule("--skip-idle", "--speed", skip_idle="some", pacing="ramp/steps/vusers"),
         rule("--skip-idle", "--speed", skip_idle="some", pacing="tps", arrivals="-/even/poisson"),
         rule("--delay", "--follow", pacing="!follow", delay="some"),

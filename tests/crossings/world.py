@@ -88,11 +88,11 @@ def make_world(case: Case, folder: Path, authority: bytes) -> World:
         for path in folder.glob("access.[cp]*"):
             path.unlink()
     os.mkfifo(folder / "pipe.log")
-    env = {}
+    env = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "verysecretkey"}
     if case.choice["settings"] == "file":
         (folder / "logreplay.toml").write_text('[convert]\nmatch = "/"\n' if case.command == "convert" else _SETTINGS)
     elif case.choice["settings"] == "variables":
-        env = {f"LOGREPLAY_{case.command.upper()}_EXCLUDE": "nothing like it"}
+        env |= {f"LOGREPLAY_{case.command.upper()}_EXCLUDE": "nothing like it"}
     _old_result(case, folder)
     for name in ("tmp", "home"):
         (folder / name).mkdir()
