@@ -21,7 +21,7 @@ HEAVY = {
 ORDER = {
     "parsers": (
         "installation", "record", "masking", "files", "stores", "headers", "bodies", "fields", "formats", "captures",
-        "redaction", "conversion", "__init__",
+        "redaction", "lines", "conversion", "__init__",
     ),
     "replay": (
         "clock", "schedules", "requests", "sessions", "senders", "results", "engine", "servers", "monitor", "checks",

@@ -1,64 +1,68 @@
 """Sorts rows by start into one file, in bounded memory.
 
 Theory of operation. Rows are kept in a buffer; when it is full, it is sorted and its older part goes to the main run,
-a CSV file, written by a thread of its own. A row older than the last one given to it comes too late for that run: it
-goes to a spill of further runs, each sorted in itself. A log is nearly in order, so mostly the main run is the result;
-otherwise the runs are merged.
+a CSV file, written by a thread of its own; date and time are written into the lines then. A row older than the last one
+given to it comes too late for that run: it goes to a spill of further runs, each sorted in itself. A log is nearly in
+order, so mostly the main run is the result; otherwise the runs are merged.
 
 A run is plain CSV text. Every record is one line that begins with date and time at fixed width, so the first 26 bytes
 of a line are its sort key. Equal keys keep the order in which the rows were added.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
+import numpy as np
 import polars as pl
 
-from logreplay.parsers.conversion.source import compact, split_lines
+from logreplay.parsers.conversion.source import split_lines
+from logreplay.parsers.fields import timestamps
+from logreplay.parsers.fields.timestamps import Times
+from logreplay.parsers.lines.csv_lines import CHUNK, Lines
 
 BUFFER: Final = 40_000
 """Rows held in memory."""
 
-_AT_ONCE: Final = 1 << 14
-"""Rows encoded at a time."""
+_AT_ONCE: Final = 1 << 13
+"""Rows written at a time."""
 
 MERGE: Final = 16 << 20
 """Bytes of all runs together held in memory while they are merged."""
 
 _KEY: Final = len("2026-11-20,18:58:56.268000")
 
-Encode = Callable[[pl.DataFrame], bytes | memoryview]
+_ROOM: Final = _KEY + 1
+"""Bytes in front of a line for its date and time, and a comma."""
 
 
 class Sorter:
-    """Sorts rows by ``start`` into a file.
+    """Sorts lines by their start into a file.
 
     Args:
         path: of the file to make; ``PATH.spill`` and ``PATH.merged`` may be used beside it.
         header: the header line.
-        encode: sorted rows → lines of CSV.
         buffer: rows held in memory.
     """
 
-    def __init__(self, path: Path, header: bytes, encode: Encode, buffer: int = BUFFER) -> None:
-        self._path, self._header, self._encode, self._limit = path, header, encode, buffer
+    def __init__(self, path: Path, header: bytes, buffer: int = BUFFER) -> None:
+        self._path, self._header, self._limit = path, header, buffer
         self._spill_path, self._merged_path = (path.with_name(path.name + end) for end in (".spill", ".merged"))
         self._main: BinaryIO = open(path, "wb")  # noqa: SIM115  # closed by close() or discard()
         self._main.write(header)
         self._spill: BinaryIO | None = None
         self._runs: list[tuple[int, int]] = []
-        self._waiting, self._late = _Frames(), _Frames()
+        self._waiting, self._late = _Rows(), _Rows()
         self._written: int | None = None
         self._writer = ThreadPoolExecutor(1)
         self._writing: Future[None] | None = None
 
-    def add(self, rows: pl.DataFrame) -> None:
-        """Add rows with a column ``start``: microseconds since 1970, UTC."""
-        self._waiting.append(rows)
+    def add(self, start: Times, lines: Lines) -> None:
+        """Add lines without date and time, and their starts: microseconds since 1970, UTC."""
+        self._waiting.append(start, lines)
         if self._waiting.height >= self._limit:
             self._flush(self._waiting.height * 3 // 4)
 
@@ -84,24 +88,27 @@ class Sorter:
             path.unlink(missing_ok=True)
 
     def _flush(self, count: int) -> None:
-        rows = _sorted(self._waiting.take())
-        if self._written is not None and rows.height and rows["start"][0] < self._written:
-            late = int(rows["start"].search_sorted(self._written, side="left"))
-            self._late.append(compact(rows.head(late)))
-            rows = rows.slice(late)
+        start, lines = self._waiting.take()
+        if self._written is not None and len(start) and start[0] < self._written:
+            late = int(np.searchsorted(start, self._written))
+            self._late.append(start[:late], lines.take(slice(late)).compact())
+            start, lines = start[late:], lines.take(slice(late, None))
             if self._late.height >= self._limit:
                 self._write_late()
-        ready, rest = rows.head(count), rows.slice(count)
-        if ready.height:
+        if len(start) and count:
             self._settle()
-            self._writing = self._writer.submit(self._write, ready)
-            self._written = ready["start"][-1]
-        if rest.height:
-            self._waiting.append(compact(rest))
+            self._writing = self._writer.submit(self._write, self._main, start[:count], lines.take(slice(count)))
+            self._written = int(start[:count][-1])
+        if len(start) > count:
+            self._waiting.append(start[count:], lines.take(slice(count, None)).compact())
 
-    def _write(self, rows: pl.DataFrame) -> None:
-        for some in rows.iter_slices(_AT_ONCE):
-            self._main.write(self._encode(some))
+    def _write(self, file: BinaryIO, start: Times, lines: Lines) -> None:
+        for begin in range(0, len(start), _AT_ONCE):
+            some = slice(begin, begin + _AT_ONCE)
+            text, places = lines.take(some).joined(_ROOM)
+            timestamps.write(start[some], text, places)
+            text[places + _KEY] = ord(",")
+            file.write(text.data[:-CHUNK])
 
     def _settle(self) -> None:
         """Wait until the writer has written all of its rows."""
@@ -114,7 +121,7 @@ class Sorter:
         if self._spill is None:
             self._spill = open(self._spill_path, "wb")  # noqa: SIM115  # closed by close() or discard()
         begin = self._spill.tell()
-        self._spill.write(self._encode(_sorted(self._late.take())))
+        self._write(self._spill, *self._late.take())
         self._runs.append((begin, self._spill.tell()))
 
     def _merge(self) -> None:
@@ -133,25 +140,27 @@ class Sorter:
         self._merged_path.replace(self._path)
 
 
-def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows if rows["start"].is_sorted() else rows.sort("start", maintain_order=True)
-
-
-class _Frames:
-    """Frames to be joined once."""
+class _Rows:
+    """Lines and their starts, to be joined once."""
 
     def __init__(self) -> None:
-        self._frames: list[pl.DataFrame] = []
+        self._start: list[Times] = []
+        self._lines: list[Lines] = []
         self.height = 0
 
-    def append(self, frame: pl.DataFrame) -> None:
-        self._frames.append(frame)
-        self.height += frame.height
+    def append(self, start: Times, lines: Lines) -> None:
+        self._start.append(start)
+        self._lines.append(lines)
+        self.height += len(lines)
 
-    def take(self) -> pl.DataFrame:
-        frame = pl.concat(self._frames) if self._frames else pl.DataFrame(schema={"start": pl.Int64})
-        self._frames, self.height = [], 0
-        return frame
+    def take(self) -> tuple[Times, Lines]:
+        """All of them, in order."""
+        start, lines = np.concatenate((*self._start, np.zeros(0, np.int64))), Lines.concat(self._lines)
+        self._start, self._lines, self.height = [], [], 0
+        if (start[1:] >= start[:-1]).all():
+            return start, lines
+        order = np.argsort(start, kind="stable")
+        return start[order], lines.take(order)
 
 
 class _Run:

@@ -8,7 +8,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
@@ -20,8 +20,10 @@ from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, Refusal
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import LONGEST, Block, BlockSource, text_lines
 from logreplay.parsers.conversion.subsecond import Spreader
-from logreplay.parsers.fields.timestamps import SECOND
+from logreplay.parsers.fields.timestamps import SECOND, Times
 from logreplay.parsers.formats.format import Format
+from logreplay.parsers.lines import clean_lines
+from logreplay.parsers.lines.csv_lines import Lines, rendered
 from logreplay.parsers.record import LogreplayError
 
 Progress = Callable[[int, int, int], None]
@@ -97,6 +99,7 @@ class Intake:
         fine: finest resolution of the stamps seen, seconds.
         naive: stamps that carried no zone.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
+        columns: of the CSV, behind date and time; empty: `rows` are wanted, not `lines`.
     """
 
     sources: Sequence[BlockSource]
@@ -110,6 +113,7 @@ class Intake:
     fine: float = 1.0
     naive: int = 0
     backwards: int = 0
+    columns: Sequence[str] = ()
 
     def rows(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of all logs with the column ``start``.
@@ -117,6 +121,21 @@ class Intake:
         Raises:
             TooManyRejects: more lines were rejected than `limit` allows.
         """
+        for rows, _ in self._read():
+            yield rows
+
+    def lines(self, columns: Sequence[str]) -> Iterator[tuple[Times, Lines]]:
+        """Yield the rows of all logs as lines of a CSV with these columns behind date and time; and their starts.
+
+        Raises:
+            TooManyRejects: more lines were rejected than `limit` allows.
+        """
+        self.columns = columns
+        for rows, lines in self._read():
+            assert lines is not None
+            yield rows["start"].to_numpy(), lines
+
+    def _read(self) -> Iterator[tuple[pl.DataFrame, Lines | None]]:
         total = sum(source.size for source in self.sources)
         with ThreadPoolExecutor(_THREADS) as threads:
             pool = self.executor or threads
@@ -129,12 +148,12 @@ class Intake:
                     while waiting and (not active or waiting[0].behind <= min(stream.behind for stream in active)):
                         active.append(waiting.popleft())
                     stream = min(active, key=lambda s: s.behind)
-                    rows = stream.advance(_AHEAD if self.executor else max(_THREADS // len(active), 1))
-                    if rows is None:
+                    found = stream.advance(_AHEAD if self.executor else max(_THREADS // len(active), 1))
+                    if found is None:
                         active.remove(stream)
                         continue
-                    if rows.height:
-                        yield rows
+                    if found[0].height:
+                        yield found
                     if self.progress:
                         read = sum(source.read for source in self.sources)
                         self.progress(read, total, self.report.lines)
@@ -201,11 +220,40 @@ _THREADS: Final = min(usable_cores(), 3)
 """Threads that parse blocks. More would outrun sorting and writing, and each takes some 20 MB."""
 
 
-def _parse(reading: Detection, block: Block, formats: Sequence[Format], zone: str) -> ParsedBlock:
-    """Parse a block; runs in a thread, a process or on another machine."""
-    if block.part:
-        return ParsedBlock(pl.DataFrame(schema=ROW_SCHEMA), [], 0, 0)
-    return reading.parse(block.lines(), formats, zone)
+def _parse(
+    reading: Detection, block: Block, formats: Sequence[Format], zone: str, columns: Sequence[str]
+) -> tuple[ParsedBlock, Lines | None]:
+    """Parse a block; runs in a thread, a process or on another machine.
+
+    Args:
+        columns: of the CSV whose lines are wanted; empty: the rows are wanted.
+    """
+    main = reading.adjusted(formats[0]) if columns and formats and not block.part and not reading.prefix else None
+    taken = clean_lines.take(block.data, main, columns) if main else None
+    if main is None or taken is None:
+        nothing = ParsedBlock(pl.DataFrame(schema=ROW_SCHEMA), [], 0, 0)
+        parsed = nothing if block.part else reading.parse(block.lines(), formats, zone)
+        if not columns:
+            return parsed, None
+        return replace(parsed, rows=parsed.rows.select(_TIMES)), rendered(parsed.rows, columns)
+    back = taken.ms * 1000 if main.stamp.at == "end" else np.zeros(len(taken.ms), np.int64)
+    times = {"line": taken.line.astype(np.uint32), "us": taken.us, "back": back, "latency": taken.ms / 1000}
+    rows = pl.DataFrame(times).with_columns(whole=True, fold=pl.lit(0, pl.Int64)).select(_TIMES)
+    if not len(taken.left):
+        return ParsedBlock(rows, [], 0, 0), taken.lines
+    parsed = reading.parse(block.lines().gather(taken.left), formats, zone)
+    refusals = [replace(refusal, line=int(taken.left[refusal.line])) for refusal in parsed.refusals]
+    if not parsed.rows.height:
+        return replace(parsed, rows=rows, refusals=refusals), taken.lines
+    place = pl.Series("line", taken.left[parsed.rows["line"].to_numpy()], pl.UInt32)
+    both = pl.concat([rows, parsed.rows.with_columns(place).select(_TIMES)])
+    order = np.argsort(both["line"].to_numpy())
+    lines = Lines.concat([taken.lines, rendered(parsed.rows, columns)]).take(order)
+    return replace(parsed, rows=both[order], refusals=refusals), lines
+
+
+_TIMES: Final = ("line", "us", "whole", "fold", "back", "latency")
+"""Columns of rows whose lines are made."""
 
 
 class _Stream:
@@ -214,7 +262,8 @@ class _Stream:
     def __init__(self, source: BlockSource, intake: Intake, pool: Executor) -> None:
         self._source, self._intake, self._pool = source, intake, pool
         self._pieces = intake.reading.pieces(source.blocks())
-        self._ahead: deque[tuple[Block, Future[ParsedBlock]]] = deque()
+        self._ahead: deque[tuple[Block, Future[tuple[ParsedBlock, Lines | None]]]] = deque()
+        self._lines = _Unsettled()
         self._spreader = Spreader()
         self._newest = -(1 << 62)
         self._open = True
@@ -232,28 +281,32 @@ class _Stream:
                 first = low if first is None else min(first, low)
         return -(1 << 62) if first is None else first
 
-    def advance(self, ahead: int) -> pl.DataFrame | None:
+    def advance(self, ahead: int) -> tuple[pl.DataFrame, Lines | None] | None:
         """Return the next block, with so many parsed ahead; None at the end of the log."""
         while True:
             while len(self._ahead) <= ahead and (piece := next(self._pieces, None)):
                 block, formats = piece
                 intake = self._intake
-                task = self._pool.submit(_parse, intake.reading, block, formats, intake.zone)
+                task = self._pool.submit(_parse, intake.reading, block, formats, intake.zone, intake.columns)
                 self._ahead.append((block, task))
             if not self._ahead:
                 break
             block, future = self._ahead.popleft()
-            parsed = future.result()
+            parsed, lines = future.result()
             self._source.read = block.read
             self._intake.account(self._source, block, parsed)
             if block.part in ("first", "more"):  # lines of other logs must not come between its parts
                 continue
             if parsed.rows.height:
                 self._observe(parsed.rows)
-            return self._spreader.add(parsed.rows)
+            if lines is None:
+                return self._spreader.add(parsed.rows), None
+            settled = self._spreader.add(self._lines.add(parsed.rows, lines))
+            return settled, self._lines.settled(settled)
         if self._open:
             self._open = False
-            return self._spreader.close()
+            settled = self._spreader.close()
+            return settled, self._lines.settled(settled) if self._intake.columns else None
         return None
 
     def _observe(self, rows: pl.DataFrame) -> None:
@@ -262,3 +315,29 @@ class _Stream:
         self._newest = self._intake.note_order(stamps, longest, self._newest)
         self.behind = int(stamps[-1])
         self._intake.note_resolution(rows)
+
+
+class _Unsettled:
+    """The lines of rows whose start is still to be known."""
+
+    def __init__(self) -> None:
+        self._lines = Lines.concat([])
+        self._numbers = np.zeros(0, np.int64)
+        self._count = 0
+
+    def add(self, rows: pl.DataFrame, lines: Lines) -> pl.DataFrame:
+        """Take the lines of some rows; return these with ``line`` counted through all blocks."""
+        numbers = np.arange(self._count, self._count + rows.height)
+        self._count += rows.height
+        self._numbers = np.concatenate((self._numbers, numbers))
+        self._lines = Lines.concat([self._lines, lines])
+        return rows.with_columns(line=numbers)
+
+    def settled(self, rows: pl.DataFrame) -> Lines:
+        """Return the lines of rows, in their order, and keep the others."""
+        chosen = np.searchsorted(self._numbers, rows["line"].to_numpy())
+        others = np.ones(len(self._numbers), np.bool_)
+        others[chosen] = False
+        settled = self._lines.take(chosen)
+        self._lines, self._numbers = self._lines.take(np.flatnonzero(others)).compact(), self._numbers[others]
+        return settled

@@ -8,12 +8,10 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import polars as pl
 
 from logreplay.parsers.bodies import REF, beside
@@ -30,11 +28,13 @@ from logreplay.parsers.conversion.normalized_input import Tables, normalized_amo
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.fields import timestamps
+from logreplay.parsers.fields.timestamps import Times
 from logreplay.parsers.files import NewFile, check_distinct, is_part, is_stream, scratch_folder
 from logreplay.parsers.formats.field_names import HEADER_SLOT
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.headers import HEADERS
-from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, csv_text, to_csv
+from logreplay.parsers.lines.csv_lines import Lines, rendered
+from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
 from logreplay.parsers.redaction.redact import Redactor
 from logreplay.parsers.stores import is_address, matching
 
@@ -258,7 +258,14 @@ class _Job:
         report.server = reading.server
         intake = Intake(self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress)
         intake.executor = executor
-        self._sort(intake.rows(), self._writable(output_columns(reading.formats)))
+        columns = self._writable(output_columns(reading.formats))
+        if options.redact or self._side or options.filter.condition(options.timezone) is not None:
+            self._sort(intake.rows(), columns)
+        else:
+            self._open_sorter(columns)
+            for start, lines in intake.lines(columns[2:]):
+                self._emit(start, lines)
+            self._close_sorter()
         self._expect_rows("leave out --format to detect the format, or give another")
         report.resolution_s = intake.fine
         report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
@@ -300,9 +307,7 @@ class _Job:
         options, report = self._options, self.report
         keep = options.filter.condition(options.timezone)
         redactor = Redactor() if options.redact else None
-        header = to_csv(pl.DataFrame(schema=columns), header=True)
-        self._sorter = Sorter(self._sorted, header, partial(_encode, columns=columns[2:]))
-        kept = ("start", *columns[2:])
+        self._open_sorter(columns)
         for rows in batches:
             wanted = rows if keep is None else rows.filter(keep)
             report.filtered += rows.height - wanted.height
@@ -310,8 +315,23 @@ class _Job:
             for part in with_payload(wanted) if self._side else (wanted,):
                 part = redactor.rows(part) if redactor else part
                 part = self._side.store(part) if self._side else part
-                self._emit(part.select(name for name in kept if name in part.columns))
-        report.sentence()
+                self._emit(part["start"].to_numpy(), rendered(part, columns[2:]))
+        self._close_sorter()
+
+    def _open_sorter(self, columns: Sequence[str]) -> None:
+        self._sorter = Sorter(self._sorted, to_csv(pl.DataFrame(schema=columns), header=True))
+
+    def _emit(self, start: Times, lines: Lines) -> None:
+        if not len(start):
+            return
+        assert self._sorter is not None
+        self._sorter.add(start, lines)
+        low, high = int(start.min()), int(start.max())
+        self._bounds = (min(low, self._bounds[0]), max(high, self._bounds[1])) if self._bounds else (low, high)
+
+    def _close_sorter(self) -> None:
+        assert self._sorter is not None
+        self.report.sentence()
         self._sorter.close()
 
     def tidy_up(self) -> None:
@@ -345,14 +365,6 @@ class _Job:
             self._rejects.write(line)
         if whole:
             self._rejects.write(b"\n")
-
-    def _emit(self, rows: pl.DataFrame) -> None:
-        if not rows.height:
-            return
-        assert self._sorter is not None
-        self._sorter.add(rows)
-        low, high = int(rows["start"].min()), int(rows["start"].max())  # type: ignore[arg-type]
-        self._bounds = (min(low, self._bounds[0]), max(high, self._bounds[1])) if self._bounds else (low, high)
 
     def _deliver(self) -> None:
         if not self.report.converted and not self.report.filtered:  # an empty result would only bar the next try
@@ -410,25 +422,6 @@ def with_date_and_time(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows with ``start`` → rows with all core columns."""
     date, time = timestamps.columns(rows["start"])
     return rows.with_columns(date, time, pl.lit(0.0).alias("thinktime"))
-
-
-_STAMP: Final = "0000-00-00", "00:00:00.000000"
-"""Placeholders for date and time in a line of the CSV, until the times of all lines are written at once."""
-
-
-def _encode(rows: pl.DataFrame, columns: Sequence[str]) -> memoryview:
-    """``start`` and the other columns → lines of the CSV; ``columns`` are those behind date and time."""
-    stamp = (pl.lit(text).alias(name) for name, text in zip(CORE_COLUMNS, _STAMP, strict=False))
-    zeros = (pl.lit(0).alias(name) for name in ("xfertime", "thinktime") if _is_zero(rows, name))
-    text = csv_text(rows.with_columns(zeros).select(*stamp, *columns), header=False).getbuffer()
-    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
-    timestamps.write(rows["start"].to_numpy(), text, np.append(0, ends[:-1] + 1))
-    return text
-
-
-def _is_zero(rows: pl.DataFrame, name: str) -> bool:
-    """Whether durations are all 0, or not there: as whole numbers they are written faster."""
-    return name not in rows.columns or bool((rows[name] == 0).all())
 
 
 def _rejects_beside(target: Path) -> Path:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-HARNESSES = ("formats", "shapes", "definitions", "plan", "results", "wire", "http2", "sessions")
+HARNESSES = ("formats", "clean_lines", "shapes", "definitions", "plan", "results", "wire", "http2", "sessions")
 FINDINGS = Path(__file__).parent / "findings"
 
 

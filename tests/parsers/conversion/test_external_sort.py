@@ -3,6 +3,7 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -10,22 +11,21 @@ from hypothesis import strategies as st
 
 from logreplay.parsers.conversion import external_sort
 from logreplay.parsers.conversion.external_sort import Sorter
-from logreplay.parsers.fields.timestamps import columns
+from logreplay.parsers.lines.csv_lines import Lines, rendered
 
 
-def encode(rows: pl.DataFrame) -> bytes:
-    date, time = columns(rows["start"])
-    return pl.DataFrame([date, time, rows["n"]]).write_csv(include_header=False).encode()
+def rows_of(numbers: list[int]) -> Lines:
+    return rendered(pl.DataFrame({"n": numbers}, schema={"n": pl.Int64}), ["n"])
 
 
 def sorted_by(starts: list[int], chunk: int, buffer: int, merge: int = 1 << 20) -> list[int]:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(external_sort, "MERGE", merge)
         path = Path(folder) / "out.csv"
-        sorter = Sorter(path, b"date,time,n\n", encode, buffer)
-        rows = pl.DataFrame({"start": starts, "n": range(len(starts))}, schema={"start": pl.Int64, "n": pl.Int64})
+        sorter = Sorter(path, b"date,time,n\n", buffer)
         for begin in range(0, len(starts), chunk):
-            sorter.add(rows.slice(begin, chunk))
+            some = starts[begin : begin + chunk]
+            sorter.add(np.array(some, np.int64), rows_of(list(range(begin, begin + len(some)))))
         sorter.close()
         assert [item.name for item in Path(folder).iterdir()] == ["out.csv"]
         header, *lines = path.read_text().splitlines()
@@ -44,8 +44,8 @@ def test_runs_larger_than_what_is_read_at_once_are_merged() -> None:
 
 
 def test_nothing_is_left_behind_when_it_is_given_up(tmp_path: Path) -> None:
-    sorter = Sorter(tmp_path / "out.csv", b"h\n", encode, 2)
+    sorter = Sorter(tmp_path / "out.csv", b"h\n", 2)
     for start in (5, 6, 7, 8, 1, 2, 3, 0):
-        sorter.add(pl.DataFrame({"start": [start], "n": [0]}))
+        sorter.add(np.array([start]), rows_of([0]))
     sorter.discard()
     assert list(tmp_path.iterdir()) == []

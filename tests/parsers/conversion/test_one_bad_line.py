@@ -156,7 +156,8 @@ def test_a_line_that_makes_the_parser_fail_costs_one_line(tmp_path: Path, monkey
     monkeypatch.setattr(rows, "_typed", typed)
     lines = [COMBINED.replace("/a", f"/{number}") for number in range(40)]
     odd = lines[7].replace("/7?", "/bug?")
-    report, table = converted(tmp_path, *lines, "", odd, *lines, "nonsense")
+    layout = '$remote_addr - - [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"'
+    report, table = converted(tmp_path, *lines, "", odd, *lines, "nonsense", format=layout + "$nothing")
     reason = f"rejected: {rows.BUG}: ComputeError"
     assert report.reasons == Counter({reason: 1, "rejected: layout": 1})
     assert (report.blank, table.height) == (1, 2 * len(lines))
