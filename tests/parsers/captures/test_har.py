@@ -62,6 +62,8 @@ CHROMIUM: list[tuple[str, bytes | str | None]] = [
     ("/empty", None),
     ("/form-text", LOST),  # a field that is not UTF-8 is left out
 ]
+CHROMIUM += [(path, body) for path, body in CHROMIUM if path in ("/get?x=%20a&y=%C3%A9", "/json", "/binary")]  # HTTP/2
+CHROMIUM.append(("/put", BYTES))
 
 
 def test_bodies_that_chromium_wrote_are_those_that_it_sent_or_are_rejected() -> None:
@@ -75,7 +77,9 @@ def test_bodies_that_chromium_wrote_are_those_that_it_sent_or_are_rejected() -> 
         assert one.capture, one.reason
         assert one.capture.target.endswith(path)
         assert (one.capture.body or b"").startswith(body or b"")
-        assert len(one.capture.body or b"") == int(dict(one.capture.headers).get("Content-Length", "0"))
+        length = next((value for name, value in one.capture.headers if name.lower() == "content-length"), "0")
+        assert len(one.capture.body or b"") == int(length)
+    assert {each.capture.protocol for each in found if each.capture} == {"HTTP/1.1", "HTTP/2.0"}
 
 
 def test_a_body_that_the_file_does_not_hold_is_a_rejected_request() -> None:
