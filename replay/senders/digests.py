@@ -11,6 +11,7 @@ cannot be decoded, or grows more than `MOST_GROWTH` times, is hashed as it was s
 
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 import brotli
@@ -244,7 +245,7 @@ class BodyReader:
     def _attempt(self, decode: Callable[[], None]) -> None:
         try:
             decode()
-        except (zlib.error, zstandard.ZstdError, brotli.error, _UndecodableError):
+        except _DAMAGED:
             self._decoder = None
             self.drop()
 
@@ -314,8 +315,38 @@ def head_of(data: bytes) -> bytes:
     return data[: data.find(b"\r\n\r\n") + 2]
 
 
+def decoded_beginning(body: bytes, head: Sequence[tuple[bytes, bytes]], most: int) -> bytes:
+    """The beginning of a body without its content coding, as far as it can be decoded.
+
+    Args:
+        body: as it was received, or the beginning of that.
+        head: names and values of its headers.
+        most: bytes that are wanted.
+    """
+    coding = next((value.strip().lower() for name, value in head if name.lower() == _CODING), b"identity")
+    if coding == b"identity" or (decoder := _decoder(coding)) is None:
+        return body
+    found = bytearray()
+
+    def take(piece: bytes) -> None:
+        found.extend(piece)
+        if len(found) >= most:
+            raise _EnoughError
+
+    with suppress(_EnoughError, *_DAMAGED):
+        decoder.feed(body, take)
+    return bytes(found[:most])
+
+
+class _EnoughError(Exception):
+    """As much is decoded as was wanted."""
+
+
 class _UndecodableError(Exception):
     """A body that is not what its coding says, or too large for it."""
+
+
+_DAMAGED: Final = (zlib.error, zstandard.ZstdError, brotli.error, _UndecodableError)
 
 
 class _Decoder(Protocol):

@@ -14,7 +14,7 @@ from typing import Any
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import FIRST_LOGIN, WORDS, Done, Exchange, SenderCounts, Trace
-from logreplay.replay.senders.digests import head_of, pairs_of
+from logreplay.replay.senders.digests import decoded_beginning, head_of, pairs_of
 from logreplay.replay.senders.endpoint import Endpoint, is_secure
 from logreplay.replay.senders.per_client import ByClientSender
 from logreplay.replay.senders.slots import Waiting
@@ -95,7 +95,9 @@ class SessionSender(ByClientSender):
         """
         head = head_of(answer)
         if self.sessions.leaves_something(head):
-            self.sessions.answered(self._begun[seq][0], request, pairs_of(head), body)
+            pairs = pairs_of(head)
+            text = decoded_beginning(body, pairs, self.kept_body)
+            self.sessions.answered(self._begun[seq][0], request, pairs, text)
 
 
 class LoginSender(SessionSender):

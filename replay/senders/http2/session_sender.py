@@ -13,6 +13,7 @@ import polars as pl
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import FIRST_LOGIN, WORDS, Done, Trace
+from logreplay.replay.senders.digests import decoded_beginning
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.encode import render as render_http1
 from logreplay.replay.senders.http2.connection import Http2Connection
@@ -105,7 +106,8 @@ class Http2SessionSender(Http2ByClientSender):
         client, (_, text) = asked
         sent = self._sent.pop(stream.seq, text) if self._sent else text
         if stream.fields and not stream.error and self.sessions.leaves(stream.fields.headers):
-            self.sessions.answered(client, sent, stream.fields.headers, stream.kept)
+            headers = stream.fields.headers
+            self.sessions.answered(client, sent, headers, decoded_beginning(stream.kept, headers, self.kept_body))
 
     def _ended(self, seq: int, start: int, /, *record: int) -> None:
         if seq < FIRST_LOGIN:

@@ -22,6 +22,7 @@ from logreplay.replay.senders.digests import (
     Digests,
     Head,
     ReceivedAnswer,
+    decoded_beginning,
     digest_texts,
     head_of,
     pairs_of,
@@ -114,6 +115,17 @@ def test_a_bomb_is_not_inflated(coding: str) -> None:
     bomb = CODINGS[coding](bytes(1 << 28))
     hashed, body, size = read([bomb], coding)[0]
     assert (hashed, body, size) == (read([bomb])[0][0], None, len(bomb))
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_the_beginning_of_a_body_is_decoded_as_far_as_it_is_there(coding: str) -> None:
+    head, body = [(b"Content-Encoding", coding.encode())], CODINGS[coding](BODY)
+    assert decoded_beginning(body, head, 100_000) == BODY
+    assert decoded_beginning(body, head, 100) == BODY[:100]
+    assert BODY.startswith(decoded_beginning(body[: len(body) // 2], head, 100_000))
+    assert decoded_beginning(CODINGS[coding](bytes(1 << 24)), head, 100) == bytes(100)
+    assert decoded_beginning(b"not so", head, 100) in (b"", b"not so"[:1])
+    assert decoded_beginning(b"plain", [(b"content-encoding", b"identity")], 100) == b"plain"
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])

@@ -1,6 +1,7 @@
 """Clients take along what the target gave them: on the wire, over HTTP/1.1 and HTTP/2."""
 
 import asyncio
+import gzip
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -70,7 +71,10 @@ class Shop:
         if path == "/form":
             self.tokens += 1
             page = b"x" * 30_000 + b'<input name="csrf" value="token/%d">' % self.tokens
-            return 200, [("Set-Cookie", f"form={self.tokens}; Path=/")], page, 0
+            headers = [("Set-Cookie", f"form={self.tokens}; Path=/")]
+            if self.tokens % 2:
+                headers, page = [*headers, ("Content-Encoding", "gzip")], gzip.compress(page)
+            return 200, headers, page, 0
         form = re.search(r"form=(\d+)", cookie)
         if path in ("/login", "/slow") and form and f"csrf=token%2F{form[1]}" in body:
             sid = f"sid-{len(self.users):05}"
