@@ -7,8 +7,7 @@ the one (McNemar's exact test). A difference counts only if that is refuted, cor
 Without a second instance each difference counts, but for values of one class: UUIDs, time stamps, tokens.
 
 Headers and bodies are compared where all targets answer with the same status, or the status is ignored: otherwise a
-target that fails more often would have fewer of all other differences. Pairs with a time-out are not compared, since
-time-outs come in bursts.
+target that fails more often would have fewer of all other differences.
 """
 
 from collections import Counter
@@ -33,8 +32,6 @@ MOST_SIGNATURES: Final = 20_000
 """Combinations of differences that are told apart; with more, pairs are counted by the first of their differences."""
 MOST_BYTES: Final = 64 << 20
 """Bytes of bodies that are held for examples."""
-OF_LOAD: Final = frozenset({"timeout", "connect_timeout", "dropped", "cancelled"})
-"""Errors that depend on the load and the moment: pairs with one are not compared."""
 OTHER_PLACES: Final = "(other places)"
 
 
@@ -53,7 +50,7 @@ class RouteTotal(NamedTuple):
     """How many pairs a route had.
 
     Attributes:
-        pairs: requests that all targets answered, or failed to.
+        pairs: requests that were compared: all targets answered, or some failed.
         differing: pairs whose answers differ in status, headers or body.
         looked_at: differing pairs whose differences are known: all, or a random sample.
     """
@@ -141,7 +138,7 @@ class AnswerDifferences:
         noise: a second instance of the baseline answered, too.
         share: of all pairs with a difference that counts, less the share of the noise.
         timed_out: pairs that were not compared, because a request timed out.
-        uncompared: pairs that were not compared, because answers are missing or came too fast.
+        uncompared: other pairs that were not compared (`logreplay.replay.senders.pair_keeper.PairCounts`).
         unused: words of ``--ignore`` that no difference matched.
         examples: pairs to look at, of each route first those with differences that count.
     """
@@ -159,6 +156,15 @@ class AnswerDifferences:
     def counting(self) -> Sequence[DifferenceRow]:
         """The rows that count."""
         return [row for row in self.rows if row.counts]
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """One sentence for each reason for which pairs were not compared."""
+        reasons = (
+            (self.timed_out, "a request timed out"),
+            (self.uncompared, "both requests failed alike, an answer is missing, or answers came too fast"),
+        )
+        return [f"{number:,} pairs were not compared: {reason}" for number, reason in reasons if number]
 
     def frame(self) -> pl.DataFrame:
         """The rows as a table; columns as the attributes of `DifferenceRow`."""
@@ -180,7 +186,6 @@ class Tally:
     _signatures: Counter[tuple[str, frozenset[Group], frozenset[Group]]] = field(default_factory=Counter)
     _first: dict[str, list[ExamplePair]] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
-    _timed_out: Counter[str] = field(default_factory=Counter)
     _held: int = 0
     _noise: bool = False
 
@@ -195,9 +200,6 @@ class Tally:
         """
         before, after, *others = answers
         if before is None or after is None:
-            return
-        if any(answer and answer.error in OF_LOAD for answer in answers):
-            self._timed_out[route] += 1
             return
         second = others[0] if others else None
         self._noise |= second is not None
@@ -250,12 +252,14 @@ class Tally:
         self._held += size
         return pair
 
-    def differences(self, totals: Mapping[str, RouteTotal], uncompared: int = 0) -> AnswerDifferences:
+    def differences(
+        self, totals: Mapping[str, RouteTotal], timed_out: int = 0, uncompared: int = 0
+    ) -> AnswerDifferences:
         """Return what differs.
 
         Args:
             totals: of each route, those without a difference too.
-            uncompared: pairs of no total.
+            timed_out, uncompared: pairs of no total, as in `AnswerDifferences`.
         """
         corrected = iter(holm([sign_test(one.candidate_only, one.noise_only) for _, _, one in self._all()]))
         rows, chosen = list[tuple[DifferenceRow, ExamplePair]](), set[tuple[str, Group]]()
@@ -271,7 +275,7 @@ class Tally:
             totals,
             self._noise,
             self._share(chosen, totals),
-            self._timed_out.total(),
+            timed_out,
             uncompared,
             [word for word in self.rules.words if word not in self._used],
             self._examples([pair for row, pair in rows if row.counts]),

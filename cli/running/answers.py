@@ -34,18 +34,16 @@ def differences(folder: Path, comparing: Comparing) -> "AnswerDifferences":
 
     tally = Tally(comparing.rules, comparing.keep)
     counts: dict[str, Counter[str]] = {}
-    uncompared = 0
+    timed_out = uncompared = 0
     for path in sorted(folder.glob(FILES)):
-        of_routes, left_out = read_counts(path)
-        uncompared += left_out
-        for route, count in of_routes.items():
+        kept = read_counts(path)
+        timed_out += kept.timed_out
+        uncompared += kept.uncompared
+        for route, count in kept.routes.items():
             counts.setdefault(route, Counter()).update(
                 pairs=count.pairs, differing=count.differing, looked_at=count.sampled
             )
         for pair in read_pairs(path):
-            if any(answer.error == "cancelled" for answer in pair.answers):
-                uncompared += 1
-                continue
             tally.add(
                 pair.row,
                 pair.url,
@@ -56,7 +54,7 @@ def differences(folder: Path, comparing: Comparing) -> "AnswerDifferences":
     totals = {
         route: RouteTotal(count["pairs"], count["differing"], count["looked_at"]) for route, count in counts.items()
     }
-    return tally.differences(totals, uncompared)
+    return tally.differences(totals, timed_out, uncompared)
 
 
 def as_dict(found: "AnswerDifferences") -> dict[str, Any]:
@@ -112,12 +110,8 @@ def print_differences(found: "AnswerDifferences") -> None:
         why = "not more frequent than between the baselines" if found.noise else "between UUIDs, time stamps or tokens"
         click.echo(f"{len(others)} differences do not count: {why} (differences.csv)")
     click.echo(f"headers not compared: {', '.join(IGNORED_HEADERS)}")
-    if found.uncompared:
-        click.echo(
-            f"{found.uncompared:,} pairs were not compared: answers are missing, were interrupted, or came too fast"
-        )
-    if found.timed_out:
-        click.echo(f"{found.timed_out:,} pairs were not compared: a request timed out")
+    for sentence in found.left_out:
+        click.echo(sentence)
     for word in found.unused:
         click.echo(f"--ignore {word} matched no difference")
 

@@ -27,7 +27,7 @@ from yarl import URL
 from logreplay.replay.clock import Clock
 from logreplay.replay.requests.header_columns import PAYLOAD
 from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
-from logreplay.replay.senders.digests import Digests
+from logreplay.replay.senders.digests import BodyReader, Digests, Read
 from logreplay.replay.senders.encode import default_headers, header_rows
 from logreplay.replay.senders.endpoint import Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
@@ -86,7 +86,7 @@ class AiohttpSender:
         return list(zip(frame["op"].to_list(), frame["url"].to_list(), headers, bodies, strict=True))
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
-        self._done = self._digests.before(done) if self._digests else done
+        self._done, self._failed = done, self._digests.failures_to(done) if self._digests else done
         self._clock, self._trace = clock, trace
         self._loop = asyncio.get_running_loop()
         target = self._endpoint.target
@@ -136,7 +136,7 @@ class AiohttpSender:
         status = size = 0
         error, detail = "", ""
         reason, kept, headers = b"", b"", list[tuple[bytes, bytes]]()
-        reader = self._digests.reader() if self._digests else None
+        read: Read = b""
         try:
             async with await self._answered(request, points) as response:
                 status = response.status
@@ -147,8 +147,8 @@ class AiohttpSender:
                 while data := await response.content.readany():
                     if self._trace and len(kept) < KEPT_BODY:
                         kept += data[: KEPT_BODY - len(kept)]
-                    if reader:
-                        reader.feed(data, lambda: tuple(headers))
+                    if self._digests:
+                        read = self._digests.add(read, data, lambda: tuple(headers))
                     size += len(data)
             end = points.last or self._clock()  # an answer may have come before the request was sent
         except asyncio.CancelledError:
@@ -167,12 +167,14 @@ class AiohttpSender:
             error, end = error or "timeout", start + int(self._timeout * 1e9)
         self.counts.connections += points.connect > 0
         self.counts.reused += bool(points.sends and not points.connect)
-        if reader and error:
-            reader.drop()
-        elif self._digests:
-            self._digests.take(tuple(headers), reader or b"")
+        digest = 0
+        if error and isinstance(read, BodyReader):
+            read.drop()
+        elif self._digests and not error:
+            digest = self._digests.of(seq, status, tuple(headers), read)
         connect, latency, xfertime = _split(points, start, end)
-        self._done(seq, start, 0, connect, latency, xfertime, size, status, ERROR_CODES[error])
+        report = self._failed if error else self._done
+        report(seq, start, 0, connect, latency, xfertime, size, status, ERROR_CODES[error], 0, digest)
         if self._trace:
             head = "\r\n".join((f"{op} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent), "", ""))
             sent_bytes, times = head.encode() + (body or b""), (connect / 1e9, latency / 1e9, xfertime / 1e9)

@@ -1,17 +1,20 @@
 """Digests of answers: a fast hash of each decoded body and of chosen headers; whole answers for those who compare them.
 
-Theory of operation. A connection gives each piece of a body to a `BodyReader`, and at the end of a response its head
-and the reader to `Digests.take`, directly before it reports the end of the exchange. That report passes through
-`Digests`, which adds the digest to it. A body in one piece, not compressed, is hashed where it lies: nothing is copied.
+Theory of operation. At the end of a response its head and body go to `Digests.of`, which returns the digest for the
+report of the exchange. A body in one piece, not compressed, is hashed where it lies: nothing is copied. Pieces of
+others go to a `BodyReader`. A head like the one before is recognised by its bytes, and of others the few headers that
+are read: then a digest costs little more than the hash of the body.
 
 The digest is an integer of 64 bits: 40 of the body, 24 of the headers. Two different bodies have equal digests once in
 10^12 comparisons. A body is hashed as it is decoded, in pieces: a body of any length needs little memory. A body that
 cannot be decoded, or grows more than `MOST_GROWTH` times, is hashed as it was sent.
 """
 
+import re
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 import brotli
@@ -21,8 +24,7 @@ import xxhash
 import zstandard
 from numpy.typing import NDArray
 
-from logreplay.parsers.record import ERRORS
-from logreplay.replay.senders.contract import FIRST_LOGIN, Done
+from logreplay.replay.senders.contract import FIELDS, FIRST_LOGIN, WORDS, Done
 
 CHOSEN: Final = (b"cache-control", b"content-disposition", b"content-language", b"content-type", b"location")
 """Headers that are part of the digest, in the order of their hash."""
@@ -32,22 +34,29 @@ LONGEST_KEPT: Final = 1 << 20
 MOST_GROWTH: Final = 300
 """Decoded bytes for each byte that was sent, beyond `_PIECE`; more is taken for an attack."""
 MOST_KNOWN: Final = 1024
-"""Heads that are recognised by their bytes; with one more all are forgotten."""
+"""Combinations of headers that are recognised; with one more all are forgotten."""
 MOST_MEMBERS: Final = 1000
 """Members of gzip in one body; more are taken for an attack."""
 _LONGEST_KNOWN: Final = 2048
-"""Bytes of a head that is kept to be recognised."""
+"""Bytes of such a combination."""
 _PIECE: Final = 1 << 20
 _SLICE: Final = 1 << 14
 """Bytes that zlib is given at once: it copies what it leaves."""
 _CODING: Final = b"content-encoding"
-_READ: Final = (*CHOSEN, _CODING)
-_LINES: Final = tuple((b"\r\n" + name + b":", name) for name in _READ)
+_READ: Final = frozenset({*CHOSEN, _CODING})
+_FIND_READ: Final = re.compile(
+    rb"\r\n([Cc](?i:ache-control|ontent-(?:disposition|encoding|language|type))|[Ll](?i:ocation)):([^\r]*)"
+).findall
+"""Finds the headers of `_READ`."""
 _OF_HEADERS: Final = (1 << HEADER_BITS) - 1
-_OF_BODY: Final = ~_OF_HEADERS
+_OF_BODY: Final = (1 << 64) - 1 - _OF_HEADERS
 _HALF: Final = 1 << 63
-_WORDS: Final = ("", *ERRORS)
-_DIGITS: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
+_STATUS: Final = FIELDS.index("status")
+_ERROR: Final = FIELDS.index("error")
+_NOTHING: Final = b"\r"
+"""No response begins with it."""
+_DIGITS: Final = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
+"""Both digits of each octet."""
 _hash: Final = xxhash.xxh3_64_intdigest
 
 Head = bytes | tuple[tuple[bytes, bytes], ...]
@@ -74,6 +83,10 @@ class ReceivedAnswer(NamedTuple):
     error: str
 
 
+_received: Final = partial(tuple.__new__, ReceivedAnswer)
+"""Makes a `ReceivedAnswer` of a tuple, in half the time."""
+
+
 class Listener(Protocol):
     """Takes the answers of a sender."""
 
@@ -88,7 +101,7 @@ class Listener(Protocol):
 
 
 class Digests:
-    """Adds digests to the records of one sender.
+    """Makes the digests of the responses of one sender.
 
     Args:
         listener: takes the answers; None: only digests are wanted.
@@ -96,74 +109,92 @@ class Digests:
 
     def __init__(self, listener: Listener | None = None) -> None:
         self._listener = listener
-        self._known: dict[Head, tuple[bytes, int]] = {}
-        self._taken: tuple[Head, bytes | BodyReader] | None = None
+        self._known: dict[tuple[tuple[bytes, bytes], ...], tuple[bytes, int]] = {}
+        self._recent = _NOTHING, b""
+        self._last: Head | None = None
+        self._last_read = b"", 0
 
-    def before(self, done: Done) -> Done:
-        """What a sender reports to, instead of ``done``."""
-        self._done = done
-        return self._ended
+    def failures_to(self, done: Done) -> Done:
+        """What a sender reports failures to, instead of ``done``, so that the listener hears of them."""
+        listener = self._listener
+        if listener is None:
+            return done
 
-    def reader(self, first: bytes = b"") -> "BodyReader":
-        """A reader for one body, of which the first piece is there."""
-        return BodyReader(self._listener, first)
+        def failed(*record: int) -> None:
+            if record[0] < FIRST_LOGIN:
+                listener.answered(record[0], ReceivedAnswer(record[_STATUS], b"", None, 0, 0, WORDS[record[_ERROR]]))
+            done(*record)
 
-    def take(self, head: Head, body: "bytes | BodyReader") -> None:
-        """Note a whole response; its exchange is reported next.
+        return failed
+
+    def head_of(self, data: bytes) -> bytes:
+        """The head at the beginning of received bytes; the most recent one is recognised, and not copied again."""
+        begin, head = self._recent
+        if not data.startswith(begin):
+            head = head_of(data)
+            self._recent = head + b"\r\n", head
+        return head
+
+    def add(self, read: "Read", data: bytes, head: Callable[[], Head | None]) -> "Read":
+        """Add a piece to what has been read of a body, and return that.
 
         Args:
-            head: of the response.
-            body: as it was sent, if it came in one piece; otherwise its reader.
+            read: empty before the first piece.
+            data: as it was received, without the framing of the transfer.
+            head: returns the head of the response; None: it came with these pieces, which are few.
         """
-        self._taken = head, body
+        if isinstance(read, BodyReader):
+            read.feed(data)
+            return read
+        if not read:
+            return data
+        if (known := head()) is None:
+            read = read if isinstance(read, bytearray) else bytearray(read)
+            read += data
+            return read
+        reader = BodyReader(self._listener, read_head(known)[0])
+        reader.feed(bytes(read))
+        reader.feed(data)
+        return reader
 
-    def _ended(
-        self,
-        seq: int,
-        start: int,
-        queued: int,
-        connect: int,
-        latency: int,
-        xfertime: int,
-        size: int,
-        status: int,
-        error: int,
-        connection: int = 0,
-        _: int = 0,
-        /,
-    ) -> None:
-        taken, digest, listener = self._taken, 0, self._listener
-        self._taken = None
-        if taken is not None and not error:
-            head, body = taken
-            if (known := self._known.get(head)) is None:
-                known = self._remember(head)
-            coding, headers = known
-            if listener is None and not coding and type(body) is bytes:
-                hashed = _hash(body)
-            else:
-                reader = self.reader(body) if isinstance(body, bytes) else body
-                hashed, decoded, length = reader.end(coding)
-                if listener and seq < FIRST_LOGIN:
-                    listener.answered(seq, ReceivedAnswer(status, head, decoded, length, hashed >> HEADER_BITS, ""))
-                elif listener:
-                    listener.free(len(decoded or b""))
-            digest = ((hashed & _OF_BODY | headers & _OF_HEADERS) - _HALF) or 1
+    def of(self, seq: int, status: int, head: Head, body: "Read") -> int:
+        """Return the digest of a whole response, and tell the listener of it.
+
+        Args:
+            seq: of the request.
+            status: of the response.
+            head: of the response.
+            body: as `add` returned it; a single piece as it was received.
+        """
+        listener = self._listener
+        if head is not self._last:
+            self._last, self._last_read = head, self._read(head)
+        coding, headers = self._last_read
+        if type(body) is bytes and not (coding and body):
+            hashed, size = _hash(body), len(body)
+            kept = body if listener and size <= LONGEST_KEPT and listener.hold(size) else None
         else:
-            if taken is not None and isinstance(taken[1], BodyReader):
-                taken[1].drop()
-            if listener and seq < FIRST_LOGIN:
-                listener.answered(seq, ReceivedAnswer(status, b"", None, 0, 0, _WORDS[error]))
-        self._done(seq, start, queued, connect, latency, xfertime, size, status, error, connection, digest)
+            if not isinstance(body, BodyReader):
+                whole, body = bytes(body), BodyReader(listener, coding)
+                body.feed(whole)
+            hashed, kept, size = body.end()
+        if listener:
+            if seq < FIRST_LOGIN:
+                listener.answered(seq, _received((status, head, kept, size, hashed >> HEADER_BITS, "")))
+            elif kept:
+                listener.free(len(kept))
+        return (hashed & _OF_BODY) + headers or 1
 
-    def _remember(self, head: Head) -> tuple[bytes, int]:
-        """Read a head; the same one often comes again within a second, while its date is the same."""
-        read = read_head(head)
-        size = len(head) if isinstance(head, bytes) else sum(len(name) + len(value) for name, value in head)
-        if size <= _LONGEST_KNOWN:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[head] = read
+    def _read(self, head: Head) -> tuple[bytes, int]:
+        """Content coding and hash of the chosen headers, as it is added to the digest."""
+        fields = _fields(head)
+        if (read := self._known.get(fields)) is None:
+            coding, hashed = _coding_and_hash(fields)
+            read = coding, (hashed & _OF_HEADERS) - _HALF
+            if sum(len(name) + len(value) for name, value in fields) <= _LONGEST_KNOWN:
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
+                self._known[fields] = read
         return read
 
 
@@ -172,40 +203,32 @@ class BodyReader:
 
     Args:
         listener: keeps bodies; None: only the digest is wanted.
-        first: first piece; empty: none yet.
+        coding: of the body; empty: none.
     """
 
-    __slots__ = ("_coded", "_decoder", "_first", "_hash", "_kept", "_listener", "_received", "_size")
+    __slots__ = ("_coded", "_decoder", "_hash", "_kept", "_listener", "_received", "_size")
 
-    def __init__(self, listener: Listener | None, first: bytes = b"") -> None:
-        self._listener, self._first = listener, first
-        self._hash: Any = None
-        self._coded: Any = None
-        self._decoder: _Decoder | None = None
+    def __init__(self, listener: Listener | None, coding: bytes) -> None:
+        self._listener = listener
+        self._hash = xxhash.xxh3_64()
+        self._coded = xxhash.xxh3_64() if coding else None
+        self._decoder = _decoder(coding)
         self._kept: list[bytes] | None = None if listener is None else []
         self._size = self._received = 0
 
-    def feed(self, data: bytes, head: Callable[[], Head]) -> None:
-        """Take the next piece.
+    def feed(self, data: bytes) -> None:
+        """Take the next piece, without the framing of the transfer."""
+        if self._coded is None:
+            self._decoded(data)
+            return
+        self._received += len(data)
+        self._coded.update(data)
+        if self._decoder:
+            decoder = self._decoder
+            self._attempt(lambda: decoder.feed(data, self._decoded))
 
-        Args:
-            data: as it was received, without the framing of the transfer.
-            head: returns the head of the response, from the second piece on.
-        """
-        if self._hash is None:
-            if not self._first:
-                self._first = data
-                return
-            self._start(read_head(head())[0])
-        self._take(data)
-
-    def end(self, coding: bytes) -> tuple[int, bytes | None, int]:
+    def end(self) -> tuple[int, bytes | None, int]:
         """Return hash, body (None: not kept) and size of the body, decoded. The response is whole."""
-        if self._hash is None:
-            first = self._first
-            if not coding or not first:
-                return _hash(first), self._keep_all(first), len(first)
-            self._start(coding)
         if self._decoder:
             self._attempt(self._decoder.end)
         if self._coded is not None and self._decoder is None:  # not decodable: the bytes as they were sent
@@ -217,30 +240,6 @@ class BodyReader:
         if self._kept and self._listener:
             self._listener.free(sum(map(len, self._kept)))
         self._kept = None
-
-    def _keep_all(self, data: bytes) -> bytes | None:
-        listener = self._listener
-        if listener is None or len(data) > LONGEST_KEPT or not listener.hold(len(data)):
-            return None
-        return data
-
-    def _start(self, coding: bytes) -> None:
-        self._hash = xxhash.xxh3_64()
-        if coding:
-            self._coded = xxhash.xxh3_64()
-            self._decoder = _decoder(coding)
-        self._take(self._first)
-        self._first = b""
-
-    def _take(self, data: bytes) -> None:
-        if self._coded is None:
-            self._decoded(data)
-            return
-        self._received += len(data)
-        self._coded.update(data)
-        if self._decoder:
-            decoder = self._decoder
-            self._attempt(lambda: decoder.feed(data, self._decoded))
 
     def _attempt(self, decode: Callable[[], None]) -> None:
         try:
@@ -262,42 +261,42 @@ class BodyReader:
                 kept.append(data)
 
 
+Read = bytes | bytearray | BodyReader
+"""What has been read of a body: its only piece, pieces that came with the head, or their reader."""
+
+
 def digest_texts(digests: NDArray[np.int64]) -> pl.Series:
     """Digests of records as ``0123456789-abcdef``: body, headers; null where there is none."""
     if not digests.any():
         return pl.Series(values=[None] * len(digests), dtype=pl.String)
     octets = (np.ascontiguousarray(digests).view(np.uint64) ^ np.uint64(_HALF)).astype(">u8").view(np.uint8)
-    digits = _DIGITS[np.stack([octets >> 4, octets & 15], axis=1).reshape(len(digests), 16)]
+    digits = _DIGITS[octets].view(np.uint8).reshape(len(digests), 16)
     cut = 16 - HEADER_BITS // 4
     lines = np.full((len(digests), 18), ord("\n"), np.uint8)
     lines[:, :cut], lines[:, cut], lines[:, cut + 1 : 17] = digits[:, :cut], ord("-"), digits[:, cut:]
-    texts = pl.Series([lines.tobytes().decode().rstrip("\n")]).str.split("\n").explode()
-    if digests.all():
-        return texts
-    return pl.DataFrame({"text": texts, "is": digests != 0}).select(pl.when("is").then("text")).to_series()
+    texts: list[str | None] = [*lines.tobytes().decode().splitlines()]
+    for at in np.flatnonzero(digests == 0).tolist():
+        texts[at] = None
+    return pl.Series(texts, dtype=pl.String)
 
 
 def read_head(head: Head) -> tuple[bytes, int]:
     """Return the content coding of a response (in lower case; empty: none), and the hash of the headers `CHOSEN`."""
-    found = _values(head) if isinstance(head, bytes) else _values_of_pairs(head)
-    coding = found.pop(_CODING, b"").lower()
-    return b"" if coding == b"identity" else coding, _hash(b"\n".join([name + value for name, value in found.items()]))
+    return _coding_and_hash(_fields(head))
 
 
-def _values(head: bytes) -> dict[bytes, bytes]:
-    """The first value of each header that is read, in the order of `_READ`."""
-    lower, found = head.lower(), {}
-    for line, name in _LINES:
-        at = lower.find(line)
-        if at >= 0:
-            start = at + len(line)
-            found[name] = head[start : head.find(b"\r", start)].strip()
-    return found
+def _fields(head: Head) -> tuple[tuple[bytes, bytes], ...]:
+    """The headers that are read, as they were received."""
+    if isinstance(head, bytes):
+        return (*_FIND_READ(head),)
+    return tuple([pair for pair in head if pair[0].lower() in _READ])
 
 
-def _values_of_pairs(head: tuple[tuple[bytes, bytes], ...]) -> dict[bytes, bytes]:
-    found = {name.lower(): value.strip() for name, value in reversed(head)}
-    return {name: found[name] for name in _READ if name in found}
+def _coding_and_hash(fields: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes, int]:
+    found = {name.lower(): value.strip() for name, value in reversed(fields)}
+    coding = found.get(_CODING, b"").lower()
+    chosen = b"\n".join([name + found[name] for name in CHOSEN if name in found])
+    return b"" if coding == b"identity" else coding, _hash(chosen)
 
 
 def pairs_of(head: Head) -> Sequence[tuple[bytes, bytes]]:

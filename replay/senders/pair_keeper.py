@@ -1,10 +1,11 @@
 """Pairs the answers of several targets to one request, and keeps a sample of the pairs that differ.
 
-Theory of operation. The loop notes each request when it is sent and each answer when it is whole; a pair whose answers
-are all in is put on a list. A second thread takes the list ten times a second, compares the answers by status, digest
-and headers, and writes pairs that differ to a file. Of each route at most `MOST_KEPT` pairs stay: a uniform sample of
-the pairs that differ (reservoir sampling; Vitter, Random sampling with a reservoir, 1985): a pair takes a place in the
-reservoir, and the last one written to a place counts. So the file grows with the logarithm of the number of pairs.
+Theory of operation. The loop notes each request when it is sent and each answer when it is whole. A second thread takes
+these notes ten times a second, as many together cost less than one by one. It compares the answers of each pair by
+status, digest and headers, and writes pairs that differ to a file. Of each route at most `MOST_KEPT` pairs stay: a
+uniform sample of the pairs that differ (reservoir sampling; Vitter, Random sampling with a reservoir, 1985): a pair
+takes a place in the reservoir, and the last one written to a place counts. So the file grows with the logarithm of the
+number of pairs.
 
 Memory is bounded: bodies are held until their pair is written, `MOST_HELD` bytes in all; of others only the digest is
 known. A pair that never gets its last answer, because a request was dropped, is forgotten after the time-out.
@@ -15,8 +16,8 @@ import pickle
 import random
 import struct
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedWriter
 from math import inf
@@ -32,21 +33,25 @@ from numpy.typing import NDArray
 from logreplay.parsers.files import unwritable
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import Done, Trace
-from logreplay.replay.senders.digests import Listener, ReceivedAnswer, pairs_of
+from logreplay.replay.senders.digests import Head, Listener, ReceivedAnswer, pairs_of
 from logreplay.replay.senders.several import SeveralSenders
 
 MOST_KEPT: Final = 10_000
 """Pairs of a route that stay in the file."""
 MOST_HELD: Final = 128 << 20
 """Bytes of bodies that are held until their pair is written."""
-MOST_WAITING: Final = 50_000
-"""Pairs that wait for the second thread; more are not compared."""
+MOST_WAITING: Final = 100_000
+"""Requests, and answers, that wait for the second thread; the pairs of others are not compared."""
 MOST_WRITTEN: Final = 1 << 30
 """Bytes of the file; beyond it pairs are written without bodies."""
 FILES: Final = ".pairs-*"
 """Names of the files in their folder."""
 _EVERY_S: Final = 0.1
 _SWEEP_NS: Final = 1_000_000_000
+_MOST_NAMES: Final = 10_000
+_TIMED_OUT: Final = frozenset({"timeout", "connect_timeout"})
+_INTERRUPTED: Final = frozenset({"dropped", "cancelled"})
+"""Errors that depend on the load and the moment: pairs with one are not compared."""
 _HEADER: Final = struct.Struct("<IHI")
 """Length of a record, number of its route, place in the reservoir."""
 _TOTALS: Final = 0xFFFF
@@ -99,38 +104,35 @@ class Keeping:
     is_ignored: Callable[[str], bool]
 
 
-@dataclass(slots=True)
-class _Pending:
-    """A pair whose answers are not all in."""
-
-    about: tuple[int, str, int]
-    since: int
-    answers: list[ReceivedAnswer | None]
-    missing: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of the bodies that are held."""
-        return sum(len(answer.body) for answer in self.answers if answer and answer.body)
+About = tuple[int, str, int]
+"""Row, URL and number of the route of a request."""
+_Pending = tuple[About, int, dict[int, ReceivedAnswer]]
+"""A pair: what it is about, when it was sent, its answers by the index of the target."""
 
 
 class PairKeeper:
     """Keeps pairs that differ."""
 
     def __init__(self, keeping: Keeping) -> None:
-        self._held = self._freed = 0
         self._keeping, self.routes, self.together = keeping, keeping.routes(), keeping.together
+        # written by the loop
+        self.answers: deque[tuple[int, int, ReceivedAnswer]] = deque()
+        self._requests: deque[tuple[int, About, int]] = deque()
+        self._held = 0
+        self._missed, self._last_missed = 0, -1
+        # written by the second thread
         self._pending: dict[int, _Pending] = {}
-        self._complete: deque[_Pending] = deque()
         self._patience = int(2 * keeping.timeout * 1e9) + 10 * _SWEEP_NS
-        self._swept = 0
-        self._sent = 0
-        self._compared: dict[int, int] = {}
-        self._differing: dict[int, int] = {}
+        self._swept = self._freed = 0
+        self._sent = self._timed_out = 0
+        self._compared: Counter[int] = Counter()
+        self._differing: Counter[int] = Counter()
         self._sampled: dict[int, int] = {}
+        self._names: dict[bytes, bool] = {}
+        self._last_heads: tuple[Head, Head, bool] = b"", b"", False
         self._random = random.Random(0)
         self._written = 0
-        self._compress = zstandard.ZstdCompressor(level=1).compress
+        self._compress = zstandard.ZstdCompressor(level=-5).compress
         self._stop = threading.Event()
         self._failure: OSError | None = None
 
@@ -152,44 +154,18 @@ class PairKeeper:
         """What listens to the answers of one target."""
         return Side(self, index)
 
-    def sent(self, pair: int, about: tuple[int, str, int], now: int) -> None:
-        """Note that a request of a pair is sent.
+    def sent(self, seq: int, about: About, now: int) -> None:
+        """Note that a request is sent.
 
         Args:
-            pair: its number.
+            seq: its number; those of a pair follow each other.
             about: row, url, number of the route.
             now: nanoseconds of the clock.
         """
-        if pair in self._pending:
-            return
-        if now - self._swept > _SWEEP_NS:
-            self._sweep(now)
-        self._sent += 1
-        self._pending[pair] = _Pending(about, now, [None] * self.together, self.together)
-
-    def answered(self, index: int, pair: int, answer: ReceivedAnswer) -> None:
-        """Note the answer of a target."""
-        pending = self._pending.get(pair)
-        if pending is None:
-            self.free(len(answer.body or b""))
-            return
-        pending.answers[index] = answer
-        pending.missing -= 1
-        if not pending.missing:
-            del self._pending[pair]
-            if len(self._complete) < MOST_WAITING:
-                self._complete.append(pending)
-            else:
-                self.free(pending.size)
-
-    def _sweep(self, now: int) -> None:
-        """Forget pairs that never get their last answer."""
-        self._swept = now
-        for number, pending in [*self._pending.items()]:
-            if now - pending.since < self._patience:
-                break
-            del self._pending[number]
-            self.free(pending.size)
+        if len(self._requests) < MOST_WAITING:
+            self._requests.append((seq, about, now))
+        elif (pair := seq // self.together) != self._last_missed:
+            self._missed, self._last_missed = self._missed + 1, pair
 
     def hold(self, size: int) -> bool:
         """Reserve room for bytes of a body, in the loop; False: there is none."""
@@ -210,11 +186,12 @@ class PairKeeper:
         """
         self._stop.set()
         self._thread.join()
-        self._write_complete()
+        self._catch_up()
         try:
             with self._file as file:
                 if self._failure is None:
-                    counts = (self.routes.names, self._sent, self._compared, self._differing, self._sampled)
+                    sent, compared = self._sent + self._missed, self._compared
+                    counts = (self.routes.names, sent, self._timed_out, compared, self._differing, self._sampled)
                     _append(file, _TOTALS, 0, pickle.dumps(counts))
         except OSError as error:
             self._failure = self._failure or error
@@ -225,65 +202,139 @@ class PairKeeper:
 
     def _work(self) -> None:
         while not self._stop.wait(_EVERY_S):
-            self._write_complete()
+            self._catch_up()
 
-    def _write_complete(self) -> None:
-        while self._complete:
-            pending = self._complete.popleft()
-            route = pending.about[2]
-            self._compared[route] = self._compared.get(route, 0) + 1
-            if self._failure is None and self._differs(pending.answers):
-                try:
-                    self._sample(pending)
-                except OSError as error:  # the disk is full: the run goes on, `close` says it
-                    self._failure = error
-            self._freed += pending.size
+    def _catch_up(self) -> None:
+        """Take the requests and answers that the loop has noted."""
+        answers, requests, pending, together = self.answers, self._requests, self._pending, self.together
+        number = len(answers)  # their requests were noted before
+        now = 0
+        while requests:
+            seq, about, now = requests.popleft()
+            if (pair := seq // together) not in pending:
+                pending[pair] = about, now, {}
+                self._sent += 1
+        for _ in range(number):
+            seq, index, answer = answers.popleft()
+            of_pair = pending.get(seq // together)
+            if of_pair is None:
+                self._freed += len(answer.body or b"")
+                continue
+            by_target = of_pair[2]
+            by_target[index] = answer
+            if len(by_target) == together:
+                del pending[seq // together]
+                if not answer.error and [*by_target.values()].count(answer) == together:
+                    self._compared[of_pair[0][2]] += 1
+                    self._freed += together * len(answer.body or b"")
+                else:
+                    self._compare(of_pair[0], [by_target[at] for at in range(together)])
+                    self._freed += _size(of_pair)
+        if now - self._swept > _SWEEP_NS:
+            self._sweep(now)
 
-    def _differs(self, answers: Sequence[ReceivedAnswer | None]) -> bool:
-        first, *others = answers
-        assert first
-        return any(other is None or self._differ(first, other) for other in others)
+    def _sweep(self, now: int) -> None:
+        """Forget pairs that never get their last answer."""
+        self._swept = now
+        for number, pending in [*self._pending.items()]:
+            if now - pending[1] < self._patience:
+                break
+            del self._pending[number]
+            self._freed += _size(pending)
 
-    def _differ(self, first: ReceivedAnswer, other: ReceivedAnswer) -> bool:
-        if (first.status, *first[3:]) != (other.status, *other[3:]):
-            return True
-        return first.head != other.head and self._headers(first) != self._headers(other)
+    def _compare(self, about: About, answers: Sequence[ReceivedAnswer]) -> None:
+        """Count a pair whose answers are not equal in every byte; keep it if they differ."""
+        errors = [answer.error for answer in answers]
+        if any(errors) and not self._comparable({*errors}):
+            return
+        self._compared[about[2]] += 1
+        if self._failure is None and self._differ(*answers):
+            try:
+                self._sample(about, answers)
+            except OSError as error:  # the disk is full: the run goes on, `close` says it
+                self._failure = error
 
-    def _headers(self, answer: ReceivedAnswer) -> list[tuple[str, bytes]]:
-        named = ((name.decode("latin-1").lower(), value) for name, value in pairs_of(answer.head))
-        return sorted(pair for pair in named if not self._keeping.is_ignored(pair[0]))
+    def _comparable(self, errors: set[str]) -> bool:
+        """Whether there is something to compare where requests failed; counts time-outs."""
+        if errors & _INTERRUPTED:
+            return False
+        if errors & _TIMED_OUT:
+            self._timed_out += 1
+            return False
+        return len(errors) > 1
 
-    def _sample(self, pending: _Pending) -> None:
+    def _differ(self, first: ReceivedAnswer, *others: ReceivedAnswer) -> bool:
+        of_first = first.status, first.size, first.digest, first.error
+        for other in others:
+            if of_first != (other.status, other.size, other.digest, other.error):
+                return True
+            if first.head != other.head and self._heads_differ(first.head, other.head):
+                return True
+        return False
+
+    def _heads_differ(self, first: Head, other: Head) -> bool:
+        """Whether headers differ that are not ignored. Heads that are the same objects came with the last pair, too."""
+        last, last_other, result = self._last_heads
+        if first is last and other is last_other:
+            return result
+        result = self._some_header_differs(first, other)
+        self._last_heads = first, other, result
+        return result
+
+    def _some_header_differs(self, first: Head, other: Head) -> bool:
+        if isinstance(first, bytes) and isinstance(other, bytes):
+            lines, others = first.split(b"\r\n")[1:], other.split(b"\r\n")[1:]
+            if len(lines) == len(others):
+                changed = [line for both in zip(lines, others, strict=True) if both[0] != both[1] for line in both]
+                if all(self._is_ignored(line.partition(b":")[0]) for line in changed):
+                    return False
+        return self._compared_headers(first) != self._compared_headers(other)
+
+    def _compared_headers(self, head: Head) -> list[tuple[bytes, bytes]]:
+        return sorted((name.lower(), value) for name, value in pairs_of(head) if not self._is_ignored(name))
+
+    def _is_ignored(self, name: bytes) -> bool:
+        if (known := self._names.get(name)) is None:
+            if len(self._names) >= _MOST_NAMES:
+                self._names.clear()
+            known = self._names[name] = self._keeping.is_ignored(name.decode("latin-1").lower())
+        return known
+
+    def _sample(self, about: About, answers: Sequence[ReceivedAnswer]) -> None:
         """Write a pair, if it takes a place in the sample."""
-        row, url, route = pending.about
-        number = self._differing[route] = self._differing.get(route, 0) + 1
+        row, url, route = about
+        self._differing[route] += 1
+        number = self._differing[route]
         place = number - 1
         if place >= MOST_KEPT:
-            place = self._random.randrange(number)
+            place = int(self._random.random() * number)
             if place >= MOST_KEPT:
                 return
         self._sampled[route] = min(number, MOST_KEPT)
         bare = self._written > MOST_WRITTEN
-        answers = [
-            (answer.status, [*pairs_of(answer.head)], None if bare else answer.body, *answer[3:])
-            for answer in pending.answers
-            if answer
-        ]
-        data = self._compress(pickle.dumps((row, url, answers)))
+        kept = [tuple(answer._replace(body=None) if bare else answer) for answer in answers]
+        data = self._compress(pickle.dumps((row, url, kept)))
         _append(self._file, route, place, data)
         self._written += len(data)
+
+
+def _size(pending: _Pending) -> int:
+    """Bytes of the bodies that are held."""
+    return sum([len(answer.body) for answer in pending[2].values() if answer.body])
 
 
 class Side:
     """Listens to the answers of one target."""
 
     def __init__(self, keeper: PairKeeper, index: int) -> None:
-        self._keeper, self._index = keeper, index
-        self._together = keeper.together
+        self._answers, self._index = keeper.answers, index
         self.hold, self.free = keeper.hold, keeper.free
 
     def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
-        self._keeper.answered(self._index, seq // self._together, answer)
+        if len(self._answers) < MOST_WAITING:
+            self._answers.append((seq, self._index, answer))
+        else:
+            self.free(len(answer.body or b""))
 
 
 class PairSender(SeveralSenders):
@@ -303,7 +354,8 @@ class PairSender(SeveralSenders):
         keeping: Keeping,
         **given: Any,
     ) -> None:
-        self._keeper, self._together = PairKeeper(keeping), keeping.together
+        self._keeper = PairKeeper(keeping)
+        self._sent = self._keeper.sent
         listeners: list[Listener] = [self._keeper.side(index) for index in range(len(makers))]
         senders = [make(listener=listener, **given) for make, listener in zip(makers, listeners, strict=True)]
         super().__init__(senders, choose)
@@ -318,9 +370,9 @@ class PairSender(SeveralSenders):
         await super().open(done, clock, trace)
 
     def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
-        prepared, about = request
-        self._keeper.sent(seq // self._together, about, start)
-        super().send(seq, prepared, start, latest)
+        (send, prepared), about = request
+        self._sent(seq, about, start)
+        send(seq, prepared, start, latest)
 
     async def close(self) -> None:
         await super().close()
@@ -340,21 +392,33 @@ class RouteCounts:
     sampled: int
 
 
-def read_counts(path: Path) -> tuple[dict[str, RouteCounts], int]:
-    """The counts of each route, and how many pairs were sent and not compared: answers were missing, or came too fast.
+@dataclass(frozen=True, slots=True)
+class PairCounts:
+    """The counts of a keeper.
 
-    Nothing where a keeper did not end in order.
+    Attributes:
+        routes: of each route.
+        timed_out: pairs that were not compared: a request timed out.
+        uncompared: other pairs that were sent and not compared: both requests failed alike, an answer is missing or was
+            interrupted, or answers came too fast.
     """
+
+    routes: Mapping[str, RouteCounts]
+    timed_out: int
+    uncompared: int
+
+
+def read_counts(path: Path) -> PairCounts:
+    """The counts of a keeper; nothing where it did not end in order."""
     with path.open("rb") as file:
         for route, _, length in _records(file):
             if route == _TOTALS:
-                names, sent, compared, differing, sampled = pickle.loads(file.read(length))
-                counts = {
-                    names[at]: RouteCounts(number, differing.get(at, 0), sampled.get(at, 0))
-                    for at, number in compared.items()
+                names, sent, timed_out, compared, differing, sampled = pickle.loads(file.read(length))
+                routes = {
+                    names[at]: RouteCounts(number, differing[at], sampled.get(at, 0)) for at, number in compared.items()
                 }
-                return counts, sent - sum(compared.values())
-    return {}, 0
+                return PairCounts(routes, timed_out, sent - timed_out - compared.total())
+    return PairCounts({}, 0, 0)
 
 
 def read_pairs(path: Path) -> Iterator[KeptPair]:

@@ -73,8 +73,7 @@ class SessionSender(ByClientSender):
         await super().open(done, clock, self._shown)
         kinds = (BodySessionConnection, SessionConnection) if self.kept_body else (SessionConnection,)
         plain = self._connection
-        beyond = {"_received": plain.data_received, "_finished": plain._finish}
-        self._connection = type("SessionConnection", (*kinds, plain), beyond)
+        self._connection = type("SessionConnection", (*kinds, plain), {"_finished": plain._finish})
 
     def _begin(self, client: str, one: Waiting, now: int) -> None:
         if self._shown:
@@ -157,26 +156,19 @@ class SessionConnection(Connection):
     """A connection that shows its sender the answers that leave something to their clients.
 
     Attributes:
-        _received, _finished: the methods of the class that it adds to; ``super()`` would take longer for each answer.
+        _finished: the method of the class that it adds to; ``super()`` would take longer for each answer.
     """
 
     reads_all = True
     _sender: SessionSender
-    _arrived: bytes
-    _received: Callable[[bytes], None]
-    _finished: Callable[[int], None]
+    _finished: Callable[[int, bytes], None]
 
-    def data_received(self, data: bytes) -> None:
-        self._arrived = data
-        self._received(data)
-
-    def _finish(self, now: int) -> None:
-        in_pieces, arrived, sender = self._head, self._arrived, self._sender
-        if in_pieces or sender.takes_values or b"\r\nset-cookie:" in head_of(arrived).lower():
-            answer = in_pieces if self._in_body else in_pieces + arrived
+    def _finish(self, now: int, data: bytes) -> None:
+        in_pieces, sender = self._head, self._sender
+        if in_pieces or sender.takes_values or b"\r\nset-cookie:" in head_of(data).lower():
+            answer = in_pieces if self._in_body else in_pieces + data
             sender.answered(self.seq, self._request, answer, self._beginning())
-        self._finished(now)
-        self._arrived = b""
+        self._finished(now, data)
 
     def _beginning(self) -> bytes:
         """Of the body, as far as rules need it."""

@@ -28,7 +28,7 @@ import polars as pl
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
-from logreplay.replay.senders.digests import BodyReader, Digests, head_of
+from logreplay.replay.senders.digests import BodyReader, Digests, Read, head_of
 from logreplay.replay.senders.encode import default_headers, render
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
@@ -42,6 +42,8 @@ MAX_HEAD: Final = 1 << 20
 UNNEEDED_NS: Final = 30_000_000_000
 """A connection that was idle for this long is closed, so that connections opened in a stall do not stay."""
 _OK: Final = 0
+_NUMBER: Final = 0
+"""Of every connection."""
 _write: Final = os.write
 _H: Final = ord("H")
 _END_OF_HEAD: Final = b"\r\n\r\n"
@@ -85,11 +87,11 @@ class WireSender:
         return render(frame, default_headers(self.endpoint.target.authority, keep_alive=self.keep_alive))
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
-        self.done, self.clock, self.trace = done, clock, trace
+        self.done, self.failed, self.clock, self.trace = done, done, clock, trace
         self._loop = asyncio.get_running_loop()
         self._connection: type[Connection] = TracedConnection if trace else Connection
         if self.digests:
-            self.done = self.digests.before(done)
+            self.failed = self.digests.failures_to(done)
             self._connection = TracedDigestConnection if trace else DigestConnection
         self._sweep_s = min(0.05, max(0.001, self.timeout_ns / 20e9))
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
@@ -269,7 +271,7 @@ class Connection(asyncio.Protocol):
             if self._heads:
                 known = self._heads.get(data[: data.find(_END_OF_HEAD) + 4])
                 if known and known[0] == len(data) and now - self.start <= sender.timeout_ns and not self._unsent:
-                    self._skim(now, known)
+                    self._skim(now, known, data)
                     return
             self._first = now
         try:
@@ -286,7 +288,7 @@ class Connection(asyncio.Protocol):
         if self._complete:
             if self._heads is not None:
                 self._remember(data)
-            self._finish(now)
+            self._finish(now, data)
         elif not self._in_body:
             self._collect_head(data)
 
@@ -299,13 +301,14 @@ class Connection(asyncio.Protocol):
                 self._sender.heads.clear()
             self._sender.heads[data[:end]] = len(data), self._body, status
 
-    def _skim(self, now: int, known: tuple[int, int, int]) -> None:
+    def _skim(self, now: int, known: tuple[int, int, int], data: bytes) -> None:
         """End the exchange by a response with a remembered head, of the same length."""
         sender, seq, start, connect = self._sender, self.seq, self.start, self.connect
         _, size, status = known
+        digest = self._digest(status, size, data) if sender.digests else 0
         self.seq = -1
         del sender.busy[seq]
-        sender.done(seq, start, 0, connect, now - start - connect, 0, size, status, _OK)
+        sender.done(seq, start, 0, connect, now - start - connect, 0, size, status, _OK, _NUMBER, digest)
         self.reused, self.connect, self._retried = True, 0, False
         sender.idle[self] = now
 
@@ -343,7 +346,7 @@ class Connection(asyncio.Protocol):
             sender.busy[seq]._retried = True
         elif exc is None and self._in_body and _ends_with_connection(self._head):
             self._lasting = False
-            self._finish(self._clock())
+            self._finish(self._clock(), b"")
         else:
             if exc and (local := local_fault(exc)):
                 sender.counts.local[local] += 1
@@ -368,8 +371,8 @@ class Connection(asyncio.Protocol):
 
     # the end of an exchange
 
-    def _finish(self, now: int) -> None:
-        """Called by the parser at the end of a response."""
+    def _finish(self, now: int, data: bytes) -> None:
+        """End the exchange: its response is whole, and its last bytes are in ``data``."""
         sender = self._sender
         if now - self.start > sender.timeout_ns:
             self.fail("timeout")
@@ -382,9 +385,12 @@ class Connection(asyncio.Protocol):
         if self._unsent:
             lasting = lasting and self._sent_all()
         seq, start, connect, first = self.seq, self.start, self.connect, self._first or now
+        digest = self._digest(status, self._body, data) if sender.digests else 0
         self.seq = -1
         del sender.busy[seq]
-        sender.done(seq, start, 0, connect, first - start - connect, now - first, self._body, status, _OK)
+        sender.done(
+            seq, start, 0, connect, first - start - connect, now - first, self._body, status, _OK, _NUMBER, digest
+        )
         if sender.trace:
             self._traced(seq, now, status, "", "")
         if not lasting:
@@ -395,6 +401,10 @@ class Connection(asyncio.Protocol):
         if self._request[0] == _H:
             self._new_parser()
         self._clear()
+
+    def _digest(self, status: int, size: int, data: bytes) -> int:
+        """The digest of a response that ends with these bytes, with a body of this size."""
+        return 0
 
     def _sent_all(self) -> bool:
         """Whether the transport has written all its bytes; otherwise it must not be used again."""
@@ -422,7 +432,7 @@ class Connection(asyncio.Protocol):
             connect, latency, xfertime = connected - start, first - connected, end - first
         status = self._status()
         sender.note(word, detail)
-        sender.done(seq, start, 0, connect, latency, xfertime, self._body, status, ERROR_CODES[word])
+        sender.failed(seq, start, 0, connect, latency, xfertime, self._body, status, ERROR_CODES[word])
         self._traced(seq, end, status, word, detail)
         self.drop()
 
@@ -499,34 +509,28 @@ class TracedConnection(Connection):
 class DigestConnection(Connection):
     """A connection that reads each answer for its digest."""
 
-    reads_all = True
-    _sender: WireSender
-    _arrived: bytes = b""
-    _read: bytes | BodyReader = b""
-
-    def data_received(self, data: bytes) -> None:
-        self._arrived = data
-        super().data_received(data)
+    _read: Read = b""
 
     def on_body(self, data: bytes) -> None:
         if self._begun == 1:
-            if not self._read:
-                self._read = data
+            if self._body:
+                self._add(data)
             else:
-                if isinstance(self._read, bytes):
-                    assert self._sender.digests
-                    self._read = self._sender.digests.reader(self._read)
-                self._read.feed(data, self._response_head)
-        super().on_body(data)
+                self._read = data
+            self._body += len(data)
 
-    def _response_head(self) -> bytes:
-        return head_of(self._head if self._in_body else self._head + self._arrived)
-
-    def _finish(self, now: int) -> None:
+    def _add(self, data: bytes) -> None:
+        """Take a piece of the body that is not the first one."""
         assert self._sender.digests
-        self._sender.digests.take(self._response_head(), self._read)
+        self._read = self._sender.digests.add(self._read, data, lambda: head_of(self._head) if self._in_body else None)
+
+    def _digest(self, status: int, size: int, data: bytes) -> int:
+        digests, body = self._sender.digests, self._read or data[len(data) - size :]
+        assert digests
         self._read = b""
-        super()._finish(now)
+        if self._head:
+            data = self._head if self._in_body else self._head + data
+        return digests.of(self.seq, status, digests.head_of(data), body)
 
     def fail(self, word: str, detail: str = "") -> None:
         if isinstance(self._read, BodyReader):
@@ -534,7 +538,7 @@ class DigestConnection(Connection):
         super().fail(word, detail)
 
 
-class TracedDigestConnection(DigestConnection, TracedConnection):
+class TracedDigestConnection(TracedConnection, DigestConnection):
     """A connection with both."""
 
 

@@ -38,7 +38,7 @@ class _Sender(WireSender):
         self.ends: list[tuple[int, ...]] = []
         self.shown: list[Exchange] = []
         self.clock = self._tick
-        self.done = self._done
+        self.done = self.failed = self._done
         self.trace = self.shown.append
 
     def _tick(self) -> int:

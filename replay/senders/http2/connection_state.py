@@ -228,7 +228,7 @@ class ConnectionState(ClientState):
         if room := self._kept_body - len(stream.kept):
             stream.kept += data[start : start + min(size, room)]
         if self._digests and size:
-            stream.read(data[start : start + size], self._digests)
+            stream.body = self._digests.add(stream.body, data[start : start + size], stream.head)
         stream.size += size
         if stream.size >= stream.refill:
             self.out.append(frames.window_update(number, _REFILL))

@@ -156,7 +156,7 @@ class H2State(ClientState):
     def _data(self, event: DataReceived) -> None:
         if stream := self.streams.get(event.stream_id):
             if self._digests and event.data:
-                stream.read(event.data, self._digests)
+                stream.body = self._digests.add(stream.body, event.data, stream.head)
             stream.size += len(event.data)
             if room := self._kept_body - len(stream.kept):
                 stream.kept += event.data[:room]

@@ -20,7 +20,7 @@ import polars as pl
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, NO_CONNECTION, Done, SenderCounts, Trace
-from logreplay.replay.senders.digests import Digests
+from logreplay.replay.senders.digests import BodyReader, Digests
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault
@@ -91,7 +91,7 @@ class Http2Sender:
         return render(frame, target, default_headers(target.authority, keep_alive=True))
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
-        self.done = self.digests.before(done) if self.digests else done
+        self.done, self.failed = done, self.digests.failures_to(done) if self.digests else done
         self.clock, self.trace = clock, trace
         self._loop = asyncio.get_running_loop()
         self._sweep_s = min(0.05, max(0.001, self.timeout_ns / 20e9))
@@ -309,14 +309,15 @@ class Http2Sender:
     def _report_response(self, stream: Stream, connection: int) -> None:
         """Report a whole response."""
         end, start, first = stream.last, stream.start, stream.first
-        if end - stream.since > self.timeout_ns or self.trace or self.digests:
+        if end - stream.since > self.timeout_ns or self.trace:
             self._report(stream, end)
             return
         seq, began, connect, fields = stream.seq, stream.began, stream.connect, stream.fields
         assert fields
         del self.busy[seq]
+        digest = self.digests.of(seq, fields.status, fields.headers, stream.body) if self.digests else 0
         times = began - start, connect, first - began - connect, end - first
-        self.done(seq, start, *times, stream.size, fields.status, 0, connection)
+        self.done(seq, start, *times, stream.size, fields.status, 0, connection, digest)
 
     def _report(self, stream: Stream, end: int) -> None:
         """Report the end of an exchange, once."""
@@ -337,12 +338,14 @@ class Http2Sender:
         size, status = stream.size, stream.status
         if stream.detail and word:
             self.counts.details.setdefault(word, stream.detail)
-        if stream.reader and word:
-            stream.reader.drop()
+        digest = 0
+        if word and isinstance(stream.body, BodyReader):
+            stream.body.drop()
         elif self.digests and not word:
-            self.digests.take(stream.head(), stream.reader or b"")
+            digest = self.digests.of(seq, status, stream.head(), stream.body)
         number = NO_CONNECTION if stream.carrier is None else stream.carrier.number
         times = began - start, connect, first - connected, end - first
-        self.done(seq, start, *times, size, status, ERROR_CODES[word], number)
+        report = self.failed if word else self.done
+        report(seq, start, *times, size, status, ERROR_CODES[word], number, digest)
         if self.trace:
             self.trace(exchange_of(stream, word, connect, first - connected, end - first))

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from logreplay.replay.senders.digests import BodyReader, Digests
+from logreplay.replay.senders.digests import Read
 from logreplay.replay.senders.http2.frames import DEFAULT_WINDOW, HEADER_BYTES
 from logreplay.replay.senders.http2.header_blocks import ResponseFields, field
 
@@ -30,12 +30,12 @@ class Stream:
         error, detail: word of the result log, and the text behind it; empty: success.
         unprocessed: the peer says that it has not looked at the request, so that it may be sent again.
         kept: the beginning of the body, if the connection keeps bodies.
-        reader: of the body, if digests are wanted; None before its first byte.
+        body: as far as it was read, if digests are wanted; empty before its first byte.
     """
 
     __slots__ = (
-        "attempts", "began", "carrier", "connect", "detail", "error", "fields", "first", "kept", "last", "number",
-        "reader", "refill", "request", "seq", "since", "size", "start", "unprocessed", "unsent", "window",
+        "attempts", "began", "body", "carrier", "connect", "detail", "error", "fields", "first", "kept", "last",
+        "number", "refill", "request", "seq", "since", "size", "start", "unprocessed", "unsent", "window",
     )  # fmt: skip
 
     def __init__(self, seq: int, request: bytes, start: int) -> None:
@@ -53,17 +53,12 @@ class Stream:
         self.fields: ResponseFields | None = None
         self.error = self.detail = ""
         self.unprocessed, self.kept = False, b""
-        self.reader: BodyReader | None = None
+        self.body: Read = b""
 
     @property
     def status(self) -> int:
         """Of the response; 0 where none came."""
         return self.fields.status if self.fields else 0
-
-    def read(self, data: bytes, digests: Digests) -> None:
-        """Give a piece of the body to its reader."""
-        self.reader = self.reader or digests.reader()
-        self.reader.feed(data, self.head)
 
     def head(self) -> tuple[tuple[bytes, bytes], ...]:
         """The headers of the response; empty before they came."""

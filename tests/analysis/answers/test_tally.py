@@ -147,15 +147,6 @@ def test_a_request_that_was_not_sent_is_no_pair() -> None:
     assert not tally.differences({"/a": RouteTotal(1, 1, 1)}).rows
 
 
-def test_time_outs_are_not_compared() -> None:
-    tally = Tally(Rules.of([]))
-    late = answer(1)._replace(error="timeout", status=0)
-    tally.add(0, "/a", "/a", [answer(1), late])
-    tally.add(1, "/a", "/a", [answer(1), answer(2), late])
-    found = tally.differences({"/a": RouteTotal(2, 2, 2)})
-    assert (found.rows, found.timed_out) == ([], 2)
-
-
 def test_an_ignored_status_hides_no_other_difference() -> None:
     tally = Tally(Rules.of(["status"]))
     tally.add(0, "/a", "/a", [answer({"n": 1}), answer({"n": 2}, 500)])

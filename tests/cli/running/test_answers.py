@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 from conftest import ServerFactory
+from logreplay.analysis.output.duet_page import html
 from logreplay.cli.main import run
 from logreplay.cli.options.answers import Comparing
 from logreplay.cli.running import answers
@@ -163,20 +164,27 @@ def test_keep_0_writes_no_example_and_compares_as_ever(shops: list[str], tmp_pat
     assert "Example pairs" not in (folder / "report.html").read_text()
 
 
-def test_interrupted_requests_are_not_called_time_outs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pairs_without_two_answers_are_left_out_of_text_page_and_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     keeper = PairKeeper(answers.keeping(tmp_path, 2, 1.0))
     keeper.routes.of(pl.Series(["/a"]))
     keeper.open()
-    whole = ReceivedAnswer(200, b"HTTP/1.1 200 OK\r\n", None, 0, 1, "")
-    for pair, error in enumerate(("cancelled", "timeout")):
-        keeper.sent(pair, (pair, "/a", 0), 0)
-        for index, answer in enumerate((whole, ReceivedAnswer(0, b"", None, 0, 0, error))):
-            keeper.answered(index, pair, answer)
+    for pair, errors in enumerate((("", "cancelled"), ("", "timeout"), ("refused", "refused"), ("", ""))):
+        keeper.sent(2 * pair, (pair, "/a", 0), 0)
+        for index, error in enumerate(errors):
+            keeper.side(index).answered(2 * pair, ReceivedAnswer(0 if error else 200, b"", None, 0, 1, error))
     keeper.close()
-    answers.print_differences(answers.differences(tmp_path, Comparing()))
-    said = capsys.readouterr().out
-    assert "1 pairs were not compared: answers are missing, were interrupted, or came too fast" in said
-    assert "1 pairs were not compared: a request timed out" in said
+    found = answers.differences(tmp_path, Comparing())
+    answers.print_differences(found)
+    said, page = capsys.readouterr().out, html("a and b", [], [], found)
+    assert "answers: no difference in 1 pairs" in said
+    for text in (said, page):
+        assert "2 pairs were not compared: both requests failed alike, an answer is missing, or" in text
+        assert "1 pairs were not compared: a request timed out" in text
+    summary = answers.as_dict(found)
+    names = ("pairs", "pairs_differing", "pairs_timed_out", "pairs_not_compared")
+    assert [summary[name] for name in names] == [1, 0, 1, 2]
 
 
 @pytest.mark.parametrize("word", ["$.a[0]", "heder:x", "cookies"])

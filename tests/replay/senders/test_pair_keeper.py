@@ -1,6 +1,7 @@
 """Pairs of answers, as the keeper samples them."""
 
 import os
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,15 @@ from numpy.typing import NDArray
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.senders import pair_keeper
 from logreplay.replay.senders.digests import ReceivedAnswer
-from logreplay.replay.senders.pair_keeper import FILES, Keeping, PairKeeper, read_counts, read_pairs
+from logreplay.replay.senders.pair_keeper import (
+    FILES,
+    Keeping,
+    PairCounts,
+    PairKeeper,
+    RouteCounts,
+    read_counts,
+    read_pairs,
+)
 
 HEAD = b"HTTP/1.1 200 OK\r\nDate: now\r\nX-A: 1\r\n"
 SECOND = 1_000_000_000
@@ -42,8 +51,9 @@ def answer(body: bytes | None, head: bytes = HEAD, status: int = 200) -> Receive
 
 
 def ends(keeper: PairKeeper, pair: int, *answers: ReceivedAnswer, route: int = 0, now: int = 0) -> None:
+    for index in range(keeper.together):
+        keeper.sent(pair * keeper.together + index, (pair, keeper.routes.names[route], route), now)
     for index, each in enumerate(answers):
-        keeper.sent(pair, (pair, keeper.routes.names[route], route), now)
         side: Any = keeper.side(index)
         assert not each.body or side.hold(len(each.body))
         side.answered(pair * keeper.together + index, each)
@@ -53,7 +63,7 @@ def read(folder: Path) -> tuple[list[tuple[int, str, list[bytes | None]]], dict[
     (path,) = folder.glob(FILES)
     assert os.stat(path).st_mode & 0o777 == 0o600
     pairs = [(pair.row, pair.route, [each.body for each in pair.answers]) for pair in read_pairs(path)]
-    return pairs, {name: (one.pairs, one.differing, one.sampled) for name, one in read_counts(path)[0].items()}
+    return pairs, {name: (one.pairs, one.differing, one.sampled) for name, one in read_counts(path).routes.items()}
 
 
 def test_pairs_that_differ_are_kept_and_all_are_counted(tmp_path: Path) -> None:
@@ -68,6 +78,33 @@ def test_pairs_that_differ_are_kept_and_all_are_counted(tmp_path: Path) -> None:
     assert counts == {"/a": (2, 1, 1), "/b": (2, 2, 2)}
 
 
+def failed(error: str, status: int = 0) -> ReceivedAnswer:
+    return ReceivedAnswer(status, b"", None, 0, 0, error)
+
+
+def test_pairs_without_an_answer_to_compare_are_counted_apart(tmp_path: Path) -> None:
+    """Two requests that failed alike were counted as equal answers, and two that timed out as well."""
+    keeps = keeper(tmp_path)
+    for pair, both in enumerate((("refused", "refused"), ("timeout", "timeout"), ("", "connect_timeout"),
+                                 ("cancelled", ""), ("", ""), ("refused", "reset"), ("", "closed"))):  # fmt: skip
+        ends(keeps, pair, *(failed(error) if error else answer(b"x") for error in both))
+    ends(keeps, 7, failed("short_body", 200), failed("short_body", 200))
+    keeps.close()
+    (path,) = tmp_path.glob(FILES)
+    assert read_counts(path) == PairCounts({"/a": RouteCounts(3, 2, 2)}, timed_out=2, uncompared=3)
+    assert [row for row, *_ in read(tmp_path)[0]] == [5, 6]
+
+
+def test_heads_differ_by_the_headers_that_are_compared_in_any_order(tmp_path: Path) -> None:
+    keeps = keeper(tmp_path)
+    others = (b"HTTP/1.1 200 Fine\r\nX-A: 1\r\ndate: then\r\n", b"HTTP/1.1 200 OK\r\nDate: now\r\nX-B: 1\r\n",
+              b"HTTP/1.1 200 OK\r\nX-A: 1\r\n", ((b"x-a", b"1"), (b"date", b"now")), ((b"x-a", b"2"),))  # fmt: skip
+    for pair, head in enumerate(others):
+        ends(keeps, pair, answer(b"x"), answer(b"x")._replace(head=head))
+    keeps.close()
+    assert [row for row, *_ in read(tmp_path)[0]] == [1, 4]
+
+
 def test_three_targets_make_one_pair(tmp_path: Path) -> None:
     keeps = keeper(tmp_path, 3)
     ends(keeps, 0, answer(b"x"), answer(b"x"), answer(b"z"))
@@ -76,15 +113,19 @@ def test_three_targets_make_one_pair(tmp_path: Path) -> None:
     assert read(tmp_path) == ([(0, "/a", [b"x", b"x", b"z"])], {"/a": (2, 1, 1)})
 
 
-def test_a_pair_that_never_ends_is_forgotten_and_gives_its_room_back(tmp_path: Path) -> None:
+def test_a_pair_that_never_ends_is_forgotten_and_gives_its_room_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair_keeper, "_EVERY_S", 3600)
     keeps = keeper(tmp_path)
     ends(keeps, 0, answer(b"x" * 1000))
     ends(keeps, 1, answer(b"x"), answer(b"y"), now=60 * SECOND)
     ends(keeps, 2, answer(b"x"), answer(b"y"), now=120 * SECOND)
+    keeps._catch_up()
     keeps.side(1).answered(1, answer(b"late"))
     keeps.close()
     assert [row for row, *_ in read(tmp_path)[0]] == [1, 2]
-    assert read_counts(*tmp_path.glob(FILES))[1] == 1
+    assert read_counts(*tmp_path.glob(FILES)).uncompared == 1
     assert keeps._held - keeps._freed == -len(b"late")
 
 
@@ -99,6 +140,31 @@ def test_the_sample_is_uniform_over_the_run(tmp_path: Path, monkeypatch: pytest.
     assert len({row for row, *_ in pairs}) == 100
     parts = Counter(row // 1000 for row, *_ in pairs)
     assert all(15 < parts[part] < 55 for part in range(3))
+
+
+def test_memory_does_not_grow_with_the_number_of_differing_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair_keeper, "MOST_KEPT", 10)
+    monkeypatch.setattr(pair_keeper, "_EVERY_S", 3600)
+    keeps = keeper(tmp_path)
+
+    def differ(pairs: range) -> int:
+        for pair in pairs:
+            ends(keeps, pair, answer(b"%01000d" % pair), answer(b"x"))
+            if pair % 100 == 99:
+                keeps._catch_up()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        few = differ(range(1000))
+        assert differ(range(1000, 5000)) - few < 100_000
+    finally:
+        tracemalloc.stop()
+    keeps.close()
+    assert read(tmp_path)[1] == {"/a": (5000, 5000, 10)}
+    assert keeps._held == keeps._freed
 
 
 def test_no_more_bodies_are_held_than_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +202,7 @@ def test_pairs_that_come_too_fast_are_counted_and_give_their_room_back(
     keeps = keeper(tmp_path)
     ends(keeps, 0, answer(b"x"), answer(b"y"))
     keeps.close()
-    assert read_counts(*tmp_path.glob(FILES)) == ({}, 1)
+    assert read_counts(*tmp_path.glob(FILES)) == PairCounts({}, 0, 1)
     assert keeps._held == keeps._freed
 
 
