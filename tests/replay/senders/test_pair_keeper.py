@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.senders import pair_keeper
-from logreplay.replay.senders.digests import ReceivedAnswer
+from logreplay.replay.senders.digests import Head, ReceivedAnswer
 from logreplay.replay.senders.pair_keeper import (
     FILES,
     Keeping,
@@ -97,7 +97,7 @@ def test_pairs_without_an_answer_to_compare_are_counted_apart(tmp_path: Path) ->
 
 def test_heads_differ_by_the_headers_that_are_compared_in_any_order(tmp_path: Path) -> None:
     keeps = keeper(tmp_path)
-    others = (b"HTTP/1.1 200 Fine\r\nX-A: 1\r\ndate: then\r\n", b"HTTP/1.1 200 OK\r\nDate: now\r\nX-B: 1\r\n",
+    others: tuple[Head, ...] = (b"HTTP/1.1 200 Fine\r\nX-A: 1\r\ndate: then\r\n", b"HTTP/1.1 200 OK\r\nDate: now\r\nX-B: 1\r\n",
               b"HTTP/1.1 200 OK\r\nX-A: 1\r\n", ((b"x-a", b"1"), (b"date", b"now")), ((b"x-a", b"2"),))  # fmt: skip
     for pair, head in enumerate(others):
         ends(keeps, pair, answer(b"x"), answer(b"x")._replace(head=head))
