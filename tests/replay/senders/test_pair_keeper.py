@@ -97,8 +97,13 @@ def test_pairs_without_an_answer_to_compare_are_counted_apart(tmp_path: Path) ->
 
 def test_heads_differ_by_the_headers_that_are_compared_in_any_order(tmp_path: Path) -> None:
     keeps = keeper(tmp_path)
-    others: tuple[Head, ...] = (b"HTTP/1.1 200 Fine\r\nX-A: 1\r\ndate: then\r\n", b"HTTP/1.1 200 OK\r\nDate: now\r\nX-B: 1\r\n",
-              b"HTTP/1.1 200 OK\r\nX-A: 1\r\n", ((b"x-a", b"1"), (b"date", b"now")), ((b"x-a", b"2"),))  # fmt: skip
+    others: list[Head] = [
+        b"HTTP/1.1 200 Fine\r\nX-A: 1\r\ndate: then\r\n",
+        b"HTTP/1.1 200 OK\r\nDate: now\r\nX-B: 1\r\n",
+        b"HTTP/1.1 200 OK\r\nX-A: 1\r\n",
+        ((b"x-a", b"1"), (b"date", b"now")),
+        ((b"x-a", b"2"),),
+    ]
     for pair, head in enumerate(others):
         ends(keeps, pair, answer(b"x"), answer(b"x")._replace(head=head))
     keeps.close()
