@@ -136,7 +136,7 @@ class Digests:
         return head
 
     def add(self, read: "Read", data: bytes, head: Callable[[], Head | None]) -> "Read":
-        """Add a piece to what has been read of a body, and return that.
+        """Add a piece to the read part of a body, and return that.
 
         Args:
             read: empty before the first piece.
@@ -262,7 +262,7 @@ class BodyReader:
 
 
 Read = bytes | bytearray | BodyReader
-"""What has been read of a body: its only piece, pieces that came with the head, or their reader."""
+"""The read part of a body: its only piece, pieces that came with the head, or their reader."""
 
 
 def digest_texts(digests: NDArray[np.int64]) -> pl.Series:

@@ -1,10 +1,14 @@
 """A response whose head is remembered ends its exchange as the parser would have ended it."""
 
+from collections.abc import Sequence
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.endpoint import Endpoint, Target
-from logreplay.replay.senders.wire import MOST_HEADS, Connection, WireSender
+from logreplay.replay.senders.wire import MOST_HEADS, Connection, DigestConnection, WireSender
 from support.null_transport import Nowhere
 
 ENDPOINT = Endpoint(Target("http", "127.0.0.1", 80), ("127.0.0.1",))
@@ -35,15 +39,22 @@ class Parsing(Connection):
     reads_all = True
 
 
+class ParsingDigests(DigestConnection):
+    """The same, for digests."""
+
+    reads_all = True
+
+
 class Sender(WireSender):
     """Keeps what is reported, on connections to nowhere."""
 
     def __init__(self, kind: type[Connection]) -> None:
-        super().__init__(ENDPOINT, timeout=TIMEOUT_NS / 1e9)
+        digests = Digests() if issubclass(kind, DigestConnection) else None
+        super().__init__(ENDPOINT, timeout=TIMEOUT_NS / 1e9, digests=digests)
         self.now, self.kind, self.trace = 0, kind, None
         self.ends: list[tuple[int, ...]] = []
         self.clock = self._tick
-        self.done = self._done
+        self.done = self.failed = self._done
 
     def _tick(self) -> int:
         self.now += 1
@@ -78,10 +89,13 @@ EXCHANGES = st.tuples(
 )
 
 
+@pytest.mark.parametrize("kinds", [(Connection, Parsing), (DigestConnection, ParsingDigests)])
 @given(exchanges=st.lists(EXCHANGES, max_size=12))
-@settings(max_examples=300, deadline=None)
-def test_records_are_those_of_the_parser(exchanges: list[tuple[str, bytes, int, bool]]) -> None:
-    skimming, parsing = Sender(Connection), Sender(Parsing)
+@settings(max_examples=200, deadline=None)
+def test_records_are_those_of_the_parser(
+    kinds: Sequence[type[Connection]], exchanges: list[tuple[str, bytes, int, bool]]
+) -> None:
+    skimming, parsing = map(Sender, kinds)
     for seq, exchange in enumerate(exchanges):
         for sender in (skimming, parsing):
             answer(sender, seq, *exchange)
@@ -90,8 +104,9 @@ def test_records_are_those_of_the_parser(exchanges: list[tuple[str, bytes, int, 
     assert not parsing.heads
 
 
-def test_a_known_head_is_not_parsed_again() -> None:
-    sender = Sender(Connection)
+@pytest.mark.parametrize("kind", [Connection, DigestConnection])
+def test_a_known_head_is_not_parsed_again(kind: type[Connection]) -> None:
+    sender = Sender(kind)
     answer(sender, 0, "GET", OK + b"hello", 0)
     (connection,) = sender.idle
     connection._feed = None
