@@ -9,6 +9,7 @@ once, as a duet, are compared by their percentiles over the same seconds: what d
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -49,6 +50,7 @@ _SAME_LOG: Final = 0.9
 
 _DUET_GAIN: Final = 1.5
 """How much smaller the change must be that a duet would detect to be worth a note."""
+_SAME_INSTANT: Final = timedelta(milliseconds=1)
 _KEYS: Final = {"pair": pl.Int64, "rate": pl.Float64, "route": pl.String}
 
 Sides = tuple[pl.DataFrame, pl.DataFrame]
@@ -135,6 +137,8 @@ class Comparison:
 def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float = TOLERANCE) -> Comparison:
     """Compare two runs, request by request where both replayed the same log; or several pairs of runs.
 
+    The result logs of a duet, read from files, are compared as `compare_duet` does.
+
     Args:
         baseline: result log.
         candidate: result log.
@@ -146,7 +150,11 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
         ValueError: a baseline has no candidate.
     """
     runs = (baseline, candidate, *more)
-    found = [_pair_of_runs(old, new) for old, new in zip(runs[::2], runs[1::2], strict=True)]
+    if not more and _of_a_duet(baseline, candidate):
+        return compare_duet(baseline, candidate, tolerance)
+    found = [
+        _pair_of_runs(old, new, at_once=_of_a_duet(old, new)) for old, new in zip(runs[::2], runs[1::2], strict=True)
+    ]
     change = combined([each.change for each in found])
     quantiles = {
         name: ratio
@@ -284,6 +292,16 @@ def _sides_of(timed: pl.DataFrame) -> Sides:
 
 def _with_route(run: pl.DataFrame) -> pl.DataFrame:
     return answered(run).with_columns(route=route(pl.col("url")))
+
+
+def _of_a_duet(baseline: Source, candidate: Source) -> bool:
+    """Whether two files are result logs of one duet: both clocks began at the same instant."""
+    if not (isinstance(baseline, str | Path) and isinstance(candidate, str | Path)):
+        return False
+    starts = [sources.started(run) for run in (baseline, candidate)]
+    apart = starts[1] - starts[0] if starts[0] and starts[1] else None
+    same_file = sources.locate(baseline).resolve() == sources.locate(candidate).resolve()
+    return apart is not None and abs(apart) < _SAME_INSTANT and not same_file
 
 
 def _in_turn(runs: Sequence[Source]) -> bool:

@@ -59,9 +59,9 @@ def compare(
     """Say whether CANDIDATE is slower or faster than BASELINE, and the smallest change that could be detected.
 
     Both are result logs or folders that hold one. Runs of the same log are compared request by request, which detects
-    changes of 3 % if both runs are long and the machine is steady; other runs are compared by percentiles. If
-    BASELINE is the log that CANDIDATE replayed, statuses,
-    sizes and times by route are compared.
+    changes of 3 % if both runs are long and the machine is steady; other runs are compared by percentiles. The result
+    logs of a duet are compared as duet does. If BASELINE is the log that CANDIDATE replayed, statuses, sizes and times
+    by route are compared.
 
     One pair of runs does not show how much runs differ by themselves. Make several, in turn, and name all of them in
     this order: they are judged by the spread between the pairs.

@@ -4,7 +4,7 @@ import json
 import shlex
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -97,7 +97,7 @@ class Crossings:
             self._folder.rmdir()
 
 
-def work(job: int, jobs: int, seed: int, until: float, findings: Path) -> tuple[int, int]:
+def work(job: int, jobs: int, seed: int, until: float, findings: Path, commands: Sequence[str]) -> tuple[int, int]:
     """Make crossings, of every so-many-th seed, until an instant (wall clock).
 
     Returns:
@@ -105,7 +105,7 @@ def work(job: int, jobs: int, seed: int, until: float, findings: Path) -> tuple[
     """
     made = found = 0
     crossings = Crossings(Path(mkdtemp(prefix="crossings-")))
-    for case in endless(seed + job, jobs):
+    for case in endless(seed + job, jobs, commands):
         if time.time() > until:
             break
         crossed = crossings.cross(case)

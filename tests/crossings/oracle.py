@@ -8,7 +8,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,9 +16,9 @@ import polars as pl
 import zstandard
 
 from crossings.pairs import Case
-from crossings.running import Ran
+from crossings.running import Ran, other_targets
 from crossings.target import Got
-from crossings.world import LINES, OLD, World, output_of, summary_of
+from crossings.world import FOLDERS, LINES, OLD, World, output_of, summary_of
 from logreplay.parsers.record import RESPONSE_PARTS, scan
 
 _TRACES: Final = (
@@ -34,7 +34,7 @@ _TRACES: Final = (
 _OF_THE_KILLED: Final = ("Warning: ", "leaked semaphore")
 """What the interpreter's own tracker of semaphores says once their owner was killed."""
 _OPTION: Final = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[a-z]\b|RATES|LOG|TARGET)")
-_TAKEN_AS_GIVEN: Final = {"pipe.log", "socket", "__pycache__", "tmp", "home"}
+_TAKEN_AS_GIVEN: Final = {"pipe.log", "of-target", "of-candidate", "__pycache__", "tmp", "home"}
 _REPORTS: Final = {"history": "runs.csv", "junit": "checks.xml"}
 _FAILED: Final = re.compile("Error: |nothing was sent")
 _SHOWN: Final = 1500
@@ -115,12 +115,13 @@ def _codes(case: Case, ran: Ran) -> set[int]:
         return codes | ({4} if strict else {0})
     if choice.get("dry-run") == "yes":
         return codes | {0} | ({1} if _may_be_empty(case) else set())
-    if choice["target"] == "refusing":
+    if "refusing" in (choice["target"], choice.get("candidate")):
         return codes | {1}
     codes |= {0, 3}
     if _may_be_empty(case):
         codes |= {1}
-    if choice["stop"] == "soon" or choice.get("crash") == "yes" or case.command == "find":
+    limited = any(choice.get(name, "-") != "-" for name in ("fail-above", "fail-different"))
+    if choice["stop"] == "soon" or choice.get("crash") == "yes" or case.command == "find" or limited:
         codes |= {4}
     return codes
 
@@ -168,7 +169,7 @@ def _allowed(case: Case, ran: Ran) -> str:
         rejects = "kept.txt" if case.choice["rejects"] == "named" else r"(out|access|bad|stdin|pipe)[\w.]*\.rejects"
         default = r"(access|bad|urls)(\.log)?(\.csv|\.parquet|\.txt|\.pias)+"
         return rf"({re.escape(name) or default}|{rejects})"
-    if case.command in ("sweep", "find"):
+    if case.command in FOLDERS:
         return re.escape(name) if name else rf"{case.command}-\d{{8}}-\d{{6}}(-\d+)?"
     stem = r"out" if name else r"run-\d{8}-\d{6}(-\d+)?"
     growing = r"|\.\w+(\.\w+)?\.running(\.csv|\.csv\.gz|\.csv\.zst|\.watch\.csv)" if _ended_hard(case, ran) else ""
@@ -232,11 +233,13 @@ def _growing(world: World) -> Path | None:
 
 
 def _replayed(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
+    gots = [ran.got, *ran.others.values()]
+    received = sum(sum(got.requests.values()) for got in gots)
     if case.refused or ran.code == 2 or (case.choice["force"] == "exists" and output_of(case)):
-        if ran.got.requests and case.choice.get("dry-run") != "yes":
-            yield Finding("received", f"refused, and yet the target got {sum(ran.got.requests.values())} requests")
+        if received and case.choice.get("dry-run") != "yes":
+            yield Finding("received", f"refused, and yet targets got {received} requests")
         return
-    for wrong in ran.got.wrong[:3]:
+    for wrong in (wrong for got in gots for wrong in got.wrong[:3]):
         yield Finding("received", wrong)
     if case.choice.get("dry-run") == "yes":
         if ran.got.connections:
@@ -244,12 +247,20 @@ def _replayed(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
         return
     half = _ended_hard(case, ran) or (case.command != "run" and ran.code != 0)
     result = (_growing(world) if half else None) or _result(case, world)
+    if case.command == "duet":
+        yield from _duet(case, ran, result)
+    else:
+        yield from _of_target(case, ran, result)
+
+
+def _of_target(case: Case, ran: Ran, result: Path | None, name: str = "") -> Iterator[Finding]:
+    """What the result says of one target, and what this target got; ``name``: which of a duet."""
     if result is None or _is_old(result):
         if (_ended_hard(case, ran) and ran.sent_s < _ON_DISK_S) or _ended_unjudged(case, ran):
             return
         if ran.got.requests:
             yield Finding("files", f"no result, and yet the target got {sum(ran.got.requests.values())} requests")
-        elif ran.code in (0, 3, 4):
+        elif ran.code in (0, 3, 4) and not name:
             yield Finding("files", f"exit code {ran.code}, and no result")
         return
     rows = _rows(case, result)
@@ -257,13 +268,44 @@ def _replayed(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
         if ran.got.requests and not (_ended_hard(case, ran) and ran.sent_s < _ON_DISK_S):
             yield Finding("files", f"no rows, and yet the target got {sum(ran.got.requests.values())} requests")
         return
-    yield from _identities(case, ran, result, rows)
+    yield from _identities(case, ran, result, rows, name)
     if case.choice["target"] != "builtin":
         yield from _received(case, ran, rows)
 
 
+def _duet(case: Case, ran: Ran, folder: Path | None) -> Iterator[Finding]:
+    """All that holds for a run holds for each side; and both sides have the same requests, or share them out."""
+    logs = {}
+    kinds = {"baseline": case.choice["target"], **other_targets(case)}
+    for name, got in {"baseline": ran.got, **ran.others}.items():
+        path = folder / f"{name}.csv" if folder else None
+        log = path if path and path.exists() else None
+        yield from _of_target(case.but("target", kinds[name]), replace(ran, got=got), log, name)
+        if log:
+            logs[name] = scan(log).select("seq", "row", "op", "url", "scheduled").collect().sort("seq")
+    if not folder or not logs or _ended_hard(case, ran):
+        return
+    if case.choice["alternate"] == "yes":
+        if pl.concat([*logs.values()]).select(pl.col("seq").is_duplicated().any()).item():
+            yield Finding("identities", "--alternate, and both targets got the same request")
+    elif len(logs) < len(kinds) or not all(log.equals(logs["baseline"]) for log in logs.values()):
+        heights = {name: log.height for name, log in logs.items()}
+        yield Finding("identities", f"the targets got different requests: {heights} rows")
+    compared = case.choice["alternate"] == "-" and case.choice["digest"] != "no"
+    lacking = {"summary.json", "report.html", *(("differences.csv", "pairs.jsonl") if compared else ())} - {
+        path.name for path in folder.iterdir()
+    }
+    if lacking and ran.code in (0, 3, 4, 130):
+        yield Finding("files", f"exit code {ran.code}, and no {', '.join(sorted(lacking))}")
+    lacking = {name for option, name in _REPORTS.items() if case.choice[option] == "file"} - {
+        path.name for path in folder.parent.iterdir()
+    }
+    if lacking and ran.code in (0, 3, 4):
+        yield Finding("files", f"exit code {ran.code}, and no {', '.join(sorted(lacking))}")
+
+
 def _rows(case: Case, result: Path) -> pl.DataFrame | None:
-    if case.command == "run":
+    if case.command in ("run", "duet"):
         _whole(result)
         return scan(result).collect()
     kept = [result / name for name in ("results.csv", "warmup.csv") if (result / name).exists()]
@@ -293,7 +335,7 @@ def _whole(path: Path) -> None:
         raise ValueError(f"{path.name}: half a line")
 
 
-def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame) -> Iterator[Finding]:
+def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame, name: str) -> Iterator[Finding]:
     judged = rows.filter(pl.col("of") == "results.csv") if "of" in rows.columns else rows
     if judged["seq"].n_unique() != judged.height:
         yield Finding("identities", "a request has two rows")
@@ -327,7 +369,7 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame) -> Itera
         and case.choice["terminal"] in ("-", "blocked")
         and ran.code in (0, 3, 4)
         and case.choice.get("verbose", "-") == "-"
-        and json.loads(ran.out)["requests"] != counts
+        and (json.loads(ran.out)["targets"][name] if name else json.loads(ran.out))["requests"] != counts
     ):
         yield Finding("identities", "--json printed another summary than it wrote")
 
@@ -366,11 +408,13 @@ def _positions(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
 def _planned(case: Case, ran: Ran) -> int | None:
     """How many requests a run has to make; None where that is not known beforehand."""
     choice = case.choice
-    if case.command != "run" or ran.code not in (0, 3) or ran.signalled or choice["for"] != "-":
+    if case.command not in ("run", "duet") or ran.code not in (0, 3) or ran.signalled or choice["for"] != "-":
         return None
-    if any(choice[name] != "-" for name in _FILTERS) or choice["crash"] != "-" or choice["stop"] == "soon":
+    if any(choice[name] != "-" for name in _FILTERS) or choice.get("crash", "-") != "-" or choice["stop"] == "soon":
         return None
     if choice["pacing"] not in ("tps", "speed", "vusers") or choice["terminal"] == "hangup":
+        return None
+    if choice.get("alternate") == "yes":
         return None
     if choice["input"] == "request":
         once = 1

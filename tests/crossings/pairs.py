@@ -142,12 +142,12 @@ def refusals(command: str, seed: int) -> Iterator[Case]:
             yield Case(command, defaults(factors) | broken)
 
 
-def endless(seed: int, step: int = 1) -> Iterator[Case]:
-    """Yield crossings of all commands in turn, of one seed after the other, so many apart."""
+def endless(seed: int, step: int = 1, commands: Sequence[str] = tuple(COMMANDS)) -> Iterator[Case]:
+    """Yield crossings of commands in turn, of one seed after the other, so many apart."""
     while True:
         chance = random.Random(seed)
-        refused = [case for command in COMMANDS for case in refusals(command, seed)]
-        queues = [chance.sample(refused, len(refused)), *(pairs(command, seed) for command in COMMANDS)]
+        refused = [case for command in commands for case in refusals(command, seed)]
+        queues = [chance.sample(refused, len(refused)), *(pairs(command, seed) for command in commands)]
         for turn in zip_longest(*queues):
             yield from (case for case in turn if case)
         seed += step

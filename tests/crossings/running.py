@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -47,7 +47,8 @@ class Ran:
         out, err: what it printed; on a terminal all of it in ``err``.
         signalled: the signal reached the program while it ran.
         sent_s: from the first request to the end of the program; negative if there was none.
-        got: what the target got.
+        got: what the target got; of a duet the baseline.
+        others: what the other targets of a duet got, by name.
         strays: processes of its session that were still there.
     """
 
@@ -59,15 +60,16 @@ class Ran:
     seconds: float = 0.0
     sent_s: float = 0.0
     got: Got = field(default_factory=Got)
+    others: dict[str, Got] = field(default_factory=dict)
     strays: list[str] = field(default_factory=list)
 
 
-def words_of(case: Case, url: str) -> list[str]:
+def words_of(case: Case, urls: Mapping[str, str]) -> list[str]:
     """The command line, without the name of the program."""
     factors = COMMANDS[case.command]
-    given = {name: factors[name][value].format(url=url) for name, value in case.choice.items()}
+    given = {name: factors[name][value].format(**urls) for name, value in case.choice.items()}
     log, to = given.pop("input"), given.pop("target", "")
-    first = [log, to]
+    first = [log, to, *([given.pop("candidate")] if case.command == "duet" else [])]
     if case.command == "convert":
         first = shlex.split(log)
     elif not to:
@@ -80,14 +82,27 @@ def words_of(case: Case, url: str) -> list[str]:
     return [case.command, *first, *options]
 
 
+def other_targets(case: Case) -> dict[str, str]:
+    """The kinds of the targets of a duet beside the baseline, by name."""
+    if case.command != "duet":
+        return {}
+    noise = {"noise": "loopback"} if case.choice["noise"] != "-" else {}
+    return {"candidate": case.choice["candidate"], **noise}
+
+
 def run(case: Case, world: World, tls: ssl.SSLContext) -> Ran:
     """Run a crossing to its end, or kill it after `PATIENCE_S`."""
     kind = case.choice.get("target", "builtin")
     with ExitStack() as stack:
         got = Got()
         if kind != "builtin":
-            got = stack.enter_context(beside(partial(target, kind, world.folder, tls)))
-        ran = Ran(words_of(case, got.url), got=got)
+            got = stack.enter_context(beside(partial(target, kind, world.folder / "of-target", tls)))
+        others = {
+            name: stack.enter_context(beside(partial(target, other, world.folder / f"of-{name}", tls)))
+            for name, other in other_targets(case).items()
+        }
+        urls = {"url": got.url} | {name: other.url for name, other in others.items()}
+        ran = Ran(words_of(case, urls), got=got, others=others)
         began = time.monotonic()
         _run(case, world, ran, stack)
         ended = time.monotonic()

@@ -23,18 +23,14 @@ def _option(name: str, /, **values: str) -> dict[str, str]:
 
 
 _AWS: Final = {"aws": "aws:s3:eu-west-1"} if find_spec("botocore") else {}
-
-
+_TARGETS: Final = ("loopback", "ipv6", "unix", "tls", "stalling", "early", "closing", "failing", "refusing")
 _OUTSIDE: Final[Factors] = {
     "input": {
         name: name
         for name in ("access.log", "access.csv", "access.log.gz", "access.csv.zst", "access.parquet", "urls.txt")
     }
     | {"request": "request.http", "pipe": "pipe.log", "stdin": "/dev/stdin"},
-    "target": dict.fromkeys(
-        ("loopback", "ipv6", "unix", "tls", "stalling", "early", "closing", "failing", "refusing"), "{url}"
-    )
-    | {"builtin": "--demo-target"},
+    "target": {**dict.fromkeys(_TARGETS, "{url}"), "builtin": "--demo-target"},
     "terminal": {"-": "", "pty": "", "hangup": "", "blocked": "", "head": ""},
     "stdin": {"-": "", "closed": ""},
     "signal": {"-": "", "INT": "", "TERM": "", "HUP": "", "INT twice": ""},
@@ -170,6 +166,18 @@ _FIND: Final[Factors] = {
     "tps": _option("tps", some="500"),
     **_FOLDER,
 }
+_DUET: Final[Factors] = {
+    **{name: _RUN[name] for name in ("pacing", "arrivals", "think", "delay", "for", "requests", "loop", "skip-idle")},
+    **{name: _RUN[name] for name in ("junit", "history")},
+    **{name: values for name, values in _FOLDER.items() if name != "no-plots"},
+    "candidate": dict.fromkeys(_TARGETS, "{candidate}"),
+    "noise": {"-": "", "second": "--noise {noise}"},
+    "alternate": _flag("alternate"),
+    "ignore": _option("ignore", size="size", header="header:X-*"),
+    "keep": _option("keep", none="0", few="3"),
+    "fail-above": _option("fail-above", some="50%"),
+    "fail-different": _option("fail-different", some="1%"),
+}
 _CONVERT: Final[Factors] = {
     "input": {
         "access.log": "access.log",
@@ -213,6 +221,7 @@ COMMANDS: Final[Mapping[str, Factors]] = {
     "run": {**_RUN, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE, "signal": {**_OUTSIDE["signal"], "KILL": ""}},
     "sweep": {**_SWEEP, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE},
     "find": {**_FIND, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE},
+    "duet": {**_DUET, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE, "target": dict.fromkeys(_TARGETS, "{url}")},
     "convert": _CONVERT,
 }
 OUTSIDE_THE_TABLE: Final = {"sweep": {"--resume"}}
@@ -299,8 +308,9 @@ def _rules(command: str) -> list[Rule]:
         rule(why="there must be a way to trust", target="tls", trust="-"),
         rule("--max-in-flight", "--workers", max_in_flight="one", workers="2"),
         rule("--max-in-flight", "--cluster", max_in_flight="one", workers="cluster"),
-        rule(why="LOG needs no TARGET only where it is a file", target="builtin", input="request"),
     ]
+    if command != "duet":
+        both.append(rule(why="LOG needs no TARGET only where it is a file", target="builtin", input="request"))
     if command == "sweep":
         return [
             *both,
@@ -330,7 +340,7 @@ def _rules(command: str) -> list[Rule]:
             rule("--by-client", "--workers", by_client="yes", workers="2"),
             rule("--by-client", "--cluster", by_client="yes", workers="cluster/one of a cluster"),
         ]
-    return [
+    paced = [
         *both,
         rule("--ramp", "--for", **{"pacing": "ramp", "for": "-"}),
         rule("--steps", "--for", **{"pacing": "steps", "for": "short/longer"}),
@@ -355,6 +365,25 @@ def _rules(command: str) -> list[Rule]:
         rule("--follow", "--from", **{"pacing": "follow", "from": "row/instant"}),
         rule("--follow", "--skip-idle", pacing="follow", skip_idle="some"),
         rule("--follow", "--arrivals", pacing="follow", arrivals=...),
+        rule(why="no end", pacing="!steps", loop="loop", **{"for": "-", "requests": "-"}),
+        rule(why="no end", pacing="follow", **{"for": "-"}),
+        rule(why="only a log can be followed", pacing="follow", input="!access.log"),
+        rule(why="nothing is thought without users", pacing="follow", think=...),
+    ]
+    if command == "duet":
+        return [
+            *paced,
+            rule("duet", "--vusers", pacing="vusers"),
+            rule("duet", "--cluster", workers="cluster/one of a cluster"),
+            rule("--alternate", "--noise", alternate="yes", noise="second"),
+            rule("--alternate", "--fail-different", alternate="yes", fail_different="some"),
+            rule("--alternate", "--ignore", alternate="yes", ignore=...),
+            rule("--no-digest", "--fail-different", digest="no", fail_different="some"),
+            rule("--no-digest", "--ignore", digest="no", ignore=...),
+            rule(why="there must be a way to trust", candidate="tls", trust="-"),
+        ]
+    return [
+        *paced,
         rule("--follow", "--dry-run", **{"pacing": "follow", "dry-run": "yes"}),
         rule("--junit", "--dry-run", **{"junit": "file", "dry-run": "yes"}),
         rule("--history", "--dry-run", **{"history": "file", "dry-run": "yes"}),
@@ -365,10 +394,6 @@ def _rules(command: str) -> list[Rule]:
         rule("--classic", "--quiet", classic="yes", quiet=...),
         rule("--classic", "--json", classic="yes", json="yes"),
         rule("--loop", "--dry-run", **{"dry-run": "yes", "loop": "loop", "for": "-", "requests": "-"}),
-        rule(why="no end", pacing="!steps", loop="loop", **{"for": "-", "requests": "-"}),
-        rule(why="no end", pacing="follow", **{"for": "-"}),
-        rule(why="only a log can be followed", pacing="follow", input="!access.log"),
-        rule(why="nothing is thought without users", pacing="follow", think=...),
     ]
 
 

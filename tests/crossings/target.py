@@ -192,8 +192,8 @@ class _Strict(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def target(kind: str, folder: Path, tls: ssl.SSLContext) -> AsyncIterator[Got]:
-    """Serve on a free port or a socket in the folder while the block runs; ``refusing``: on a port nobody serves."""
+async def target(kind: str, path: Path, tls: ssl.SSLContext) -> AsyncIterator[Got]:
+    """Serve on a free port or a socket while the block runs; ``refusing``: on a port nobody serves."""
     got, loop = Got(), asyncio.get_running_loop()
 
     def connection() -> asyncio.Protocol:
@@ -206,8 +206,8 @@ async def target(kind: str, folder: Path, tls: ssl.SSLContext) -> AsyncIterator[
             yield got
         return
     if kind == "unix":
-        server: asyncio.AbstractServer = await loop.create_unix_server(connection, str(folder / "socket"))
-        got.url = f"unix:{folder / 'socket'}"
+        server: asyncio.AbstractServer = await loop.create_unix_server(connection, str(path))
+        got.url = f"unix:{path}"
     else:
         host = "::1" if kind == "ipv6" else "127.0.0.1"
         context = tls if kind == "tls" else None

@@ -28,6 +28,8 @@ def fails(request):
     return request
 """
 _SETTINGS: Final = 'timeout = "2s"\nmatch = ["/"]\n'
+FOLDERS: Final = ("sweep", "find", "duet")
+"""Commands whose result is a folder."""
 OLD: Final = b"an older result\n"
 
 
@@ -115,7 +117,7 @@ def _old_result(case: Case, folder: Path) -> None:
     name = output_of(case)
     if case.choice["force"] not in ("old", "exists") or not name:
         return
-    if case.command in ("sweep", "find"):
+    if case.command in FOLDERS:
         (folder / name).mkdir()
         (folder / name / "results.csv").write_bytes(OLD)
     else:

@@ -97,6 +97,4 @@ def shown(found: Comparison) -> dict[str, Change]:
     """Return what `changes` draws of a comparison: the change of all pairs, of the routes, of the percentiles."""
     if found.change is None or not found.paired:
         return dict(found.quantiles)
-    if found.at_once:
-        return {**found.quantiles, **found.routes}
     return {"all, request by request": found.change, **found.routes, **found.quantiles}

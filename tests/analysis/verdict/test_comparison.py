@@ -8,7 +8,7 @@ import pytest
 
 import simulate
 from logreplay.analysis.verdict import comparison
-from logreplay.analysis.verdict.change import NO_DIFFERENCE
+from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE, NO_DIFFERENCE
 from logreplay.analysis.verdict.comparison import Comparison, compare, compare_duet
 
 
@@ -162,7 +162,8 @@ def at_once(folder: Path, slower: float, *, alternate: bool = False) -> Comparis
         response = 0.02 * shared * np.where(slow, factor, 1.0) * rng.lognormal(0, 0.05, size)
         rows = pl.DataFrame(
             {
-                "date": "2026-01-01", "time": "00:00:00.000000", "latency": response, "xfertime": 0.0, "thinktime": 0.0,
+                "date": "2026-01-01", "time": [f"00:00:{second:09.6f}" for second in at], "latency": response,
+                "xfertime": 0.0, "thinktime": 0.0,
                 "bytes": np.where(np.arange(size) % 10 == 0, 5000 if name == "candidate" else 100, 100),
                 "url": np.where(slow, "/slow", "/fast"), "rc": 200, "op": "GET", "seq": np.arange(size),
                 "row": np.arange(size), "step": 0, "scheduled": at, "offered": 200.0, "lag": 0.0, "connect": 0.0,
@@ -198,6 +199,15 @@ def test_a_duet_that_alternates_is_compared_by_percentiles(tmp_path: Path) -> No
     assert not found.paired
     assert found.sentence.startswith("slower by ")
     assert dict(found.by_route.select("route", "verdict").iter_rows())["/slow"] == "slower"
+
+
+@pytest.mark.parametrize("alternate", [False, True])
+def test_the_result_logs_of_a_duet_are_recognised_by_their_start(tmp_path: Path, *, alternate: bool) -> None:
+    found = at_once(tmp_path, 1.06, alternate=alternate)
+    baseline, candidate = (tmp_path / f"{name}.csv" for name in ("baseline", "candidate"))
+    assert compare(baseline, candidate, tolerance=AT_ONCE_TOLERANCE).as_dict() == found.as_dict()
+    pl.read_csv(candidate).with_columns(date=pl.lit("2026-01-02")).write_csv(tmp_path / "later.csv")
+    assert not compare(baseline, tmp_path / "later.csv").at_once
 
 
 def looped_duet(folder: Path, *, alternate: bool = False) -> Comparison:

@@ -26,7 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = np.random.default_rng(2).exponential(0.016, len(arrivals.scheduled))
     once = simulate.results(arrivals, simulate.waits(arrivals.scheduled, work, 4) + work, urls=HOSTILE)
     (folder / "once.csv").write_bytes(to_csv(once, header=True))
-    (folder / "slower.csv").write_bytes(to_csv(once.with_columns(pl.col("latency") * 1.05), header=True))
+    later = once.with_columns(pl.col("latency") * 1.05, date=pl.lit("2026-01-02"))
+    (folder / "slower.csv").write_bytes(to_csv(later, header=True))
     (folder / "log.csv").write_bytes(to_csv(once.sort("seq").select(CORE_COLUMNS), header=True))
     return folder
 
