@@ -5,6 +5,7 @@ tables are computed from a scan of the file; only `load` brings all rows into me
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
@@ -19,18 +20,16 @@ from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE, TOLERANCE
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
-from logreplay.parsers.record import to_pandas
+from logreplay.parsers.record import LogreplayError, to_pandas
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
     from matplotlib.axes import Axes
 
 Results: TypeAlias = Source
 
 
-def load(path: "str | Path") -> "pd.DataFrame":
+def load(path: str | Path) -> "pd.DataFrame":
     """Load a result log, or any normalized CSV, with all its rows.
 
     Args:
@@ -93,20 +92,24 @@ def compare(baseline: Results, candidate: Results, *, tolerance: float = TOLERAN
     return comparison.compare(baseline, candidate, tolerance=tolerance)
 
 
-def duet(baseline: Results, candidate: Results, *, tolerance: float = AT_ONCE_TOLERANCE) -> Comparison:
-    """Compare both result logs of a duet: see `logreplay.analysis.verdict.comparison.compare_duet`.
+def duet(folder: str | Path, *, tolerance: float = AT_ONCE_TOLERANCE) -> Comparison:
+    """Compare the times of both targets of a duet: see `logreplay.analysis.verdict.comparison.compare_duet`.
+
+    Args:
+        folder: what ``logreplay duet`` wrote, or two result logs of a duet with the same names.
+        tolerance: changes up to this fraction are called none.
 
     Raises:
         LogreplayError: a result log cannot be read.
     """
-    return comparison.compare_duet(baseline, candidate, tolerance)
+    return comparison.compare_duet(*_sides(folder), tolerance)
 
 
-def pairs(baseline: "str | Path", candidate: "str | Path") -> "pd.DataFrame":
+def pairs(folder: str | Path) -> "pd.DataFrame":
     """Return the pairs of a duet: one row for each request, by its number ``seq``.
 
     Args:
-        baseline, candidate: the result logs in the folder of the duet.
+        folder: as for `duet`.
 
     Returns:
         ``seq``, ``row``, ``op``, ``url``, ``scheduled`` (seconds), and of the baseline and, with ``_new``, of the
@@ -116,8 +119,38 @@ def pairs(baseline: "str | Path", candidate: "str | Path") -> "pd.DataFrame":
         LogreplayError: a result log cannot be read.
     """
     of_both, of_each = ["row", "op", "url", "scheduled"], ["seq", "rc", "bytes", "error", "response"]
-    new = load(candidate)[of_each]
-    return load(baseline)[[*of_both, *of_each]].merge(new, on="seq", suffixes=("", "_new"))
+    baseline, candidate = (load(path) for path in _sides(folder))
+    return baseline[[*of_both, *of_each]].merge(candidate[of_each], on="seq", suffixes=("", "_new"))
+
+
+def differences(folder: str | Path) -> "pd.DataFrame":
+    """Return the differences between the answers of a duet: the rows of its ``differences.csv``.
+
+    Args:
+        folder: what ``logreplay duet`` wrote.
+
+    Returns:
+        One row for each route, place and kind: the columns of `differences.csv`, such as ``route``, ``place``,
+        ``kind``, ``count`` and ``share`` of the pairs, and whether the difference ``counts``.
+
+    Raises:
+        LogreplayError: it cannot be read.
+    """
+    import pandas as pd
+
+    path = Path(folder) / "differences.csv"
+    try:
+        return pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except (OSError, ValueError) as error:
+        raise LogreplayError(f"{path}: cannot be read ({error}); name the folder of a duet") from None
+
+
+def _sides(folder: str | Path) -> list[Path]:
+    """The result logs of the baseline and the candidate."""
+    found = [sources.results_in(Path(folder), name) for name in ("baseline", "candidate")]
+    if len(known := [path for path in found if path]) == len(found):
+        return known
+    raise LogreplayError(f"{folder}: no baseline.csv and candidate.csv in it; name the folder of a duet")
 
 
 def capacity(

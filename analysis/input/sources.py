@@ -44,10 +44,10 @@ def locate(source: str | Path) -> Path:
     raise LogreplayError(f"{path}: no results.csv in this folder; name the result log itself")
 
 
-def results_in(folder: Path) -> Path | None:
-    """Return the result log in a folder; None if there is none."""
-    names = ("results.csv", "results.csv.gz", "results.csv.zst", "results.parquet")
-    return next((folder / name for name in names if (folder / name).exists()), None)
+def results_in(folder: Path, name: str = "results") -> Path | None:
+    """Return the result log of a name in a folder; None if there is none."""
+    paths = (folder / f"{name}.{ending}" for ending in ("csv", "csv.gz", "csv.zst", "parquet"))
+    return next((path for path in paths if path.exists()), None)
 
 
 def open_rows(source: Source) -> pl.LazyFrame:

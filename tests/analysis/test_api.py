@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -97,9 +98,19 @@ def test_each_public_name_is_there_and_documented(name: str) -> None:
     assert name in dir(analysis)
 
 
-def test_the_pairs_of_a_duet_are_a_table(path: Path, loaded: pd.DataFrame) -> None:
-    found = analysis.pairs(path, path)
+def test_the_pairs_and_the_differences_of_a_duet_are_tables(path: Path, loaded: pd.DataFrame, tmp_path: Path) -> None:
+    for name in ("baseline", "candidate"):
+        (tmp_path / f"{name}.csv").write_bytes(path.read_bytes())
+    found = analysis.pairs(tmp_path)
     assert len(found) == len(loaded)
     assert (found["response"] == found["response_new"]).all()
     assert {"seq", "row", "url", "rc_new", "bytes_new", "error_new"} <= set(found.columns)
-    assert analysis.duet(path, path).sentence.startswith("no difference detected")
+    assert analysis.duet(tmp_path).sentence.startswith("no difference detected")
+    (tmp_path / "differences.csv").write_text("route,baseline,p\n/a,null,\n")
+    assert analysis.differences(tmp_path).iloc[0].to_list()[:2] == ["/a", "null"]
+
+
+@pytest.mark.parametrize("function", [analysis.duet, analysis.pairs, analysis.differences])
+def test_a_folder_without_a_duet_is_named(tmp_path: Path, function: Callable[[Path], object]) -> None:
+    with pytest.raises(LogreplayError, match=r"name the folder of a duet$"):
+        function(tmp_path)

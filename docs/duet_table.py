@@ -1,0 +1,77 @@
+"""Make the table of docs/howto/duet.md from the rounds of duet_rehearsal.py: ``python docs/duet_table.py FOLDER``.
+
+Each result log is cut after some seconds and judged as if the run had ended there, so that duets and runs one after the
+other can be compared at the same number of requests. Both are judged with a tolerance of 1 %.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from duet_rehearsal import RATE
+from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
+from logreplay.analysis.verdict.comparison import Comparison, compare, compare_duet
+from logreplay.parsers.record import scan
+
+DUETS_S: Final = (2.5, 5, 10, 20)
+EQUAL_S: Final = 10
+RUNS_S: Final = (10, 20, 30, 60)
+MACHINES: Final = {"calm": "calm", "burn": "a process burns a core half of the time"}
+
+
+def cut(path: Path, seconds: float) -> pl.DataFrame:
+    """The requests of a result log that were due in its first seconds."""
+    return scan(path).filter(pl.col("scheduled") < seconds).collect()
+
+
+def judged(baseline: Path, candidate: Path, seconds: float, *, at_once: bool) -> str:
+    """``slower``, ``faster`` or nothing: the first verdict on any time, as both commands print it."""
+    sides = cut(baseline, seconds), cut(candidate, seconds)
+    found: Comparison = (compare_duet if at_once else compare)(*sides, tolerance=AT_ONCE_TOLERANCE)
+    return next((word for word in found.sentence.split() if word in ("slower", "faster")), "")
+
+
+def lines(folder: Path, kind: str) -> Iterator[str]:
+    """The rows of one machine, in Markdown."""
+    rounds = sorted(folder.glob(f"{kind}-*"))
+    equal, slower = ([place / name for place in rounds if _whole(place / name)] for name in ("equal", "slower"))
+    runs = [place for place in rounds if (place / "slower.summary.json").exists()]
+    for seconds in DUETS_S:
+        same, other = (
+            [judged(each / "baseline.csv", each / "candidate.csv", seconds, at_once=True) for each in duets]
+            for duets in (equal if seconds <= EQUAL_S else [], slower)
+        )
+        yield _line(kind, f"duet of {seconds:g} s", seconds, same, other)
+    for seconds in RUNS_S:
+        words = [judged(each / "first.csv", each / "slower.csv", seconds, at_once=False) for each in runs]
+        yield _line(kind, f"two runs of {seconds:g} s", seconds, [], words)
+
+
+def _whole(duet: Path) -> bool:
+    """Whether a duet came to its end."""
+    return (duet / "summary.json").exists()
+
+
+def _line(kind: str, name: str, seconds: float, same: list[str], other: list[str]) -> str:
+    shares = [
+        f"{sum(map(bool, same))} of {len(same)}" if same else "",
+        *(f"{other.count(word)} of {len(other)}" for word in ("slower", "faster")),
+    ]
+    return f"| {MACHINES[kind]} | {name} | {2 * seconds * int(RATE):,.0f} | {' | '.join(shares)} |\n"
+
+
+def main() -> None:
+    """Write the table."""
+    sys.stdout.write("| machine | | requests | equal called different | 3 % slower found | wrong direction |\n")
+    sys.stdout.write("|---|---|--:|--:|--:|--:|\n")
+    for kind in MACHINES:
+        for line in lines(Path(sys.argv[1]), kind):
+            sys.stdout.write(line)
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
