@@ -361,7 +361,7 @@ def _comparable(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows of both runs; of sweeps only the settled part of the steps that both runs carried."""
     old, new = whole
-    if old["step"].n_unique() == new["step"].n_unique() == 1:
+    if all(run["step"].n_unique() <= 1 for run in whole):
         return old, new
     tables = [stability.judged_steps(arrays.read(source), _limited(source)) for source in runs]
     stable = (pl.col("verdict") == "stable").all()  # of several trials, all

@@ -315,6 +315,7 @@ class _OneDuet:
         from logreplay.analysis.output.folder import write_beside
         from logreplay.analysis.summary import About
         from logreplay.parsers.files import write_atomically
+        from logreplay.parsers.record import scan
         from logreplay.replay.schedules.rates import Together
 
         options, log, schedule = self.options, str(self.options.log), self.plan.schedule
@@ -328,7 +329,7 @@ class _OneDuet:
         targets = {
             name: write_beside(folder / f"{name}.csv", About(log, url, said)) | {"target": url}
             for name, url in options.targets.items()
-            if (folder / f"{name}.csv").exists()
+            if scan(folder / f"{name}.csv").head(1).collect().height
         }
         summary = {
             "verdict": str(outcome.health.verdict),

@@ -22,9 +22,7 @@ class ByTarget:
     def write(self, rows: pl.DataFrame) -> None:
         of_one = rows.with_columns(pl.col("seq") // self._together, pl.col("offered") / len(self._results))
         for index, results in enumerate(self._results):
-            mine = of_one.filter(pl.col(TARGET) == index).drop(TARGET)
-            if mine.height:
-                results.write(mine)
+            results.write(of_one.filter(pl.col(TARGET) == index).drop(TARGET))
 
     def close(self) -> None:
         for results in self._results:

@@ -63,6 +63,14 @@ def test_alternating_shares_the_requests_out(servers: tuple[RawServer, RawServer
 
 
 @pytest.mark.slow
+def test_a_target_that_got_no_request_has_a_result_log_without_rows(
+    servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    assert duet(log, servers[0].url, servers[1].url, "--tps", 200, "-n", 1, "--alternate", "-o", folder) in (0, 3)
+    assert sorted(scan(folder / f"{name}.csv").collect().height for name in ("baseline", "candidate")) == [0, 1]
+
+
 def test_alternating_prints_nothing_of_pairs(
     servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,14 +6,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.replay.engine.engine import replay
-from logreplay.replay.requests.mix import TARGET, ForTargets, duet_plan
+from logreplay.replay.engine.duet import duet
+from logreplay.replay.requests.mix import TARGET
 from logreplay.replay.results.by_target import ByTarget
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.several import by_target
 from logreplay.replay.senders.wire import WireSender
 from support.recording_server import RecordingServer, recording
 from support.shaped_replay import FAST, both_senders, shaped, targets, written
@@ -33,10 +32,9 @@ def sent_to_both(log: Path, sender: str, *, alternate: bool = False) -> Seen:
     async def main() -> Seen:
         async with recording() as one, recording() as other:
             servers, logs = [one, other], [MemoryResults(), MemoryResults()]
-            stream = ForTargets(shaped(log), seed=1, alternate=alternate)
             kind = WireSender if sender == "wire" else AiohttpSender
             senders: list[Sender] = [kind(await resolve(parse_target(server.url)), timeout=5) for server in servers]
-            outcome = await replay(duet_plan(stream, FAST), by_target(senders), ByTarget(logs, stream.together))
+            outcome = await duet(shaped(log), FAST, senders, logs, alternate=alternate, seed=1)
             assert outcome.counters.ok == outcome.scheduled == sum(len(server.received) for server in servers)
             return servers, logs
 
