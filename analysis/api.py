@@ -206,4 +206,5 @@ def changes(ax: "Axes", found: Comparison) -> "Axes":
     """Draw by how much times changed, overall, by percentile and by route, with intervals; return the Axes."""
     from logreplay.analysis.output.plots import overlay as plots_compare
 
-    return plots_compare.changes(ax, plots_compare.shown(found))
+    tolerance = AT_ONCE_TOLERANCE if found.at_once else TOLERANCE
+    return plots_compare.changes(ax, plots_compare.shown(found), tolerance=tolerance)

@@ -34,7 +34,8 @@ def cells(path: Path, kind: str) -> list[Any]:
 def test_it_runs_from_a_clean_kernel_and_shows_pictures(path: Path, tmp_path: Path) -> None:
     notebook = notebook_of(path)
     shutil.copy(path.with_name("simulate.py"), tmp_path)
-    shutil.copytree(path.with_name("sweep"), tmp_path / "sweep")
+    for folder in ("sweep", "duet"):
+        shutil.copytree(path.with_name(folder), tmp_path / folder)
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert pictures(notebook) >= 1
