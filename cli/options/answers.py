@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -11,6 +11,8 @@ from logreplay.cli.options.types import Whole
 
 if TYPE_CHECKING:
     from logreplay.analysis.answers.rules import Rules
+
+_KEPT: Final = 10
 
 
 def _ignored(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> Sequence[str]:
@@ -30,7 +32,17 @@ class Comparing:
     """How answers are compared, as the user asked for it."""
 
     ignore: Sequence[str] = ()
-    keep: int = 10
+    keep: int | None = None
+
+    @property
+    def examples(self) -> int:
+        """Differing pairs of each route to show."""
+        return _KEPT if self.keep is None else self.keep
+
+    @property
+    def given(self) -> str:
+        """An option that the user gave; empty for none."""
+        return "--ignore" if self.ignore else "--keep" if self.keep is not None else ""
 
     @property
     def rules(self) -> "Rules":
@@ -56,10 +68,8 @@ _OPTIONS = (
     click.option(
         "--keep",
         type=Whole(0, 1000),
-        default=10,
-        show_default=True,
         metavar="N",
-        help="Show N differing pairs of each route in report.html and pairs.jsonl; 0: none.",
+        help=f"Show N differing pairs of each route in report.html and pairs.jsonl; 0: none.  [default: {_KEPT}]",
     ),
 )
 comparing_options = bundle("comparing", Comparing, _OPTIONS)

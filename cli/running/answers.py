@@ -32,7 +32,7 @@ def differences(folder: Path, comparing: Comparing) -> "AnswerDifferences":
     from logreplay.replay.senders.digests import pairs_of
     from logreplay.replay.senders.pair_keeper import FILES, read_counts, read_pairs
 
-    tally = Tally(comparing.rules, comparing.keep)
+    tally = Tally(comparing.rules, comparing.examples)
     counts: dict[str, Counter[str]] = {}
     timed_out = uncompared = 0
     for path in sorted(folder.glob(FILES)):

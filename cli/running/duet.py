@@ -83,10 +83,10 @@ class DuetOptions(ReplayOptions):
         Raises:
             UsageError: two of them exclude each other; names both.
         """
-        if self.pacing.vusers is not None:
+        if (users := self.pacing.vusers is not None) or self.pacing.think != 0.0:
             raise click.UsageError(
-                "duet and --vusers exclude each other: a user waits for one response, and a pair has two; give a rate, "
-                "such as --tps 100"
+                f"duet and {'--vusers' if users else '--think'} exclude each other: a user (--vusers) waits for one "
+                "response, and a pair has two; give a rate, such as --tps 100"
             )
         if self.alternate and self.noise:
             raise click.UsageError(
@@ -101,9 +101,9 @@ class DuetOptions(ReplayOptions):
             raise click.UsageError(
                 "duet and --cluster exclude each other: pairs are compared on this machine; use --workers"
             )
-        if self.comparing.ignore and not self.compares_answers:
+        if (given := self.comparing.given) and not self.compares_answers:
             other = "--alternate" if self.alternate else "--no-digest"
-            raise click.UsageError(f"--ignore and {other} exclude each other: {other} compares no answers")
+            raise click.UsageError(f"{given} and {other} exclude each other: {other} compares no answers")
         if (auth := self.shaping.auth) and auth.expires:
             raise click.UsageError(
                 f"duet and --auth {auth} exclude each other: each target would need its own signature"

@@ -378,8 +378,11 @@ def _rules(command: str) -> list[Rule]:
             rule("--alternate", "--noise", alternate="yes", noise="second"),
             rule("--alternate", "--fail-different", alternate="yes", fail_different="some"),
             rule("--alternate", "--ignore", alternate="yes", ignore=...),
+            rule("--alternate", "--keep", alternate="yes", keep=...),
             rule("--no-digest", "--fail-different", digest="no", fail_different="some"),
             rule("--no-digest", "--ignore", digest="no", ignore=...),
+            rule("--no-digest", "--keep", digest="no", keep=...),
+            rule("duet", "--think", think=...),
             rule(why="there must be a way to trust", candidate="tls", trust="-"),
         ]
     return [
