@@ -1,18 +1,18 @@
-"""Rehearse duets beside runs one after the other: ``python docs/duet_rehearsal.py FOLDER ROUNDS [burn]``.
+"""Rehearse duets beside runs one after the other.
 
-The targets answer after 20 ms, after 20 ms and after 20.6 ms. A round is a duet of 10 s of the equal ones, a duet of
-20 s with the slower one, and a run of 60 s against the first and the slower one. ``burn``: another process burns one
-core half of the time, 5 s on, 5 s off. Rounds of several calls add up in one folder.
+Usage: ``python docs/duet_rehearsal.py FOLDER calm|burn duets|runs ROUNDS FIRST``. The targets answer after 20 ms, after
+20 ms and after 20.6 ms. ``duets``: one of 10 s of the equal targets, one of 20 s with the slower one. ``runs``: one of
+60 s against the first target, then one against the slower one. The rounds of a call are made at the same time, in the
+folders ``calm-FIRST`` and so on. ``burn``: another process burns one core half of the time, 5 s on, 5 s off.
+`duet_table.py` makes a table of them.
 """
 
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Final
 
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
@@ -28,46 +28,51 @@ while True:
 """
 
 
-def rehearse(folder: Path, rounds: int, *, burn: bool) -> None:
-    """Make so many rounds, each in a folder of its own."""
+def rehearse(folder: Path, kind: str, what: str, numbers: range) -> None:
+    """Make rounds at the same time, each in a folder of its own, against targets of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    csv = folder / "log.csv"
     with ExitStack() as stack:
         log = stack.enter_context(as_file(files("logreplay.sample_logs") / "nginx_request_time.log"))
-        csv = folder / f"log-{os.getpid()}.csv"
-        subprocess.run(["logreplay", "convert", str(log), "-o", str(csv)], check=True)
-        urls = {
-            name: stack.enter_context(spawned(csv, ServerCapacity(64, seconds))) for name, seconds in SERVICE_S.items()
-        }
-        for _ in range(rounds):
-            place = Path(mkdtemp(dir=folder, prefix="burn-" if burn else "calm-"))
-            seed = str(int.from_bytes(os.urandom(3)))
+        if not csv.exists():
+            subprocess.run(["logreplay", "convert", str(log), "-o", str(csv)], check=True)
+        capacities = {name: ServerCapacity(64, seconds) for name, seconds in SERVICE_S.items()}
+        urls = [{name: stack.enter_context(spawned(csv, each)) for name, each in capacities.items()} for _ in numbers]
+        if kind == "burn":
+            burner = stack.enter_context(subprocess.Popen([sys.executable, "-c", _BURN]))
+            stack.callback(burner.kill)
+        places = [folder / f"{kind}-{number:02}" for number in numbers]
+        for place in places:
+            place.mkdir(exist_ok=True)
+        made = [
+            (str(place), of, ["--tps", RATE, "--seed", str(1000 + number), "-q"])
+            for place, of, number in zip(places, urls, numbers, strict=True)
+        ]
+        if what == "duets":
             for name, seconds in (("equal", "10s"), ("slower", "20s")):
-                command = ["duet", str(csv), urls["first"], urls[name], "--for", seconds, "-o", str(place / name)]
-                _call([*command, "--seed", seed], burn=burn)
+                _together(
+                    ["duet", str(csv), of["first"], of[name], "--for", seconds, "-o", f"{place}/{name}", *options]
+                    for place, of, options in made
+                )
+        else:
             for name in ("first", "slower"):
-                command = ["run", str(csv), urls[name], "--for", "60s", "-o", str(place / f"{name}.csv")]
-                _call([*command, "--seed", seed], burn=burn)
+                _together(
+                    ["run", str(csv), of[name], "--for", "60s", "-o", f"{place}/{name}.csv", *options]
+                    for place, of, options in made
+                )
 
 
-def _call(command: list[str], *, burn: bool) -> None:
-    with _burning() if burn else ExitStack():
-        subprocess.run(["logreplay", *command, "--tps", RATE, "-q"], check=False)
-
-
-@contextmanager
-def _burning() -> Iterator[None]:
-    burner = subprocess.Popen([sys.executable, "-c", _BURN])
-    try:
-        yield
-    finally:
-        burner.kill()
-        burner.wait()
+def _together(commands: Iterable[Sequence[str]]) -> None:
+    """Run commands of logreplay at the same time; their exit codes do not matter."""
+    running = [subprocess.Popen(["logreplay", *command]) for command in commands]
+    for process in running:
+        process.wait()
 
 
 def main() -> None:
     """Rehearse."""
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    rehearse(folder, int(sys.argv[2]), burn="burn" in sys.argv)
+    folder, kind, what, rounds, first = sys.argv[1:]
+    rehearse(Path(folder), kind, what, range(int(first), int(first) + int(rounds)))
 
 
 if __name__ == "__main__":
