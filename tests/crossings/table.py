@@ -383,6 +383,7 @@ def _rules(command: str) -> list[Rule]:
             rule("--no-digest", "--ignore", digest="no", ignore=...),
             rule("--no-digest", "--keep", digest="no", keep=...),
             rule("duet", "--think", think=...),
+            rule("duet", "--auth", auth="aws"),
             rule(why="there must be a way to trust", candidate="tls", trust="-"),
         ]
     return [
