@@ -102,7 +102,8 @@ def duet(folder: str | Path, *, tolerance: float = AT_ONCE_TOLERANCE) -> Compari
     Raises:
         LogreplayError: a result log cannot be read.
     """
-    return comparison.compare_duet(*_sides(folder), tolerance)
+    baseline, candidate = _sides(folder)
+    return comparison.compare_duet(baseline, candidate, tolerance)
 
 
 def pairs(folder: str | Path) -> "pd.DataFrame":
@@ -145,11 +146,11 @@ def differences(folder: str | Path) -> "pd.DataFrame":
         raise LogreplayError(f"{path}: cannot be read ({error}); name the folder of a duet") from None
 
 
-def _sides(folder: str | Path) -> list[Path]:
+def _sides(folder: str | Path) -> tuple[Path, Path]:
     """The result logs of the baseline and the candidate."""
-    found = [sources.results_in(Path(folder), name) for name in ("baseline", "candidate")]
-    if len(known := [path for path in found if path]) == len(found):
-        return known
+    baseline, candidate = (sources.results_in(Path(folder), name) for name in ("baseline", "candidate"))
+    if baseline and candidate:
+        return baseline, candidate
     raise LogreplayError(f"{folder}: no baseline.csv and candidate.csv in it; name the folder of a duet")
 
 
