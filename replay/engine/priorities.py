@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 _NICE: Final = 10
+"""Steps below the loop's thread."""
 _POLARS: Final = ("polars-", "tokio-rt-", "async-executor-")
 """Names of the threads that Polars starts."""
 _SWITCH_S: Final = 0.00005
@@ -49,4 +50,5 @@ def _put_polars_back() -> None:
 def _put_back(thread: int) -> None:
     if sys.platform == "linux":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, thread, _NICE)
+            of_main_thread = os.getpriority(os.PRIO_PROCESS, os.getpid())  # of the loop; `nice` may have changed it
+            os.setpriority(os.PRIO_PROCESS, thread, of_main_thread + _NICE)

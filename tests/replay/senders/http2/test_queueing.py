@@ -1,12 +1,12 @@
 """Requests that exceed the streams of a target wait as in a queue with as many servers, first come first served."""
 
-import heapq
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import uvloop
 
+import simulate
 from logreplay.replay.engine.engine import replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome
@@ -18,16 +18,6 @@ from support.background_server import beside
 from support.http2_server import Always, after, http2_server
 
 STREAMS, SERVICE, RATE = 10, 0.05, 400
-
-
-def waits(arrivals: list[float], services: list[float]) -> list[float]:
-    """The wait of each customer of a queue with some servers: each goes to the server that is free first."""
-    free, found = [0.0] * STREAMS, []
-    for arrival, service in zip(arrivals, services, strict=True):
-        begins = max(arrival, heapq.heappop(free))
-        heapq.heappush(free, begins + service)
-        found.append(begins - arrival)
-    return found
 
 
 def test_a_target_of_ten_streams_is_a_queue_with_ten_servers(log: Path) -> None:
@@ -45,7 +35,7 @@ def test_a_target_of_ten_streams_is_a_queue_with_ten_servers(log: Path) -> None:
     rows = results.frame.sort("seq")
     started = rows["scheduled"] + rows["lag"]
     services = rows["connect"] + rows["latency"] + rows["xfertime"]  # of this machine, now: 50 ms and some more
-    expected = np.array(waits(started.to_list(), services.to_list()))
+    expected = simulate.waits(started.to_numpy(), services.to_numpy(), STREAMS)
     queued = rows["queued"].to_numpy()
     assert (services >= SERVICE - 0.001).all()
     assert queued.max() > 0.8
