@@ -19,7 +19,7 @@ import click
 
 from benchmarks.peers.drawing import write
 from benchmarks.peers.installing import install
-from benchmarks.peers.measuring import Load, Target, ToolFailed, arrivals, load, target
+from benchmarks.peers.measuring import Load, Target, ToolFailed, arrivals, go_first, load, target
 from benchmarks.peers.quotes import quotes
 from benchmarks.peers.tools import CACHE, TOOLS, Job, Tool
 
@@ -122,13 +122,15 @@ def main(turns: int, kinds: tuple[str, ...], only: tuple[str, ...], anew: bool) 
         print(f"not installed: {name}: {why}", file=sys.stderr)
     if anew:
         MEASURED.unlink(missing_ok=True)
+    first = go_first()
     for turn in range(turns):
         for figures in measure(tools, list(kinds), turn):
             print(json.dumps(figures), file=sys.stderr)
             with MEASURED.open("a") as file:
                 file.write(json.dumps(figures) + "\n")
     if MEASURED.exists():
-        write(ROOT / "docs", [json.loads(line) for line in MEASURED.read_text().splitlines()], install(TOOLS))
+        measured = [json.loads(line) for line in MEASURED.read_text().splitlines()]
+        write(ROOT / "docs", measured, install(TOOLS), first=first)
         try:
             for path, _, text in quotes(ROOT):
                 path.write_text(text)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from benchmarks.peers.tools import TOOLS, Tool
 
@@ -60,8 +60,8 @@ _MS: Final = frozenset({"off_p50", "off_p99", "gap"})
 Measured = Sequence[Mapping[str, Any]]
 
 
-def write(docs: Path, measured: Measured, missing: Mapping[str, str]) -> None:
-    """Write ``peers.md`` and ``peers.png``."""
+def write(docs: Path, measured: Measured, missing: Mapping[str, str], *, first: bool) -> None:
+    """Write ``peers.md`` and ``peers.png``; ``first``: the tools went before other programs."""
     turns = max(
         sum(row["kind"] == kind and row["tool"] == "logreplay" for row in measured)
         for kind in ("closed", "held", "even")
@@ -69,7 +69,7 @@ def write(docs: Path, measured: Measured, missing: Mapping[str, str]) -> None:
     page = _HEAD.format(
         table=table(measured),
         missing=_missing(measured, missing),
-        conditions=_conditions(),
+        conditions=_conditions() + (" The tools and nginx had priority over other programs." if first else ""),
         turns="Figures are of one turn." if turns == 1 else f"Figures are medians of {turns} turns, one of each tool.",
     )
     (docs / "peers.md").write_text(page)
@@ -99,9 +99,14 @@ def table(measured: Measured) -> str:
 
 
 def _name(tool: Tool) -> str:
-    _, name = tool.source
-    own = f"**{tool.name}**" if tool.name.startswith("logreplay") else tool.name
-    return f"{own} {name.rpartition('@')[2]}" if "@" in name else own
+    """In bold if it is ours, else with its version; of a commit seven digits."""
+    name, *way = tool.name.split(", ")
+    kind, source = tool.source
+    if "@" in source:
+        version = source.rpartition("@")[2]
+        name += f" {version[:7] if kind == 'Git' else version}"
+    text = ", ".join([name, *way])
+    return f"**{text}**" if name == "logreplay" else text
 
 
 def _cell(measured: Measured, tool: Tool, kind: str, name: str, form: str) -> str:
@@ -113,7 +118,7 @@ def _missing(measured: Measured, missing: Mapping[str, str]) -> str:
     """What is not in the table, and why."""
     texts = [f"{name}: {why}" for name, why in missing.items()]
     failed = {(row["tool"], row["kind"]): row["error"] for row in measured if "error" in row}
-    texts += [f"{tool} ({kind}): {error}" for (tool, kind), error in failed.items()]
+    texts += [f"{tool} ({kind}): {' '.join(error.split())[:60]}" for (tool, kind), error in failed.items()]
     return f"Not measured: {'; '.join(texts)}." if texts else ""
 
 
@@ -150,6 +155,8 @@ def draw(figure: Figure, measured: Measured) -> None:
         _bars(axes, names, measured, kind, name, 0, colours, colours, None)
         if any(figure_of(measured, tool, kind, name) for tool in names):
             axes.set_xscale("log")
+            axes.xaxis.set_minor_formatter(NullFormatter())
+            axes.set_xlim(left=1)
         axes.set_xlabel(label)
     for axes in (rates, cpu, off):
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")

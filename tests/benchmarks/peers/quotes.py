@@ -31,7 +31,7 @@ def figures(page: str) -> dict[str, str]:
         ValueError: a figure of it is.
     """
     rows = [[cell.strip() for cell in line.split("|")[1:]] for line in page.splitlines() if line.startswith("| ")]
-    found = {re.sub(r"\*\*| v?[\d.]+$", "", row[0]): row for row in rows}
+    found = {re.sub(r"\*\*| v?\d[\w.]*(?=,|$)", "", row[0]): row for row in rows}
 
     def number(tool: str, column: int) -> float:
         return float(found[tool][column].replace(",", ""))

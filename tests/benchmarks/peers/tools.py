@@ -171,7 +171,7 @@ def _locust(binary: str, job: Job) -> list[str]:
 
 def _logreplay(sender: str, *more: str) -> Callable[[str, Job], list[str]]:
     def command(python: str, job: Job) -> list[str]:
-        pace = ["--tps", str(job.rate), "--max-in-flight", str(CONNECTIONS)]
+        pace = ["--tps", str(job.rate), "--arrivals", "even", "--max-in-flight", str(CONNECTIONS)]
         if not job.rate:
             pace = ["--vusers", str(CONNECTIONS)]
         run = [python, "-m", "logreplay.cli.main", "run", str(job.log), job.url, *pace, "--for", str(job.seconds)]
