@@ -24,13 +24,13 @@ from logreplay.parsers.fields import timestamps
 from logreplay.parsers.fields.timestamps import Times
 from logreplay.parsers.lines.csv_lines import CHUNK, Lines
 
-BUFFER: Final = 40_000
+BUFFER: Final = 20_000
 """Rows held in memory."""
 
 _AT_ONCE: Final = 1 << 13
 """Rows written at a time."""
 
-MERGE: Final = 16 << 20
+MERGE: Final = 4 << 20
 """Bytes of all runs together held in memory while they are merged."""
 
 _KEY: Final = len("2026-11-20,18:58:56.268000")

@@ -17,7 +17,7 @@ from logreplay.parsers.masking import masked
 from logreplay.parsers.record import LogreplayError
 from logreplay.parsers.stores import StoredFile, is_address, size_of
 
-BLOCK: Final = 4 << 20
+BLOCK: Final = 2 << 20
 """Bytes read at a time; a block is a little longer or shorter, as its last line ends."""
 
 LONGEST: Final = 128 << 20

@@ -31,7 +31,7 @@ _PROTOCOLS: Final = [np.uint64(int.from_bytes(b"HTTP/" + v, "little")) for v in 
 _ODD: Final = b' ,"['
 """Bytes that a value outside of quotes must not hold: it would be stripped or quoted, or is not a client."""
 _MOST_LITERAL: Final = 8
-_AT_ONCE: Final = 1 << 13
+_AT_ONCE: Final = 1 << 14
 """Lines read side by side; more would not fit in the cache, fewer would take more calls of NumPy."""
 _CHUNKS: Final = (16, 32, 64, 128)
 """Bytes moved or looked at at once."""
@@ -140,7 +140,7 @@ def take(data: bytes, format: Format, columns: Sequence[str]) -> Taken | None:
         us = reader.stamps()
         if len(us):
             ms = reader.milliseconds()
-            found.append((reader.line, us, ms, reader.lines(columns, ms)))
+            found.append((reader.line, us, ms, reader.lines(columns)))
             left[reader.line] = False
     if not found:
         return None
@@ -246,13 +246,15 @@ class _Reader:
             case _ if stop == b'"' and piece.kind != "client":
                 end, commas = self._until(begin, stop, long=True)
                 if piece.slot:
-                    self._good &= (self._text[begin] != ord(" ")) & (self._text[end - 1] != ord(" "))
-                    self.quoted[piece.slot] = commas | (end == begin)
-                    begin = np.where(self._is_dash(begin, end), end, begin)
+                    first, width = self._text[begin], end - begin
+                    self._good &= (first != ord(" ")) & (self._text[end - 1] != ord(" "))
+                    commas |= width == 0
+                    self.quoted[piece.slot] = commas
+                    begin = begin + ((first == ord("-")) & (width == 1))
             case _:
                 end, _ = self._until(begin, stop + _ODD.replace(stop, b""))
                 self._good &= end > begin
-                begin = np.where(self._is_dash(begin, end), end, begin)
+                begin = begin + self._is_dash(begin, end)
         self._good &= self._text[end] == piece.stop
         if piece.slot:
             self.begin[piece.slot], self.end[piece.slot] = begin, end
@@ -354,20 +356,33 @@ class _Reader:
             self._narrow(np.repeat(good, counts))
         return np.repeat(us[good], counts[good])
 
-    def lines(self, columns: Sequence[str], ms: Ints) -> Lines:
+    def _end_of_seconds(self) -> Ints:
+        """Places behind the durations as the CSV has them: without zeros at the end of the decimals."""
+        end: Ints = self.end["total"]
+        zero = self._text[end - 1] == ord("0")
+        zeros = zero.astype(np.int64)
+        zero &= self._text[end - 2] == ord("0")
+        zeros += zero
+        zero &= self._text[end - 3] == ord("0")
+        zeros += zero
+        zeros += zero
+        end = end - zeros
+        return end
+
+    def lines(self, columns: Sequence[str]) -> Lines:
         """Join the values to lines of the CSV."""
         if "total" in self.begin:
-            self.begin["latency"] = self.begin["total"]
-            zeros = (ms % 10 == 0).astype(np.int64) + (ms % 100 == 0) + 2 * (ms % 1000 == 0)
-            self.end["latency"] = self.end["total"] - zeros
-        width = np.full(len(self.line), len(columns))
+            self.begin["latency"], self.end["latency"] = self.begin["total"], self._end_of_seconds()
+        absent = (len(_ABSENT.get(column, "")) for column in columns if column not in self.begin)
+        width = np.full(len(self.line), len(columns) + sum(absent))
+        quotes = {column: self.quoted[column].astype(np.int64) for column in columns if column in self.quoted}
         for column in columns:
             if column in self.begin:
-                width += self.end[column] - self.begin[column]
-                if column in self.quoted:
-                    width += 2 * self.quoted[column]
-            else:
-                width += len(_ABSENT.get(column, ""))
+                width += self.end[column]
+                width -= self.begin[column]
+            if column in quotes:
+                width += quotes[column]
+                width += quotes[column]
         place = np.cumsum(width + _GAP) - width - _GAP
         out = _Written(np.empty(int(place[-1] + width[-1]) + CHUNK, np.uint8), place.copy())
         literal = ""
@@ -377,7 +392,7 @@ class _Reader:
                 continue
             out.literal(literal)
             literal = ","
-            begin, end, quoted = self.begin[column], self.end[column], self.quoted.get(column)
+            begin, end, quoted = self.begin[column], self.end[column], quotes.get(column)
             if column in ("bytes", "request_bytes"):
                 out.number(self._windows, begin, end, self._is_dash(begin, end))
             elif quoted is None:
@@ -411,10 +426,10 @@ class _Written:
     def value(self, source: Any, begin: Ints, end: Ints) -> None:
         """Write a value."""
         width = end - begin
-        most = int(width.max(initial=0))
-        size = next((size for size in (16, 32, 64) if most <= size), 128)
-        if size > 32 and len(width) * 32 > int(width.sum()):
-            size = 32
+        most = int(width.max())
+        if not most:
+            return
+        size = next((size for size in _CHUNKS if most <= size), 0) or (32 if width.mean() < 32 else 128)
         self._into[size][self._at] = source[size][begin]
         done = size
         over = np.flatnonzero(width > done)
@@ -430,8 +445,8 @@ class _Written:
         self.value(source, begin, end)
         self.text_[place] = ord("0")
 
-    def text(self, source: Any, begin: Ints, end: Ints, quoted: Flags) -> None:
-        """Write a text, some of them in quotes."""
+    def text(self, source: Any, begin: Ints, end: Ints, quoted: Ints) -> None:
+        """Write a text, some of them in quotes: those with a 1."""
         some = np.flatnonzero(quoted)
         if len(some):
             self.text_[self._at[some]] = ord('"')
