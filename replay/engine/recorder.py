@@ -281,8 +281,8 @@ def _dates(start: pl.Series) -> pl.Series | pl.Expr:
 def _times(start: NDArray[np.int64]) -> pl.Series:
     """The times of day of instants, microseconds since 1970. Many share a second, which is written once."""
     seconds, micros = np.divmod(start % _DAY_US, 1_000_000)
-    first = seconds.min()
-    each = pl.Series(np.arange(first, seconds.max() + 1) * 1_000_000).cast(pl.Datetime("us")).dt.strftime("%H:%M:%S.")
+    first, last = (seconds.min(), seconds.max()) if len(seconds) else (0, 0)
+    each = pl.Series(np.arange(first, last + 1) * 1_000_000).cast(pl.Datetime("us")).dt.strftime("%H:%M:%S.")
     digits = pl.Series(micros + 1_000_000).cast(pl.String).str.slice(1)
     return pl.select(each[seconds - first] + digits).to_series()
 

@@ -175,6 +175,13 @@ def test_a_lost_worker_holds_nobody_up_and_its_rows_are_written_at_the_end(log: 
     assert merged.finish().dropped == 0
 
 
+def test_a_lost_worker_that_told_everything_leaves_no_row(log: Path) -> None:
+    share, arrived = Share(Plan(Requests(log), Constant(10, 1)), 0, 2), Arrived()
+    arrived.add(np.arange(5))
+    lost = LostRows(share, arrived, 5, first=0, began=0, lost=10**9, wall=0)
+    assert [rows.height for rows in lost.rows()] == [0]
+
+
 def test_users_that_are_lost_ask_for_nothing_more(log: Path) -> None:
     share = Share(Plan(Requests(log), Users(4, duration=5)), 0, 2)
     lost = LostRows(share, Arrived(), 7, first=0, began=0, lost=10**9, wall=0)
