@@ -83,7 +83,7 @@ def saturation(results: Results) -> SaturationVerdict:
     return analyse(results).verdict
 
 
-def compare(baseline: Results, candidate: Results, *, tolerance: float = TOLERANCE) -> Comparison:
+def compare(baseline: Results, candidate: Results, *, tolerance: float | None = None) -> Comparison:
     """Say whether one run is slower than another: see `logreplay.analysis.verdict.comparison.compare`.
 
     Raises:

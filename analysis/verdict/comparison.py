@@ -134,7 +134,7 @@ class Comparison:
         return value | {name: list(getattr(self, name)) for name in SHARES}
 
 
-def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float = TOLERANCE) -> Comparison:
+def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float | None = None) -> Comparison:
     """Compare two runs, request by request where both replayed the same log; or several pairs of runs.
 
     The result logs of a duet, read from files, are compared as `compare_duet` does.
@@ -143,18 +143,18 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
         baseline: result log.
         candidate: result log.
         more: further result logs, in turn: baseline, candidate, baseline, candidate.
-        tolerance: changes up to this fraction are called none, however certain.
+        tolerance: changes up to this fraction are called none, however certain; None: `usual_tolerance`.
 
     Raises:
         LogreplayError: a result log cannot be read.
         ValueError: a baseline has no candidate.
     """
     runs = (baseline, candidate, *more)
+    if tolerance is None:
+        tolerance = usual_tolerance(*runs)
     if not more and _of_a_duet(baseline, candidate):
         return compare_duet(baseline, candidate, tolerance)
-    found = [
-        _pair_of_runs(old, new, at_once=_of_a_duet(old, new)) for old, new in zip(runs[::2], runs[1::2], strict=True)
-    ]
+    found = [_pair_of_runs(old, new, at_once=_of_a_duet(old, new)) for old, new in _pairs(runs)]
     change = combined([each.change for each in found])
     quantiles = {
         name: ratio
@@ -176,6 +176,11 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
         verdicts=verdicts(quantiles, tolerance),
         notes=notes,
     )
+
+
+def usual_tolerance(*runs: Source) -> float:
+    """Up to which fraction changes are called none: less between the result logs of duets."""
+    return AT_ONCE_TOLERANCE if all(_of_a_duet(old, new) for old, new in _pairs(runs)) else TOLERANCE
 
 
 def compare_duet(baseline: Source, candidate: Source, tolerance: float = AT_ONCE_TOLERANCE) -> Comparison:
@@ -292,6 +297,11 @@ def _sides_of(timed: pl.DataFrame) -> Sides:
 
 def _with_route(run: pl.DataFrame) -> pl.DataFrame:
     return answered(run).with_columns(route=route(pl.col("url")))
+
+
+def _pairs(runs: Sequence[Source]) -> Iterator[tuple[Source, Source]]:
+    """Each baseline with its candidate."""
+    return zip(runs[::2], runs[1::2], strict=True)
 
 
 def _of_a_duet(baseline: Source, candidate: Source) -> bool:

@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 @click.option(
     "--tolerance",
     type=percent(most=10),
-    default="2%",
-    show_default=True,
     metavar="P%",
-    help="Call smaller changes none.",
+    help="Call smaller changes none.  [default: 2%; 1% in a duet]",
 )
 @click.option(
     "--fail-above",
@@ -49,7 +47,7 @@ def compare(
     baseline: Path,
     candidate: Path,
     more: Sequence[Path],
-    tolerance: float,
+    tolerance: float | None,
     fail_above: float | None,
     output: Path | None,
     junit: Path | None,
@@ -91,6 +89,8 @@ def compare(
         raise click.UsageError(f"{logs[-1]} is a log, not a run: compare it with one run, logreplay compare LOG RUN")
     if more and (twice := [run for run, path in zip(runs, located, strict=True) if located.count(path) > 1]):
         raise click.UsageError(f"{twice[-1]} is named twice, but each pair needs runs of its own: name each run once")
+    if tolerance is None:
+        tolerance = comparison.usual_tolerance(*runs)
     if fail_above is not None:
         tolerance = min(tolerance, fail_above)
     found: Fidelity | Comparison
@@ -105,7 +105,7 @@ def compare(
         say(note)
     if isinstance(found, comparison.Comparison):
         if not as_json:
-            print_comparison(found, [str(run) for run in runs], tolerance)
+            print_comparison(found, [str(run) for run in runs])
         if output is not None:
             _draw(found, output, tolerance, force=force)
             say(str(output))

@@ -77,7 +77,7 @@ def _interval(low: float, high: float) -> str:
     return "too wide" if high > _WIDEST * low else f"{low - 1:+.1%} to {high - 1:+.1%}"
 
 
-def print_comparison(found: "Comparison", runs: Sequence[str], tolerance: float, *, statuses: bool = True) -> None:
+def print_comparison(found: "Comparison", runs: Sequence[str], *, statuses: bool = True) -> None:
     from logreplay.cli.display.tables import OpenTable
 
     names = {at // 2 + 1: f"{runs[at]} → {runs[at + 1]}" for at in range(0, len(runs), 2)}

@@ -94,7 +94,7 @@ def test_a_log_without_times_cannot_be_a_bound(folder: Path, tmp_path: Path) -> 
 def test_a_bound_below_the_tolerance_is_kept(folder: Path, tmp_path: Path) -> None:
     frame = pl.read_csv(folder / "once.csv")
     slower = tmp_path / "slower.csv"
-    slower.write_bytes(to_csv(frame.with_columns(pl.col("latency") * 1.015), header=True))
+    slower.write_bytes(to_csv(frame.with_columns(pl.col("latency") * 1.015, date=pl.lit("2026-01-02")), header=True))
     done = logreplay("compare", folder / "once.csv", slower, "--fail-above", "1%")
     assert (done.exit_code, done.stdout.partition("(")[0]) == (Exit.CONDITION, "slower by 1.5% ")
     assert logreplay("compare", folder / "once.csv", slower).stdout.startswith("no difference detected")

@@ -63,6 +63,14 @@ def test_alternating_shares_the_requests_out(servers: tuple[RawServer, RawServer
 
 
 @pytest.mark.slow
+def test_one_target_named_twice_is_said(
+    servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = servers[0].url
+    assert duet(log, url, url, "--tps", 200, "-o", tmp_path / "out") in (0, 3)
+    assert f"BASELINE and CANDIDATE are one target, {url}" in capsys.readouterr().err
+
+
 def test_a_target_that_got_no_request_has_a_result_log_without_rows(
     servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path
 ) -> None:
