@@ -51,7 +51,7 @@ if __name__ == "__main__":
     before = used()
     outcome = uvloop.run(main(sender, log, url, float(rate), float(seconds), output, int(more[0]) if more else None))
     user, system = (after - earlier for after, earlier in zip(used(), before, strict=True))
-    cpu = user + system
+    cpu, rss = user + system, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     rows = pl.read_csv(output, columns=["lag", "connect", "latency", "xfertime", "bytes"], schema_overrides=SCHEMA)
     service = rows["connect"] + rows["latency"] + rows["xfertime"]
     assert rows.height == outcome.scheduled
@@ -69,7 +69,7 @@ if __name__ == "__main__":
                 "lag_p50": rows["lag"].quantile(0.5),
                 "lag_p99": rows["lag"].quantile(0.99),
                 "service_p50": service.quantile(0.5),
-                "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                "rss_mb": rss / 1024,
                 "bytes_per_s": float(rows["bytes"].sum()) / max(outcome.seconds, 1e-9),
             }
         )

@@ -112,9 +112,9 @@ def test_a_request_costs_little_more_than_twice_one_of_wrks(target: str, log: Pa
     ratio, ours, user, theirs, rate, closed = map(median, zip(*turns, strict=True))
     print(
         f"\nmedians of {TURNS} turns: CPU per request {ours:.1f} µs, {user:.1f} of it user time, at {rate:.0f}/s; "
-        f"wrk {theirs:.1f} µs at {closed:.0f}/s; ratio {ratio:.2f}"
+        f"wrk {theirs:.1f} µs at {closed:.0f}/s; ratio {ratio:.2f}, of the user time alone {user / theirs:.2f}"
     )
-    assert ratio <= 3
+    assert ratio <= 2.5
 
 
 @pytest.mark.parametrize("rate", [1000, 5000, 10_000])
