@@ -14,7 +14,6 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 import brotli
@@ -53,6 +52,8 @@ _OF_BODY: Final = (1 << 64) - 1 - _OF_HEADERS
 _HALF: Final = 1 << 63
 _STATUS: Final = FIELDS.index("status")
 _ERROR: Final = FIELDS.index("error")
+_END: Final = b"\r\n\r\n"
+"""The end of a head."""
 _NOTHING: Final = b"\r"
 """No response begins with it."""
 _DIGITS: Final = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
@@ -83,10 +84,6 @@ class ReceivedAnswer(NamedTuple):
     error: str
 
 
-_received: Final = partial(tuple.__new__, ReceivedAnswer)
-"""Makes a `ReceivedAnswer` of a tuple, in half the time."""
-
-
 class Listener(Protocol):
     """Takes the answers of a sender."""
 
@@ -99,6 +96,9 @@ class Listener(Protocol):
     def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
         """Take an answer, or the failure of a request. The room for its body stays reserved."""
 
+    def answered_whole(self, seq: int, status: int, head: Head, body: bytes, digest: int, /) -> None:
+        """Take an answer whose body came in one piece, for which no room is reserved."""
+
 
 class Digests:
     """Makes the digests of the responses of one sender.
@@ -110,7 +110,7 @@ class Digests:
     def __init__(self, listener: Listener | None = None) -> None:
         self._listener = listener
         self._known: dict[tuple[tuple[bytes, bytes], ...], tuple[bytes, int]] = {}
-        self._recent = _NOTHING, b""
+        self._recent = _NOTHING
         self._last: Head | None = None
         self._last_read = b"", 0
 
@@ -129,10 +129,11 @@ class Digests:
 
     def head_of(self, data: bytes) -> bytes:
         """The head at the beginning of received bytes; the most recent one is recognised, and not copied again."""
-        begin, head = self._recent
-        if not data.startswith(begin):
-            head = head_of(data)
-            self._recent = head + b"\r\n", head
+        if data.startswith(self._recent):
+            return self._recent
+        head = head_of(data)
+        if head.endswith(_END):
+            self._recent = head
         return head
 
     def add(self, read: "Read", data: bytes, head: Callable[[], Head | None]) -> "Read":
@@ -167,22 +168,22 @@ class Digests:
             body: as `add` returned it; a single piece as it was received.
         """
         listener = self._listener
-        if head is not self._last:
+        if head != self._last:
             self._last, self._last_read = head, self._read(head)
         coding, headers = self._last_read
         if type(body) is bytes and not (coding and body):
-            hashed, size = _hash(body), len(body)
-            kept = body if listener and size <= LONGEST_KEPT and listener.hold(size) else None
-        else:
-            if not isinstance(body, BodyReader):
-                whole, body = bytes(body), BodyReader(listener, coding)
-                body.feed(whole)
-            hashed, kept, size = body.end()
-        if listener:
-            if seq < FIRST_LOGIN:
-                listener.answered(seq, _received((status, head, kept, size, hashed >> HEADER_BITS, "")))
-            elif kept:
-                listener.free(len(kept))
+            hashed = _hash(body)
+            if listener and seq < FIRST_LOGIN:
+                listener.answered_whole(seq, status, head, body, hashed >> HEADER_BITS)
+            return (hashed & _OF_BODY) + headers or 1
+        if not isinstance(body, BodyReader):
+            whole, body = bytes(body), BodyReader(listener, coding)
+            body.feed(whole)
+        hashed, kept, size = body.end()
+        if listener and seq < FIRST_LOGIN:
+            listener.answered(seq, ReceivedAnswer(status, head, kept, size, hashed >> HEADER_BITS, ""))
+        elif listener and kept:
+            listener.free(len(kept))
         return (hashed & _OF_BODY) + headers or 1
 
     def _read(self, head: Head) -> tuple[bytes, int]:
@@ -308,10 +309,10 @@ def pairs_of(head: Head) -> Sequence[tuple[bytes, bytes]]:
 
 
 def head_of(data: bytes) -> bytes:
-    """The head at the beginning of received bytes, interim answers left out."""
+    """The head at the beginning of received bytes with its blank line, interim answers left out."""
     while data.startswith(b"HTTP/1.1 1"):
-        data = data[data.index(b"\r\n\r\n") + 4 :]
-    return data[: data.find(b"\r\n\r\n") + 2]
+        data = data[data.index(_END) + 4 :]
+    return data[: data.find(_END) + 4]
 
 
 def decoded_beginning(body: bytes, head: Sequence[tuple[bytes, bytes]], most: int) -> bytes:

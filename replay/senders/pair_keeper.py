@@ -19,6 +19,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import BufferedWriter
 from math import inf
 from pathlib import Path
@@ -33,7 +34,7 @@ from numpy.typing import NDArray
 from logreplay.parsers.files import unwritable
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import Done, Trace
-from logreplay.replay.senders.digests import Head, Listener, ReceivedAnswer, pairs_of
+from logreplay.replay.senders.digests import LONGEST_KEPT, Head, Listener, ReceivedAnswer, pairs_of
 from logreplay.replay.senders.several import SeveralSenders
 
 MOST_KEPT: Final = 10_000
@@ -56,6 +57,10 @@ _HEADER: Final = struct.Struct("<IHI")
 """Length of a record, number of its route, place in the reservoir."""
 _TOTALS: Final = 0xFFFF
 """Stands for the route of the last record, which holds the counts."""
+
+
+_received: Final = partial(tuple.__new__, ReceivedAnswer)
+"""Makes a `ReceivedAnswer` of a tuple, in half the time."""
 
 
 class RouteNumbers(Protocol):
@@ -111,19 +116,27 @@ _Pending = tuple[About, int, dict[int, ReceivedAnswer]]
 
 
 class PairKeeper:
-    """Keeps pairs that differ."""
+    """Keeps pairs that differ.
+
+    Attributes:
+        together: targets of a pair.
+        routes: numbers of the routes.
+        requests: that were sent: number, subject, when, in nanoseconds of the clock.
+        answers: that have come: number of the request, index of the target, answer.
+        held, freed: bytes of bodies, by the loop and by the second thread.
+    """
 
     def __init__(self, keeping: Keeping) -> None:
         self._keeping, self.routes, self.together = keeping, keeping.routes(), keeping.together
         # written by the loop
         self.answers: deque[tuple[int, int, ReceivedAnswer]] = deque()
-        self._requests: deque[tuple[int, About, int]] = deque()
-        self._held = 0
+        self.requests: deque[tuple[int, About, int]] = deque()
+        self.held = 0
         self._missed, self._last_missed = 0, -1
         # written by the second thread
         self._pending: dict[int, _Pending] = {}
         self._patience = int(2 * keeping.timeout * 1e9) + 10 * _SWEEP_NS
-        self._swept = self._freed = 0
+        self._swept = self.freed = 0
         self._sent = self._timed_out = 0
         self._compared: Counter[int] = Counter()
         self._differing: Counter[int] = Counter()
@@ -154,29 +167,21 @@ class PairKeeper:
         """What listens to the answers of one target."""
         return Side(self, index)
 
-    def sent(self, seq: int, about: About, now: int) -> None:
-        """Note that a request is sent.
-
-        Args:
-            seq: its number; those of a pair follow each other.
-            about: row, url, number of the route.
-            now: nanoseconds of the clock.
-        """
-        if len(self._requests) < MOST_WAITING:
-            self._requests.append((seq, about, now))
-        elif (pair := seq // self.together) != self._last_missed:
+    def miss(self, seq: int) -> None:
+        """Count the pair of a request that is sent and cannot be noted; those of a pair follow each other."""
+        if (pair := seq // self.together) != self._last_missed:
             self._missed, self._last_missed = self._missed + 1, pair
 
     def hold(self, size: int) -> bool:
         """Reserve room for bytes of a body, in the loop; False: there is none."""
-        if self._held - self._freed + size > MOST_HELD:
+        if self.held - self.freed + size > MOST_HELD:
             return False
-        self._held += size
+        self.held += size
         return True
 
     def free(self, size: int) -> None:
         """Give up room, in the loop."""
-        self._held -= size
+        self.held -= size
 
     def close(self) -> None:
         """Write the rest.
@@ -206,7 +211,7 @@ class PairKeeper:
 
     def _catch_up(self) -> None:
         """Take the requests and answers that the loop has noted."""
-        answers, requests, pending, together = self.answers, self._requests, self._pending, self.together
+        answers, requests, pending, together = self.answers, self.requests, self._pending, self.together
         number = len(answers)  # their requests were noted before
         now = 0
         while requests:
@@ -218,7 +223,7 @@ class PairKeeper:
             seq, index, answer = answers.popleft()
             of_pair = pending.get(seq // together)
             if of_pair is None:
-                self._freed += len(answer.body or b"")
+                self.freed += len(answer.body or b"")
                 continue
             by_target = of_pair[2]
             by_target[index] = answer
@@ -226,10 +231,10 @@ class PairKeeper:
                 del pending[seq // together]
                 if not answer.error and [*by_target.values()].count(answer) == together:
                     self._compared[of_pair[0][2]] += 1
-                    self._freed += together * len(answer.body or b"")
+                    self.freed += together * len(answer.body or b"")
                 else:
                     self._compare(of_pair[0], [by_target[at] for at in range(together)])
-                    self._freed += _size(of_pair)
+                    self.freed += _size(of_pair)
         if now - self._swept > _SWEEP_NS:
             self._sweep(now)
 
@@ -240,7 +245,7 @@ class PairKeeper:
             if now - pending[1] < self._patience:
                 break
             del self._pending[number]
-            self._freed += _size(pending)
+            self.freed += _size(pending)
 
     def _compare(self, about: About, answers: Sequence[ReceivedAnswer]) -> None:
         """Count a pair whose answers are not equal in every byte; keep it if they differ."""
@@ -273,9 +278,9 @@ class PairKeeper:
         return False
 
     def _heads_differ(self, first: Head, other: Head) -> bool:
-        """Whether headers differ that are not ignored. Heads that are the same objects came with the last pair, too."""
+        """Whether headers differ that are not ignored. Often they are as those of the pair before."""
         last, last_other, result = self._last_heads
-        if first is last and other is last_other:
+        if first == last and other == last_other:
             return result
         result = self._some_header_differs(first, other)
         self._last_heads = first, other, result
@@ -327,8 +332,16 @@ class Side:
     """Listens to the answers of one target."""
 
     def __init__(self, keeper: PairKeeper, index: int) -> None:
-        self._answers, self._index = keeper.answers, index
+        self._keeper, self._answers, self._index = keeper, keeper.answers, index
         self.hold, self.free = keeper.hold, keeper.free
+
+    def answered_whole(self, seq: int, status: int, head: Head, body: bytes, digest: int, /) -> None:
+        if len(self._answers) < MOST_WAITING:
+            keeper, size = self._keeper, len(body)
+            if has_room := size <= LONGEST_KEPT and keeper.held - keeper.freed + size <= MOST_HELD:
+                keeper.held += size
+            answer = _received((status, head, body if has_room else None, size, digest, ""))
+            self._answers.append((seq, self._index, answer))
 
     def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
         if len(self._answers) < MOST_WAITING:
@@ -355,7 +368,7 @@ class PairSender(SeveralSenders):
         **given: Any,
     ) -> None:
         self._keeper = PairKeeper(keeping)
-        self._sent = self._keeper.sent
+        self._requests = self._keeper.requests
         listeners: list[Listener] = [self._keeper.side(index) for index in range(len(makers))]
         senders = [make(listener=listener, **given) for make, listener in zip(makers, listeners, strict=True)]
         super().__init__(senders, choose)
@@ -371,7 +384,10 @@ class PairSender(SeveralSenders):
 
     def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
         (send, prepared), about = request
-        self._sent(seq, about, start)
+        if len(self._requests) < MOST_WAITING:
+            self._requests.append((seq, about, start))
+        else:
+            self._keeper.miss(seq)
         send(seq, prepared, start, latest)
 
     async def close(self) -> None:

@@ -269,9 +269,10 @@ class Connection(asyncio.Protocol):
             return
         if not self._first:
             if self._heads:
-                known = self._heads.get(data[: data.find(_END_OF_HEAD) + 4])
+                head = data[: data.find(_END_OF_HEAD) + 4]
+                known = self._heads.get(head)
                 if known and known[0] == len(data) and now - self.start <= sender.timeout_ns and not self._unsent:
-                    self._skim(now, known, data)
+                    self._skim(now, known, head, data)
                     return
             self._first = now
         try:
@@ -301,11 +302,11 @@ class Connection(asyncio.Protocol):
                 self._sender.heads.clear()
             self._sender.heads[data[:end]] = len(data), self._body, status
 
-    def _skim(self, now: int, known: tuple[int, int, int], data: bytes) -> None:
+    def _skim(self, now: int, known: tuple[int, int, int], head: bytes, data: bytes) -> None:
         """End the exchange by a response with a remembered head, of the same length."""
         sender, seq, start, connect = self._sender, self.seq, self.start, self.connect
-        _, size, status = known
-        digest = self._digest(status, size, data) if sender.digests else 0
+        digests, (_, size, status) = sender.digests, known
+        digest = digests.of(seq, status, head, data[len(head) :]) if digests else 0
         self.seq = -1
         del sender.busy[seq]
         sender.done(seq, start, 0, connect, now - start - connect, 0, size, status, _OK, _NUMBER, digest)
@@ -385,7 +386,7 @@ class Connection(asyncio.Protocol):
         if self._unsent:
             lasting = lasting and self._sent_all()
         seq, start, connect, first = self.seq, self.start, self.connect, self._first or now
-        digest = self._digest(status, self._body, data) if sender.digests else 0
+        digest = self._digest(status, data) if sender.digests else 0
         self.seq = -1
         del sender.busy[seq]
         sender.done(
@@ -402,8 +403,8 @@ class Connection(asyncio.Protocol):
             self._new_parser()
         self._clear()
 
-    def _digest(self, status: int, size: int, data: bytes) -> int:
-        """The digest of a response that ends with these bytes, with a body of this size."""
+    def _digest(self, status: int, data: bytes) -> int:
+        """The digest of a response that ends with these bytes."""
         return 0
 
     def _sent_all(self) -> bool:
@@ -524,8 +525,8 @@ class DigestConnection(Connection):
         assert self._sender.digests
         self._read = self._sender.digests.add(self._read, data, lambda: head_of(self._head) if self._in_body else None)
 
-    def _digest(self, status: int, size: int, data: bytes) -> int:
-        digests, body = self._sender.digests, self._read or data[len(data) - size :]
+    def _digest(self, status: int, data: bytes) -> int:
+        digests, body = self._sender.digests, self._read
         assert digests
         self._read = b""
         if self._head:

@@ -20,6 +20,7 @@ from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.digests import (
     LONGEST_KEPT,
     Digests,
+    Head,
     Read,
     ReceivedAnswer,
     decoded_beginning,
@@ -75,6 +76,10 @@ class Heard:
 
     def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
         self.answers.append(answer)
+
+    def answered_whole(self, seq: int, status: int, head: Head, body: bytes, digest: int, /) -> None:
+        kept = body if self.hold(len(body)) else None
+        self.answered(seq, ReceivedAnswer(status, head, kept, len(body), digest, ""))
 
 
 def read(pieces: Sequence[bytes], coding: str = "", room: int = 1 << 24) -> tuple[tuple[int, bytes | None, int], Heard]:
@@ -145,6 +150,12 @@ def test_long_headers_are_read_and_not_remembered() -> None:
     for value in (b"short", b"x" * 3000):
         digests.of(0, 200, ((b"location", value),), b"body")
     assert [*digests._known] == [((b"location", b"short"),)]
+
+
+def test_a_head_without_its_blank_line_hides_no_other() -> None:
+    digests, head = Digests(), b"HTTP/1.1 200 OK\r\nLocation: /\r\n\r\n"
+    digests.head_of(b"HTTP/1.1 200 OK\nLocation: /\n\nbody")
+    assert digests.head_of(head + b"body") == head
 
 
 def test_heads_that_differ_in_another_header_have_one_digest() -> None:

@@ -52,7 +52,7 @@ def answer(body: bytes | None, head: bytes = HEAD, status: int = 200) -> Receive
 
 def ends(keeper: PairKeeper, pair: int, *answers: ReceivedAnswer, route: int = 0, now: int = 0) -> None:
     for index in range(keeper.together):
-        keeper.sent(pair * keeper.together + index, (pair, keeper.routes.names[route], route), now)
+        keeper.requests.append((pair * keeper.together + index, (pair, keeper.routes.names[route], route), now))
     for index, each in enumerate(answers):
         side: Any = keeper.side(index)
         assert not each.body or side.hold(len(each.body))
@@ -131,7 +131,7 @@ def test_a_pair_that_never_ends_is_forgotten_and_gives_its_room_back(
     keeps.close()
     assert [row for row, *_ in read(tmp_path)[0]] == [1, 2]
     assert read_counts(*tmp_path.glob(FILES)).uncompared == 1
-    assert keeps._held - keeps._freed == -len(b"late")
+    assert keeps.held - keeps.freed == -len(b"late")
 
 
 def test_the_sample_is_uniform_over_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def test_memory_does_not_grow_with_the_number_of_differing_pairs(
         tracemalloc.stop()
     keeps.close()
     assert read(tmp_path)[1] == {"/a": (5000, 5000, 10)}
-    assert keeps._held == keeps._freed
+    assert keeps.held == keeps.freed
 
 
 def test_no_more_bodies_are_held_than_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def test_pairs_that_come_too_fast_are_counted_and_give_their_room_back(
     ends(keeps, 0, answer(b"x"), answer(b"y"))
     keeps.close()
     assert read_counts(*tmp_path.glob(FILES)) == PairCounts({}, 0, 1)
-    assert keeps._held == keeps._freed
+    assert keeps.held == keeps.freed
 
 
 def test_a_full_disk_ends_in_an_error_that_names_the_file(tmp_path: Path) -> None:
