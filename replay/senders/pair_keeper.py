@@ -1,11 +1,11 @@
 """Pairs the answers of several targets to one request, and keeps a sample of the pairs that differ.
 
-Theory of operation. The loop notes each request when it is sent and each answer when it is whole. A second thread takes
-these notes ten times a second, as many together cost less than one by one. It compares the answers of each pair by
-status, digest and headers, and writes pairs that differ to a file. Of each route at most `MOST_KEPT` pairs stay: a
-uniform sample of the pairs that differ (reservoir sampling; Vitter, Random sampling with a reservoir, 1985): a pair
-takes a place in the reservoir, and the last one written to a place counts. So the file grows with the logarithm of the
-number of pairs.
+Theory of operation. The loop notes each request when it is sent and keeps its answer until the pair has all of them.
+Equal answers are freed at once, and only counted. Ten times a second a second thread takes the other pairs, compares
+their answers by status, digest and headers, and writes pairs that differ to a file. Of each route at most `MOST_KEPT`
+pairs stay: a uniform sample of the pairs that differ (reservoir sampling; Vitter, Random sampling with a reservoir,
+1985): a pair takes a place in the reservoir, and the last one written to a place counts. So the file grows with the
+logarithm of the number of pairs.
 
 Memory is bounded: bodies are held until their pair is written, `MOST_HELD` bytes in all; of others only the digest is
 known. A pair that never gets its last answer, because a request was dropped, is forgotten after the time-out.
@@ -111,8 +111,8 @@ class Keeping:
 
 About = tuple[int, str, int]
 """Row, URL and number of the route of a request."""
-_Pending = tuple[About, int, dict[int, ReceivedAnswer]]
-"""A pair: what it is about, when it was sent, its answers by the index of the target."""
+_Answers = dict[int, ReceivedAnswer]
+"""The answers to the requests of a pair, by the index of the target."""
 
 
 class PairKeeper:
@@ -122,19 +122,21 @@ class PairKeeper:
         together: targets of a pair.
         routes: numbers of the routes.
         requests: that were sent: number, subject, when, in nanoseconds of the clock.
-        answers: that have come: number of the request, index of the target, answer.
+        incomplete: answers of the pairs that have not got all.
+        complete: pairs that have got all their answers, and these; None: they are equal in every byte.
         held, freed: bytes of bodies, by the loop and by the second thread.
     """
 
     def __init__(self, keeping: Keeping) -> None:
         self._keeping, self.routes, self.together = keeping, keeping.routes(), keeping.together
         # written by the loop
-        self.answers: deque[tuple[int, int, ReceivedAnswer]] = deque()
         self.requests: deque[tuple[int, About, int]] = deque()
+        self.incomplete: dict[int, _Answers] = {}
+        self.complete: deque[tuple[int, _Answers | None]] = deque()
         self.held = 0
         self._missed, self._last_missed = 0, -1
         # written by the second thread
-        self._pending: dict[int, _Pending] = {}
+        self._pending: dict[int, tuple[About, int]] = {}
         self._patience = int(2 * keeping.timeout * 1e9) + 10 * _SWEEP_NS
         self._swept = self.freed = 0
         self._sent = self._timed_out = 0
@@ -171,6 +173,17 @@ class PairKeeper:
         """Count the pair of a request that is sent and cannot be noted; those of a pair follow each other."""
         if (pair := seq // self.together) != self._last_missed:
             self._missed, self._last_missed = self._missed + 1, pair
+
+    def ended(self, pair: int, answers: _Answers, last: ReceivedAnswer) -> None:
+        """Take a pair with all its answers."""
+        is_equal = not last.error and [*answers.values()].count(last) == self.together
+        has_room = len(self.complete) < MOST_WAITING
+        if has_room:
+            self.complete.append((pair, None if is_equal else answers))
+        if is_equal:
+            self.held -= self.together * len(last.body or b"")
+        elif not has_room:
+            self.held -= _size(answers)
 
     def hold(self, size: int) -> bool:
         """Reserve room for bytes of a body, in the loop; False: there is none."""
@@ -210,42 +223,35 @@ class PairKeeper:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Take the requests and answers that the loop has noted."""
-        answers, requests, pending, together = self.answers, self.requests, self._pending, self.together
-        number = len(answers)  # their requests were noted before
+        """Take what the loop has noted."""
+        complete, requests, pending = self.complete, self.requests, self._pending
+        number = len(complete)  # their requests were noted before
         now = 0
         while requests:
             seq, about, now = requests.popleft()
-            if (pair := seq // together) not in pending:
-                pending[pair] = about, now, {}
+            if (pair := seq // self.together) not in pending:
+                pending[pair] = about, now
                 self._sent += 1
         for _ in range(number):
-            seq, index, answer = answers.popleft()
-            of_pair = pending.get(seq // together)
-            if of_pair is None:
-                self.freed += len(answer.body or b"")
-                continue
-            by_target = of_pair[2]
-            by_target[index] = answer
-            if len(by_target) == together:
-                del pending[seq // together]
-                if not answer.error and [*by_target.values()].count(answer) == together:
-                    self._compared[of_pair[0][2]] += 1
-                    self.freed += together * len(answer.body or b"")
-                else:
-                    self._compare(of_pair[0], [by_target[at] for at in range(together)])
-                    self.freed += _size(of_pair)
+            pair, answers = complete.popleft()
+            noted = pending.pop(pair, None)
+            if noted and answers is None:
+                self._compared[noted[0][2]] += 1
+            elif noted and answers:
+                self._compare(noted[0], [answers[at] for at in range(self.together)])
+            if answers:
+                self.freed += _size(answers)
         if now - self._swept > _SWEEP_NS:
             self._sweep(now)
 
     def _sweep(self, now: int) -> None:
         """Forget pairs that never get their last answer."""
         self._swept = now
-        for number, pending in [*self._pending.items()]:
-            if now - pending[1] < self._patience:
+        for pair, (_, since) in [*self._pending.items()]:
+            if now - since < self._patience:
                 break
-            del self._pending[number]
-            self.freed += _size(pending)
+            del self._pending[pair]
+            self.freed += _size(self.incomplete.pop(pair, {}))
 
     def _compare(self, about: About, answers: Sequence[ReceivedAnswer]) -> None:
         """Count a pair whose answers are not equal in every byte; keep it if they differ."""
@@ -323,31 +329,36 @@ class PairKeeper:
         self._written += len(data)
 
 
-def _size(pending: _Pending) -> int:
+def _size(answers: _Answers) -> int:
     """Bytes of the bodies that are held."""
-    return sum([len(answer.body) for answer in pending[2].values() if answer.body])
+    return sum([len(answer.body) for answer in answers.values() if answer.body])
 
 
 class Side:
     """Listens to the answers of one target."""
 
     def __init__(self, keeper: PairKeeper, index: int) -> None:
-        self._keeper, self._answers, self._index = keeper, keeper.answers, index
+        self._keeper, self._index = keeper, index
+        self._incomplete, self._together = keeper.incomplete, keeper.together
         self.hold, self.free = keeper.hold, keeper.free
 
     def answered_whole(self, seq: int, status: int, head: Head, body: bytes, digest: int, /) -> None:
-        if len(self._answers) < MOST_WAITING:
-            keeper, size = self._keeper, len(body)
-            if has_room := size <= LONGEST_KEPT and keeper.held - keeper.freed + size <= MOST_HELD:
-                keeper.held += size
-            answer = _received((status, head, body if has_room else None, size, digest, ""))
-            self._answers.append((seq, self._index, answer))
+        keeper, size = self._keeper, len(body)
+        if size <= LONGEST_KEPT and keeper.held - keeper.freed + size <= MOST_HELD:
+            keeper.held += size
+            self.answered(seq, _received((status, head, body, size, digest, "")))
+        else:
+            self.answered(seq, _received((status, head, None, size, digest, "")))
 
     def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
-        if len(self._answers) < MOST_WAITING:
-            self._answers.append((seq, self._index, answer))
-        else:
-            self.free(len(answer.body or b""))
+        pair = seq // self._together
+        answers = self._incomplete.get(pair)
+        if answers is None:
+            self._incomplete[pair] = {self._index: answer}
+            return
+        answers[self._index] = answer
+        if len(answers) == self._together and self._incomplete.pop(pair, None) is not None:
+            self._keeper.ended(pair, answers, answer)
 
 
 class PairSender(SeveralSenders):
