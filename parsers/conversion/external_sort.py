@@ -24,7 +24,7 @@ from logreplay.parsers.fields import timestamps
 from logreplay.parsers.fields.timestamps import Times
 from logreplay.parsers.lines.csv_lines import CHUNK, Lines
 
-BUFFER: Final = 20_000
+BUFFER: Final = 30_000
 """Rows held in memory."""
 
 _AT_ONCE: Final = 1 << 13
@@ -64,7 +64,7 @@ class Sorter:
         """Add lines without date and time, and their starts: microseconds since 1970, UTC."""
         self._waiting.append(start, lines)
         if self._waiting.height >= self._limit:
-            self._flush(self._waiting.height * 3 // 4)
+            self._flush(self._waiting.height * 2 // 3)
 
     def close(self) -> None:
         """Write the rest, and merge the runs if there are several."""

@@ -167,7 +167,8 @@ class _Bytes:
         self.octets = octets(text)
         self.windows = {size: windows(text, size) for size in _CHUNKS}
         block = text[_FRONT : _FRONT + size]
-        odd = np.flatnonzero((block - np.uint8(32)) > ord("~") - 32)
+        shifted = block - np.uint8(32)
+        odd = np.flatnonzero(np.greater(shifted, ord("~") - 32, out=shifted.view(np.bool_)))
         newline = block[odd] == ord("\n")
         ends = odd[newline]
         self.printable = np.ones(len(ends), np.bool_)
@@ -251,6 +252,9 @@ class _Reader:
                     commas |= width == 0
                     self.quoted[piece.slot] = commas
                     begin = begin + ((first == ord("-")) & (width == 1))
+            case _ if self._are_all(begin, b"-" + stop):  # mostly nobody logs in
+                end = begin + 1
+                begin = end
             case _:
                 end, _ = self._until(begin, stop + _ODD.replace(stop, b""))
                 self._good &= end > begin
@@ -274,6 +278,10 @@ class _Reader:
         if len(literal) < 8:
             found &= np.uint64((1 << 8 * len(literal)) - 1)
         self._good &= found == np.uint64(int.from_bytes(literal, "little"))
+
+    def _are_all(self, place: Ints, text: bytes) -> bool:
+        """Whether the same two bytes stand in all lines."""
+        return all(bool((self._text[place + n] == byte).all()) for n, byte in enumerate(text))
 
     def _until(self, begin: Ints, stops: bytes, *, long: bool = False) -> tuple[Ints, Flags]:
         """Find the first of some bytes from each place on, and whether there is a comma before it.
