@@ -164,46 +164,63 @@ class _Rows:
 
 
 class _Run:
-    """A sorted stretch of a file, read a piece at a time."""
+    """A sorted stretch of a file, read a piece at a time.
+
+    Attributes:
+        first: key of the first line in memory.
+        newest: key of the last line in memory.
+    """
 
     def __init__(self, file: BinaryIO, begin: int, end: int, size: int) -> None:
         self._file, self._position, self._end, self._size = file, begin, end, size
-        self.lines = pl.Series("line", [], pl.String)
-        self.keys = self.lines
+        self._lines = self._keys = pl.Series("line", [], pl.String)
+        self._full = 0
+        self.first = self.newest = ""
         self.load()
+
+    def __len__(self) -> int:
+        return len(self._lines)
 
     @property
     def last(self) -> bool:
         """Whether the end of the file is reached."""
         return self._position >= self._end
 
-    def load(self) -> None:
-        """Read on, if nothing is in memory."""
+    def load(self, *, more: bool = False) -> None:
+        """Read on, if less than half of the lines are left or more are wanted."""
         size = self._size
-        while not len(self.lines) and not self.last:
+        while not self.last and (more or len(self._lines) * 2 <= self._full):
             self._file.seek(self._position)
             data = self._file.read(min(size, self._end - self._position))
             data = data[: data.rfind(b"\n") + 1]
             self._position += len(data)
             if data:
-                self.lines = split_lines(data)
-                self.keys = self.lines.str.head(_KEY)
+                self._lines = pl.concat([self._lines, split_lines(data).alias("line")], rechunk=True)
+                self._keys = self._lines.str.head(_KEY)
+                self._full, more = len(self._lines), False
             size *= 2
+        if len(self._lines):
+            self.first, self.newest = self._keys[0], self._keys[-1]
 
     def take(self, bound: str) -> pl.Series:
-        """Take the lines in memory up to and with the bound."""
-        count = int(self.keys.search_sorted(bound, side="right"))
-        taken, self.lines, self.keys = self.lines.head(count), self.lines.slice(count), self.keys.slice(count)
+        """Take the lines in memory below the bound."""
+        count = int(self._keys.search_sorted(bound))
+        taken, self._lines, self._keys = self._lines.head(count), self._lines.slice(count), self._keys.slice(count)
         self.load()
         return taken
 
 
 def _merged(runs: list[_Run]) -> Iterator[bytes]:
-    runs = [run for run in runs if len(run.lines)]
+    runs = [run for run in runs if len(run)]
     while runs:
-        # what follows in a file is not below the last line in memory; so up to the least of these all is known
-        bound = min((run.keys[-1] for run in runs if not run.last), default="~")
-        lines = pl.concat([run.take(bound) for run in runs])
+        # what follows in a file is not below the last line in memory; so below the least of these all is known
+        bound = min((run.newest for run in runs if not run.last), default="~")
+        ready = [run for run in runs if run.first < bound]
+        if not ready:
+            for run in runs:
+                run.load(more=run.newest == bound)
+            continue
+        lines = pl.concat([run.take(bound) for run in ready])
         order = lines.str.head(_KEY).to_frame("key").with_row_index().sort("key", maintain_order=True)["index"]
         yield ("\n".join(lines.gather(order)) + "\n").encode()
-        runs = [run for run in runs if len(run.lines)]
+        runs = [run for run in runs if len(run)]

@@ -38,9 +38,10 @@ def test_any_order_in_one_order_out(starts: list[int], chunk: int, buffer: int) 
     assert sorted_by(starts, chunk, buffer) == sorted(range(len(starts)), key=starts.__getitem__)
 
 
-def test_runs_larger_than_what_is_read_at_once_are_merged() -> None:
-    starts = [(n * 7919) % 20_011 for n in range(20_000)]
-    assert sorted_by(starts, 100, 1000, merge=1) == sorted(range(len(starts)), key=starts.__getitem__)
+@pytest.mark.parametrize("different", [20_011, 50, 1])
+def test_runs_larger_than_what_is_read_at_once_are_merged(different: int) -> None:
+    starts = [0, *((n * 7919) % different - 1 for n in range(20_000))]
+    assert sorted_by(starts, 100, 5000, merge=1) == sorted(range(len(starts)), key=starts.__getitem__)
 
 
 def test_nothing_is_left_behind_when_it_is_given_up(tmp_path: Path) -> None:
