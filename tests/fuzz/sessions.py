@@ -3,6 +3,9 @@
 import re
 from typing import Final
 
+from hpack import Decoder
+
+from logreplay.replay.senders.http2.render import rendered_anew
 from logreplay.replay.sessions.client_sessions import ClientSessions, SessionCounts, SessionPlan
 from logreplay.replay.sessions.cookies import MOST_BYTES, MOST_COOKIES
 from logreplay.replay.sessions.extraction import LONGEST_VALUE, Extraction
@@ -65,5 +68,9 @@ def _check(dressed: bytes, request: bytes, asked: bytes) -> None:
     assert len(set(names)) == len(names)
     assert all(_ADDED.fullmatch(header) for header in headers)
     assert f"Content-Length: {len(body)}".encode() in headers
+    frame = rendered_anew(dressed, "http")
+    fields = list(Decoder(1 << 20).decode(frame[9 : len(frame) - len(body)], raw=True))
+    assert len(fields) <= len(headers) + 3
+    assert not any(re.search(rb"[\x00\r\n]", name + value) for name, value in fields)
     if (b"shop.test" in request) != (b"shop.test" in asked) or (b"other" in request) != (b"other" in asked):
         assert b"Cookie" not in names

@@ -61,6 +61,9 @@ class Http2ByClientSender(Http2Sender):
         await super().open(done, clock, trace)
 
     def close_idle(self, since: int) -> None:
-        idle, most = sorted(one.idle_since for one in self._connections if one.unused), self._most_idle
-        super().close_idle(max(since, idle[-most]) if len(idle) > most else since)
+        most = self._most_idle
+        if len(self._connections) > most:
+            idle = sorted(one.idle_since for one in self._connections if one.unused)
+            since = max(since, idle[-most]) if len(idle) > most else since
+        super().close_idle(since)
         self._pools = {client: pool for client, pool in self._pools.items() if pool.live or pool.queue}
