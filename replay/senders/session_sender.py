@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import count
 from math import inf
 from time import time
-from typing import Any
+from typing import Any, Final
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import FIRST_LOGIN, WORDS, Done, Exchange, SenderCounts, Trace
@@ -20,6 +20,8 @@ from logreplay.replay.senders.per_client import ByClientSender
 from logreplay.replay.senders.slots import Waiting
 from logreplay.replay.senders.wire import Connection, WireSender
 from logreplay.replay.sessions.client_sessions import ClientSessions, SessionCounts, SessionPlan
+
+_SET_COOKIE: Final = b"\r\nset-cookie:"
 
 
 def sessions_of(counts: SenderCounts, plan: SessionPlan, endpoint: Endpoint, clock: Clock) -> ClientSessions:
@@ -73,7 +75,8 @@ class SessionSender(ByClientSender):
         await super().open(done, clock, self._shown)
         kinds = (BodySessionConnection, SessionConnection) if self.kept_body else (SessionConnection,)
         plain = self._connection
-        self._connection = type("SessionConnection", (*kinds, plain), {"_finished": plain._finish})
+        beyond = {"_finished": plain._finish, "reads_all": plain.reads_all or self.takes_values}
+        self._connection = type("SessionConnection", (*kinds, plain), beyond)
 
     def _begin(self, client: str, one: Waiting, now: int) -> None:
         if self._shown:
@@ -159,13 +162,16 @@ class SessionConnection(Connection):
         _finished: the method of the class that it adds to; ``super()`` would take longer for each answer.
     """
 
-    reads_all = True
     _sender: SessionSender
     _finished: Callable[[int, bytes], None]
 
+    def _remember(self, data: bytes) -> None:
+        if _SET_COOKIE not in head_of(data).lower():  # a head that leaves nothing leaves nothing the next time
+            super()._remember(data)
+
     def _finish(self, now: int, data: bytes) -> None:
         in_pieces, sender = self._head, self._sender
-        if in_pieces or sender.takes_values or b"\r\nset-cookie:" in head_of(data).lower():
+        if in_pieces or sender.takes_values or _SET_COOKIE in head_of(data).lower():
             answer = in_pieces if self._in_body else in_pieces + data
             sender.answered(self.seq, self._request, answer, self._beginning())
         self._finished(now, data)

@@ -87,7 +87,7 @@ def _check(sender: _Sender, asked_for: int, received: int) -> None:
     assert [end[0] for end in sender.ends] == list(range(asked_for))
     assert not sender.busy
     assert not sender.idle
-    for _, start, connect, latency, xfertime, size, status, error in sender.ends:
+    for _, start, connect, latency, xfertime, size, status, error, *_ in sender.ends:
         assert min(start, connect, latency, xfertime) >= 0
         assert 0 <= size <= received
         assert 0 <= status <= 999
