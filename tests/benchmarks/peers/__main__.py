@@ -131,11 +131,8 @@ def main(turns: int, kinds: tuple[str, ...], only: tuple[str, ...], anew: bool) 
     if MEASURED.exists():
         measured = [json.loads(line) for line in MEASURED.read_text().splitlines()]
         write(ROOT / "docs", measured, install(TOOLS), first=first)
-        try:
-            for path, _, text in quotes(ROOT):
-                path.write_text(text)
-        except (KeyError, ValueError) as error:
-            print(f"other texts keep their figures, since not all of them are measured: {error}", file=sys.stderr)
+        for path, _, text in quotes(ROOT):
+            path.write_text(text)
 
 
 main()

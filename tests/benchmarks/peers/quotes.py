@@ -1,7 +1,8 @@
 """Figures of docs/peers.md that other texts quote: read from its table, written into their sentences."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,11 @@ _QUOTES: Final = (
         "In a closed loop on one core, logreplay sends {share} % of what wrk sends "
         "({closed} and {wrk} requests/s, [measured](peers.md))",
     ),
+    (
+        "docs/howto/http2.md",
+        "In an open loop on one core, logreplay held {open2} requests/s in cleartext and {opentls} over TLS, "
+        "vegeta {vegeta} in cleartext, k6 {k6} over TLS, and h2load {h2load} and {h2loadtls}.",
+    ),
 )
 """File, and a sentence that stands in it once."""
 _CLOSED, _CPU, _OPEN = 1, 2, 3
@@ -24,12 +30,7 @@ _CLOSED, _CPU, _OPEN = 1, 2, 3
 
 
 def figures(page: str) -> dict[str, str]:
-    """The figures of the page, rates rounded.
-
-    Raises:
-        KeyError: a tool is missing.
-        ValueError: a figure of it is.
-    """
+    """The figures of the page, rates rounded; without those that were not measured."""
     rows = [[cell.strip() for cell in line.split("|")[1:]] for line in page.splitlines() if line.startswith("| ")]
     found = {re.sub(r"\*\*| v?\d[\w.]*(?=,|$)", "", row[0]): row for row in rows}
 
@@ -40,13 +41,24 @@ def figures(page: str) -> dict[str, str]:
         value = number(tool, column)
         return f"{round(value, -3 if value >= 10_000 else -2):,.0f}"
 
-    return {
-        "share": f"{number('logreplay', _CLOSED) / number('wrk', _CLOSED):.0%}".rstrip("%"),
-        "closed": rate("logreplay", _CLOSED),
-        "wrk": rate("wrk", _CLOSED),
-        "open": rate("logreplay"),
-        "cpu": f"{number('logreplay', _CPU):.0f}",
+    wanted: dict[str, Callable[[], str]] = {
+        "share": lambda: f"{100 * number('logreplay', _CLOSED) / number('wrk', _CLOSED):.0f}",
+        "closed": lambda: rate("logreplay", _CLOSED),
+        "wrk": lambda: rate("wrk", _CLOSED),
+        "open": lambda: rate("logreplay"),
+        "cpu": lambda: f"{number('logreplay', _CPU):.0f}",
+        "open2": lambda: rate("logreplay, HTTP/2"),
+        "opentls": lambda: rate("logreplay, HTTP/2 over TLS"),
+        "vegeta": lambda: rate("vegeta, HTTP/2"),
+        "k6": lambda: rate("k6, HTTP/2 over TLS"),
+        "h2load": lambda: rate("h2load, HTTP/2"),
+        "h2loadtls": lambda: rate("h2load, HTTP/2 over TLS"),
     }
+    values = {}
+    for name, figure in wanted.items():
+        with suppress(KeyError, ValueError):  # no such row, or "–" in it
+            values[name] = figure()
+    return values
 
 
 def renewed(text: str, sentence: str, values: dict[str, str]) -> str:
@@ -67,8 +79,9 @@ def renewed(text: str, sentence: str, values: dict[str, str]) -> str:
 
 
 def quotes(root: Path) -> Iterator[tuple[Path, str, str]]:
-    """Each text that quotes figures: its file, the text, and the text as it should be."""
+    """Each text that quotes measured figures: its file, the text, and the text as it should be."""
     values = figures((root / "docs" / "peers.md").read_text())
     for name, sentence in _QUOTES:
         text = (root / name).read_text()
-        yield root / name, text, renewed(text, sentence, values)
+        if values.keys() >= set(re.findall(r"\{(\w+)\}", sentence)):
+            yield root / name, text, renewed(text, sentence, values)
