@@ -4,6 +4,7 @@ Each result log is cut after some seconds and judged as if the run had ended the
 other can be compared at the same number of requests. Both are judged with a tolerance of 1 %.
 """
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +32,7 @@ def judged(baseline: Path, candidate: Path, seconds: float, *, at_once: bool) ->
     """``slower``, ``faster`` or nothing: the first verdict on any time, as both commands print it."""
     sides = cut(baseline, seconds), cut(candidate, seconds)
     found: Comparison = (compare_duet if at_once else compare)(*sides, tolerance=AT_ONCE_TOLERANCE)
-    return next((word for word in found.sentence.split() if word in ("slower", "faster")), "")
+    return next((word for word in re.findall(r"\w+", found.sentence) if word in ("slower", "faster")), "")
 
 
 def lines(folder: Path, kind: str) -> Iterator[str]:

@@ -3,17 +3,18 @@
 Theory of operation. What disturbs a machine disturbs both series: they move together, and their ratio moves little.
 Time is cut into blocks of 1 s or longer, since responses of one second wait in the same queue.
 
-Pairs have ratios. The mean of their logarithms has the error of the sums of the blocks. A median of the ratios would
-not do: where the generator waits for a processor, it reads both responses of a pair at once, most ratios are 1, and
-the few others alone tell the targets apart.
+Pairs have ratios. A median of them would not do: where the generator waits for a processor, it reads both responses of
+a pair at once, most ratios are 1, and the few others alone tell the targets apart. Their mean would not do either: one
+second of a busy processor moves it by more than the targets differ. So each block of half a second has the mean of its
+logarithms, and a fifth of the blocks is left out at each end. Equal targets are as likely to be left out at either end.
 
 Quantiles have none, so both series are resampled together (block bootstrap): a resample draws as many blocks as there
 are, with replacement, and takes the values of both series from each. The standard deviation of the logarithm of the
 ratio over the resamples is its standard error. With few blocks an error would be too small: it is widened for their
 number, and Student's t with one degree of freedom less than blocks gives the interval.
 
-Source: Künsch, The jackknife and the bootstrap for general stationary observations, 1989; Bulej and others, Duet
-benchmarking, 2020. docs/duet_rehearsal.py measures it.
+Source: Künsch, The jackknife and the bootstrap for general stationary observations, 1989; Yuen, The two-sample trimmed
+t for unequal population variances, 1974; Bulej and others, Duet benchmarking, 2020. docs/duet_table.py measures it.
 """
 
 import math
@@ -36,6 +37,10 @@ _WANTED: Final = 20
 _MOST: Final = 100
 """Blocks of long series, which are longer than usual then."""
 _AT_ONCE: Final = 100
+_HALF_S: Final = 0.5
+_FEWEST_MEANS: Final = 10
+_LEFT_OUT: Final = 0.2
+"""Share of the blocks that a mean leaves out at each end."""
 
 Series = tuple[Floats, Floats]
 """Times in seconds, and positive values, ``(n,)`` each."""
@@ -69,8 +74,8 @@ def ratios(old: Series, new: Series, shares: Sequence[float], seed: int = 0) -> 
     ]
 
 
-def mean(at: Floats, values: Floats) -> Estimate | None:
-    """Estimate the mean of values, such as logarithms of ratios; None for fewer than `FEWEST_BLOCKS` blocks of time.
+def trimmed_mean(at: Floats, values: Floats) -> Estimate | None:
+    """Estimate the mean of values, such as logarithms of ratios, of the middle blocks of time; None for fewer than ten.
 
     Args:
         at: (n,) seconds.
@@ -78,19 +83,31 @@ def mean(at: Floats, values: Floats) -> Estimate | None:
     """
     if not len(values):
         return None
-    block, blocks = _blocks(at)
-    if blocks < FEWEST_BLOCKS:
+    block, blocks = _numbered(at, max(_HALF_S, float(np.ptp(at)) / _MOST))
+    if blocks < _FEWEST_MEANS:
         return None
-    found = float(values.mean())
-    residuals = np.bincount(block, values - found)
-    error = math.sqrt(blocks / (blocks - 1) * float(np.square(residuals).sum())) / len(values)
-    return Estimate(found, error, error, blocks - 1, blocks)
+    means = np.sort(np.bincount(block, values) / np.bincount(block))
+    left_out = int(_LEFT_OUT * blocks)
+    kept = means[left_out : blocks - left_out]
+    spread = np.clip(means, kept[0], kept[-1])
+    error = math.sqrt(float(np.square(spread - spread.mean()).sum()) / (len(kept) * (len(kept) - 1)))
+    return Estimate(float(kept.mean()), error, error, len(kept) - 1, blocks)
+
+
+def spread_above(at: Floats, values: Floats, share: float) -> bool:
+    """Whether the values above a quantile come from `FEWEST_BLOCKS` blocks of time: one burst tells nothing."""
+    block, _ = _blocks(at)
+    return len(np.unique(block[values > np.quantile(values, share)])) >= FEWEST_BLOCKS
 
 
 def _blocks(at: Floats) -> tuple[NDArray[np.int64], int]:
     """The block of time of each value, and how many there are."""
     span = float(np.ptp(at))
-    length = max(_SHORTEST_S, min(_USUAL_S, span / _WANTED), span / _MOST)
+    return _numbered(at, max(_SHORTEST_S, min(_USUAL_S, span / _WANTED), span / _MOST))
+
+
+def _numbered(at: Floats, length: float) -> tuple[NDArray[np.int64], int]:
+    """The block of time of each value, and how many blocks hold one."""
     _, block = np.unique(((at - at.min()) // length).astype(np.int64), return_inverse=True)
     return block, int(block.max()) + 1
 

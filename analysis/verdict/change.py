@@ -108,10 +108,8 @@ def verdicts(changes: Mapping[Key, Change], tolerance: float = TOLERANCE, doubt:
 
 
 def duet_verdicts(change: Change, others: Mapping[str, Change], tolerance: float) -> dict[str, str]:
-    """Judge a duet: half of the doubt is for the change of all pairs, `ALL`, and for p50, half for all others."""
-    first = {ALL: change} | {name: each for name, each in others.items() if name == "p50"}
-    rest = {name: each for name, each in others.items() if name not in first}
-    return verdicts(first, tolerance, _DOUBT / 2) | verdicts(rest, tolerance, _DOUBT / 2)
+    """Judge a duet: half of the doubt is for the change of all pairs, `ALL`, half for all others."""
+    return verdicts({ALL: change}, tolerance, _DOUBT / 2) | verdicts(others, tolerance, _DOUBT / 2)
 
 
 def combined(changes: Sequence[Change | None]) -> Change | None:
@@ -164,7 +162,11 @@ def ratio_changes(sides: Sequence[pl.DataFrame], shares: Sequence[float] = QUANT
     if fewest < FEWEST_PAIRS:
         return {}
     old, new = ((side["scheduled"].to_numpy(), side["response"].to_numpy()) for side in sides)
-    known = [share for share in shares if fewest * (1 - share) >= _FEWEST_ABOVE]
+    known = [
+        share
+        for share in shares
+        if fewest * (1 - share) >= _FEWEST_ABOVE and all(bootstrap.spread_above(*side, share) for side in (old, new))
+    ]
     found = bootstrap.ratios(old, new, known) or []
     return {f"p{100 * p:g}": Change.of(each, fewest) for p, each in zip(known, found, strict=False)}
 
@@ -175,7 +177,7 @@ def answered(run: pl.DataFrame) -> pl.DataFrame:
 
 
 def shared_change(sides: Sequence[pl.DataFrame], *, paired: bool) -> Change | None:
-    """Return the change between two runs that were made at once: the geometric mean of the ratios of pairs, or p50.
+    """Return the change between two runs that were made at once: the trimmed mean of the ratios of pairs, or p50.
 
     Args:
         sides: as for `ratio_changes`.
@@ -186,7 +188,7 @@ def shared_change(sides: Sequence[pl.DataFrame], *, paired: bool) -> Change | No
     if sides[0].height < FEWEST_PAIRS:
         return None
     old, new = (side["response"].to_numpy() for side in sides)
-    found = bootstrap.mean(sides[0]["scheduled"].to_numpy(), np.log(new / old))
+    found = bootstrap.trimmed_mean(sides[0]["scheduled"].to_numpy(), np.log(new / old))
     return Change.of(found, len(old)) if found else None
 
 

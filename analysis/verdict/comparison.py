@@ -4,7 +4,7 @@ Runs of the same log are compared request by request: the same row at the same r
 change of 3 % where the percentiles of a run, taken alone, differ by more from one minute to the next. Runs of
 different logs can only be compared by their percentiles. One pair of runs says nothing of how much runs differ by
 themselves. Several pairs, run in turn, A B A B, are judged by the spread between the pairs. Runs that were made at
-once, as a duet, are compared by their percentiles over the same seconds: what disturbed one disturbed the other.
+once, as a duet, are compared pair by pair over the same half seconds: what disturbed one disturbed the other.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -73,8 +73,8 @@ class Comparison:
     Attributes:
         sentence: the answer in words.
         paired: whether requests were compared one by one.
-        at_once: the runs were made at the same time: times are those of their percentiles, over the same seconds.
-        change: of the response time: median of the ratios of pairs (of a duet their geometric mean), or ratio of the
+        at_once: the runs were made at the same time, as a duet.
+        change: of the response time: median of the ratios of pairs (of a duet their trimmed mean), or ratio of the
             medians; of several pairs of runs the geometric mean of theirs; None where too few.
         slower_share: share of the pairs in which the candidate was slower (ties half); None if not paired.
         quantiles: name → ratio of that percentile of the runs.

@@ -22,11 +22,29 @@ def test_the_interval_of_the_mean_of_pairs_holds_the_truth_in_95_of_100_duets(se
     rng, hits = np.random.default_rng(1), 0
     for _ in range(400):
         at, old, new = duet(rng, seconds, 1.03)
-        found = bootstrap.mean(at, np.log(new / old))
+        found = bootstrap.trimmed_mean(at, np.log(new / old))
         assert found is not None
         low, high = found.ends()
         hits += low <= np.log(1.03) <= high
     assert hits / 400 == pytest.approx(0.95, abs=0.03)
+
+
+def test_a_burst_that_hits_one_of_both_moves_the_mean_of_pairs_little() -> None:
+    rng = np.random.default_rng(5)
+    at, old, new = duet(rng, 20, 1.03)
+    new[(at > 7) & (at < 9)] *= 20
+    found = bootstrap.trimmed_mean(at, np.log(new / old))
+    assert found is not None
+    assert np.exp(found.value) == pytest.approx(1.03, abs=0.01)
+    assert found.ends()[0] > 0
+
+
+def test_values_above_a_quantile_that_come_from_one_burst_are_told() -> None:
+    rng = np.random.default_rng(6)
+    at, old, _ = duet(rng, 20, disturbed=0.0)
+    assert bootstrap.spread_above(at, old, 0.99)
+    old[(at > 7) & (at < 8)] *= 20
+    assert not bootstrap.spread_above(at, old, 0.99)
 
 
 @pytest.mark.slow
@@ -67,5 +85,5 @@ def test_too_short_series_give_no_estimate() -> None:
     none: Series = np.array([]), np.array([])
     assert bootstrap.ratios(few, few, (0.5,)) is None
     assert bootstrap.ratios(none, few, (0.5,)) is None
-    assert bootstrap.mean(*few) is None
-    assert bootstrap.mean(*none) is None
+    assert bootstrap.trimmed_mean(*few) is None
+    assert bootstrap.trimmed_mean(*none) is None
