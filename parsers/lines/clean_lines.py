@@ -31,6 +31,8 @@ _PROTOCOLS: Final = [np.uint64(int.from_bytes(b"HTTP/" + v, "little")) for v in 
 _ODD: Final = b' ,"['
 """Bytes that a value outside of quotes must not hold: it would be stripped or quoted, or is not a client."""
 _MOST_LITERAL: Final = 8
+_SHORT: Final = 40
+"""Bytes of a line, on average, below which a block holds mostly other lines: clean ones have more than the stamp."""
 _AT_ONCE: Final = 1 << 14
 """Lines read side by side; more would not fit in the cache, fewer would take more calls of NumPy."""
 _CHUNKS: Final = (16, 32, 64, 128)
@@ -125,12 +127,14 @@ def take(data: bytes, format: Format, columns: Sequence[str]) -> Taken | None:
         columns: of the CSV, behind date and time.
 
     Returns:
-        None if no line is clean, or the format has values that cannot be moved unchanged.
+        None if no line or few lines are clean, or the format has values that cannot be moved unchanged.
     """
     pieces = pieces_of(format)
     if pieces is None or not data or (format.server != "nginx" and _DUMMY in data):
         return None
     block = _Bytes(data)
+    if len(block.ends) * _SHORT > len(data):
+        return None
     left = np.ones(len(block.ends), np.bool_)
     found = []
     for begin in range(0, len(block.ends), _AT_ONCE):
