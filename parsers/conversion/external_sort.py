@@ -30,6 +30,9 @@ BUFFER: Final = 30_000
 _AT_ONCE: Final = 1 << 13
 """Rows written at a time."""
 
+_BUFFERS: Final = 4
+"""Buffers that waiting rows may keep in memory."""
+
 MERGE: Final = 4 << 20
 """Bytes of all runs together held in memory while they are merged."""
 
@@ -100,7 +103,7 @@ class Sorter:
             self._writing = self._writer.submit(self._write, self._main, start[:count], lines.take(slice(count)))
             self._written = int(start[:count][-1])
         if len(start) > count:
-            self._waiting.append(start[count:], lines.take(slice(count, None)).compact())
+            self._waiting.append(start[count:], lines.take(slice(count, None)).compact(_BUFFERS))
 
     def _write(self, file: BinaryIO, start: Times, lines: Lines) -> None:
         for begin in range(0, len(start), _AT_ONCE):

@@ -335,7 +335,11 @@ class _Unsettled:
 
     def settled(self, rows: pl.DataFrame) -> Lines:
         """Return the lines of rows, in their order, and keep the others."""
-        chosen = np.searchsorted(self._numbers, rows["line"].to_numpy())
+        chosen = rows["line"].to_numpy()
+        if len(self._numbers) and self._numbers[-1] - self._numbers[0] < len(self._numbers):  # none is missing
+            chosen = chosen - self._numbers[0]
+        else:
+            chosen = np.searchsorted(self._numbers, chosen)
         others = np.ones(len(self._numbers), np.bool_)
         others[chosen] = False
         settled = self._lines.take(chosen)

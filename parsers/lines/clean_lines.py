@@ -198,6 +198,7 @@ class _Reader:
         first = block.ends[some.start - 1] + 1 if some.start else _FRONT
         self._at = np.concatenate(([first], self._ends[:-1] + 1))
         self._good = block.printable[some].copy()
+        self._seconds: Octets | None = None
         self.begin: dict[str, Ints] = {}
         self.end: dict[str, Ints] = {}
         self.quoted: dict[str, Flags] = {}
@@ -246,8 +247,10 @@ class _Reader:
                 self._good &= self._is_number(begin, end) | self._is_dash(begin, end)
             case "seconds" | "list":
                 end, _ = self._until(begin, stop)
-                good = self._milliseconds(begin, end)[1]
+                digits, good = self._milliseconds(begin, end)
                 self._good &= good if piece.slot else good | self._is_dash(begin, end)
+                if piece.slot:
+                    self._seconds = digits
             case _ if stop == b'"' and piece.kind != "client":
                 end, commas = self._until(begin, stop, long=True)
                 if piece.slot:
@@ -273,6 +276,7 @@ class _Reader:
             return
         kept = np.flatnonzero(good)
         self.line = self.line[kept]
+        self._seconds = None if self._seconds is None else self._seconds[kept]
         self.begin = {slot: place[kept] for slot, place in self.begin.items()}
         self.end = {slot: place[kept] for slot, place in self.end.items()}
         self.quoted = {slot: flags[kept] for slot, flags in self.quoted.items()}
@@ -350,9 +354,7 @@ class _Reader:
 
     def milliseconds(self) -> Ints:
         """How long the requests took; 0 where the log does not say it."""
-        if "total" not in self.begin:
-            return np.zeros(len(self.line), np.int64)
-        return _number(self._milliseconds(self.begin["total"], self.end["total"])[0])
+        return np.zeros(len(self.line), np.int64) if self._seconds is None else _number(self._seconds)
 
     def stamps(self) -> Ints:
         """Read the stamps of the clean lines, and leave all others; mostly a line has the stamp of the line before."""
@@ -361,7 +363,9 @@ class _Reader:
             return np.zeros(0, np.int64)
         found = self._windows[32][self.begin["time"]].view("<u8").reshape(-1, 4)
         found[:, 3] &= _LOWER[_CLF - 24]
-        runs = np.flatnonzero(np.concatenate(([True], (found[1:] != found[:-1]).any(axis=1))))
+        new = np.ones(len(found), np.bool_)
+        new[1:] = np.logical_or.reduce([found[1:, column] != found[:-1, column] for column in range(4)])
+        runs = np.flatnonzero(new)
         us, good = timestamps.read_clf(found[runs].view(np.uint8)[:, :_CLF])
         counts = np.diff(runs, append=len(found))
         if not good.all():

@@ -92,8 +92,13 @@ class Lines:
         """Some of them."""
         return Lines(self.texts, self.text[chosen], self.place[chosen], self.width[chosen])
 
-    def compact(self) -> "Lines":
-        """The same in a buffer of their own, so that the others can be freed."""
+    def compact(self, most: int = 0) -> "Lines":
+        """The same, so that other buffers can be freed: in up to so many of them, or in a buffer of their own."""
+        used = np.flatnonzero(np.bincount(self.text, minlength=1))
+        if len(used) <= most:
+            number = np.zeros(256, np.uint8)
+            number[used] = np.arange(len(used))
+            return Lines(tuple(self.texts[text] for text in used), number[self.text], self.place, self.width)
         text, place = self.joined()
         return Lines.of(text, place, self.width)
 
