@@ -59,6 +59,6 @@ if __name__ == "__main__":
     with suppress(OSError):
         os.nice(_LESS_URGENT)
     first = take(sys.stdin.buffer)
-    assert isinstance(first, SidecarConfig)
-    with suppress(BrokenPipeError):
-        asyncio.run(_serve(first))
+    if isinstance(first, SidecarConfig):  # nothing: the replay was interrupted before it said what to serve
+        with suppress(BrokenPipeError):
+            asyncio.run(_serve(first))

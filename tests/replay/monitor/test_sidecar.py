@@ -1,5 +1,7 @@
 import io
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -17,6 +19,12 @@ def test_it_ends_without_a_word_if_the_replay_ended_before_it_had_opened() -> No
     config = io.BytesIO()
     put(config, SidecarConfig(live=Address("127.0.0.1", 0)))
     assert abandoned("logreplay.replay.monitor.sidecar_main", config.getvalue()) == (0, b"")
+
+
+def test_it_ends_without_a_word_if_the_replay_ended_before_it_said_what_to_serve() -> None:
+    command = [sys.executable, "-m", "logreplay.replay.monitor.sidecar_main"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    assert done.stderr == b""
 
 
 def test_it_is_ended_if_the_replay_is_interrupted_while_it_opens(monkeypatch: pytest.MonkeyPatch) -> None:
