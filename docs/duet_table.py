@@ -1,5 +1,6 @@
-"""Make the table of docs/howto/duet.md from the rounds of duet_rehearsal.py: ``python docs/duet_table.py FOLDER``.
+"""Make the table of docs/howto/duet.md: ``python docs/duet_table.py FOLDER FIRST``, of the rounds from number FIRST on.
 
+`duet_rehearsal.py` makes the rounds; the rule was chosen on those before FIRST.
 Each result log is cut after some seconds and judged as if the run had ended there, so that duets and runs one after the
 other can be compared at the same number of requests. Both are judged with a tolerance of 1 %.
 """
@@ -35,9 +36,9 @@ def judged(baseline: Path, candidate: Path, seconds: float, *, at_once: bool) ->
     return next((word for word in re.findall(r"\w+", found.sentence) if word in ("slower", "faster")), "")
 
 
-def lines(folder: Path, kind: str) -> Iterator[str]:
+def lines(folder: Path, kind: str, first: int) -> Iterator[str]:
     """The rows of one machine, in Markdown."""
-    rounds = sorted(folder.glob(f"{kind}-*"))
+    rounds = [place for place in sorted(folder.glob(f"{kind}-*")) if int(place.name.partition("-")[2]) >= first]
     equal, slower = ([place / name for place in rounds if _whole(place / name)] for name in ("equal", "slower"))
     runs = [place for place in rounds if (place / "slower.summary.json").exists()]
     for seconds in DUETS_S:
@@ -69,7 +70,7 @@ def main() -> None:
     sys.stdout.write("| machine | | requests | equal called different | 3 % slower found | wrong direction |\n")
     sys.stdout.write("|---|---|--:|--:|--:|--:|\n")
     for kind in MACHINES:
-        for line in lines(Path(sys.argv[1]), kind):
+        for line in lines(Path(sys.argv[1]), kind, int(sys.argv[2])):
             sys.stdout.write(line)
             sys.stdout.flush()
 
