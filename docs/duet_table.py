@@ -1,6 +1,7 @@
-"""Make the table of docs/howto/duet.md: ``python docs/duet_table.py FOLDER FIRST``, of the rounds from number FIRST on.
+"""Make the table of docs/howto/duet.md: ``python docs/duet_table.py FOLDER [FIRST]``, of rounds from number FIRST on.
 
-`duet_rehearsal.py` makes the rounds; the rule was chosen on those before FIRST.
+`duet_rehearsal.py` makes the rounds; the rule was chosen on those before number 20.
+
 Each result log is cut after some seconds and judged as if the run had ended there, so that duets and runs one after the
 other can be compared at the same number of requests. Both are judged with a tolerance of 1 %.
 """
@@ -69,8 +70,9 @@ def main() -> None:
     """Write the table."""
     sys.stdout.write("| machine | | requests | equal called different | 3 % slower found | wrong direction |\n")
     sys.stdout.write("|---|---|--:|--:|--:|--:|\n")
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     for kind in MACHINES:
-        for line in lines(Path(sys.argv[1]), kind, int(sys.argv[2])):
+        for line in lines(Path(sys.argv[1]), kind, first):
             sys.stdout.write(line)
             sys.stdout.flush()
 
