@@ -41,8 +41,8 @@ MOST_KEPT: Final = 10_000
 """Pairs of a route that stay in the file."""
 MOST_HELD: Final = 128 << 20
 """Bytes of bodies that are held until their pair is written."""
-MOST_WAITING: Final = 100_000
-"""Requests, and answers, that wait for the second thread; the pairs of others are not compared."""
+MOST_WAITING: Final = 50_000
+"""Pairs that wait for the second thread; others are not compared."""
 MOST_WRITTEN: Final = 1 << 30
 """Bytes of the file; beyond it pairs are written without bodies."""
 FILES: Final = ".pairs-*"
@@ -121,7 +121,6 @@ class PairKeeper:
     Attributes:
         together: targets of a pair.
         routes: numbers of the routes.
-        requests: that were sent: number, subject, when, in nanoseconds of the clock.
         incomplete: answers of the pairs that have not got all.
         complete: pairs that have got all their answers, and these; None: they are equal in every byte.
         held, freed: bytes of bodies, by the loop and by the second thread.
@@ -130,11 +129,11 @@ class PairKeeper:
     def __init__(self, keeping: Keeping) -> None:
         self._keeping, self.routes, self.together = keeping, keeping.routes(), keeping.together
         # written by the loop
-        self.requests: deque[tuple[int, About, int]] = deque()
+        self._noted: deque[tuple[int, About, int]] = deque()
+        self._missed = 0
         self.incomplete: dict[int, _Answers] = {}
         self.complete: deque[tuple[int, _Answers | None]] = deque()
         self.held = 0
-        self._missed, self._last_missed = 0, -1
         # written by the second thread
         self._pending: dict[int, tuple[About, int]] = {}
         self._patience = int(2 * keeping.timeout * 1e9) + 10 * _SWEEP_NS
@@ -169,10 +168,18 @@ class PairKeeper:
         """What listens to the answers of one target."""
         return Side(self, index)
 
-    def miss(self, seq: int) -> None:
-        """Count the pair of a request that is sent and cannot be noted; those of a pair follow each other."""
-        if (pair := seq // self.together) != self._last_missed:
-            self._missed, self._last_missed = self._missed + 1, pair
+    def note(self, pair: int, about: About, now: int) -> None:
+        """Note that a request of a pair is sent.
+
+        Args:
+            pair: its number. It may be noted again until its last request is sent.
+            about: row, url, number of the route.
+            now: nanoseconds of the clock.
+        """
+        if len(self._noted) < MOST_WAITING:
+            self._noted.append((pair, about, now))
+        else:
+            self._missed += 1
 
     def ended(self, pair: int, answers: _Answers, last: ReceivedAnswer) -> None:
         """Take a pair with all its answers."""
@@ -224,12 +231,12 @@ class PairKeeper:
 
     def _catch_up(self) -> None:
         """Take what the loop has noted."""
-        complete, requests, pending = self.complete, self.requests, self._pending
-        number = len(complete)  # their requests were noted before
+        complete, pending = self.complete, self._pending
+        number = len(complete)  # these pairs were noted before
         now = 0
-        while requests:
-            seq, about, now = requests.popleft()
-            if (pair := seq // self.together) not in pending:
+        while self._noted:
+            pair, about, now = self._noted.popleft()
+            if pair not in pending:
                 pending[pair] = about, now
                 self._sent += 1
         for _ in range(number):
@@ -344,18 +351,20 @@ class Side:
 
     def answered_whole(self, seq: int, status: int, head: Head, body: bytes, digest: int, /) -> None:
         keeper, size = self._keeper, len(body)
-        if size <= LONGEST_KEPT and keeper.held - keeper.freed + size <= MOST_HELD:
+        if has_room := size <= LONGEST_KEPT and keeper.held - keeper.freed + size <= MOST_HELD:
             keeper.held += size
-            self.answered(seq, _received((status, head, body, size, digest, "")))
+        answer = _received((status, head, body if has_room else None, size, digest, ""))
+        pair = seq // self._together
+        if (answers := self._incomplete.get(pair)) is None:
+            self._incomplete[pair] = {self._index: answer}
         else:
-            self.answered(seq, _received((status, head, None, size, digest, "")))
+            self._add(pair, answers, answer)
 
     def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
         pair = seq // self._together
-        answers = self._incomplete.get(pair)
-        if answers is None:
-            self._incomplete[pair] = {self._index: answer}
-            return
+        self._add(pair, self._incomplete.setdefault(pair, {}), answer)
+
+    def _add(self, pair: int, answers: _Answers, answer: ReceivedAnswer) -> None:
         answers[self._index] = answer
         if len(answers) == self._together and self._incomplete.pop(pair, None) is not None:
             self._keeper.ended(pair, answers, answer)
@@ -379,7 +388,7 @@ class PairSender(SeveralSenders):
         **given: Any,
     ) -> None:
         self._keeper = PairKeeper(keeping)
-        self._requests = self._keeper.requests
+        self._together, self._noted = keeping.together, -1
         listeners: list[Listener] = [self._keeper.side(index) for index in range(len(makers))]
         senders = [make(listener=listener, **given) for make, listener in zip(makers, listeners, strict=True)]
         super().__init__(senders, choose)
@@ -395,10 +404,10 @@ class PairSender(SeveralSenders):
 
     def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
         (send, prepared), about = request
-        if len(self._requests) < MOST_WAITING:
-            self._requests.append((seq, about, start))
-        else:
-            self._keeper.miss(seq)
+        pair = seq // self._together
+        if pair != self._noted:
+            self._noted = pair
+            self._keeper.note(pair, about, start)
         send(seq, prepared, start, latest)
 
     async def close(self) -> None:

@@ -171,7 +171,7 @@ def test_pairs_without_two_answers_are_left_out_of_text_page_and_json(
     keeper.routes.of(pl.Series(["/a"]))
     keeper.open()
     for pair, errors in enumerate((("", "cancelled"), ("", "timeout"), ("refused", "refused"), ("", ""))):
-        keeper.requests.append((2 * pair, (pair, "/a", 0), 0))
+        keeper.note(pair, (pair, "/a", 0), 0)
         for index, error in enumerate(errors):
             keeper.side(index).answered(2 * pair, ReceivedAnswer(0 if error else 200, b"", None, 0, 1, error))
     keeper.close()

@@ -51,8 +51,7 @@ def answer(body: bytes | None, head: bytes = HEAD, status: int = 200) -> Receive
 
 
 def ends(keeper: PairKeeper, pair: int, *answers: ReceivedAnswer, route: int = 0, now: int = 0) -> None:
-    for index in range(keeper.together):
-        keeper.requests.append((pair * keeper.together + index, (pair, keeper.routes.names[route], route), now))
+    keeper.note(pair, (pair, keeper.routes.names[route], route), now)
     for index, each in enumerate(answers):
         side: Any = keeper.side(index)
         assert not each.body or side.hold(len(each.body))
