@@ -2,10 +2,12 @@
 
 import json
 import shlex
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 DISTRIBUTION: Final = "logreplay-toolkit"
 """The name on the package index; `logreplay` there is another program."""
@@ -13,18 +15,23 @@ DISTRIBUTION: Final = "logreplay-toolkit"
 
 def version() -> str:
     """The installed version; "of an unknown version" for code that was copied, not installed."""
+    found = _distribution()
+    return found.version if found else "of an unknown version"
+
+
+def _distribution() -> "Distribution | None":
+    from importlib.metadata import PackageNotFoundError, distribution  # a sixth of the time of --help
+
     try:
-        return distribution(DISTRIBUTION).version
+        return distribution(DISTRIBUTION)
     except PackageNotFoundError:
-        return "of an unknown version"
+        return None
 
 
 def needs_extra(extra: str) -> str:
     """Say that something needs an extra, and the command that installs it: the end of a sentence of an error."""
-    try:
-        origin = distribution(DISTRIBUTION).read_text("direct_url.json")
-    except PackageNotFoundError:
-        origin = None
+    found = _distribution()
+    origin = found.read_text("direct_url.json") if found else None
     return f"needs the extra `{extra}`: pip install {_requirement(extra, origin)}"
 
 

@@ -34,7 +34,7 @@ class Installed(metadata.Distribution):
 
 def command(monkeypatch: pytest.MonkeyPatch, origin: object | None) -> list[str]:
     """The words of the command, as a shell reads them."""
-    monkeypatch.setattr(installation, "distribution", lambda name: Installed(origin))
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed(origin))
     said, _, words = installation.needs_extra("s3").partition(": ")
     assert said == "needs the extra `s3`"
     return shlex.split(words)
