@@ -98,11 +98,13 @@ def pairs(command: str, seed: int) -> Iterator[Case]:
 def completed(command: str, fixed: Choice) -> dict[str, str] | None:
     """Return a choice with these values that breaks no rule, plain otherwise; None if there is none."""
     choice = {**defaults(COMMANDS[command]), **fixed}
-    broken = next((rule for rule in RULES[command] if rule.holds(choice)), None)
-    if broken is None:
+    broken = [rule for rule in RULES[command] if rule.holds(choice)]
+    if not broken:
         return choice
-    for factor in broken.values.keys() - fixed.keys():
-        for value in COMMANDS[command][factor].keys() - broken.values[factor]:
+    if any(rule.values.keys() <= fixed.keys() for rule in broken):
+        return None
+    for factor in broken[0].values.keys() - fixed.keys():
+        for value in COMMANDS[command][factor].keys() - broken[0].values[factor]:
             if found := completed(command, {**fixed, factor: value}):
                 return found
     return None

@@ -167,8 +167,9 @@ _FIND: Final[Factors] = {
     **_FOLDER,
 }
 _DUET: Final[Factors] = {
-    **{name: _RUN[name] for name in ("pacing", "arrivals", "think", "delay", "for", "requests", "loop", "skip-idle")},
+    **{name: _RUN[name] for name in ("pacing", "arrivals", "delay", "for", "requests", "loop", "skip-idle")},
     **{name: _RUN[name] for name in ("junit", "history")},
+    "think": _option("think", fixed="20ms"),
     **{name: values for name, values in _FOLDER.items() if name != "no-plots"},
     "candidate": dict.fromkeys(_TARGETS, "{candidate}"),
     "noise": {"-": "", "second": "--noise {noise}"},
