@@ -79,6 +79,8 @@ class Lines:
             return parts[0]
         if sum(len(part.texts) for part in parts) > _MANY:
             parts = [part.compact() for part in parts]
+        while len(parts) > _MANY:  # the number of a buffer is one byte
+            parts = [cls.concat(parts[at : at + _MANY]).compact() for at in range(0, len(parts), _MANY)]
         texts = tuple(text for part in parts for text in part.texts)
         before = np.cumsum([0, *(len(part.texts) for part in parts)])
         text = [part.text + np.uint8(shift) for part, shift in zip(parts, before, strict=False)]

@@ -28,3 +28,9 @@ def test_any_lines_of_any_buffers_are_joined_in_any_order(
     taken = lines.take(np.array(chosen, np.intp))
     assert texts_of(lines, room) == plain
     assert texts_of(taken, room) == texts_of(taken.compact()) == [plain[number] for number in chosen]
+
+
+def test_more_buffers_than_a_byte_can_number_are_joined() -> None:
+    texts = [f"{number:04}\n".encode() for number in range(700)]
+    lines = Lines.concat([Lines.split(text) for text in texts])
+    assert texts_of(lines) == texts
