@@ -109,7 +109,9 @@ def pieces_of(format: Format) -> tuple[Piece, ...] | None:
         if isinstance(part, str):
             literal += part
             continue
-        if not isinstance(after, str) or (part not in _REQUEST and part.kind not in _KINDS.get(part.slot, ())):
+        if not isinstance(after, str) or not after.isascii():
+            return None
+        if part not in _REQUEST and part.kind not in _KINDS.get(part.slot, ()):
             return None
         pieces.append(Piece(literal.encode(), part.slot, part.kind, ord(after[0])))
         literal = ""

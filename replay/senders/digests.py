@@ -54,8 +54,8 @@ _STATUS: Final = FIELDS.index("status")
 _ERROR: Final = FIELDS.index("error")
 _END: Final = b"\r\n\r\n"
 """The end of a head."""
-_NOTHING: Final = b"\r"
-"""No response begins with it."""
+_NOTHING: Final = b"\0"
+"""No response begins with it; with a blank line some do."""
 _DIGITS: Final = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
 """Both digits of each octet."""
 _hash: Final = xxhash.xxh3_64_intdigest

@@ -138,6 +138,7 @@ class PairKeeper:
         self._pending: dict[int, tuple[About, int]] = {}
         self._patience = int(2 * keeping.timeout * 1e9) + 10 * _SWEEP_NS
         self._swept = self.freed = 0
+        self._newest = -1
         self._sent = self._timed_out = 0
         self._compared: Counter[int] = Counter()
         self._differing: Counter[int] = Counter()
@@ -236,6 +237,7 @@ class PairKeeper:
         now = 0
         while self._noted:
             pair, about, now = self._noted.popleft()
+            self._newest = pair
             if pair not in pending:
                 pending[pair] = about, now
                 self._sent += 1
@@ -252,13 +254,15 @@ class PairKeeper:
             self._sweep(now)
 
     def _sweep(self, now: int) -> None:
-        """Forget pairs that never get their last answer."""
+        """Forget pairs that never get their last answer, and answers that came after their pair was forgotten."""
         self._swept = now
         for pair, (_, since) in [*self._pending.items()]:
             if now - since < self._patience:
                 break
             del self._pending[pair]
-            self.freed += _size(self.incomplete.pop(pair, {}))
+        for pair in [*self.incomplete]:
+            if pair <= self._newest and pair not in self._pending:
+                self.freed += _size(self.incomplete.pop(pair, {}))
 
     def _compare(self, about: About, answers: Sequence[ReceivedAnswer]) -> None:
         """Count a pair whose answers are not equal in every byte; keep it if they differ."""

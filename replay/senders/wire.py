@@ -366,6 +366,7 @@ class Connection(asyncio.Protocol):
         parser = self._parser
         if 100 <= parser.get_status_code() < 200 and not parser.should_upgrade():
             self._begun = self._first = 0  # an interim answer
+            self._heads = None  # the parser may hold a part of the next answer, or accept none
         else:
             self._complete = True
             self._lasting = parser.should_keep_alive()  # later it speaks of the next answer

@@ -161,6 +161,7 @@ def test_clean_lines_of_the_combined_formats_are_taken_and_of_some_others_none()
     assert {"combined", "nginx-main", "nginx-combined-timed", "common"} <= short
     assert not short & {"npm", "haproxy", "envoy", "aws-alb", "urls", "pias", "apache-combined-us"}
     assert pieces_of(nginx_format(COMBINED + "$request_time$pipe")) is None
+    assert pieces_of(nginx_format('$remote_addr→$remote_user [$time_local] "$request" $status')) is None
     assert pieces_of(nginx_format('[$time_local] "$request_method $request_uri" $status')) is None
 
 

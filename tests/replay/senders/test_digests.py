@@ -158,6 +158,11 @@ def test_a_head_without_its_blank_line_hides_no_other() -> None:
     assert digests.head_of(head + b"body") == head
 
 
+def test_a_head_behind_an_empty_line_is_read() -> None:
+    head = b"\r\nHTTP/1.1 302 Found\r\nLocation: /\r\n\r\n"
+    assert Digests().head_of(head + b"body") == head
+
+
 def test_heads_that_differ_in_another_header_have_one_digest() -> None:
     digests = Digests()
     heads = [b"HTTP/1.1 200 OK\r\nX-Id: %d\r\nlocation: /%d\r\n\r\nbody" % (at, at == 3) for at in range(5)]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.endpoint import Endpoint, Target
 from logreplay.replay.senders.wire import MOST_HEADS, Connection, DigestConnection, WireSender
@@ -112,6 +113,14 @@ def test_a_known_head_is_not_parsed_again(kind: type[Connection]) -> None:
     connection._feed = None
     answer(sender, 1, "GET", OK + b"other", 0)
     assert [end[6:9] for end in sender.ends] == [(5, 200, 0)] * 2
+
+
+@pytest.mark.parametrize("line", [b"HTTP/1.1 100 Continue\r\nConnection: close", b"HTTP/1.0 100 Continue"])
+def test_a_known_head_behind_the_end_of_a_connection_is_an_error(line: bytes) -> None:
+    sender, interim = Sender(Connection), line + b"\r\n\r\n"
+    answer(sender, 0, "GET", OK + b"hello", 0)
+    answer(sender, 1, "GET", interim + OK + b"hello", len(interim))
+    assert [end[8] for end in sender.ends] == [0, ERROR_CODES["protocol"]]
 
 
 def test_as_many_heads_are_kept_as_there_may_be() -> None:

@@ -132,6 +132,22 @@ def test_a_pair_that_never_ends_is_forgotten_and_gives_its_room_back(
     assert not keeps.incomplete
 
 
+def test_an_answer_that_comes_after_its_pair_was_forgotten_gives_its_room_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair_keeper, "_EVERY_S", 3600)
+    keeps = keeper(tmp_path)
+    ends(keeps, 0, answer(b"x" * 1000))
+    keeps.note(1, (1, "/a", 0), 60 * SECOND)
+    keeps._catch_up()
+    slow: Any = keeps.side(1)
+    slow.answered_whole(1, 200, HEAD, b"x" * 1000, 1)
+    ends(keeps, 2, answer(b"x"), answer(b"y"), now=62 * SECOND)
+    keeps.close()
+    assert keeps.held == keeps.freed
+    assert not keeps.incomplete
+
+
 def test_the_sample_is_uniform_over_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_keeper, "MOST_KEPT", 100)
     keeps = keeper(tmp_path)
