@@ -79,6 +79,7 @@ def test_a_target_that_got_no_request_has_a_result_log_without_rows(
     assert sorted(scan(folder / f"{name}.csv").collect().height for name in ("baseline", "candidate")) == [0, 1]
 
 
+@pytest.mark.slow
 def test_alternating_prints_nothing_of_pairs(
     servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -127,6 +127,7 @@ def test_a_token_that_changes_during_a_run_is_sent_from_then_on(log: Path, token
     assert set(stream.scheme.apply(first)["header:Authorization"]) == {"Bearer another"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--workers", "2")], ids=" ".join)
 def test_a_file_that_stays_unreadable_is_named_at_the_end(
     log: Path, token: Path, tmp_path: Path, more: tuple[str, ...], capfd: pytest.CaptureFixture[str]
