@@ -33,6 +33,8 @@ _ODD: Final = b' ,"['
 _MOST_LITERAL: Final = 8
 _SHORT: Final = 40
 """Bytes of a line, on average, below which a block holds mostly other lines: clean ones have more than the stamp."""
+_LONGEST: Final = 1 << 16
+"""Bytes of a line; a longer one takes ten times as long as by the strict patterns, since it is read in small chunks."""
 _AT_ONCE: Final = 1 << 14
 """Lines read side by side; more would not fit in the cache, fewer would take more calls of NumPy."""
 _CHUNKS: Final = (16, 32, 64, 128)
@@ -129,13 +131,14 @@ def take(data: bytes, format: Format, columns: Sequence[str]) -> Taken | None:
         columns: of the CSV, behind date and time.
 
     Returns:
-        None if no line or few lines are clean, or the format has values that cannot be moved unchanged.
+        None if no line or few lines are clean, a line is very long, or the format has values that cannot be moved
+        unchanged.
     """
     pieces = pieces_of(format)
     if pieces is None or not data or (format.server != "nginx" and _DUMMY in data):
         return None
     block = _Bytes(data)
-    if len(block.ends) * _SHORT > len(data):
+    if len(block.ends) * _SHORT > len(data) or np.diff(block.ends, prepend=_FRONT - 1).max() > _LONGEST:
         return None
     left = np.ones(len(block.ends), np.bool_)
     found = []

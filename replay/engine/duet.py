@@ -24,7 +24,7 @@ async def duet(
     seed: int = 0,
     stop: Event | None = None,
 ) -> Outcome:
-    """Send each request to all targets at the same instant, in an order drawn by chance.
+    """Send each request to all targets at the same instant, in random order.
 
     Works in any running loop, a notebook's too.
 
@@ -33,7 +33,7 @@ async def duet(
         schedule: when to send; rates are those of one target.
         senders: one for each target, the baseline first; opened and closed here.
         results: take the rows of each target; closed here. ``seq`` is the number of the pair.
-        alternate: send each request to one target, drawn by chance.
+        alternate: send each request to one target, drawn at random.
         seed: of the draws.
         stop: ends the run when set; requests in flight are recorded as ``cancelled``.
 

@@ -150,6 +150,12 @@ def test_clean_lines_are_taken() -> None:
     assert check("\n".join(lines).encode(), TIMED) == len(lines) - left
 
 
+def test_blocks_with_a_very_long_line_are_left_to_the_strict_patterns() -> None:
+    line = b'1.2.3.4 - bob [20/Nov/2026:23:30:37 +0000] "GET /%s HTTP/1.1" 200 17 "-" "curl" 0.050\n'
+    assert check(line % (b"a" * 9000) + line % b"b", TIMED) == 2
+    assert check(line % (b"a" * 99_000) + line % b"b", TIMED) == 0
+
+
 def test_the_columns_may_be_any() -> None:
     line = b'1.2.3.4 - bob [20/Nov/2026:23:30:37 +0000] "GET /a,b HTTP/1.1" 200 17 "-" "a, b" 0.050\n'
     for columns in (("url",), ("latency", "agent"), ("bytes", "host"), ("user", "request_bytes", "op", "referer")):
