@@ -23,7 +23,7 @@ from logreplay.cli.running import answers
 from logreplay.cli.running.comparing import gate, print_comparison, time_rows
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, new_name, replayable
-from logreplay.cli.running.loop import run_in_loop
+from logreplay.cli.running.loop import run_in_loop, unless_stopped
 from logreplay.cli.running.outputs import ResultFolder, check_apart, inputs
 from logreplay.cli.running.reporting import print_arrivals, report_sessions
 from logreplay.cli.running.requests import report_left_out, request_stream
@@ -225,7 +225,8 @@ class _OneDuet:
             makers: list[Callable[..., Sender]] = []
             findings: dict[str, Finding] = {}
             for url in options.targets.values():
-                make, found = await sending.ready(url, paths[0], rate=peak, duration=schedule.duration)
+                ready = sending.ready(url, paths[0], rate=peak, duration=schedule.duration)
+                make, found = await unless_stopped(stop, ready)
                 makers.append(make)
                 findings |= {finding.text: finding for finding in found}
             logs = [ResultLog(path, force=True, belonging=belonging) for path in paths]

@@ -32,18 +32,24 @@ def run_until_stopped(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         Interrupted: a signal came.
     """
 
-    async def either(stop: asyncio.Event) -> T:
-        task, stopped = asyncio.create_task(main()), asyncio.create_task(stop.wait())
-        await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if not task.done():
-            task.cancel()
-            await asyncio.wait((task,))
-        if task.cancelled():
-            raise Interrupted
-        return await task
+    return run_in_loop(lambda stop: unless_stopped(stop, main()))
 
-    return run_in_loop(either)
+
+async def unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """Await something that a signal cancels.
+
+    Raises:
+        Interrupted: a signal came.
+    """
+    task, stopped = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if not task.done():
+        task.cancel()
+        await asyncio.wait((task,))
+    if task.cancelled():
+        raise Interrupted
+    return await task
 
 
 def _check_descriptors() -> None:

@@ -24,7 +24,7 @@ from logreplay.cli.options.schedule import Pacing, log_report, log_sentence
 from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, new_name, replayable, target_or_builtin
-from logreplay.cli.running.loop import run_in_loop
+from logreplay.cli.running.loop import run_in_loop, unless_stopped
 from logreplay.cli.running.outputs import check_apart, claim, inputs
 from logreplay.cli.running.reporting import print_arrivals, report_sessions
 from logreplay.cli.running.requests import aim, changed_routes, report_left_out, request_stream, say_lacking
@@ -203,7 +203,8 @@ class _OneRun:
         sending, peak = options.sending, options.pacing.peak
 
         async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding], list[str], dict[str, Any]]":
-            sender, findings = await sending.ready(self.url, path, rate=peak, duration=schedule.duration)
+            ready = sending.ready(self.url, path, rate=peak, duration=schedule.duration)
+            sender, findings = await unless_stopped(stop, ready)
             log = ResultLog(path, force=options.force, belonging=belonging)
             results = InSteps(log, options.pacing.steps) if options.pacing.steps else log
             closed = isinstance(schedule, Users)

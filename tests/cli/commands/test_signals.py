@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Coroutine
@@ -12,6 +13,7 @@ import pytest
 
 from logreplay.cli.running import signals
 from logreplay.cli.running.loop import run_in_loop, run_until_stopped
+from logreplay.parsers.record import CORE_COLUMNS
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WHEN = {
@@ -102,6 +104,7 @@ def test_a_signal_while_a_module_is_loaded_is_an_interruption(number: signal.Sig
     load = f"exec('signal.raise_signal({int(number)})')"
     program = f"""
 import signal
+import socket
 from logreplay.cli import main
 def run(_):
     try:
@@ -114,3 +117,47 @@ main.main()
     (tmp_path / "loading.py").write_text(program)
     ended = subprocess.run([sys.executable, "-m", "loading"], cwd=tmp_path, capture_output=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (130, b"")
+
+
+@pytest.mark.parametrize("words", [["run", "{url}"], ["duet", "{url}", "{url}"]])
+def test_a_signal_ends_the_wait_for_the_first_answer(words: list[str], tmp_path: Path) -> None:
+    """Of a target that takes connections and says nothing; the wait for it took its full time."""
+    log = tmp_path / "log.csv"
+    log.write_text(f"{','.join(CORE_COLUMNS)}\n2026-01-01,00:00:00,0.1,0,0,5,/,200,GET\n")
+    program = """
+from logreplay.cli.main import main
+from logreplay.replay.checks import preflight
+preflight.answers.__defaults__ = (600.0,)
+main()
+"""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        command, *targets = (word.format(url=f"http://127.0.0.1:{server.getsockname()[1]}") for word in words)
+        line = [
+            sys.executable,
+            "-c",
+            program,
+            command,
+            log,
+            *targets,
+            "--tps",
+            "10",
+            "-n",
+            "5",
+            "--timeout",
+            "300",
+            "-o",
+            tmp_path / "out.csv",
+        ]
+        process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while True:  # the first connection only shows that one can be made
+                with server.accept()[0] as connection:
+                    if connection.recv(1000):
+                        process.send_signal(signal.SIGINT)
+                        assert process.wait(60) == 130
+                        break
+        finally:
+            process.kill()
+            process.wait()
+    assert not (tmp_path / "out.csv").exists()
