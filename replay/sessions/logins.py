@@ -16,7 +16,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, check_header, header_column
 from logreplay.replay.sessions.client_key import ClientKey
 
@@ -27,6 +27,8 @@ _MOST_ROWS: Final = 1_000_000
 _HEADINGS: Final = {*_COLUMNS, "method", "path", "uri", "user", "username", "password", "email"}
 """A first line with one of these names columns; any other may hold values, which must not be printed."""
 _MOST_NAMES: Final = 20
+_OTHER_NAMES: Final = {"method": "op", "verb": "op", "path": "url", "uri": "url", "data": "body", "payload": "body"}
+"""Names, in lower case, that are meant as a column and not as a header."""
 _URL: Final = re.compile(r"/[\x21-\x7e]*")
 
 
@@ -179,6 +181,11 @@ def _csv_rows(file: Iterator[str], path: Path) -> Iterator[tuple[int, dict[str, 
         are_names = not _HEADINGS.isdisjoint(name.strip().lower() for name in names)
         found = ",".join(names[:_MOST_NAMES]) if are_names else "none of these"
         raise LogreplayError(f"--login {path}: the first line must name the columns client,op,url,body; it has {found}")
+    if set(CORE_COLUMNS) <= set(reader.fieldnames):
+        raise LogreplayError(
+            f"--login {path}: is a normalized CSV of a log, not a login file; a login file has the columns "
+            "client,op,url,body and a row for each request that a client sends before its first one"
+        )
     for row in reader:
         if None in row:
             raise LogreplayError(f"--login {path}, line {reader.line_num}: more values than columns; quote commas")
@@ -222,6 +229,8 @@ def _request(row: object) -> LoginRequest:
         raise ValueError(f"{url[:80]!r}: expected a url that begins with /, such as /login")
     headers = {str(name): str(value) for name, value in row.items() if name not in _COLUMNS and value is not None}
     for name, value in headers.items():
+        if meant := _OTHER_NAMES.get(name.lower()):
+            raise ValueError(f"{name!r} would be sent as a header; name it {meant!r}, or leave it out")
         check_header(name, value)
     kinds = {name.lower() for name in headers}
     if isinstance(body, dict | list):

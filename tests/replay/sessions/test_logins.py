@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
 from logreplay.replay.senders.encode import render
 from logreplay.replay.sessions.client_key import ClientKey
 from logreplay.replay.sessions.logins import LoginFile, Logins
@@ -96,6 +96,10 @@ def test_the_headers_of_all_requests_are_those_of_logins_too(tmp_path: Path) -> 
         ("url,Content-Length\n/a,5\n", "l.csv", "written by the sender"),
         ("url,bad name\n/a,5\n", "l.csv", "not the name of a header"),
         ('url,X\n/a,"secret\r\nY: z"\n', "l.csv", "control byte"),
+        ("client,Method,url\n,PUT,/a\n", "l.csv", "line 2: 'Method' would be sent as a header; name it 'op'"),
+        ("url,path\n/a,/b\n", "l.csv", "line 2: 'path' would be sent as a header; name it 'url'"),
+        ('{"url": "/a", "data": "user=q"}\n', "l.jsonl", "line 1: 'data' would be sent as a header; name it 'body'"),
+        (f"{','.join(CORE_COLUMNS)},client\n2026-01-01,00:00:00,0,0,0,5,/,200,GET,a\n", "l.csv", "a normalized CSV"),
         ("[1]\n", "l.jsonl", "expected an object"),
         ("{\n", "l.jsonl", "line 1: expected an object"),
         ('{"url": "/a", "X": "\\ud800"}\n', "l.jsonl", "line 1: half of a surrogate pair"),
