@@ -165,7 +165,7 @@ def _read(path: Path) -> list[LoginRequest]:
                     raise LogreplayError(f"--login {path}, line {place}: {error}") from None
     except OSError as error:
         raise LogreplayError(f"--login {path}: cannot be read: {error.strerror or error}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
         raise LogreplayError(f"--login {path}: cannot be read: {error}; write it as UTF-8") from None
     if not requests:
         raise LogreplayError(f"--login {path}: holds no login; write the columns client,op,url,body")
@@ -174,6 +174,15 @@ def _read(path: Path) -> list[LoginRequest]:
 
 def _csv_rows(file: Iterator[str], path: Path) -> Iterator[tuple[int, dict[str, object]]]:
     reader = csv.DictReader(file, strict=True)
+    try:
+        yield from _rows_of(reader, path)
+    except csv.Error as error:
+        raise LogreplayError(
+            f'--login {path}, line {reader.line_num + 1}: {error}; close each quote ("), and double one in a value'
+        ) from None
+
+
+def _rows_of(reader: "csv.DictReader[str]", path: Path) -> Iterator[tuple[int, dict[str, object]]]:
     if not reader.fieldnames or "url" not in reader.fieldnames:
         names = [name for name in reader.fieldnames or () if name]
         if names and names[0].lstrip().startswith(("{", "[")):
