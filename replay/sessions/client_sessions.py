@@ -87,7 +87,7 @@ class SessionCounts:
         refused: cookies refused, by reason.
         without_login: sessions begun without a login, because no row of the file is theirs.
         logins: requests of logins that ended.
-        login_failures: those that failed, by status or error word.
+        login_failures: those that failed, by status or error word, without those that the end of the run cancelled.
         extracted: values taken, by name.
         unusable: values that were empty, too long, or held a control character, by name.
         missing: requests that were sent without a value, because no answer had held one, by name.
@@ -317,7 +317,7 @@ class ClientSessions:
     def logged_in(self, client: str, login: LoginRequest, status: int, error: str, seconds: float) -> None:
         """Note the end of a login request."""
         self.counts.logins += 1
-        if error or status >= 400:
+        if (error or status >= 400) and error != "cancelled":
             self.counts.login_failures[error or f"status {status}"] += 1
         if len(self.counts.rows) < _MOST_ROWS:
             row = LoginRow(client, login.op, login.url, status, error, seconds, self._now(), self._target)

@@ -184,6 +184,14 @@ def test_a_request_without_a_place_for_a_value_is_counted() -> None:
     assert kept.counts.inserted == {"t=param:nope": 1}
 
 
+def test_a_login_that_was_cancelled_is_no_failure() -> None:
+    kept, login = sessions(), LoginRequest("b", "GET", "/in", {}, None)
+    for error in ("cancelled", "timeout"):
+        kept.logged_in("b", login, 0, error, 0.1)
+    assert (kept.counts.logins, kept.counts.login_failures) == (2, {"timeout": 1})
+    assert [row.error for row in kept.counts.rows] == ["cancelled", "timeout"]
+
+
 def test_a_client_that_no_login_names_is_counted() -> None:
     kept = sessions(SessionPlan(logins=Logins.of([LoginRequest("b", "GET", "/in", {}, None)])))
     assert kept.next_login("a") is None
