@@ -240,7 +240,8 @@ class _OneDuet:
                     audience.begin(Stage(rate=steady, planned=schedule.duration))
                     outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
                     audience.end(outcome)
-            told = report_sessions(engine, self.folder / "results.csv", several=True)
+            log, answers = self.folder / "results.csv", outcome.counters.completed * sending.cookies
+            told = report_sessions(engine, log, answers=answers, told=outcome.health.findings, several=True)
             return outcome, [*findings.values(), *audience.findings, *told]
 
         grows, where = grows_at(paths[0], belonging), " and ".join(options.targets.values())

@@ -238,17 +238,23 @@ def _search(
                     on_progress=watched(rule, engine, audience.see),
                     on_end=teller.end,
                 )
-        return ended, findings + audience.findings + report_sessions(engine, path)
+        answers = teller.answered * sending.cookies
+        return ended, findings + audience.findings + report_sessions(engine, path, answers=answers)
 
     with options.telling.audience("find", target, path, free=sending.free, quiet=options.quiet) as audience:
         return run_in_loop(main)
 
 
 class _Teller:
-    """Tells how a search goes: what runs, a line on stderr for each trial that ended, and the curve below them."""
+    """Tells how a search goes: what runs, a line on stderr for each trial that ended, and the curve below them.
+
+    Attributes:
+        answered: requests of its trials with a whole response.
+    """
 
     def __init__(self, search: "Search", audience: Audience, *, quiet: bool, drawn: bool) -> None:
         self._search, self._audience, self._warned = search, audience, False
+        self.answered = 0
         bounds = [bound.limit for bound in search.goal.bounds if bound.statistic != "errors"]
         unit = "users" if search.goal.users else "req/s"
         self._curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None))
@@ -276,6 +282,7 @@ class _Teller:
     def end(self, judged: "Judged", ran: "Ran") -> None:
         from logreplay.analysis.search.report import trial_line
 
+        self.answered += ran.counters.completed
         note, verdict = trial_line(judged, self._search.goal), judged.verdict
         self._audience.end(ran, state=_STATES[verdict], note=note)
         budget = self._search.goal.budget_s

@@ -220,7 +220,9 @@ class _OneRun:
             course = [f"target {self.url}; {how}", describe_course(outcome)]
             course += [describe_counts(engine.counts)] if isinstance(engine, Engine) else []
             counts = {"sessions": engine.sessions.as_dict()} if engine.sessions else {}
-            return outcome, findings + audience.findings + report_sessions(engine, path), course, counts
+            told, answers = outcome.health.findings, outcome.counters.completed * sending.cookies
+            findings += audience.findings + report_sessions(engine, path, answers=answers, told=told)
+            return outcome, findings, course, counts
 
         grows = grows_at(path, belonging)
         try:
@@ -239,7 +241,7 @@ class _OneRun:
 
     def report(self, ended: _Ended, exchanges: Outlet | None) -> Exit:
         """Print the summary and the findings."""
-        from logreplay.analysis.output.file_names import summary_beside
+        from logreplay.analysis.output.file_names import logins_beside, summary_beside
         from logreplay.replay.senders.trace import describe
 
         options, outcome, summary = self.options, ended.outcome, ended.summary
@@ -271,7 +273,9 @@ class _OneRun:
             options.say(f"{outcome.stopped}: {outcome.counters.sent:,}{of} requests were sent; their rows are kept")
         invalid = "" if outcome.health.valid else "; invalid run: its response times do not describe the target"
         options.say(f"verdict: {outcome.health.verdict}{invalid}")
-        options.say(f"results: {self.path}, {summary_beside(self.path)}")
+        logins = logins_beside(self.path)
+        written = [self.path, summary_beside(self.path), *([logins] if logins.exists() else [])]
+        options.say(f"results: {', '.join(map(str, written))}")
         if options.junit:
             write_junit(options.junit, "run", self._checks(outcome))
         if options.history:

@@ -118,7 +118,8 @@ class _Sweep:
                         on_end=lambda done, outcome: self._end(done, outcome, results, spare),
                     )
                     spare.free()
-            return outcomes, findings + report_sessions(engine, folder / JUDGED, append=True)
+            answers = sum(outcome.counters.completed for outcome in outcomes) * self.sending.cookies
+            return outcomes, findings + report_sessions(engine, folder / JUDGED, answers=answers, append=True)
 
         return run_in_loop(main)
 

@@ -20,17 +20,25 @@ _COLUMNS: Final = {
     "error": pl.String,
     "seconds": pl.Float64,
 }
+_ENOUGH_ANSWERS: Final = 20
+"""Fewer may all be of requests before the one whose answer sets a cookie."""
 
 
-def session_findings(counts: SessionCounts) -> Iterator[Finding]:
-    """Findings on the sessions of a run."""
+def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: bool = False) -> Iterator[Finding]:
+    """Findings on the sessions of a run.
+
+    Args:
+        counts: of its sessions.
+        answers: that came, if clients were to keep cookies; otherwise 0.
+        waits_told: another finding says that requests waited for their client's answers.
+    """
     taken = sum(counts.extracted.values())
     did = f"{counts.clients:,} sessions: {counts.logins:,} login requests, {counts.cookies:,} cookies, {taken:,} values"
     closed = (
-        "clients with sessions are closed loops: the next request of each waits for the answer before it, and a slow "
+        "; clients with sessions are closed loops: the next request of each waits for the answer before it, and a slow "
         "target received less load; the wait is in the response times, as queued"
     )
-    yield Finding("sessions", Severity.INFO, f"{did}; {closed}")
+    yield Finding("sessions", Severity.INFO, did if waits_told else did + closed)
     if failed := sum(counts.login_failures.values()):
         text = (
             f"{failed:,} of {counts.logins:,} login requests failed ({_listed(counts.login_failures)}): what their "
@@ -45,6 +53,12 @@ def session_findings(counts: SessionCounts) -> Iterator[Finding]:
             "login requests were sent); name clients as the log does, or leave the column client empty for a pool"
         )
         yield Finding("login_unused", Severity.INFO if used else Severity.WARNING, text)
+    if answers >= _ENOUGH_ANSWERS and not counts.cookies and not counts.refused:
+        text = (
+            f"--cookies: no response set a cookie ({answers:,} came); replay or log in with the request whose response "
+            "sets one (--login), or leave out --cookies; run --verbose shows the responses"
+        )
+        yield Finding("no_cookies", Severity.WARNING, text)
     if counts.refused:
         text = (
             f"{sum(counts.refused.values()):,} cookies of the target were refused ({_listed(counts.refused)}); a "

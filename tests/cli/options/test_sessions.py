@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from logreplay.cli import main
+from support.background_server import beside
+from support.recording_server import recording
 
 LOG = '127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n'
 EXTRACT = ["--extract", "t=header:X", "--use", "t=header:Y"]
@@ -98,6 +100,17 @@ def test_settings_leave_out_what_the_command_line_excludes(folder: Path, capsys:
     for more in ([], ["--sender", "aiohttp"], ["--http", "2", "--streams", "3"], ["--no-by-client"]):
         assert main.run([*given, *more]) == 0, more
         assert json.loads(capsys.readouterr().out)["requests"] == 1
+
+
+def test_a_run_tells_once_what_its_sessions_did(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "access.log").write_text(LOG * 30)
+    with beside(lambda: recording(service=0.01)) as server:
+        given = ["run", "access.log", server.url, "--tps", "500", "--no-loop", "--by-client", "-o", "r.csv"]
+        assert main.run([*given, "--cookies", "--login", "logins.csv"]) in (0, 3)
+    said = capsys.readouterr().err
+    assert "--cookies: no response set a cookie (30 came)" in said
+    assert said.count("a slow target received less load") == 1
+    assert said.splitlines()[-1] == "results: r.csv, r.summary.json, r.logins.csv"
 
 
 @pytest.mark.parametrize("key", ["column:nope", "header:X-User", "cookie:uid", "header:User-Agent", "address+agent"])

@@ -16,6 +16,23 @@ def test_sessions_are_said_to_be_closed_loops() -> None:
     )
 
 
+def test_waits_that_are_told_elsewhere_are_not_told_again() -> None:
+    (finding,) = session_findings(SessionCounts(clients=2), waits_told=True)
+    assert finding.text == "2 sessions: 0 login requests, 0 cookies, 0 values"
+
+
+def test_a_target_that_sets_no_cookie_is_warned_of() -> None:
+    def found(counts: SessionCounts, answers: int) -> list[str]:
+        warnings = (each for each in session_findings(counts, answers=answers) if each.severity is Severity.WARNING)
+        return [each.text for each in warnings if each.code == "no_cookies"]
+
+    (text,) = found(SessionCounts(), 1000)
+    assert text.startswith("--cookies: no response set a cookie (1,000 came); ")
+    assert not found(SessionCounts(), 5), "a login may come yet"
+    assert not found(SessionCounts(cookies=1), 1000)
+    assert not found(SessionCounts(refused=Counter({"of another domain": 1})), 1000), "one was set, and refused"
+
+
 def test_what_failed_is_named_and_counted() -> None:
     counts = SessionCounts(
         clients=3,
