@@ -32,7 +32,7 @@ ORDER = {
         "api", "__init__",
     ),
     "cli": (
-        "exit_codes", "display", "settings", "options", "running", "commands", "registry", "main",
+        "exit_codes", "display", "settings", "options", "running", "commands", "registry", "main", "start",
         "__init__",
     ),
 }  # fmt: skip
