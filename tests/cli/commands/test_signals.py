@@ -149,7 +149,7 @@ main()
             "-o",
             tmp_path / "out.csv",
         ]
-        process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([str(word) for word in line], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             while True:  # the first connection only shows that one can be made
                 with server.accept()[0] as connection:
