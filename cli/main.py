@@ -149,7 +149,10 @@ def _shown(text: str, arguments: list[str]) -> str:
     from logreplay.parsers.masking import masked, terminal_safe
 
     clean = "\n".join(map(terminal_safe, text.split("\n")))
-    return clean if "--show-secrets" in arguments else masked(clean)
+    if "--show-secrets" in arguments:
+        return clean
+    named = next((word for word in arguments if word and clean.startswith(f"{word}: ")), "")  # a file, not a header
+    return masked(named) + masked(clean.removeprefix(named))
 
 
 if __name__ == "__main__":

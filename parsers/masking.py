@@ -23,6 +23,7 @@ _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 # Texts come from strangers: each pattern begins only where a name can begin, so that its time is linear in the text.
 _PAIR: Final = re.compile(
+    r"(?!(?:(?<=--use )|(?<=--extract ))\w+=(?:\.\.\.|(?:header|param|body|json|regex):))"  # a place, not a secret
     r"(?<![^\s?&;,=/#\"'<>{}()])(?P<name>[^\s?&;,=/#\"'<>{}()]++)=(?P<value>\"[^\"]*\"|[^\s&;#,\"'<>]+)"
 )
 _NESTED: Final = re.compile(
@@ -40,6 +41,12 @@ _LOOKS: Final = re.compile(
 )
 _HEADER_LINE: Final = re.compile(r"^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(:[ \t]*)(.+)$", re.MULTILINE)
 
+_FILE: Final = re.compile(
+    r"\.(?:csv|parquet|pias|rejects|log|txt|json|jsonl|har|gor|warc|js|toml|conf|pem|crt|xml|html|gz|bz2|xz|zst)[-.\d]*$",
+    re.IGNORECASE,
+)
+"""The end of a file's name, such as session.har or auth.log.1; no header is called so."""
+
 
 def terminal_safe(text: str, instead: str = "?") -> str:
     """Replace the characters of a text that could steer a terminal."""
@@ -52,9 +59,14 @@ def is_secret(name: str) -> bool:
     return decoded.lower() in _HEADERS or bool(_NAME.search(_CAMEL.sub("_", decoded).lower()))
 
 
+def _is_header(name: str) -> bool:
+    """Whether ``NAME: text`` is a header with a secret, not an error about a file whose name looks like one."""
+    return is_secret(name) and not _FILE.search(name)
+
+
 def masked(text: str) -> str:
     """Mask credentials in any text: urls, query and form fields, JSON, header lines, error texts."""
-    text = _HEADER_LINE.sub(lambda m: m[1] + m[2] + MASK if is_secret(m[1]) else m[0], text)
+    text = _HEADER_LINE.sub(lambda m: m[1] + m[2] + MASK if _is_header(m[1]) else m[0], text)
     text = _USERINFO.sub(MASK, text)
     text = _LOOKS.sub(MASK, text)
     text = _SCHEME.sub(rf"\1\2{MASK}", text)

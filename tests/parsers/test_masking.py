@@ -60,6 +60,12 @@ def test_a_secret_is_not_shown(text: str) -> None:
         "target 'ftp://h': the scheme must be http or https; write http://HOST:PORT",
         '{"user": "bob", "n": 17}',
         "/a//b@c",
+        "session.har: no such file",
+        "auth.log.1: no such file",
+        "csrf.csv: exists already; choose another with -o",
+        "key.pem: no certificates can be read",
+        "--extract csrf needs --use csrf=...: nothing else takes a value of this name",
+        "--use csrf=header:X-Csrf and --header 'X-Csrf: ...' exclude each other",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
@@ -69,6 +75,27 @@ def test_what_is_no_secret_stays(text: str) -> None:
 def test_tokens_are_known_by_their_looks() -> None:
     assert masked("/r/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln/x") == f"/r/{MASK}/x"
     assert masked("AKIAIOSFODNN7EXAMPLE") == MASK
+
+
+_FORMS = (
+    "Authorization: Bearer {}",
+    "Cookie: a={}",
+    "X-Api-Key: {}",
+    "/a?x=1&token={}",
+    "--use /a?token={}",
+    "http://user:{}@host/",
+    '{{"password": "{}"}}',
+    "user=bob&password={}",
+)
+
+
+@given(
+    st.sampled_from(_FORMS),
+    st.from_regex(r"[A-Za-z0-9_-]{16,30}", fullmatch=True),
+    st.sampled_from(("", "session.har: ", "--use csrf=header:X: ", "Error: auth.log:3: ")),
+)
+def test_no_secret_of_a_known_form_survives(form: str, secret: str, before: str) -> None:
+    assert secret not in masked(f"{before}\n{form.format(secret)}")
 
 
 @pytest.mark.parametrize("name", ["token", "Session_ID", "apikey", "signature", "passwd", "csrfToken", "key", "X-Key"])
