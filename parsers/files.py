@@ -282,7 +282,9 @@ def check_distinct(writes: Sequence[tuple[str, Path]], reads: Sequence[tuple[str
         for other, read in reads:
             if _same_file(path, read):
                 name = "standard input" if str(read) == "-" else read
-                raise LogreplayError(f"{path}: {role} would overwrite {name}, the {other}; choose another name with -o")
+                option = role if role.startswith("-") else other
+                advice = f"choose another name with {option}"
+                raise LogreplayError(f"{path}: {role} would overwrite {name}, the {other}; {advice}")
         for other, written in writes[:at]:
             if _same_file(path, written):
                 raise LogreplayError(f"{path}: {other} and {role} name the same file; choose another name for one")

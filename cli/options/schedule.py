@@ -102,7 +102,10 @@ class Pacing:
         if self.follow:
             return
         if self.arrivals == "log" and self.tps is None:
-            raise click.UsageError("--arrivals log needs a mean rate: add --tps R, or use --speed X for the log's own")
+            raise click.UsageError(
+                "--arrivals log needs one mean rate: give --tps R, and none of --speed, --ramp, --steps and --vusers; "
+                "--speed X without --arrivals has the log's own rate"
+            )
         if self.arrivals and not self.peak:
             raise click.UsageError(f"--arrivals {self.arrivals} needs a rate: --tps R, --ramp R..R or --steps")
         if self.think != 0.0 and self.vusers is None:

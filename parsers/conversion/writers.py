@@ -41,7 +41,7 @@ def kind_of(output: str | Path, wanted: str = "") -> Kind:
     if kind and wanted and kind.partition(".")[0] != wanted:
         raise LogreplayError(
             f"--to {wanted} and -o {output} contradict each other: the name says {kind}; leave out --to, or name the "
-            f"output .{wanted}"
+            f"output .{ENDINGS.get(wanted, wanted)}"
         )
     return kind or wanted or "csv"  # type: ignore[return-value]  # the words of --to are kinds
 

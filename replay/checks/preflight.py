@@ -126,7 +126,7 @@ def _ports(demand: Demand) -> Finding | None:
 def _disk(demand: Demand, output: Path) -> Finding | None:
     free = shutil.disk_usage(output.parent).free
     if free < 1_000_000:
-        raise LogreplayError(f"{output.parent}: the disk is full; free some space, or write elsewhere with -o")
+        raise LogreplayError(f"{output}: the disk is full; free some space, or write elsewhere with -o")
     needed = demand.rate * (demand.duration or 0) * _ROW_BYTES
     if needed < 0.9 * free:
         return None

@@ -123,8 +123,8 @@ def test_two_names_of_one_file_are_recognized(tmp_path: Path, how: str) -> None:
             other = tmp_path / "deeper" / ".." / "in.csv"
         case _:
             other = one
-    with pytest.raises(LogreplayError, match="-o would overwrite"):
-        check_distinct([("-o", other)], [("LOG", one)])
+    with pytest.raises(LogreplayError, match=r"--junit would overwrite .*, the LOG; choose another name with --junit"):
+        check_distinct([("--junit", other)], [("LOG", one)])
     with pytest.raises(LogreplayError, match="-o and --rejects name the same file"):
         check_distinct([("-o", one), ("--rejects", other)])
 

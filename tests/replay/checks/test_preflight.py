@@ -70,7 +70,7 @@ def test_the_disk_must_have_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     hour = Demand(rate=1000, duration=3600, timeout=1, max_in_flight=10)
     assert "will take about 0.6 GB, and 0.0 GB are free" in findings(hour, tmp_path)["disk"]
     free(1000)
-    with pytest.raises(LogreplayError, match="the disk is full; free some space"):
+    with pytest.raises(LogreplayError, match=r"r\.csv: the disk is full; free some space"):
         machine(CALM, tmp_path / "r.csv")
 
 
