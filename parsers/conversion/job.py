@@ -1,6 +1,7 @@
 """Converts access logs, or normalized CSVs, to one normalized CSV, its reject file and the account of every line."""
 
 import errno
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, Final, Literal
+from typing import BinaryIO, Final, Literal, get_args
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -215,7 +216,9 @@ class _Job:
         self.captures: Sequence[CaptureFormat] = ()
         with ExitStack() as stack:
             self._new = stack.enter_context(_new(target, "-o", options)) if target else None
-            self._new_rejects = stack.enter_context(_new(rejects, "--rejects", options))
+            free = replace(options, force=options.force or _left_by_a_failure(target, options))
+            self._new_rejects = stack.enter_context(_new(rejects, "--rejects", free))
+            self._replaces_rejects = free.force
             self._names = stack.pop_all()
         self._sorted = folder / f"{self._new.part.name if self._new else 'stdout'}.sorted"
         self._bounds: tuple[int, int] | None = None
@@ -351,7 +354,7 @@ class _Job:
             self._rejects.close()
             self._new_rejects.keep()
             self.report.rejects = str(self._rejects_path)
-        elif self._options.force and not is_stream(self._rejects_path):
+        elif self._replaces_rejects and not is_stream(self._rejects_path):
             self._rejects_path.unlink(missing_ok=True)
 
     def _keep_line(self, name: str, number: int, reason: str, line: bytes, whole: bool) -> None:
@@ -429,6 +432,15 @@ def _rejects_beside(target: Path) -> Path:
     for ending in (".gz", ".zst", ".csv", ".parquet", ".pias"):
         stem = stem.removesuffix(ending)
     return target.parent / (stem + ".rejects")
+
+
+def _left_by_a_failure(target: Path | None, options: ConvertOptions) -> bool:
+    """Whether a reject file beside the output belongs to no result: the conversion that wrote it made none."""
+    if target is None or options.rejects:
+        return False
+    rejects = _rejects_beside(target)
+    results = (target, *(rejects.with_suffix(f".{kind}") for kind in get_args(writers.Kind)))
+    return not any(os.path.lexists(result) for result in results)
 
 
 def _iso(us: int) -> str:

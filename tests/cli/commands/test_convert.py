@@ -166,7 +166,34 @@ def test_a_conversion_of_nothing_leaves_no_result_that_bars_the_next_try(tmp_pat
     assert (done.returncode, json.loads(done.stdout)["output"]) == (1, "")
     assert sorted(os.listdir(tmp_path)) == ["access.log", "access.rejects"]
     (tmp_path / "access.log").write_text(line.replace("CONNECT h:443", "GET /"))
-    assert run(tmp_path, "access.log", "--rejects", "other").returncode == 0
+    assert run(tmp_path, "access.log").returncode == 0
+    assert sorted(os.listdir(tmp_path)) == ["access.csv", "access.log"]
+
+
+def test_filters_that_leave_nothing_make_no_result(tmp_path: Path) -> None:
+    done = run(tmp_path, str(SAMPLE), "--match", "zzz", "-o", "out.csv")
+    assert done.returncode == 1
+    assert "nginx_request_time.log: the filters leave no request: nothing was converted" in done.stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_rejects_of_a_result_stay(tmp_path: Path) -> None:
+    run(tmp_path, str(SAMPLE), "-o", "out.csv.gz")
+    before = (tmp_path / "out.rejects").read_bytes()
+    done = run(tmp_path, str(SAMPLE), "-o", "out.csv", "--match", "zzz")
+    assert done.returncode == 1
+    assert "out.rejects: exists already" in done.stderr
+    assert (tmp_path / "out.rejects").read_bytes() == before
+
+
+def test_an_output_that_its_form_contradicts_gets_the_ending_of_the_form(tmp_path: Path) -> None:
+    assert "or name the output .js" in run(tmp_path, str(SAMPLE), "--to", "k6", "-o", "out.csv").stderr
+
+
+@pytest.mark.parametrize("name", ["session.har", "auth.log", "token.txt", "my-session", "server.key"])
+def test_the_name_of_a_file_is_no_secret(tmp_path: Path, name: str) -> None:
+    assert run(tmp_path, name).stderr.startswith(f"Error: {name}: ")
+    assert "***" not in run(tmp_path, name).stderr
 
 
 def test_a_run_of_a_log_without_a_request_says_so(tmp_path: Path) -> None:
