@@ -160,8 +160,9 @@ def convert(
         click.echo(json.dumps(report.summary()))
     if not quiet:
         _tell(report)
-    if not report.converted and not report.filtered:
-        say(f"Error: {', '.join(map(str, logs))}: no line is a request that can be replayed: nothing was converted")
+    if not report.converted:
+        none = "the filters leave no request" if report.filtered else "no line is a request that can be replayed"
+        say(f"Error: {', '.join(map(str, logs))}: {none}: nothing was converted")
         return Exit.FAILED
     return Exit.OK
 

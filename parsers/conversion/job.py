@@ -370,7 +370,7 @@ class _Job:
             self._rejects.write(b"\n")
 
     def _deliver(self) -> None:
-        if not self.report.converted and not self.report.filtered:  # an empty result would only bar the next try
+        if not self.report.converted:  # an empty result would only bar the next try
             self.keep_rejects()
             self.report.output = ""
             return
