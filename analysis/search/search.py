@@ -30,6 +30,7 @@ from typing import Final
 from logreplay.analysis.search.slo import BoundEvidence, findings
 from logreplay.analysis.search.trials import (
     BACKLOG_S,
+    CALIBRATION_SETTLES_S,
     Answer,
     Goal,
     Judged,
@@ -58,8 +59,6 @@ LEAST_EARLY_S: Final = 10
 """Judged seconds before the interval may end a trial: one pause of the target must not look like its habit."""
 LONG_S: Final = 30.0
 """Judged seconds from which on a trial can contradict another: a shorter one misses what happens rarely."""
-CALIBRATION_SETTLES_S: Final = 5.0
-"""Connections are set up and caches fill."""
 GROWTH: Final = 0.05
 CHANCE: Final = 3.0
 """Growth of the requests in flight that may be chance, in standard deviations of the number of arrivals."""

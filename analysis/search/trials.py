@@ -8,6 +8,8 @@ from logreplay.analysis.search.slo import Bound, BoundEvidence, BoundFinding
 
 BACKLOG_S: Final = 0.5
 """Requests that wait for longer are a backlog, if they become more."""
+CALIBRATION_SETTLES_S: Final = 5.0
+"""Seconds of the first trial in which connections are set up and caches fill."""
 UNSEEN: Final = 0.36
 """Share by which the rate that a trial of 1 s passes is too high; of longer ones less, by the root of their length."""
 VARIATION: Final = 0.06
@@ -58,6 +60,13 @@ class Goal:
             raise ValueError(f"a trial must last at least 1 s, got {self.trial_s:g}")
         if self.trials < 1:
             raise ValueError(f"a search needs at least 1 trial, got {self.trials!r}")
+        first, confirming = CALIBRATION_SETTLES_S + self.short_s, 2 * self._base_s
+        if self.budget_s is not None and not self.budget_s >= first:
+            enough = 2 * (first + confirming + self.settle_s(confirming))
+            raise ValueError(
+                f"a budget of {self.budget_s:g} s is too short for the first trial, which takes {first:g} s: "
+                f"give at least {math.ceil(enough)} s, which has room for a confirmation"
+            )
 
     @property
     def needs(self) -> int:

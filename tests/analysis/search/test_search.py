@@ -106,6 +106,33 @@ def test_whatever_it_is_told_it_ends_and_counts_its_trials(data: st.DataObject) 
     weaknesses(search)
 
 
+@given(st.data())
+def test_whatever_time_and_trials_it_is_given_it_ends_with_an_answer_or_refuses_the_budget(data: st.DataObject) -> None:
+    def drawn(*values: float | None) -> float | None:
+        return data.draw(st.sampled_from(values) | st.floats(1, 60))
+
+    users, start = data.draw(st.booleans()), drawn(1, 20, 200) or 1
+    start = round(start) if users else start
+    bounds = (Bound("p99", drawn(0.1) or 1), Bound(data.draw(st.sampled_from(["mean", "p9999"])), 0.1))
+    highest = data.draw(st.sampled_from([None, start, 2 * start]))
+    trials, trial_s, budget_s = data.draw(st.integers(1, 6)), drawn(None, 1, 6), drawn(0.1, 7, 120)
+    try:
+        goal = Goal(bounds, start, highest, trial_s=trial_s, trials=trials, budget_s=budget_s, users=users)
+    except ValueError as error:
+        if " s is too short for the first trial, which takes " not in str(error):
+            raise
+        return
+    search = Search(goal)
+    while isinstance(search.next, Trial):
+        late = data.draw(st.sampled_from([0.0, 0.02, 0.5]))
+        outcome = told(search.next, late, void=data.draw(st.sampled_from(["", "", "sent late"])), bounds=2)
+        search.tell(replace(outcome, seconds=outcome.seconds + data.draw(st.sampled_from([0.0, 0.01, 30.0]))))
+    assert search.judged
+    assert sentence(search, 1000)
+    assert slo(search, 1000)
+    weaknesses(search)
+
+
 def test_the_table_of_trials_shows_the_highest_rate_that_passed() -> None:
     """And not the promise, which is lower."""
     search = against(100, Goal((P99,), start=50))
@@ -386,3 +413,14 @@ def test_a_goal_that_makes_no_sense_is_refused() -> None:
         Goal(())
     with pytest.raises(ValueError, match=r"^the highest rate, 10/s, is below the lowest, 50/s$"):
         Goal((P99,), start=50, highest=10)
+    with pytest.raises(ValueError, match=r"^a budget of 6 s is too short for the first trial, which takes 7 s: "):
+        Goal((P99,), budget_s=6)
+
+
+@pytest.mark.parametrize(("limit", "trial_s"), [(0.3, None), (3.0, None), (0.3, 1.0), (0.3, 60.0)])
+def test_the_budget_that_a_refusal_names_is_enough_for_a_confirmation(limit: float, trial_s: float | None) -> None:
+    bound = Bound("p99", limit)
+    with pytest.raises(ValueError, match="give at least ") as refused:
+        Goal((bound,), trial_s=trial_s, budget_s=1)
+    least = float(str(refused.value).rpartition("at least ")[2].partition(" s")[0])
+    assert answer(against(1e9, Goal((bound,), 50, highest=100, trial_s=trial_s, budget_s=least))).why == "at-least"
