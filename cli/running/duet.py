@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("baseline", "candidate", "noise")
 """The targets, in the order of their numbers in the plan."""
+_GIVEN_AS: Final = ("BASELINE", "CANDIDATE", "--noise")
 _OF_TARGETS: Final = ("target", "verdict", "answer", "requests", "response_s", "by_step")
 """Figures of each target's summary that summary.json of the duet repeats."""
 
@@ -125,8 +127,6 @@ def duet_once(options: DuetOptions) -> Exit:
 
     options = options.checked()
     options.warn_beyond_timeout({})
-    if options.baseline == options.candidate:
-        options.say(f"BASELINE and CANDIDATE are one target, {options.baseline}: a difference would be chance")
     pacing, sending = options.pacing, options.sending
     reads = inputs(options.log, options.shaping, sending)
     check_apart({"--junit": options.junit, "--history": options.history}, reads)
@@ -209,6 +209,7 @@ class _OneDuet:
         from logreplay.replay.monitor.snapshot import Stage
         from logreplay.replay.results.by_target import ByTarget
         from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
+        from logreplay.replay.senders.endpoint import are_one
 
         options, schedule, pacing = self.options, self.plan.schedule, self.options.pacing
         sending, together = options.sending, self.stream.together
@@ -220,8 +221,11 @@ class _OneDuet:
         levels = [(rate * share, seconds) for rate, seconds in pacing.steps or ()]
 
         async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
-            for url in options.targets.values():
-                await sending.endpoint(url)  # all permissions before the first request
+            # all permissions before the first request
+            endpoints = [await sending.endpoint(url) for url in options.targets.values()]
+            for (name, one), (other, another) in combinations(zip(_GIVEN_AS, endpoints, strict=False), 2):
+                if are_one(one, another):
+                    options.say(f"{name} and {other} are one target, {one.target}: a difference would be chance")
             makers: list[Callable[..., Sender]] = []
             findings: dict[str, Finding] = {}
             for url in options.targets.values():

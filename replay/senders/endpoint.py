@@ -10,7 +10,7 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Collection, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
@@ -163,6 +163,14 @@ def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
         raise LogreplayError(
             f"target {target}: {where} is not this machine; if you may load it, add --allow-target {target.host}"
         )
+
+
+def are_one(one: Endpoint, other: Endpoint) -> bool:
+    """Whether two endpoints are surely one: a common address is enough unless their names may be virtual hosts."""
+    if replace(one.target, host="") != replace(other.target, host=""):
+        return False
+    nameless = all(each.target.host in ("localhost", *each.addresses) for each in (one, other))
+    return one.target.host == other.target.host or (nameless and not {*one.addresses}.isdisjoint(other.addresses))
 
 
 def is_secure(endpoint: Endpoint) -> bool:

@@ -67,8 +67,12 @@ def test_one_target_named_twice_is_said(
     servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = servers[0].url
-    assert duet(log, url, url, "--tps", 200, "-o", tmp_path / "out") in (0, 3)
-    assert f"BASELINE and CANDIDATE are one target, {url}" in capsys.readouterr().err
+    same, noise = url.replace("127.0.0.1", "localhost"), ("--noise", f"{url}/")
+    assert same != url
+    assert duet(log, url, same, *noise, "--tps", 200, "-n", 1, "-o", tmp_path / "out") in (0, 3)
+    told = capsys.readouterr().err
+    for names in ("BASELINE and CANDIDATE", "BASELINE and --noise", "CANDIDATE and --noise"):
+        assert f"{names} are one target, http://" in told
 
 
 def test_a_target_that_got_no_request_has_a_result_log_without_rows(

@@ -15,7 +15,7 @@ from logreplay.replay.engine.engine import Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
-from logreplay.replay.senders.endpoint import Endpoint, check_permission, is_loopback, parse_target, resolve
+from logreplay.replay.senders.endpoint import Endpoint, are_one, check_permission, is_loopback, parse_target, resolve
 from support.raw_server import RawServer, raw_server
 
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.000000,0,0,0,0,/ok,200,GET\n"
@@ -227,3 +227,28 @@ def test_nor_by_the_processes_of_a_cluster(
     rows = pl.read_csv(tmp_path / "r.csv")
     assert rows["rc"].to_list() == [200] * 50
     assert nobody_came(proxied)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("http://127.0.0.1:80", "http://127.0.0.1/", True),
+        ("http://127.0.0.1:8080", "127.0.0.1:8080/", True),
+        ("http://127.0.0.1:8080", "http://LOCALHOST:8080", True),
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8081", False),
+        ("http://127.0.0.1:8080", "https://127.0.0.1:8080", False),
+        ("http://127.0.0.1:8080", "http://127.0.0.2:8080", False),
+        ("unix:/a", "unix:///a", True),
+        ("unix:/a", "unix:/b", False),
+    ],
+)
+def test_which_targets_are_one(one: str, other: str, same: bool) -> None:
+    async def both() -> list[Endpoint]:
+        return [await resolve(parse_target(text)) for text in (one, other)]
+
+    assert are_one(*asyncio.run(both())) == same
+
+
+def test_two_names_of_one_address_may_be_two_targets() -> None:
+    """A server tells virtual hosts apart by their names."""
+    assert not are_one(*(Endpoint(parse_target(f"http://{name}.test"), ("10.0.0.1",)) for name in "ab"))
