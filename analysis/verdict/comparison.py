@@ -258,7 +258,8 @@ class _PairOfRuns:
     def too_few(self) -> str:
         """Why the change of the times is unknown."""
         if self.count < FEWEST_PAIRS:
-            return f"fewer than {FEWEST_PAIRS} requests were answered as expected, with a time above 0, in both runs"
+            few = f"fewer than {FEWEST_PAIRS} requests were answered as expected, with a time above 0, in both runs"
+            return f"{few}: run longer, or at a higher rate"
         return f"less than {estimates.FEWEST_BLOCKS} s of requests: run longer"
 
 

@@ -132,7 +132,10 @@ def test_failures_that_may_be_chance_neither_fail_the_candidate_nor_let_it_pass(
 def test_runs_too_short_to_judge_do_not_pass(folder: Path, tmp_path: Path) -> None:
     short = tmp_path / "short.csv"
     once = pl.read_csv(folder / "once.csv")
-    few = "fewer than 100 requests were answered as expected, with a time above 0, in both runs"
+    few = (
+        "fewer than 100 requests were answered as expected, with a time above 0, in both runs: "
+        "run longer, or at a higher rate"
+    )
     for rows, reason in (
         (once.head(50), few),
         (once.filter(pl.col("step") == 0, pl.col("scheduled") < 4), "less than 5 s of requests: run longer"),
