@@ -86,7 +86,8 @@ class Change:
             return f"{verdict} by {abs(self.ratio - 1):.1%} ({low:.1%} to {high:.1%})"
         if detectable > 1:
             return f"{verdict}: too short, or too unsteady, to detect even a doubling"
-        return f"{verdict} ({self.low - 1:+.1%} to {self.high - 1:+.1%}; smallest detectable ~{detectable:.1%})"
+        above = "" if self.low <= 1 <= self.high else f" above {100 * tolerance:g}%"
+        return f"{verdict}{above} ({self.low - 1:+.1%} to {self.high - 1:+.1%}; smallest detectable ~{detectable:.1%})"
 
 
 def verdicts(changes: Mapping[Key, Change], tolerance: float = TOLERANCE, doubt: float = _DOUBT) -> dict[Key, str]:

@@ -8,7 +8,7 @@ import pytest
 
 import simulate
 from logreplay.analysis.verdict import comparison
-from logreplay.analysis.verdict.change import NO_DIFFERENCE
+from logreplay.analysis.verdict.change import NO_DIFFERENCE, Change
 from logreplay.analysis.verdict.comparison import Comparison, compare, compare_duet
 
 
@@ -191,6 +191,12 @@ def test_a_duet_of_equal_targets_finds_nothing(tmp_path: Path) -> None:
     found = at_once(tmp_path, 1.0)
     assert found.sentence.startswith(NO_DIFFERENCE)
     assert found.slower(0.0) == []
+
+
+def test_a_change_that_is_certain_and_too_small_to_count_is_not_called_undetected() -> None:
+    certain = Change(1.003, 1.001, 1.005, 6000, 60, 59)
+    assert certain.sentence(0.01) == "no difference detected above 1% (+0.1% to +0.5%; smallest detectable ~1.0%)"
+    assert certain.sentence(0.005).startswith("no difference detected above 0.5% (")
 
 
 @pytest.mark.slow
