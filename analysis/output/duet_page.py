@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import jinja2
 
-from logreplay.analysis.answers.rules import IGNORED_HEADERS
+from logreplay.analysis.answers.rules import IGNORED_HEADERS, default_ignored
 from logreplay.analysis.answers.tally import ALPHA, AnswerDifferences, ExamplePair
 from logreplay.analysis.answers.two_answers import AnswerOf, pretty
 from logreplay.parsers.files import atomic_path, write_atomically
@@ -38,7 +38,11 @@ def write_differences(folder: Path, found: AnswerDifferences) -> None:
 
 
 def html(
-    title: str, sentences: Sequence[str], times: Sequence[Mapping[str, Any]], found: AnswerDifferences | None
+    title: str,
+    sentences: Sequence[str],
+    times: Sequence[Mapping[str, Any]],
+    found: AnswerDifferences | None,
+    facts: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Return the report of a duet as the text of an HTML page.
 
@@ -47,6 +51,7 @@ def html(
         sentences: what the comparison of the times says.
         times: rows of its table, all with the same keys.
         found: differences of the answers; None: they were not compared.
+        facts: names and values of the duet, such as the URL of its baseline.
     """
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
@@ -55,6 +60,7 @@ def html(
     template = files("logreplay.analysis.output").joinpath("duet.html.j2").read_text(encoding="utf-8")
     page = environment.from_string(template).render(
         title=title,
+        facts=[(name, masked(value)) for name, value in facts],
         sentences=sentences,
         times=times,
         found=found,
@@ -97,13 +103,21 @@ def _body(answer: AnswerOf) -> str:
 
 def _side_by_side(pair: ExamplePair) -> dict[str, Any]:
     """Both answers in lines: each line with whether it differs."""
-    texts = [_text(answer) if answer else [] for answer in pair.answers[:2]]
+    answers = pair.answers[:2]
+    texts = [_text(answer) if answer else [] for answer in answers]
+    unmarked = [_ignored_lines(answer) if answer else set[int]() for answer in answers]
     matcher = SequenceMatcher(None, texts[0], texts[1])
     sides: list[list[tuple[str, bool]]] = [[], []]
     for kind, *ends in matcher.get_opcodes():
-        for side, text, (begin, end) in zip(sides, texts, (ends[:2], ends[2:]), strict=True):
-            side += [(line, kind != "equal") for line in text[begin:end]]
+        for side, text, ignored, (begin, end) in zip(sides, texts, unmarked, (ends[:2], ends[2:]), strict=True):
+            side += [(text[at], kind != "equal" and at not in ignored) for at in range(begin, end)]
     return {"row": pair.row, "url": masked(pair.url), "sides": [*zip(NAMES, sides, strict=False)]}
+
+
+def _ignored_lines(answer: AnswerOf) -> set[int]:
+    """The indices of lines of `_text` that hold headers that are not compared."""
+    names = (name.decode("latin-1").lower() for name, _ in answer.headers)
+    return {at for at, name in enumerate(names, 1) if default_ignored(name)}
 
 
 def _text(answer: AnswerOf) -> list[str]:

@@ -122,6 +122,7 @@ def write(
     sentences: "Sequence[str]",
     times: "Sequence[Mapping[str, Any]]",
     found: "AnswerDifferences | None",
+    facts: "Sequence[tuple[str, str]]",
 ) -> None:
     """Write ``report.html``, and ``differences.csv`` and ``pairs.jsonl`` if answers were compared.
 
@@ -133,4 +134,4 @@ def write(
 
     if found:
         write_differences(folder, found)
-    write_atomically(folder / "report.html", html(title, sentences, times, found))
+    write_atomically(folder / "report.html", html(title, sentences, times, found, facts))

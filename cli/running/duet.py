@@ -356,5 +356,9 @@ class _OneDuet:
         }
         write_atomically(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
         title = f"{options.baseline} and {options.candidate}"
-        answers.write(folder, title, [found.sentence, *found.notes], time_rows(found), differences)
+        load = f"{outcome.scheduled // self.stream.together:,} in {outcome.seconds:,.1f} s"
+        rate = [("mean rate", f"{of_one.rate:,.6g}/s")] if of_one.rate else []
+        to = "requests, each to one target" if options.alternate else "requests to each target"
+        facts = [*options.targets.items(), ("log", log), *rate, (to, load)]
+        answers.write(folder, title, [found.sentence, *found.notes], time_rows(found), differences, facts)
         return summary

@@ -44,6 +44,26 @@ def test_example_pairs_stand_side_by_side(tmp_path: Path) -> None:
     assert [pair["row"] for pair in pairs] == [7, 8]
 
 
+def test_a_header_that_is_not_compared_is_not_marked() -> None:
+    tally = Tally(Rules.of([]))
+    pair = [
+        AnswerOf(200, [(b"Content-Length", size), (b"X-Version", size)], body, len(body), at, "")
+        for at, (size, body) in enumerate([(b"3", b"age: 1"), (b"4", b"age: 2")])
+    ]
+    tally.add(7, "/b", "/b", pair)
+    page = html("a and b", [], [], tally.differences({"/b": RouteTotal(10, 1, 1)}))
+    assert "Content-Length: 3" in page
+    assert "<mark>Content-Length" not in page
+    assert "<mark>X-Version: 3</mark>" in page
+    assert "<mark>age: 2</mark>" in page
+
+
+def test_the_report_says_what_was_compared() -> None:
+    page = html("a and b", [], [], None, [("baseline", "http://one"), ("log", EVIL)])
+    assert "<tr><th>baseline</th><td>http://one</td></tr>" in page
+    assert "<tr><th>log</th><td>&lt;script&gt;" in page
+
+
 def test_what_was_ignored_in_vain_is_named() -> None:
     assert "--ignore line:none matched no difference" in html("a and b", [], [], differences())
 

@@ -180,7 +180,12 @@ def test_a_pipeline_gets_its_checks_a_row_of_history_and_a_report(
     assert any(name.startswith("answers") for name in cases)
     assert "ratio" in history.read_text().splitlines()[0].split(",")
     assert len(history.read_text().splitlines()) == 2
-    assert "<h2>Times</h2>" in (folder / "report.html").read_text()
+    page = (folder / "report.html").read_text()
+    assert "<h2>Times</h2>" in page
+    urls = {"baseline": servers[0].url, "candidate": servers[1].url}
+    for name, value in {**urls, "log": log, "mean rate": "60/s"}.items():
+        assert f"<tr><th>{name}</th><td>{value}</td></tr>" in page
+    assert "<th>requests to each target</th><td>60 in " in page
 
 
 def test_the_rate_is_that_of_one_target(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
