@@ -40,6 +40,7 @@ _FAILED: Final = re.compile("Error: |nothing was sent")
 _SHOWN: Final = 1500
 _DASK: Final = "dask-scratch-space"
 """Dask keeps two empty lock files in it for all its processes of a user."""
+_FILTERS_OF_CONVERT: Final = ("since", "until", "match", "exclude", "status", "method", "client")
 _BESIDE_RUN: Final = r"\.(summary\.json|hlog|hgrm|seconds\.csv|watch\.csv|logins\.csv)"
 _NEVER_CAME: Final = ("refused", "reset", "closed", "connect_timeout", "tls", "protocol", "short_body")
 _ON_DISK_S: Final = 3.0
@@ -112,7 +113,8 @@ def _codes(case: Case, ran: Ran) -> set[int]:
         return codes | {1}
     if case.command == "convert":
         strict = choice["input"] == "bad lines" and (choice["strict"] == "yes" or choice["max-rejects"] == "few")
-        return codes | ({4} if strict else {0})
+        filtered = any(choice[name] != "-" for name in _FILTERS_OF_CONVERT)  # may leave nothing
+        return codes | ({4} if strict else {0}) | ({1} if filtered else set())
     if choice.get("dry-run") == "yes":
         return codes | {0} | ({1} if _may_be_empty(case) else set())
     if "refusing" in (choice["target"], choice.get("candidate")):
@@ -539,8 +541,7 @@ def _converted(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
             return
         _whole(path)
         height = scan(path).collect().height
-    filters = ("since", "until", "match", "exclude", "status", "method", "client")
-    if all(choice[name] == "-" for name in filters):
+    if all(choice[name] == "-" for name in _FILTERS_OF_CONVERT):
         rejected = 2 if choice["input"] == "bad lines" else 0
         if height != lines - rejected:
             yield Finding("identities", f"{lines} lines became {height} rows, {rejected} to be rejected")
