@@ -2,7 +2,9 @@
 
 import json
 import os
+import shlex
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
@@ -161,7 +163,8 @@ def convert(
     if not quiet:
         _tell(report)
     if not report.converted:
-        none = "the filters leave no request" if report.filtered else "no line is a request that can be replayed"
+        filters = " ".join(f"--{name} {shlex.quote(value)}" for name, value in asdict(kept).items() if value)
+        none = f"no request is left after {filters}" if report.filtered else "no line is a request that can be replayed"
         say(f"Error: {', '.join(map(str, logs))}: {none}: nothing was converted")
         return Exit.FAILED
     return Exit.OK

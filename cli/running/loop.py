@@ -58,12 +58,9 @@ def _check_descriptors() -> None:
     Raises:
         LogreplayError: too few are allowed.
     """
-    import resource
+    from logreplay.replay.senders.descriptors import allow_descriptors
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < _FEWEST_FILES <= hard or hard == resource.RLIM_INFINITY:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, _FEWEST_FILES), hard))
-    elif soft < _FEWEST_FILES:
+    if (hard := allow_descriptors(_FEWEST_FILES)) < _FEWEST_FILES:
         from logreplay.parsers.record import LogreplayError
 
         text = f"only {hard} file descriptors are allowed (ulimit -Hn), and a run needs {_FEWEST_FILES} before it sends"

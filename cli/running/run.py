@@ -4,7 +4,7 @@ import asyncio
 import errno
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import inf
@@ -167,14 +167,12 @@ class _Ended:
         outcome: of the engine.
         findings: all of them.
         course: the lines of ``--debug``.
-        replayed: the part of the log that was replayed.
         summary: as it was written; empty if no request was due.
     """
 
     outcome: "Outcome"
     findings: "list[Finding]"
     course: list[str]
-    replayed: dict[str, Any]
     summary: dict[str, Any]
 
 
@@ -216,9 +214,11 @@ class _OneRun:
                     audience.begin(Stage(rate=options.pacing.steady, planned=schedule.duration))
                     outcome = await engine.run(self.plan, watched(self.rule, engine, audience.see))
                     audience.end(outcome)
-            how = f"{sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}"
-            course = [f"target {self.url}; {how}", describe_course(outcome)]
-            course += [describe_counts(engine.counts)] if isinstance(engine, Engine) else []
+            course = []
+            if options.debug:
+                how = f"{sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}"
+                course += [f"target {self.url}; {how}", describe_course(outcome)]
+                course += [describe_counts(engine.counts)] if isinstance(engine, Engine) else []
             counts = {"sessions": engine.sessions.as_dict()} if engine.sessions else {}
             told, answers = outcome.health.findings, outcome.counters.completed * sending.cookies
             findings += audience.findings + report_sessions(engine, path, answers=answers, told=told)
@@ -230,10 +230,12 @@ class _OneRun:
                 outcome, findings, course, counts = run_in_loop(main)
                 with SIGNALS.finishing():
                     findings += outcome.health.findings
-                    replayed = log_report(self.plan.requests, self.plan.schedule, outcome.scheduled)
-                    besides = {"replay": replayed, **counts}
+                    besides = {
+                        "replay": log_report(self.plan.requests, self.plan.schedule, outcome.scheduled),
+                        **counts,
+                    }
                     summary = self._summary(outcome, findings, besides) if outcome.scheduled else {}
-                return _Ended(outcome, findings, course, replayed, summary)
+                return _Ended(outcome, findings, course, summary)
         finally:
             if not grows.exists():  # no row came, so what was watched belongs to nothing
                 for beside in belonging(grows):
@@ -252,9 +254,9 @@ class _OneRun:
         elif not options.quiet:
             print_arrivals(summary["options"])
             _print_summary(summary, classic=options.classic)
-        for line in ended.course if options.debug else ():
+        for line in ended.course:
             say(line)
-        for sentence in (log_sentence(ended.replayed), _punctuality(summary)):
+        for sentence in (log_sentence(summary["replay"]), _punctuality(summary)):
             if sentence:
                 options.say(sentence)
         report_left_out(self.plan.requests, quiet=options.quiet)
@@ -322,6 +324,10 @@ def _preview(plan: "Plan", options: RunOptions, logins: "Logins | None") -> Exit
     from logreplay.replay.requests.preview import preview
     from logreplay.replay.senders.trace import printable
 
+    def tell(routes: Sequence[tuple[str, str, int]]) -> None:
+        for op, route, count in routes:
+            click.echo(f"{count:10d} {op} {printable(route.encode())}")
+
     pacing = options.pacing
     seen = preview(plan, clients=bool(logins))
     logged_in = changed_routes(logins.sent_by(seen.clients)) if logins else []
@@ -348,12 +354,10 @@ def _preview(plan: "Plan", options: RunOptions, logins: "Logins | None") -> Exit
             click.echo(f"{first:6d}..{last + 1:<6d} s {rate:10.2f}/s {'#' * round(40 * rate / most)}")
     if seen.changes:
         click.echo("these may change data on the target:")
-        for op, route, count in changed_routes(seen.changes):
-            click.echo(f"{count:10d} {op} {printable(route.encode())}")
+        tell(changed_routes(seen.changes))
     if logins:
         click.echo(f"logins: {sum(count for _, _, count in logged_in)} requests of {len(seen.clients)} clients")
-        for op, route, count in logged_in:
-            click.echo(f"{count:10d} {op} {printable(route.encode())}")
+        tell(logged_in)
     report_left_out(plan.requests, quiet=options.quiet)
     return Exit.OK
 

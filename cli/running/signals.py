@@ -75,7 +75,7 @@ class Signals:
 
     @contextmanager
     def finishing(self) -> Iterator[None]:
-        """Let the first of all signals end the block only when it is through: what it writes is soon whole.
+        """Delay the first signal until the block has ended, so that its files are whole. The block must be short.
 
         Raises:
             Interrupted: a signal came.

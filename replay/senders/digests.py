@@ -40,7 +40,7 @@ _LONGEST_KNOWN: Final = 2048
 """Bytes of such a combination."""
 _PIECE: Final = 1 << 20
 _SLICE: Final = 1 << 14
-"""Bytes that zlib is given at once: it copies what it leaves."""
+"""Bytes passed to zlib in one call; it copies those that it does not use."""
 _CODING: Final = b"content-encoding"
 _READ: Final = frozenset({*CHOSEN, _CODING})
 _FIND_READ: Final = re.compile(

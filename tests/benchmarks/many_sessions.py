@@ -71,7 +71,7 @@ def watched(process: "subprocess.Popen[bytes]", every_s: float) -> dict[int, lis
 
 
 def wrong(came: pl.DataFrame, clients: int) -> list[str]:
-    """What is not as it should be in the requests that came, in their order at the server."""
+    """List the errors in the requests that the server received, given in order of arrival."""
     by_client = came.group_by("client", maintain_order=True).agg(
         pl.col("connection").n_unique(),
         pl.col("sid").slice(1).n_unique().alias("sids"),

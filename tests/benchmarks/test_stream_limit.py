@@ -48,7 +48,10 @@ def run(log: Path, url: str, rate: int, seconds: int, seed: int) -> pl.DataFrame
 
 
 def mean_response(rate: float) -> float:
-    """Of M/D/c, seconds: what is in the system at t leaves by t + D, but for all beyond c (Crommelin); Little's law."""
+    """The mean response time of M/D/c, seconds.
+
+    Of the requests in the system at t, c have left at t + D (Crommelin); Little's law gives the time.
+    """
     load = rate * SERVICE_S
     come = np.exp(np.arange(MOST) * np.log(load) - load - np.cumsum(np.log(np.maximum(np.arange(MOST), 1))))
     share = np.full(MOST, 1 / MOST)

@@ -1,4 +1,4 @@
-"""Clean lines: what is taken of any bytes becomes, to the byte, what the strict patterns make of it."""
+"""Lines that the fast reader takes from any bytes equal, to the byte, those of the strict patterns."""
 
 from typing import Final
 

@@ -30,7 +30,7 @@ def seeds() -> list[bytes]:
 
 
 class _Sender(WireSender):
-    """Keeps what is reported; a retry is a new connection that is not opened."""
+    """Collects the results and opens no connection, also for a retry."""
 
     def __init__(self) -> None:
         super().__init__(_ENDPOINT, timeout=_TIMEOUT_NS / 1e9)

@@ -1,8 +1,8 @@
 """Install the peers, run them and us on the same nginx in turns, write the table and the plot of docs/peers.md.
 
 Usage: ``tox -e peers``, or from the folder ``tests``: ``python -m benchmarks.peers [--turns 3]``. Each turn takes some
-15 minutes. What was measured is kept, so turns may be made one at a time, and parts of them with ``--kind`` and
-``--only``; ``--anew`` forgets it. Other texts that quote the page get its figures.
+15 minutes. Figures are kept, so turns may be made one at a time, and parts of them with ``--kind`` and ``--only``;
+``--anew`` deletes them. Other texts that quote the page get its figures.
 """
 
 import json

@@ -110,7 +110,7 @@ class Target:
 
 
 def go_first() -> bool:
-    """Let this process and what it starts go before other programs; False where that is not permitted."""
+    """Give this process and its children priority over other programs; False where that is not permitted."""
     try:
         os.setpriority(os.PRIO_PROCESS, 0, -20)
         Path("/proc/self/autogroup").write_text("-20")  # niceness counts within the processes of a session only

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -186,6 +186,16 @@ _HTTP2 = _logreplay("wire", "--http", "2")
 _HTTP2_TLS = _logreplay("wire", "--http", "2", "--insecure")
 _ROW: Final = "a row of 25 columns in the result log, on disk within a second"
 
+_H2LOAD: Final = Tool(
+    "h2load, HTTP/2",
+    ("Debian", "nghttp2-client"),
+    "h2load",
+    _h2load,
+    _h2load,
+    "the send; a wait for a stream is not included",
+    "nothing (an average)",
+    way="http2",
+)
 TOOLS: Final = (
     Tool("logreplay", ("", ""), sys.executable, _WIRE, _WIRE, "both the schedule and the send", _ROW, "200,000"),
     Tool(
@@ -246,26 +256,8 @@ TOOLS: Final = (
         "200,000",
         "tls",
     ),
-    Tool(
-        "h2load, HTTP/2",
-        ("Debian", "nghttp2-client"),
-        "h2load",
-        _h2load,
-        _h2load,
-        "the send; a wait for a stream is not included",
-        "nothing (an average)",
-        way="http2",
-    ),
-    Tool(
-        "h2load, HTTP/2 over TLS",
-        ("Debian", "nghttp2-client"),
-        "h2load",
-        _h2load,
-        _h2load,
-        "the send; a wait for a stream is not included",
-        "nothing (an average)",
-        way="tls",
-    ),
+    _H2LOAD,
+    replace(_H2LOAD, name="h2load, HTTP/2 over TLS", way="tls"),
     Tool(
         "oha, HTTP/2",
         ("Rust", "oha@1.16.0"),

@@ -171,9 +171,9 @@ def test_a_conversion_of_nothing_leaves_no_result_that_bars_the_next_try(tmp_pat
 
 
 def test_filters_that_leave_nothing_make_no_result(tmp_path: Path) -> None:
-    done = run(tmp_path, str(SAMPLE), "--match", "zzz", "-o", "out.csv")
+    done = run(tmp_path, str(SAMPLE), "--match", "z z", "--status", "200", "-o", "out.csv")
     assert done.returncode == 1
-    assert "nginx_request_time.log: the filters leave no request: nothing was converted" in done.stderr
+    assert "nginx_request_time.log: no request is left after --match 'z z' --status 200: nothing was" in done.stderr
     assert not (tmp_path / "out.csv").exists()
 
 

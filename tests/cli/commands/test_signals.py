@@ -121,7 +121,7 @@ main.main()
 
 @pytest.mark.parametrize("words", [["run", "{url}"], ["duet", "{url}", "{url}"]])
 def test_a_signal_ends_the_wait_for_the_first_answer(words: list[str], tmp_path: Path) -> None:
-    """Of a target that takes connections and says nothing; the wait for it took its full time."""
+    """The target accepts connections and never answers; a signal did not shorten the wait for it."""
     log = tmp_path / "log.csv"
     log.write_text(f"{','.join(CORE_COLUMNS)}\n2026-01-01,00:00:00,0.1,0,0,5,/,200,GET\n")
     program = """

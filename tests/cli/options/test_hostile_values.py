@@ -123,7 +123,7 @@ def words_for(command: str, option: str, value: str, port: int, free: int) -> li
 
 @pytest.mark.slow
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize(("command", "option"), option_names(), ids=" ".join)
+@pytest.mark.parametrize(("command", "option"), option_names(), ids=str)
 def test_a_hostile_value_is_accepted_or_refused_in_a_sentence_that_names_it(
     folder: Path, port: int, capfd: pytest.CaptureFixture[str], command: str, option: str, value: str
 ) -> None:
@@ -141,7 +141,7 @@ def test_a_hostile_value_is_accepted_or_refused_in_a_sentence_that_names_it(
         assert any(name in said for name in names if name.strip()), said
 
 
-@pytest.mark.parametrize(("command", "option"), option_names(), ids=" ".join)
+@pytest.mark.parametrize(("command", "option"), option_names(), ids=str)
 def test_a_nul_in_a_setting_is_refused_in_a_sentence_that_names_the_option(
     folder: Path, capsys: pytest.CaptureFixture[str], command: str, option: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""A duet from Python: both targets get the same requests, and the analysis reads what was written."""
+"""A duet from Python sends both targets the same requests, and the analysis reads its result logs."""
 
 import asyncio
 from pathlib import Path

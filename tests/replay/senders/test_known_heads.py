@@ -47,7 +47,7 @@ class ParsingDigests(DigestConnection):
 
 
 class Sender(WireSender):
-    """Keeps what is reported, on connections to nowhere."""
+    """Collects the results of connections that lead nowhere."""
 
     def __init__(self, kind: type[Connection]) -> None:
         digests = Digests() if issubclass(kind, DigestConnection) else None
