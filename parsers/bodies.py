@@ -15,9 +15,9 @@ from typing import BinaryIO, Final, Self
 from zlib import crc32
 
 import polars as pl
-import zstandard
 
 from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.zstd import frame_compressor, zstd
 
 REF: Final = "body_ref"
 """The column of addresses."""
@@ -39,6 +39,7 @@ _CACHED: Final = 16 << 20
 _TOGETHER: Final = 8 << 20
 """Bytes of bodies that `pieces` puts into one frame of rows."""
 _READ: Final = 1 << 16
+"""Bytes of a file read, or unpacked, at a time."""
 _PARTS: Final = re.compile(r"([0-9]+)-([0-9]+)-([0-9]+)-([0-9a-f]{8})")
 _ENDINGS: Final = (".gz", ".zst", ".csv", ".parquet")
 
@@ -62,7 +63,7 @@ class BodyWriter:
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
-        self._packer = zstandard.ZstdCompressor()
+        self._compress = frame_compressor()
         self._block = bytearray()
         self._at = 0
         self._known: OrderedDict[bytes, str] = OrderedDict()
@@ -74,7 +75,7 @@ class BodyWriter:
     def close(self) -> None:
         """Write the bodies that are still in memory."""
         if self._block:
-            frame = self._packer.compress(bytes(self._block))
+            frame = self._compress(bytes(self._block))
             self._out.write(frame)
             self._at += len(frame)
             self._block.clear()
@@ -153,15 +154,18 @@ class StoredBodies:
                 self._files[name] = self._open(name)
             file = self._files[name]
             file.seek(block)
-            frame = zstandard.ZstdDecompressor().stream_reader(file, read_size=_READ, closefd=False)
+            frame = zstd.ZstdDecompressor()
             pieces: list[bytes] = []
             unpacked = 0
-            while unpacked <= LARGEST and (piece := frame.read(_READ)):
-                pieces.append(piece)
-                unpacked += len(piece)
+            while unpacked <= LARGEST and not frame.eof:
+                packed = file.read(_READ) if frame.needs_input else b""
+                if frame.needs_input and not packed:
+                    break  # the file was cut: the CRC tells
+                pieces.append(frame.decompress(packed, _READ))
+                unpacked += len(pieces[-1])
         except FileNotFoundError:
             raise LogreplayError(f"{name}: no such file: {_REMEDY}") from None
-        except (OSError, zstandard.ZstdError) as error:
+        except (OSError, zstd.ZstdError) as error:
             raise LogreplayError(f"{name}: cannot be read: {error}: {_REMEDY}") from None
         return b"".join(pieces)
 

@@ -11,12 +11,13 @@ import gzip
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from io import BufferedReader, BytesIO
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 
 import polars as pl
-import zstandard
+
+from logreplay.parsers.zstd import zstd
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -239,7 +240,7 @@ def _read_to_its_end(path: Path) -> Iterator[BinaryIO]:
     try:
         with path.open("rb") as file:
             yield file
-    except (OSError, EOFError, zlib.error, zstandard.ZstdError, pl.exceptions.PolarsError) as error:
+    except (OSError, EOFError, zlib.error, zstd.ZstdError, pl.exceptions.PolarsError) as error:
         raise LogreplayError(f"{path}: cannot be read to its end: {str(error).partition(chr(10))[0]}") from None
 
 
@@ -248,8 +249,7 @@ def read_csv(file: BinaryIO, columns: Sequence[str], rows: int = 8192) -> Iterat
 
     Raises:
         LogreplayError: it is not a normalized CSV.
-        OSError, EOFError, zlib.error, zstandard.ZstdError, polars.exceptions.PolarsError: it breaks off, or cannot be
-            read.
+        OSError, EOFError, zlib.error, zstd.ZstdError, polars.exceptions.PolarsError: it breaks off, or cannot be read.
     """
     names: list[str] = []
     for block in _csv_blocks(_decompressed(file), rows * _ROW_BYTES):
@@ -365,7 +365,7 @@ def _decompressed(file: BinaryIO) -> BinaryIO:
     if magic[:2] == b"\x1f\x8b":
         return cast(BinaryIO, gzip.open(file, "rb"))
     if magic == b"\x28\xb5\x2f\xfd":
-        return BufferedReader(cast(Any, zstandard.open(file, "rb")))
+        return cast(BinaryIO, zstd.ZstdFile(file))
     return file
 
 

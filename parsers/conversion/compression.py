@@ -4,9 +4,10 @@ import bz2
 import gzip
 import io
 import lzma
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-import zstandard
+from logreplay.parsers.zstd import zstd
 
 _MAGIC: Final = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
 
@@ -21,22 +22,29 @@ MEMORY: Final = 256 << 20
 amount."""
 
 
-_PIECE: Final = 1 << 16
+_PIECE: Final = 1 << 12
+"""Packed bytes that are unpacked at a time. If they are damaged, all of them are lost."""
 
 
 class TooMuchMemory(Exception):
     """Unpacking would need more than `MEMORY`, or for zstd more than half of it."""
 
 
-class _Xz:
-    """Streams of xz one after the other; the library's own reader of files has no memory limit."""
+_Unpacker = lzma.LZMADecompressor | zstd.ZstdDecompressor
 
-    def __init__(self, stream: "io.BufferedReader[Any]") -> None:
-        self._stream = stream
-        self._unpacker = self._fresh()
 
-    def _fresh(self) -> lzma.LZMADecompressor:
-        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY)
+class _Streams:
+    """Streams of xz, or frames of zstd, one after the other; the library's own reader of xz has no memory limit.
+
+    Args:
+        stream: packed.
+        fresh: makes what unpacks the next stream.
+        padding: letters that may stand between two streams.
+    """
+
+    def __init__(self, stream: "io.BufferedReader[Any]", fresh: Callable[[], _Unpacker], padding: bytes = b"") -> None:
+        self._stream, self._fresh, self._padding = stream, fresh, padding
+        self._unpacker = fresh()
 
     def read1(self, size: int) -> bytes:
         """Return some bytes, at most `size`; none at the end."""
@@ -44,47 +52,19 @@ class _Xz:
         while not data:
             packed = b""
             if self._unpacker.eof:
-                packed = self._unpacker.unused_data.lstrip(b"\0")  # streams may be padded
+                packed = self._unpacker.unused_data.lstrip(self._padding)
                 while not packed:
                     if not (more := self._stream.read1(_PIECE)):
                         return b""
-                    packed = more.lstrip(b"\0")
+                    packed = more.lstrip(self._padding)
                 self._unpacker = self._fresh()
             elif self._unpacker.needs_input and not (packed := self._stream.read1(_PIECE)):
                 raise EOFError
             try:
                 data = self._unpacker.decompress(packed, size)
-            except lzma.LZMAError as error:
-                raise (TooMuchMemory if "Memory usage limit" in str(error) else EOFError) from error
+            except (lzma.LZMAError, zstd.ZstdError) as error:
+                raise (TooMuchMemory if "memory" in str(error).lower() else EOFError) from error
         return data
-
-
-class _Zstd:
-    """Frames of zstd one after the other; unlike the library's own reader it notices a frame that ends too soon."""
-
-    def __init__(self, stream: "io.BufferedReader[Any]") -> None:
-        self._stream = stream
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._inside = True
-        self._rest = b""
-
-    def read1(self, size: int) -> bytes:
-        """Return some bytes, `size` or somewhat more or less; none at the end."""
-        while packed := self._rest or self._stream.read1(1 << 10):  # may unpack to 30,000 times as much
-            if not self._inside:
-                self._frame, self._inside = zstandard.ZstdDecompressor().decompressobj(), True
-            try:
-                data = self._frame.decompress(packed)
-            except zstandard.ZstdError as error:
-                raise (TooMuchMemory if "too much memory" in str(error) else EOFError) from error
-            self._rest = b""
-            if self._frame.eof:
-                self._rest, self._inside = self._frame.unused_data, False
-            if data:
-                return data
-        if self._inside:
-            raise EOFError
-        return b""
 
 
 class DecompressedStream(Protocol):
@@ -101,6 +81,6 @@ def decompressed(stream: "io.BufferedReader[Any]", compression: str) -> Decompre
         case "bzip2":
             return bz2.BZ2File(stream)
         case "xz":
-            return _Xz(stream)
+            return _Streams(stream, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY), padding=b"\0")
         case _:
-            return _Zstd(stream)
+            return _Streams(stream, zstd.ZstdDecompressor)

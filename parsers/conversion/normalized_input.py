@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
-import zstandard
 
 from logreplay.parsers.bodies import ADDRESS, REF, named
 from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit
@@ -24,6 +23,7 @@ from logreplay.parsers.record import (
     start_time,
     to_csv,
 )
+from logreplay.parsers.zstd import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def _is_table(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             column_names(file, parquet=False)
-    except (LogreplayError, OSError, EOFError, zlib.error, zstandard.ZstdError):
+    except (LogreplayError, OSError, EOFError, zlib.error, zstd.ZstdError):
         return False
     return True
 

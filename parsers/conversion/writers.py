@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
 import polars as pl
-import zstandard
 
 from logreplay.parsers.captures.export import exported
 from logreplay.parsers.captures.formats import WRITERS
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, read_batches, scan
+from logreplay.parsers.zstd import zstd
 
 Kind = Literal["csv", "csv.gz", "csv.zst", "parquet", "pias", "vegeta", "k6", "gor", "har"]
 
@@ -63,8 +63,8 @@ def write(sorted_csv: Path, out: BinaryIO, kind: Kind, bodies: str = "") -> None
             with open(sorted_csv, "rb") as done, gzip.GzipFile(fileobj=out, mode="wb", compresslevel=6) as packed:
                 shutil.copyfileobj(done, packed, 1 << 20)
         case "csv.zst":
-            with open(sorted_csv, "rb") as done:
-                zstandard.ZstdCompressor().copy_stream(done, out)
+            with open(sorted_csv, "rb") as done, zstd.ZstdFile(out, "wb") as packed:
+                shutil.copyfileobj(done, packed, 1 << 20)
         case "parquet":
             scan(sorted_csv).sink_parquet(out, row_group_size=100_000, maintain_order=True)
         case "pias":

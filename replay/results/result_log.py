@@ -16,10 +16,10 @@ from typing import Final, Protocol, Self
 
 import numpy as np
 import polars as pl
-import zstandard
 
 from logreplay.parsers.files import ADVICE, TakenError, atomic_path, check_absent, in_use, lock, unwritable, why
 from logreplay.parsers.record import RESULT_COLUMNS, LogreplayError, check_name, scan, to_csv
+from logreplay.parsers.zstd import frame_compressor
 
 FORMS: Final = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 
@@ -272,7 +272,7 @@ def _compressor(suffix: str) -> Callable[[bytes], bytes]:
     if suffix == ".gz":
         return partial(gzip.compress, compresslevel=1)
     if suffix == ".zst":
-        return zstandard.ZstdCompressor(level=1).compress
+        return frame_compressor(level=1)
     return bytes
 
 

@@ -14,15 +14,15 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol
 
 import brotli
 import numpy as np
 import polars as pl
 import xxhash
-import zstandard
 from numpy.typing import NDArray
 
+from logreplay.parsers.zstd import zstd
 from logreplay.replay.senders.contract import FIELDS, FIRST_LOGIN, WORDS, Done
 
 CHOSEN: Final = (b"cache-control", b"content-disposition", b"content-language", b"content-type", b"location")
@@ -35,12 +35,14 @@ MOST_GROWTH: Final = 300
 MOST_KNOWN: Final = 1024
 """Combinations of headers that are recognised; with one more all are forgotten."""
 MOST_MEMBERS: Final = 1000
-"""Members of gzip in one body; more are taken for an attack."""
+"""Members of gzip, or frames of zstd, in one body; more are taken for an attack."""
 _LONGEST_KNOWN: Final = 2048
 """Bytes of such a combination."""
 _PIECE: Final = 1 << 20
 _SLICE: Final = 1 << 14
-"""Bytes passed to zlib in one call; it copies those that it does not use."""
+"""Bytes passed to zlib or zstd in one call; they copy those that they do not use."""
+_ZSTD: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 27}
+"""Frames that need a window of more than 128 MB are taken for an attack."""
 _CODING: Final = b"content-encoding"
 _READ: Final = frozenset({*CHOSEN, _CODING})
 _FIND_READ: Final = re.compile(
@@ -346,7 +348,7 @@ class _UndecodableError(Exception):
     """A body that is not what its coding says, or too large for it."""
 
 
-_DAMAGED: Final = (zlib.error, zstandard.ZstdError, brotli.error, _UndecodableError)
+_DAMAGED: Final = (zlib.error, zstd.ZstdError, brotli.error, _UndecodableError)
 
 
 class _Decoder(Protocol):
@@ -417,23 +419,25 @@ class _BrotliDecoder:
 
 class _ZstdDecoder:
     def __init__(self) -> None:
-        self._out: Callable[[bytes], None] | None = None
-        self._stream = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_writer(
-            cast(Any, self), write_size=_PIECE
-        )
-
-    def write(self, data: bytes) -> int:
-        """Called with decoded pieces."""
-        assert self._out
-        self._out(bytes(data))
-        return len(data)
+        self._frames = 1
+        self._stream = zstd.ZstdDecompressor(options=_ZSTD)
 
     def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
-        self._out = out
-        self._stream.write(data)
+        for at in range(0, len(data), _SLICE):
+            self._feed(data[at : at + _SLICE], out)
+
+    def _feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
+        while data or not (self._stream.needs_input or self._stream.eof):
+            if self._stream.eof:  # frames may follow each other
+                self._frames += 1
+                if self._frames > MOST_MEMBERS:
+                    raise _UndecodableError
+                self._stream = zstd.ZstdDecompressor(options=_ZSTD)
+            out(self._stream.decompress(data, _PIECE))
+            data = self._stream.unused_data
 
     def end(self) -> None:
-        """Whether the last frame is whole is not known."""
+        """Servers that flush what they have may leave the last frame open."""
 
 
 _DECODERS: Final[dict[bytes, Callable[[], _Decoder]]] = {

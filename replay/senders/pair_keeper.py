@@ -28,10 +28,10 @@ from uuid import uuid4
 
 import numpy as np
 import polars as pl
-import zstandard
 from numpy.typing import NDArray
 
 from logreplay.parsers.files import unwritable
+from logreplay.parsers.zstd import frame_compressor, zstd
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import Done, Trace
 from logreplay.replay.senders.digests import LONGEST_KEPT, Head, Listener, ReceivedAnswer, pairs_of
@@ -147,7 +147,7 @@ class PairKeeper:
         self._last_heads: tuple[Head, Head, bool] = b"", b"", False
         self._random = random.Random(0)
         self._written = 0
-        self._compress = zstandard.ZstdCompressor(level=-5).compress
+        self._compress = frame_compressor(level=-5)
         self._stop = threading.Event()
         self._failure: OSError | None = None
 
@@ -471,10 +471,9 @@ def read_pairs(path: Path) -> Iterator[KeptPair]:
                 names = pickle.loads(file.read(length))[0]
             else:
                 places[route, place] = file.tell(), length
-        decompress = zstandard.ZstdDecompressor().decompress
         for (route, _), (at, length) in sorted(places.items(), key=lambda each: each[1]) if names else ():
             file.seek(at)
-            row, url, answers = pickle.loads(decompress(file.read(length)))
+            row, url, answers = pickle.loads(zstd.decompress(file.read(length)))
             yield KeptPair(row, url, names[route], [ReceivedAnswer(*answer) for answer in answers])
 
 

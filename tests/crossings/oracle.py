@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
-import zstandard
 
 from crossings.pairs import Case
 from crossings.running import Ran, other_targets
 from crossings.target import Got
 from crossings.world import FOLDERS, LINES, OLD, World, output_of, summary_of
 from logreplay.parsers.record import RESPONSE_PARTS, scan
+from logreplay.parsers.zstd import zstd
 
 _TRACES: Final = (
     "Traceback (most recent call last)",
@@ -64,7 +64,7 @@ def findings(case: Case, ran: Ran, world: World) -> list[Finding]:
     found += [*_exit(case, ran), *_files(case, ran, world)]
     try:
         found += [*(_converted if case.command == "convert" else _replayed)(case, ran, world)]
-    except (OSError, ValueError, KeyError, pl.exceptions.PolarsError, zstandard.ZstdError) as error:
+    except (OSError, ValueError, KeyError, pl.exceptions.PolarsError, zstd.ZstdError) as error:
         found.append(Finding("files", f"a result cannot be read: {error!r}"))
     return found
 
@@ -330,7 +330,7 @@ def _whole(path: Path) -> None:
     if path.suffix == ".gz":
         data = gzip.decompress(data)
     elif path.suffix == ".zst":
-        data = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read()
+        data = zstd.decompress(data)
     commas = data.partition(b"\n")[0].count(b",")
     quoteless = [line for line in data.splitlines() if b'"' not in line]
     if not data.endswith(b"\n") or any(line.count(b",") != commas for line in quoteless):

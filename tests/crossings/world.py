@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 import polars as pl
-import zstandard
 
 from crossings.pairs import Case
 from crossings.table import COMMANDS
 from logreplay.parsers.conversion.job import ConvertOptions, convert
+from logreplay.parsers.zstd import zstd
 
 LINES: Final = 60
 _HOOKS: Final = """
@@ -67,7 +67,7 @@ def make_world(case: Case, folder: Path, authority: bytes) -> World:
     files: dict[str, bytes] = {
         "access.log": text,
         "access.log.gz": gzip.compress(text),
-        "access.log.zst": zstandard.compress(text),
+        "access.log.zst": zstd.compress(text),
         "later.log.gz": gzip.compress(later),
         "bad.log": b"\xff\x00 nonsense\n" + text + b'192.0.2.1 - - [] "GET',
         "urls.txt": "".join(f"/page/{number}?n={number}\n" for number in range(LINES)).encode(),
@@ -83,7 +83,7 @@ def make_world(case: Case, folder: Path, authority: bytes) -> World:
         (folder / name).write_bytes(data)
     convert([folder / "access.log"], folder / "access.csv", ConvertOptions())
     plain = (folder / "access.csv").read_bytes()
-    (folder / "access.csv.zst").write_bytes(zstandard.compress(plain))
+    (folder / "access.csv.zst").write_bytes(zstd.compress(plain))
     pl.read_csv(folder / "access.csv").write_parquet(folder / "access.parquet")
     (folder / "other.csv").write_bytes(plain.replace(b"/page/", b"/other/"))
     if case.command == "convert":  # it makes such files

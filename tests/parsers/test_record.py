@@ -5,11 +5,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.parsers.record import LogreplayError, read_batches, scan
+from logreplay.parsers.zstd import zstd
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,agent\n"
 CORE = "2026-01-01,00:00:00.5,0.25,0,0,7"
@@ -48,7 +48,7 @@ def test_blocks_hold_what_the_whole_file_holds(agents: list[str], tmp_path_facto
 def test_compressed_files_are_told_by_content(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"log.csv.{kind}"
     data = (HEADER + f"{CORE},/,200,GET,x\n" * 5000).encode()
-    path.write_bytes(gzip.compress(data) if kind == "gz" else zstandard.compress(data))
+    path.write_bytes(gzip.compress(data) if kind == "gz" else zstd.compress(data))
     assert read_all(path, "url", "latency").height == 5000
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(LogreplayError, match="cannot be read"):

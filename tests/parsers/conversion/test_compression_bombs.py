@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from logreplay.parsers.conversion import compression
 from logreplay.parsers.conversion import source as reader
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.record import LogreplayError, scan
+from logreplay.parsers.zstd import zstd
 
 LINE = b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /%s HTTP/1.1" 200 17 "-" "curl/8.5.0" 0.010\n'
 SOME = b"".join(LINE % str(number).encode() for number in range(300))
@@ -105,8 +105,7 @@ def test_data_of_xz_that_need_more_memory_than_allowed_are_refused(
 
 def test_data_of_zstd_that_need_too_much_memory_are_refused(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
-    parameters = zstandard.ZstdCompressionParameters(window_log=28)
-    stream = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    stream = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 28})
     log.write_bytes(stream.compress(SOME) + stream.flush())
     with pytest.raises(
         LogreplayError, match=r"of memory; unpack it with another program: zstd -dc --long=31 .*access.log"
@@ -159,7 +158,7 @@ def test_megabytes_of_nul_before_the_first_line_of_a_rotated_log_cost_nothing(tm
     assert peak < 400
 
 
-PACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": zstandard.compress}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": zstd.compress}
 
 
 @pytest.mark.parametrize("packing", PACKERS)

@@ -10,13 +10,13 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.source import BlockSource, text_lines
 from logreplay.parsers.record import LogreplayError, scan
+from logreplay.parsers.zstd import zstd
 
 TEXT = b"".join(b"line %d \xe9\n" % number for number in range(5000))
 
@@ -27,8 +27,8 @@ PACKED = {
     "bzip2": bz2.compress(TEXT),
     "bzip2 of several streams": bz2.compress(TEXT[:9000]) + bz2.compress(TEXT[9000:]),
     "xz": lzma.compress(TEXT),
-    "zstd": zstandard.compress(TEXT),
-    "zstd of several frames": zstandard.compress(TEXT[:9000]) + zstandard.compress(TEXT[9000:]),
+    "zstd": zstd.compress(TEXT),
+    "zstd of several frames": zstd.compress(TEXT[:9000]) + zstd.compress(TEXT[9000:]),
 }
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import brotli
 import numpy as np
 import pytest
-import zstandard
 
+from logreplay.parsers.zstd import zstd
 from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.digests import (
@@ -56,7 +56,7 @@ CODINGS: dict[str, Callable[[bytes], bytes]] = {
     "deflate": zlib.compress,
     "Deflate": raw_deflate,
     "br": partial(brotli.compress, quality=5),
-    "zstd": zstandard.compress,
+    "zstd": zstd.compress,
 }
 
 
@@ -125,6 +125,18 @@ def test_a_bomb_is_not_inflated(coding: str) -> None:
     assert (hashed, body, size) == (read([bomb])[0][0], None, len(bomb))
 
 
+def test_a_frame_that_needs_too_much_memory_is_hashed_as_it_was_sent() -> None:
+    stream = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 28})
+    coded = stream.compress(BODY) + stream.flush()
+    assert read([coded], "zstd")[0] == (read([coded])[0][0], None, len(coded))
+
+
+def test_frames_follow_each_other_and_the_last_may_be_open() -> None:
+    stream = zstd.ZstdCompressor()
+    flushed = stream.compress(BODY[50:]) + stream.flush(stream.FLUSH_BLOCK)
+    assert read([zstd.compress(BODY[:50]) + flushed], "zstd")[0] == read([BODY])[0]
+
+
 @pytest.mark.parametrize("coding", CODINGS)
 def test_the_beginning_of_a_body_is_decoded_as_far_as_it_is_there(coding: str) -> None:
     head, body = [(b"Content-Encoding", coding.encode())], CODINGS[coding](BODY)
@@ -136,7 +148,7 @@ def test_the_beginning_of_a_body_is_decoded_as_far_as_it_is_there(coding: str) -
     assert decoded_beginning(b"plain", [(b"content-encoding", b"identity")], 100) == b"plain"
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "zstd"])
 def test_a_body_of_many_empty_members_is_hashed_as_it_was_sent(coding: str) -> None:
     """Each member copied all that stood behind it: 4 MB stopped the event loop for 30 s."""
     body = CODINGS[coding](b"") * 200_000
