@@ -6,7 +6,7 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.running.engines import cluster_executor, cluster_option
-from logreplay.cli.running.log_and_target import new_name
+from logreplay.cli.running.outputs import place_for
 from logreplay.cli.settings.configurable import Configurable
 
 
@@ -37,13 +37,10 @@ def analyze(
     from logreplay.analysis.input import sources
     from logreplay.analysis.output.folder import write_folder
     from logreplay.cli.display.tables import print_summary
-    from logreplay.parsers.files import check_absent
 
     path = sources.locate(results)
     inside = output is None and results.is_dir()
-    folder = results if inside else output or new_name("analyze")
-    if not inside and not force and not (folder.is_dir() and not any(folder.iterdir())):
-        check_absent(folder)
+    folder = results if inside else place_for(output, _free if not force or output is None else Path, "analyze")
     with cluster_executor(cluster) as executor:
         summary, steps = write_folder(path, folder, plots=not no_plots, executor=executor)
     if as_json:
@@ -53,3 +50,16 @@ def analyze(
     else:
         print_summary(summary, steps)
     say(f"{summary['answer']}\n{folder}", quiet=quiet)
+
+
+def _free(folder: Path) -> Path:
+    """Return a folder that is empty or not there.
+
+    Raises:
+        TakenError: it holds something.
+    """
+    from logreplay.parsers.files import check_absent
+
+    if not (folder.is_dir() and not any(folder.iterdir())):
+        check_absent(folder)
+    return folder

@@ -9,7 +9,7 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.requests import INDEPENDENT, Shaping, arriving
 from logreplay.cli.options.sender import Sending
 from logreplay.cli.options.stop import stop_rule
-from logreplay.cli.running.log_and_target import BUNDLED, bundled_log, new_name
+from logreplay.cli.running.log_and_target import BUNDLED, bundled_log
 from logreplay.cli.running.outputs import ResultFolder
 from logreplay.cli.running.reporting import report_sweep
 from logreplay.cli.running.sweep import limited_steps
@@ -41,7 +41,7 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
     from logreplay.replay.sweeps.manifest import Manifest
     from logreplay.replay.sweeps.steps import Course
 
-    place = click.get_current_context().with_resource(ResultFolder.new(output or new_name("demo"), force=force))
+    place = click.get_current_context().with_resource(ResultFolder.named(output, "demo", force=force))
     csv, capacity = place.path / "access.csv", ServerCapacity()
     with bundled_log() as log:
         converted = convert([log], csv, ConvertOptions(force=force))

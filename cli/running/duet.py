@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -23,10 +24,10 @@ from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.running import answers
 from logreplay.cli.running.comparing import gate, print_comparison, time_rows
 from logreplay.cli.running.engines import replayer
-from logreplay.cli.running.log_and_target import followed, new_name, replayable
+from logreplay.cli.running.log_and_target import followed, replayable
 from logreplay.cli.running.loop import run_in_loop, unless_stopped
 from logreplay.cli.running.outputs import ResultFolder, check_apart, inputs
-from logreplay.cli.running.reporting import print_arrivals, report_sessions
+from logreplay.cli.running.reporting import evaluating, print_arrivals, report_sessions
 from logreplay.cli.running.requests import report_left_out, request_stream
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def duet_once(options: DuetOptions) -> Exit:
         from logreplay.analysis.output.history import check, of_duet
 
         check(options.history, of_duet({}))
-    with ResultFolder.new(options.output or new_name("duet"), reads, force=options.force) as folder:
+    with ResultFolder.named(options.output, "duet", reads, force=options.force) as folder:
         with ExitStack() as stack:
             stream = request_stream(
                 options.shaping,
@@ -159,7 +160,10 @@ def duet_once(options: DuetOptions) -> Exit:
         if not folder.measured:
             options.say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"))
             return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
-        return duet.report(folder.keep(), outcome, [*findings, *outcome.health.findings])
+        place = folder.keep()
+        compare = ("logreplay", "compare", *(str(place / f"{name}.csv") for name in NAMES[:2]))
+        with evaluating(shlex.join(compare)):
+            return duet.report(place, outcome, [*findings, *outcome.health.findings])
 
 
 def _source(options: DuetOptions, stack: ExitStack) -> "Path | Stored | UrlList | RequestSource":

@@ -19,7 +19,7 @@ from logreplay.cli.options.requests import INDEPENDENT
 from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.options.think import Pauses, said, thinking
 from logreplay.cli.running.engines import replayer
-from logreplay.cli.running.log_and_target import new_name, replayable, target_or_builtin
+from logreplay.cli.running.log_and_target import replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import ResultFolder, check_apart, inputs
 from logreplay.cli.running.reporting import print_arrivals, report, report_sessions
@@ -130,7 +130,7 @@ def find_rate(options: FindOptions) -> Exit:
     options.warn_beyond_timeout({f"--{name}": limit for name, limit in options.limits.items() if limit is not None})
     reads = inputs(options.log, options.shaping, sending)
     check_apart({"--junit": options.junit}, reads)
-    with ResultFolder.new(options.output or new_name("find"), reads, force=options.force) as place:
+    with ResultFolder.named(options.output, "find", reads, force=options.force) as place:
         with ExitStack() as stack:
             csv = stack.enter_context(replayable(options.log, quiet=quiet, sender=options))
             url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))

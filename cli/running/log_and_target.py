@@ -294,11 +294,3 @@ def is_normalized(log: Path) -> bool:
     except LogreplayError:
         return False
     return True
-
-
-def new_name(stem: str, ending: str = "") -> Path:
-    """A name in the current folder made from the command and the time, not used so far."""
-    from datetime import datetime
-
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    return Path(f"{stem}-{stamp}{ending}")

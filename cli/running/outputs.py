@@ -4,17 +4,21 @@ An earlier result stays until the new one is whole.
 """
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 import click
 
 from logreplay.cli.options.requests import Shaping
 from logreplay.cli.options.sender import Sending
 
+_Place = TypeVar("_Place")
+
 _RUNNING: Final = "running"
+_IN_A_SECOND: Final = 100
+"""New names of a command within one second."""
 
 
 def inputs(log: object, shaping: Shaping, sending: Sending) -> list[tuple[str, Path]]:
@@ -44,8 +48,33 @@ def check_apart(written: Mapping[str, Path | None], reads: Sequence[tuple[str, P
             raise unwritable(path, FileNotFoundError(errno.ENOENT, ""), option)
 
 
-def claim(path: Path, reads: Sequence[tuple[str, Path]], *, force: bool) -> None:
-    """Take the name of a result log, and those of the files that belong to it, until the command ends.
+def place_for(named: Path | None, take: "Callable[[Path], _Place]", stem: str, ending: str = "") -> "_Place":
+    """Take the named place, or else a free one in the current folder, named after the command and the time.
+
+    Args:
+        named: by the user.
+        take: raises `TakenError` if something is there, or another process writes there.
+        stem: of the new name.
+        ending: of the new name.
+
+    Raises:
+        LogreplayError: the place cannot be taken.
+    """
+    from datetime import datetime
+
+    from logreplay.parsers.files import TakenError
+
+    if named:
+        return take(named)
+    name = f"{stem}-{datetime.now():%Y%m%d-%H%M%S}"
+    for number in ("", *(f"-{count}" for count in range(2, _IN_A_SECOND))):
+        with suppress(TakenError):
+            return take(Path(f"{name}{number}{ending}"))
+    return take(Path(f"{name}-{_IN_A_SECOND}{ending}"))
+
+
+def claim(path: Path, reads: Sequence[tuple[str, Path]], *, force: bool) -> Path:
+    """Take the name of a result log, and those of the files that belong to it, until the command ends; return it.
 
     Raises:
         LogreplayError: one of them exists and ``force`` was not given, another process writes them, they cannot be
@@ -61,6 +90,7 @@ def claim(path: Path, reads: Sequence[tuple[str, Path]], *, force: bool) -> None
     check_distinct([("-o", each) for each in written], reads)
     click.get_current_context().with_resource(lock_beside(stem(path), path))
     check_new(path, force=force, belonging=belonging)
+    return path
 
 
 class ResultFolder:
@@ -113,6 +143,13 @@ class ResultFolder:
             result = cls(folder, path, locks.pop_all())
             result._made = made
             return result
+
+    @classmethod
+    def named(
+        cls, output: Path | None, stem: str, reads: Sequence[tuple[str, Path]] = (), *, force: bool = False
+    ) -> Self:
+        """Make the folder that the user named, or one with a name made from the command and the time; see `new`."""
+        return place_for(output, lambda path: cls.new(path, reads, force=force and output is not None), stem)
 
     @classmethod
     def resumed(cls, folder: Path, reads: Sequence[tuple[str, Path]] = ()) -> Self:

@@ -1,12 +1,15 @@
 """Reports a sweep or a search: the files of its folder, its tables, its findings."""
 
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from logreplay.cli.display.terminal import say, say_finding
+from logreplay.cli.running.signals import Interrupted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,6 +31,20 @@ def print_arrivals(options: Mapping[str, Any]) -> None:
     """Print on stdout how requests arrived; nothing if no rate was given."""
     if kind := options.get("arrivals"):
         click.echo(f"arrivals: {ARRIVALS[kind]}")
+
+
+@contextmanager
+def evaluating(again: str) -> Iterator[None]:
+    """Say of an interruption that the rows are kept.
+
+    Args:
+        again: the command that evaluates them.
+    """
+    try:
+        yield
+    except Interrupted:
+        say(f"interrupted while the rows were evaluated; they are kept: {again}")
+        raise
 
 
 def report_sessions(
@@ -84,7 +101,8 @@ def report(
 
     from logreplay.analysis.output.folder import write_folder
 
-    summary, table = write_folder(folder / "results.csv", folder, about, plots=plots)
+    with evaluating(shlex.join(("logreplay", "analyze", str(folder)))):
+        summary, table = write_folder(folder / "results.csv", folder, about, plots=plots)
     if as_json:
         click.echo(json.dumps(summary, indent=2))
     else:

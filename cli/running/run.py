@@ -23,9 +23,9 @@ from logreplay.cli.options.requests import base
 from logreplay.cli.options.schedule import Pacing, log_report, log_sentence
 from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.running.engines import replayer
-from logreplay.cli.running.log_and_target import followed, new_name, replayable, target_or_builtin
+from logreplay.cli.running.log_and_target import followed, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop, unless_stopped
-from logreplay.cli.running.outputs import check_apart, claim, inputs
+from logreplay.cli.running.outputs import check_apart, claim, inputs, place_for
 from logreplay.cli.running.reporting import print_arrivals, report_sessions
 from logreplay.cli.running.requests import aim, changed_routes, report_left_out, request_stream, say_lacking
 from logreplay.cli.running.signals import SIGNALS
@@ -100,7 +100,6 @@ def replay_once(options: RunOptions) -> Exit:
     options = options.checked()
     pacing, sending = options.pacing, options.sending
     options.warn_beyond_timeout({})
-    path = options.output or new_name("run", ".csv")
     with ExitStack() as stack:
         if not options.dry_run:
             reads = inputs(options.log, options.shaping, sending)
@@ -109,7 +108,8 @@ def replay_once(options: RunOptions) -> Exit:
                 from logreplay.analysis.output.history import check, of_run
 
                 check(options.history, of_run({}))
-            claim(path, reads, force=options.force)
+            force = options.force and options.output is not None
+            path = place_for(options.output, lambda path: claim(path, reads, force=force), "run", ".csv")
         log, source = _sources(options, stack)
         stream = request_stream(
             options.shaping,

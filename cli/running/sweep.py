@@ -15,7 +15,7 @@ from logreplay.cli.options.requests import INDEPENDENT, arriving
 from logreplay.cli.options.stop import stop_rule
 from logreplay.cli.options.think import Pauses, mean_of, said, thinking
 from logreplay.cli.options.types import parse_rates
-from logreplay.cli.running.log_and_target import LogName, new_name, replayable, target_or_builtin
+from logreplay.cli.running.log_and_target import LogName, replayable, target_or_builtin
 from logreplay.cli.running.outputs import ResultFolder, inputs
 from logreplay.cli.running.reporting import report_sweep
 from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
@@ -201,7 +201,7 @@ def _folder(options: SweepOptions) -> ResultFolder:
     reads = inputs(options.log, options.shaping, options.sending)
     if options.resume:
         return ResultFolder.resumed(options.resume, reads)
-    return ResultFolder.new(options.output or new_name("sweep"), reads, force=options.force)
+    return ResultFolder.named(options.output, "sweep", reads, force=options.force)
 
 
 def _manifest(options: SweepOptions, csv: "Path | Stored | UrlList", folder: Path) -> "Manifest":

@@ -180,9 +180,15 @@ def _allowed(case: Case, ran: Ran) -> str:
 
 
 def _ended_hard(case: Case, ran: Ran) -> bool:
-    """Whether the program was ended at once, as by a second Ctrl-C: rows are on disk, whole, and no summary."""
+    """Whether the program was ended at once, as by a second Ctrl-C: whole rows are on disk, and no summary."""
     twice = case.choice["signal"] == "INT twice" and ran.signalled and ran.code == 130
-    return twice or _killed(case, ran)
+    return twice or _killed(case, ran) or _ended_while_evaluating(case, ran)
+
+
+def _ended_while_evaluating(case: Case, ran: Ran) -> bool:
+    """Whether a signal came after the last request: the rows are kept, and the program says what evaluates them."""
+    told = "interrupted while the rows were evaluated; they are kept" in ran.out + ran.err
+    return ran.signalled and ran.code == 130 and (told or case.choice["terminal"] == "hangup")
 
 
 def _killed(case: Case, ran: Ran) -> bool:

@@ -1,10 +1,19 @@
 """What is read is never written, and an earlier result stays until the new one is whole."""
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from logreplay.cli.main import run as logreplay
+from logreplay.cli.running.outputs import place_for
+from logreplay.cli.running.reporting import evaluating
+from logreplay.cli.running.signals import Interrupted
+from logreplay.parsers.files import TakenError, check_absent
+from support.background_server import beside
+from support.raw_server import raw_server
 
 RESULTS = (
     "date,time,latency,xfertime,thinktime,bytes,url,rc,op,seq,row,step,offered,scheduled,lag,connect\n"
@@ -33,3 +42,41 @@ def test_no_command_writes_over_what_it_reads(
     assert "-o would overwrite" in capsys.readouterr().err
     assert Path("r.csv").read_text() == Path("r.png").read_text() == RESULTS
     assert Path("link.csv").is_symlink()
+
+
+def test_places_that_commands_choose_in_one_second_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def take(path: Path) -> Path:
+        check_absent(path)
+        path.touch()
+        return path
+
+    chosen = [place_for(None, take, "run", ".csv") for _ in range(5)]
+    assert len(set(chosen)) == 5
+    assert all(re.fullmatch(r"run-\d{8}-\d{6}(-\d)?\.csv", path.name) for path in chosen)
+
+
+def test_a_place_that_the_user_named_is_taken_or_refused(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").touch()
+    with pytest.raises(TakenError, match=r"r\.csv: exists already"):
+        place_for(tmp_path / "r.csv", check_absent, "run")
+
+
+@pytest.mark.slow
+def test_runs_that_begin_at_once_write_each_a_result_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(RESULTS)
+    with beside(raw_server) as server:
+        words = ["run", "log.csv", server.url, "--tps", "50", "--requests", "3", "--force", "-q"]
+        start = [sys.executable, "-m", "logreplay.cli.main", *words]
+        runs = [subprocess.Popen(start, cwd=tmp_path, stderr=subprocess.PIPE) for _ in range(3)]
+        said = [each.communicate(timeout=60)[1] for each in runs]
+    assert {each.returncode for each in runs} <= {0, 3}, said
+    assert len([*tmp_path.glob("run-*[0-9].csv")]) == 3
+
+
+def test_an_interruption_while_rows_are_evaluated_says_that_they_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(Interrupted), evaluating("logreplay analyze sweep"):
+        raise Interrupted
+    said = capsys.readouterr().err
+    assert said == "interrupted while the rows were evaluated; they are kept: logreplay analyze sweep\n"
