@@ -47,6 +47,7 @@ def reconciled(
         *_numbered(sending, numbered),
         *_headers(shaping),
         *_sessions(sending, shaping),
+        *_trust(sending),
         *_versions(sending),
         *_sharing(sending, users),
         *_closed(sending, shaping, users),
@@ -106,6 +107,14 @@ def _closed(sending: Sending, shaping: Shaping, users: Mapping[str, int]) -> Ite
         yield "--max-in-flight and --vusers exclude each other: each user has one request in flight; give fewer users"
     if users and sending.late is not None:
         yield "--late and --vusers exclude each other: a user's request is due when it is sent, so none is late"
+
+
+def _trust(sending: Sending) -> Iterator[str]:
+    if sending.insecure and sending.cacert:
+        yield (
+            f"--insecure and --cacert {sending.cacert} exclude each other: --insecure accepts any certificate, so the "
+            "file would not be used; leave one out"
+        )
 
 
 def _versions(sending: Sending) -> Iterator[str]:

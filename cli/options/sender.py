@@ -352,6 +352,8 @@ YIELDS_TO = {
     "sender=h2": {"by_client", "http=1.1", "http=log"},
     "streams": {"keep_alive=False", *sessions.KEPT},
     "keep_alive=False": {"streams"},
+    "insecure": {"cacert"},
+    "cacert": {"insecure"},
 }
 NEEDS = {
     **sessions.NEEDS,

@@ -142,6 +142,40 @@ def test_users_refuse_arrivals(command: str, folder: Path, capsys: pytest.Captur
     assert not (folder / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run --tps 5 access.log https://127.0.0.1:1",
+        "sweep 5 access.log https://127.0.0.1:1",
+        "find --p99 1s access.log https://127.0.0.1:1",
+        "duet --tps 5 access.log https://127.0.0.1:1 https://127.0.0.1:2",
+    ],
+)
+def test_any_certificate_and_a_certificate_exclude_each_other(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run([*command.split(), "-k", "--cacert", "authority.pem", "-o", "out"]) == 2
+    assert "--insecure and --cacert authority.pem exclude each other" in capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "typed"), [("insecure = true", "--cacert other.pem"), ('cacert = "a.pem"', "--insecure")]
+)
+def test_a_typed_choice_of_certificates_leaves_out_the_one_of_the_settings(
+    settings: str, typed: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "logreplay.toml").write_text(f"[run]\n{settings}\n")
+    assert main.run([*"run --tps 5 access.log https://127.0.0.1:1 -o out.csv".split(), *typed.split()]) == 1
+    assert "logreplay.toml:" not in capsys.readouterr().err  # which names the settings that count
+
+
+def test_settings_with_both_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "logreplay.toml").write_text('[run]\ninsecure = true\ncacert = "a.pem"\n')
+    assert main.run("run --tps 5 access.log https://127.0.0.1:1 -o out.csv".split()) == 2
+    assert "--insecure and --cacert a.pem exclude each other" in capsys.readouterr().err
+
+
 def test_a_delay_without_follow_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--delay", "3"]) == 2
     assert "--delay needs --follow" in capsys.readouterr().err
