@@ -1,10 +1,10 @@
 """Builds the stream of requests that the options ask for, and says which requests are not sent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -57,6 +57,7 @@ def request_stream(
     from logreplay.replay.requests.mix import Mixed
     from logreplay.replay.requests.ordering import Drawn, Shuffled
     from logreplay.replay.requests.plan import Requests
+    from logreplay.replay.requests.sources import RequestFile
     from logreplay.replay.requests.tail import Followed
 
     if in_time and (shaping.shuffle or shaping.random):
@@ -81,15 +82,15 @@ def request_stream(
         stream = Shuffled(requests, shaping.seed)
     elif shaping.random:
         stream = Drawn(requests, shaping.seed)
+    needed = [*([_PROTOCOL] if versions else []), *([_THINK] if "thinktime" in keep else [])]
     if not isinstance(log, Followed):  # it is not there yet
-        if versions:
-            _expect_protocols(requests.source, methods)
-        say_lacking(shaping, requests.source, methods, quiet=quiet)
+        single = isinstance(requests.source, RequestFile)  # which is due at once
+        _expect([*needed, *([_TIMES] if in_time and not single else [])], requests.source, methods)
+        say_lacking(shaping, sending, requests.source, quiet=quiet)
     for place, (path, share) in enumerate(shaping.inject):
         other = stack.enter_context(replayable(path, quiet=quiet))
-        say_lacking(replace(shaping, client_key=None), _source(other), methods, where=f"{path}: ", quiet=quiet)
-        if versions:
-            _expect_protocols(_source(other), methods, path)
+        say_lacking(replace(shaping, client_key=None), sending, _source(other), where=f"{path}: ", quiet=quiet)
+        _expect(needed, _source(other), methods, path)
         shapes = (*shaping.changes(rewriting=False, unlogged=unlogged), *versions)
         among = Requests(_source(other), methods, shapes=shapes, keep=keep)
         later = sum(share for _, share in shaping.inject[place + 1 :])
@@ -218,26 +219,59 @@ def _by_completion(log: "Path | RequestSource") -> bool:
         return False
 
 
-def _expect_protocols(log: "Path | RequestSource", methods: frozenset[str], path: Path | None = None) -> None:
-    """Check that a log names the version of HTTP of a request.
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    """A column of the log without which an option would do something else in silence.
+
+    Attributes:
+        known: the value of a request, null where it has none; None: the column.
+        text: what the requests lack, the option, and what to do.
+    """
+
+    column: str
+    text: str
+    known: "Callable[[], pl.Expr] | None" = None
+
+
+def _pause() -> "pl.Expr":
+    import polars as pl
+
+    return pl.when(pl.col("thinktime") > 0).then(pl.col("thinktime"))
+
+
+_PROTOCOL: Final = _Needed("protocol", "a value in column protocol, which --http log needs; use --http 1.1 or --http 2")
+_TIMES: Final = _Needed(
+    "date", "a value in column date, which --speed and --arrivals log need; use --tps without --arrivals log"
+)
+_THINK: Final = _Needed(
+    "thinktime",
+    "a pause in column thinktime, which --think log needs; access logs have none: use --think 1s, or --think 1s..3s",
+    _pause,
+)
+
+
+def _expect(
+    needed: Sequence[_Needed],
+    log: "Path | RequestSource",
+    methods: frozenset[str],
+    path: Path | None = None,
+) -> None:
+    """Check that a request of a log has each of some values.
 
     Raises:
-        LogreplayError: it does not; or it cannot be read.
+        LogreplayError: none has; or the log cannot be read.
     """
     from logreplay.parsers.record import LogreplayError
-    from logreplay.replay.requests.header_columns import PROTOCOL
     from logreplay.replay.requests.sources import LogFile, lacking
 
     source = LogFile(log) if isinstance(log, Path) else log
-    if count := lacking(source, (PROTOCOL,), PROTOCOL, methods):
-        raise LogreplayError(
-            f"{path or log}: none of the {count} requests has a value in column {PROTOCOL}, which --http log needs; "
-            "use --http 1.1 or --http 2"
-        )
+    for each in needed:
+        if count := lacking(source, (each.column,), each.column, methods, each.known and each.known()):
+            raise LogreplayError(f"{path or log}: none of the {count} requests has {each.text}")
 
 
 def say_lacking(
-    shaping: Shaping, log: "Path | RequestSource", methods: frozenset[str], *, where: str = "", quiet: bool = False
+    shaping: Shaping, sending: "Sending", log: "Path | RequestSource", *, where: str = "", quiet: bool = False
 ) -> None:
     """Say which options take from a log what it does not have; of a log that is followed, what it had not so far."""
     from logreplay.parsers.headers import HEADERS
@@ -246,13 +280,16 @@ def say_lacking(
     from logreplay.replay.requests.sources import LogFile, lacking
     from logreplay.replay.requests.tail import Followed
 
-    source = LogFile(log) if isinstance(log, Path) else log
+    source, methods = LogFile(log) if isinstance(log, Path) else log, sending.methods
 
     def absent(columns: Sequence[str], rendered: str, methods: frozenset[str], value: "pl.Expr | None" = None) -> int:
         if isinstance(source, Followed):
             return min(source.lacking(column, methods) for column in columns)
         return lacking(source, columns, rendered, methods, value)
 
+    if sending.by_client and not shaping.client_key and (count := absent(("client",), "", methods)):
+        text = f"none of the {count} requests has a value in column client; all of them share one connection"
+        say(f"warning: --by-client: {where}{text}", quiet=quiet)
     if (key := shaping.client_key) and key.columns and (count := absent(key.columns, "", methods, key.value)):
         text = f"none of the {count} requests has a value; clients are told apart by their addresses"
         say(f"warning: --client-key {key}: {where}{text}", quiet=quiet)

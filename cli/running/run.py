@@ -261,7 +261,7 @@ class _OneRun:
                 options.say(sentence)
         report_left_out(self.plan.requests, quiet=options.quiet)
         if options.pacing.follow:
-            say_lacking(options.shaping, base(self.plan.requests).source, options.sending.methods, quiet=options.quiet)
+            say_lacking(options.shaping, options.sending, base(self.plan.requests).source, quiet=options.quiet)
         for finding in ended.findings:
             say_finding(finding.severity, finding.text, quiet=options.quiet)
         culprit = self.watch.culprit

@@ -389,6 +389,7 @@ def _rules(command: str) -> list[Rule]:
         ]
     return [
         *paced,
+        rule(why="only a normalized CSV has pauses", think="log", input="!access.csv/access.csv.zst/access.parquet"),
         rule("--follow", "--dry-run", **{"pacing": "follow", "dry-run": "yes"}),
         rule("--junit", "--dry-run", **{"junit": "file", "dry-run": "yes"}),
         rule("--history", "--dry-run", **{"history": "file", "dry-run": "yes"}),

@@ -82,6 +82,8 @@ def make_world(case: Case, folder: Path, authority: bytes) -> World:
     for name, data in files.items():
         (folder / name).write_bytes(data)
     convert([folder / "access.log"], folder / "access.csv", ConvertOptions())
+    converted = pl.read_csv(folder / "access.csv", infer_schema=False)
+    converted.with_columns(thinktime=pl.lit("0.02")).write_csv(folder / "access.csv")  # access logs have no pauses
     plain = (folder / "access.csv").read_bytes()
     (folder / "access.csv.zst").write_bytes(zstd.compress(plain))
     pl.read_csv(folder / "access.csv").write_parquet(folder / "access.parquet")

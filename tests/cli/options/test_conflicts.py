@@ -166,13 +166,13 @@ def test_a_typed_choice_of_certificates_leaves_out_the_one_of_the_settings(
     settings: str, typed: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "logreplay.toml").write_text(f"[run]\n{settings}\n")
-    assert main.run([*"run --tps 5 access.log https://127.0.0.1:1 -o out.csv".split(), *typed.split()]) == 1
+    assert main.run([*["run", "--tps", "5", "access.log", "https://127.0.0.1:1", "-o", "out.csv"], *typed.split()]) == 1
     assert "logreplay.toml:" not in capsys.readouterr().err  # which names the settings that count
 
 
 def test_settings_with_both_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "logreplay.toml").write_text('[run]\ninsecure = true\ncacert = "a.pem"\n')
-    assert main.run("run --tps 5 access.log https://127.0.0.1:1 -o out.csv".split()) == 2
+    assert main.run(["run", "--tps", "5", "access.log", "https://127.0.0.1:1", "-o", "out.csv"]) == 2
     assert "--insecure and --cacert a.pem exclude each other" in capsys.readouterr().err
 
 
