@@ -141,7 +141,8 @@ class Sending:
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
         for version in ("1.1", "2") if self.http == "log" else (self.http,):
-            findings += await preflight.answers(replace(self, http=version).sender_to(endpoint), endpoint)
+            sender = replace(self, http=version).sender_to(endpoint)
+            findings += await preflight.answers(sender, endpoint, http=version)
         return partial(self.sender_to, endpoint, plan=plan), findings
 
     @property

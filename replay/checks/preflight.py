@@ -12,6 +12,7 @@ from typing import Final
 import polars as pl
 
 from logreplay.parsers.record import ERRORS, LogreplayError
+from logreplay.replay.checks.port_protocol import remedy
 from logreplay.replay.clock import monotonic
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.senders.contract import FIELDS, Sender
@@ -22,13 +23,17 @@ _SPARE_FILES: Final = 64
 _ROW_BYTES: Final = 160
 _TIME_WAIT_S: Final = 60
 _PROBE_S: Final = 5.0
+_BAD_REQUEST: Final = 400
 _PORTS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _SAYS: Final = {
     "refused": "connection refused: is it running, and is this its port?",
     "connect_timeout": "no connection within {timeout:g} s: is it reachable from here?",
     "tls": "no TLS connection: {detail}; --cacert trusts a certificate, --insecure does not look",
     "plain": "no TLS connection: its answer is not TLS ({detail}); if the port speaks plain HTTP, write http:// for https://",
+    "cut": "no TLS connection: it closed the connection in the handshake; is this its port for https?",
 }
+_CUT_OFF: Final = ("closed", "reset", "protocol")
+"""Errors that may come from a port that speaks something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,38 +170,47 @@ async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[En
     return replace(endpoint, addresses=good), [Finding("addresses", Severity.INFO, text)] if silent else []
 
 
-async def answers(sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_S) -> list[Finding]:
-    """Ask the target for ``/`` once (HEAD), with the sender that the run will use.
+async def answers(
+    sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_S, *, http: str = "1.1"
+) -> list[Finding]:
+    """Ask the target for ``/`` once (HEAD), with the sender that the run will use, for this version of HTTP.
 
     Raises:
-        LogreplayError: no connection can be made.
+        LogreplayError: no connection can be made, or the target speaks something else.
     """
     loop = asyncio.get_running_loop()
-    ended: asyncio.Future[int] = loop.create_future()
+    ended: asyncio.Future[dict[str, int]] = loop.create_future()
+    status = 0
 
     def done(*record: int) -> None:
-        ended.set_result(record[FIELDS.index("error")])
+        ended.set_result(dict(zip(FIELDS, record, strict=False)))
 
     await sender.open(done, monotonic)
     try:
         request = sender.prepare(pl.DataFrame({"op": ["HEAD"], "url": ["/"]}))[0]
         sender.send(0, request, monotonic())
         async with asyncio.timeout(timeout_s):
-            word = ("", *ERRORS)[await asyncio.shield(ended)]
+            record = await asyncio.shield(ended)
+            word, status = ("", *ERRORS)[record["error"]], record["status"]
     except TimeoutError:
         word = "timeout"
     finally:
         unspoken = sender.counts.unspoken  # before the connection is closed from here
         sender.cancel()
         await sender.close()
+    detail = sender.counts.details.get(word, "")
+    cut = word == "tls" and "[SSL" not in detail
+    if (unspoken or status == _BAD_REQUEST or cut or word in _CUT_OFF) and (
+        text := await remedy(endpoint, http=http, answered=status > 0)
+    ):
+        raise LogreplayError(f"target {endpoint.target}: {text}")
     if unspoken:
         raise LogreplayError(
             f"target {endpoint.target}: no HTTP/2: {unspoken}; leave out --http, or name a port that speaks it"
         )
-    detail = sender.counts.details.get(word, "")
     if word in _SAYS:
-        if "WRONG_VERSION_NUMBER" in detail:
-            word = "plain"
+        if cut or "WRONG_VERSION_NUMBER" in detail:
+            word = "cut" if cut else "plain"
         text = _SAYS[word].format(timeout=timeout_s, detail=detail)
         raise LogreplayError(f"target {endpoint.target}: {text}")
     if not word:

@@ -1,0 +1,108 @@
+"""A port that speaks something else than the target's URL says is told with the remedy, by what it answers."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from logreplay.parsers.record import LogreplayError
+from logreplay.replay.checks import preflight
+from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context
+from logreplay.replay.senders.http2.frames import PREFACE, settings
+from logreplay.replay.senders.http2.h2_sender import H2Sender
+from logreplay.replay.senders.http2.sender import Http2Sender
+from logreplay.replay.senders.wire import WireSender
+from support.certificates import Authority
+
+_HELLO = b"\x16"
+"""The first byte of a TLS connection."""
+_ALERT = b"\x15\x03\x01\x00\x02\x02\x28"
+_OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+_BAD = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+@dataclass
+class Port:
+    """What a port says to a connection that begins with these bytes, before it closes it.
+
+    Attributes:
+        speaks: the beginnings that it answers, each with the answer; all others: closed without a word.
+    """
+
+    speaks: Sequence[tuple[bytes, bytes]]
+    tls: ssl.SSLContext | None = None
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.read(65_536)
+        for begins, answer in self.speaks:
+            if asked.startswith(begins):
+                writer.write(answer)
+        writer.close()
+
+
+REFUSES_PLAIN = Port([(_HELLO, _ALERT), (b"", _BAD)])
+HTTP2_ONLY = Port([(PREFACE, settings({}))])
+GREETS_FIRST = Port([(b"H", settings({})), (PREFACE, settings({}))])
+PLAIN = Port([(b"HEAD", _OK)])
+SILENT = Port([])
+PLAIN_400 = Port([(b"HEAD", _BAD)])
+SENDERS: dict[str, Callable[..., Any]] = {"1.1": WireSender, "2": Http2Sender, "aiohttp": AiohttpSender, "h2": H2Sender}
+
+
+async def told(port: Port, scheme: str, kind: str, cacert: Path | None = None) -> str:
+    server = await asyncio.start_server(port, "127.0.0.1", 0, ssl=port.tls)
+    async with server:
+        url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        endpoint = await resolve(parse_target(url))
+        tls = tls_context(cacert=cacert, verify=bool(cacert)) if scheme == "https" else None
+        sender = SENDERS[kind](endpoint, timeout=5.0, tls=tls)
+        try:
+            found = await preflight.answers(sender, endpoint, http="2" if kind in ("2", "h2") else "1.1")
+        except LogreplayError as error:
+            return str(error).removeprefix(f"target {url}: ")
+        return found[0].text if found else ""
+
+
+@pytest.mark.parametrize("kind", SENDERS)
+@pytest.mark.parametrize("answers", ["refused with 400", "closed"])
+def test_http_to_a_tls_port(answers: str, kind: str, tmp_path: Path) -> None:
+    port = REFUSES_PLAIN if answers == "refused with 400" else Port([], Authority(tmp_path / "a").good)
+    assert uvloop.run(told(port, "http", kind)) == "its port speaks TLS; write https:// for http://"
+
+
+@pytest.mark.parametrize("kind", ["1.1", "aiohttp"])
+@pytest.mark.parametrize("port", [HTTP2_ONLY, GREETS_FIRST])
+def test_http1_to_a_port_that_speaks_http2_only(port: Port, kind: str) -> None:
+    assert uvloop.run(told(port, "http", kind)) == "its port speaks HTTP/2 only; use --http 2"
+
+
+@pytest.mark.parametrize("kind", SENDERS)
+def test_https_to_a_plain_port_that_closes_the_connection(kind: str) -> None:
+    said = uvloop.run(told(PLAIN, "https", kind))
+    assert said == "its port speaks HTTP without TLS; write http:// for https://"
+    said = uvloop.run(told(HTTP2_ONLY, "https", kind))
+    assert said == "its port speaks HTTP/2 without TLS; write http:// for https://, with --http 2"
+
+
+@pytest.mark.parametrize("kind", ["2", "h2"])
+def test_http2_to_a_port_that_speaks_http1_only(kind: str) -> None:
+    said = uvloop.run(told(Port([(b"HEAD", _OK), (b"PRI", _BAD)]), "http", kind))
+    assert said.startswith("no HTTP/2: PROTOCOL_ERROR: the target answers with HTTP/1; leave out --http")
+
+
+@pytest.mark.parametrize("kind", ["1.1", "aiohttp"])
+def test_without_evidence_nothing_is_said_of_the_port(kind: str, tmp_path: Path) -> None:
+    assert uvloop.run(told(PLAIN_400, "http", kind)) == ""
+    assert uvloop.run(told(SILENT, "http", kind)) == "the target did not answer HEAD / (closed); sending anyway"
+    said = uvloop.run(told(SILENT, "https", kind))
+    assert said == "no TLS connection: it closed the connection in the handshake; is this its port for https?"
+    stranger = Port([(b"", _OK)], Authority(tmp_path / "a").good)
+    said = uvloop.run(told(stranger, "https", kind, Authority(tmp_path / "b").cert))
+    assert "CERTIFICATE_VERIFY_FAILED" in said
+    assert "--cacert trusts a certificate" in said
