@@ -48,9 +48,12 @@ def write_folder(
         The contents of ``summary.json``, and the step table.
 
     Raises:
-        LogreplayError: the result log cannot be read, or the folder cannot be written, or it holds other results.
+        LogreplayError: the result log cannot be read, or the folder cannot be written, or it holds other results, or
+            matplotlib is not installed.
     """
     folder = Path(folder)
+    if plots:
+        from logreplay.analysis.output import html  # matplotlib takes a second to import, or is missing
 
     writers = {"results.hlog": hdr.write_hlog, "routes.csv": _write_routes, "results.hgrm": write_hgrm}
     meanwhile = [partial(_write, folder / name, write) for name, write in writers.items()]
@@ -72,8 +75,6 @@ def write_folder(
         if analysis.users:
             write_atomically(folder / "users.csv", to_csv(analysis.users.table, header=True))
         if plots:
-            from logreplay.analysis.output import html  # matplotlib takes a second to import
-
             html.write(folder, analysis)
     except OSError as error:
         raise unwritable(folder, error) from None

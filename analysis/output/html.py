@@ -19,7 +19,6 @@ import jinja2
 import numpy as np
 import polars as pl
 from markupsafe import Markup
-from matplotlib import rc_context
 
 from logreplay.analysis import summary
 from logreplay.analysis.analyze import Analysis
@@ -277,6 +276,8 @@ def _left_out(analysis: Analysis) -> str:
 
 def svg(draw: "Callable[[Axes], object]", size: tuple[float, float], title: str) -> Markup:
     """Draw a picture as SVG that takes text and frames from the colour of the page."""
+    from matplotlib import rc_context  # `plots` says it if matplotlib is missing
+
     text = io.StringIO()
     with rc_context(_STYLE):
         hockey_stick.figure(draw, size=size).savefig(text, format="svg", dpi=110, metadata={"Date": None})

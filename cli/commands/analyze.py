@@ -7,6 +7,7 @@ import click
 from logreplay.cli.display.terminal import say
 from logreplay.cli.running.engines import cluster_executor, cluster_option
 from logreplay.cli.running.outputs import place_for
+from logreplay.cli.running.reporting import draws
 from logreplay.cli.settings.configurable import Configurable
 
 
@@ -41,8 +42,9 @@ def analyze(
     path = sources.locate(results)
     inside = output is None and results.is_dir()
     folder = results if inside else place_for(output, _free if not force or output is None else Path, "analyze")
+    plots = draws(no_plots=no_plots, quiet=quiet)
     with cluster_executor(cluster) as executor:
-        summary, steps = write_folder(path, folder, plots=not no_plots, executor=executor)
+        summary, steps = write_folder(path, folder, plots=plots, executor=executor)
     if as_json:
         import json
 

@@ -1,6 +1,7 @@
 """``logreplay compare``: the differences between runs, or between a log and its replay."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,9 @@ def compare(
     runs = (baseline, candidate, *more)
     if written := [(option, path) for option, path in (("-o", output), ("--junit", junit)) if path is not None]:
         check_distinct(written, [(("BASELINE", "CANDIDATE")[at % 2], run) for at, run in enumerate(runs)])
-        if output is not None and not force:
+    if output is not None:
+        import_module("logreplay.analysis.output.plots")  # without matplotlib it ends here, not after the comparison
+        if not force:
             check_absent(output)
     if len(runs) % 2:
         raise click.UsageError(

@@ -11,7 +11,7 @@ from logreplay.cli.options.sender import Sending
 from logreplay.cli.options.stop import stop_rule
 from logreplay.cli.running.log_and_target import BUNDLED, bundled_log
 from logreplay.cli.running.outputs import ResultFolder
-from logreplay.cli.running.reporting import report_sweep
+from logreplay.cli.running.reporting import draws, report_sweep
 from logreplay.cli.running.sweep import limited_steps
 from logreplay.cli.running.sweep_runner import sweep_into
 from logreplay.cli.settings.configurable import Configurable
@@ -56,8 +56,10 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
         outcomes, _ = sweep_into(manifest, requests, url, course, Sending(http=http), stop_rule(()), at=at, quiet=quiet)
     folder = place.keep()
     said = {"rates": list(RATES), "arrivals": INDEPENDENT, "for": STEP_SECONDS, "http": http}
-    valid = report_sweep(folder, About(BUNDLED, url, said, limited=limited_steps(manifest, outcomes)), quiet=quiet)
-    say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
+    about, plots = About(BUNDLED, url, said, limited=limited_steps(manifest, outcomes)), draws(quiet=quiet)
+    valid = report_sweep(folder, about, plots=plots, quiet=quiet)
+    if plots:
+        say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):
         return Exit.INTERRUPTED
     return Exit.OK if valid else Exit.INVALID

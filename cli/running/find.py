@@ -22,7 +22,7 @@ from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop
 from logreplay.cli.running.outputs import ResultFolder, check_apart, inputs
-from logreplay.cli.running.reporting import print_arrivals, report, report_sessions
+from logreplay.cli.running.reporting import draws, print_arrivals, report, report_sessions
 from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 
@@ -176,7 +176,7 @@ def _report(
     text, facts = sentence(search, options.tps), slo(search, options.tps) | {"seed": options.shaping.seed}
     log, more = str(options.log) if options.log else None, {"answer": text, "slo": facts, **urls}
     about = About(log, url, options.said(search.goal), found + weaknesses(search), more=more)
-    plots = not options.no_plots
+    plots = draws(no_plots=options.no_plots, quiet=options.quiet)
 
     def show(*_: object) -> None:
         click.echo(text)

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -73,6 +74,20 @@ def report_sessions(
     write_logins(logins_beside(results), engine.sessions.rows, append=append, several=several)
     waits_told = any(finding.code == "by_client" for finding in told)
     return list(session_findings(engine.sessions, answers=answers, waits_told=waits_told))
+
+
+def draws(*, no_plots: bool = False, quiet: bool = False) -> bool:
+    """Whether pictures are drawn: not with ``--no-plots``, and not without matplotlib, which the user is told."""
+    from logreplay.parsers.record import LogreplayError
+
+    if no_plots:
+        return False
+    try:
+        import_module("logreplay.analysis.output.plots")
+    except LogreplayError as error:
+        say(f"no pictures and no report.html, because {error}", quiet=quiet)
+        return False
+    return True
 
 
 def report(

@@ -17,7 +17,7 @@ from logreplay.cli.options.think import Pauses, mean_of, said, thinking
 from logreplay.cli.options.types import parse_rates
 from logreplay.cli.running.log_and_target import LogName, replayable, target_or_builtin
 from logreplay.cli.running.outputs import ResultFolder, inputs
-from logreplay.cli.running.reporting import report_sweep
+from logreplay.cli.running.reporting import draws, report_sweep
 from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.sweep_runner import sweep_into
 
@@ -244,7 +244,8 @@ def _report(
     told = [finding.as_dict() for finding in (*findings, *of_the_generator(outcomes))]
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     about = About(options.log, url, options.said(), told, more, options.closed_loop, limited)
-    valid = report_sweep(folder, about, plots=not options.no_plots, as_json=options.as_json, quiet=options.quiet)
+    plots = draws(no_plots=options.no_plots, quiet=options.quiet)
+    valid = report_sweep(folder, about, plots=plots, as_json=options.as_json, quiet=options.quiet)
     lost = any(outcome.lost for outcome in outcomes)
     if lost:
         options.say(f"a worker was lost: repeat its step with --resume {folder}")

@@ -84,31 +84,76 @@ def test_a_copy_that_was_never_installed_has_no_version_and_names_the_index(monk
     assert installation.needs_extra("s3") == "needs the extra `s3`: pip install 'logreplay-never-installed[s3]'"
 
 
-WITHOUT = """
-import sys
-sys.modules["pandas"] = sys.modules["pyarrow"] = None  # as if they were not installed
+LOG = str(Path(__file__).resolve().parents[2] / "sample_logs" / "nginx_request_time.log")
+NO_EXTRAS = "import sys; sys.modules.update(dict.fromkeys(('matplotlib', 'pandas', 'pyarrow')))\n"
+"""As if they were not installed."""
+COMMAND = "from logreplay.cli.main import run; sys.exit(run(sys.argv[1:]))"
+NO_PICTURES = "no pictures and no report.html, because drawing needs the extra `plots`: pip install "
+
+
+def plainly(folder: Path, *words: str, code: str = COMMAND) -> "subprocess.CompletedProcess[str]":
+    """Run a command, or other code, in a plain installation."""
+    command = [sys.executable, "-c", NO_EXTRAS + code, *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+FUNCTIONS = """
 from logreplay import analysis
-from logreplay.cli.main import run
+from logreplay.analysis.output.folder import write_folder
 from logreplay.parsers.record import LogreplayError
-log = sys.argv[1]
-for words in (
-    ["convert", log, "-o", "log.parquet"],
-    ["run", "log.parquet", "--demo-target", "--tps", "500", "--for", "0.1", "--shuffle", "-o", "out.csv"],
-    ["analyze", "out.csv", "-o", "folder"],
+for call in (
+    lambda: analysis.load("out.csv"),
+    lambda: analysis.picture(None, "out.csv", "heatmap"),
+    lambda: analysis.overlay(None, {"a": "out.csv"}),
+    lambda: write_folder("out.csv", "new"),
 ):
-    code = run([*words, "-q"])
-    assert code in (0, 3), (words, code)
-try:
-    analysis.load("out.csv")
-except LogreplayError as error:
-    print(error)
+    try:
+        call()
+    except LogreplayError as error:
+        print(error)
 """
 
 
 @pytest.mark.slow
-def test_convert_run_and_analyze_need_neither_pandas_nor_pyarrow(tmp_path: Path) -> None:
-    log = Path(__file__).resolve().parents[2] / "sample_logs" / "nginx_request_time.log"
-    command = [sys.executable, "-c", WITHOUT, str(log)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    said = done.stdout.splitlines()[-1]
-    assert said.startswith("a table of pandas needs the extra `pandas`: pip install "), done.stderr
+def test_convert_run_and_analyze_need_no_extra_and_say_once_that_pictures_do(tmp_path: Path) -> None:
+    options = ("--demo-target", "--tps", "500", "--for", "0.1", "--shuffle", "-o", "out.csv")
+    for words in (("convert", LOG, "-o", "log.parquet"), ("run", "log.parquet", *options)):
+        done = plainly(tmp_path, *words)
+        assert done.returncode in (0, 3), done.stderr
+        assert "extra" not in done.stderr
+    for name, *more in (("out",), ("json", "--json"), ("quiet", "-q"), ("none", "--no-plots")):
+        done = plainly(tmp_path, "analyze", "out.csv", "-o", name, *more)
+        times = int(name in ("out", "json"))
+        assert (done.returncode, done.stderr.count(NO_PICTURES), done.stderr.count("extra")) == (0, times, times)
+        names = {"results.hgrm", "results.hlog", "routes.csv", "seconds.csv", "steps.csv", "summary.json"}
+        assert {path.name for path in (tmp_path / name).iterdir()} == names
+    done = plainly(tmp_path, code=FUNCTIONS)
+    table, *drawings = (text.partition(": pip install ")[0] for text in done.stdout.splitlines())
+    assert table == "a table of pandas needs the extra `pandas`", done.stderr
+    assert drawings == 3 * ["drawing needs the extra `plots`"]
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.slow
+def test_sweep_and_find_say_once_that_pictures_need_an_extra(tmp_path: Path) -> None:
+    find = ("find", LOG, "--p90", "1s", "--start", "100", "--trial", "1s", "--trials", "1", "--budget", "6s")
+    for command in (("sweep", "200", LOG, "--for", "0.2"), find):
+        done = plainly(tmp_path, *command, "--demo-target", "-o", command[0])
+        assert done.returncode in (0, 3, 4), done.stderr
+        assert done.stderr.count(NO_PICTURES) == done.stderr.count("results: ") == 1
+        assert not [*(tmp_path / command[0]).glob("*.png")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plot", "gone.csv"],
+        ["plot", "gone.csv", "lost.csv", "-o", "x.svg", "-q"],
+        ["compare", "gone.csv", "lost.csv", "-o", "x.png"],
+    ],
+)
+def test_drawing_without_matplotlib_names_the_extra_before_a_run_is_read(words: list[str], tmp_path: Path) -> None:
+    done = plainly(tmp_path, *words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: drawing needs the extra `plots`: pip install ")
+    assert done.stderr.count("\n") == 1

@@ -1,1 +1,9 @@
-"""The pictures, one module for each kind."""
+"""The pictures, one module for each kind. Without matplotlib, importing one raises an error that names the extra."""
+
+from importlib.util import find_spec
+
+from logreplay.parsers.installation import needs_extra
+from logreplay.parsers.record import LogreplayError
+
+if find_spec("matplotlib") is None:
+    raise LogreplayError(f"drawing {needs_extra('plots')}")
