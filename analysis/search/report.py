@@ -49,6 +49,16 @@ def sentence(search: Search, tps: float | None = None) -> str:
     return f"at least {text(answer.low)} keeps {bounds}{capacity}: {held}; {upper}{_machines(answer, goal, tps)}"
 
 
+def so_far(search: Search) -> str:
+    """What a search that was stopped knows; empty if no trial counts."""
+    goal, passed = search.goal, search.judged[-1].low if search.judged else None
+    if passed:
+        failed = f"; {goal.text(search.high)} did not pass" if search.high else ""
+        return f"{goal.text(passed)} passed and {'were' if goal.users else 'was'} not confirmed{failed}"
+    bounds = " and ".join(map(str, goal.bounds))
+    return f"{bounds} did not hold at {goal.text(search.high)}" if search.high else ""
+
+
 def _about(answer: Answer) -> float:
     """The capacity by two digits and a half: an estimate, not a measurement; as it is where that leaves the bracket."""
     assert answer.capacity

@@ -27,7 +27,7 @@ from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, replayable
 from logreplay.cli.running.loop import run_in_loop, unless_stopped
 from logreplay.cli.running.outputs import ResultFolder, check_apart, inputs
-from logreplay.cli.running.reporting import evaluating, print_arrivals, report_sessions
+from logreplay.cli.running.reporting import evaluating, measuring, print_arrivals, report_sessions
 from logreplay.cli.running.requests import report_left_out, request_stream
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ def duet_once(options: DuetOptions) -> Exit:
                 )
             several = ForTargets(stream, len(options.targets), options.shaping.seed + 2, options.alternate)
             duet = _OneDuet(options, folder.path, several, duet_plan(several, pacing.schedule(options.shaping, stream)))
-            outcome, findings = duet.replay()
+            with measuring(folder.path, lambda: folder.measured, quiet=options.quiet):
+                outcome, findings = duet.replay()
         if not folder.measured:
             options.say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"))
             return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED

@@ -20,11 +20,12 @@ from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.options.think import Pauses, said, thinking
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import replayable, target_or_builtin
-from logreplay.cli.running.loop import run_in_loop
+from logreplay.cli.running.loop import run_in_loop, unless_stopped
 from logreplay.cli.running.outputs import ResultFolder, check_apart, inputs
 from logreplay.cli.running.reporting import draws, print_arrivals, report, report_sessions
 from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
+from logreplay.cli.running.signals import Interrupted
 
 if TYPE_CHECKING:
     from logreplay.analysis.search.search import Goal, Judged, Search, Trial
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from logreplay.replay.results.stop_rules import StopRule
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.schedules.rates import Schedule
+    from logreplay.replay.senders.contract import Sender
 
 BOUNDS: Final = ("p50", "p90", "p95", "p99", "p999", "p9999", "p99999", "mean", "max")
 """Statistics of the response time that can be bounded."""
@@ -145,20 +147,32 @@ def find_rate(options: FindOptions) -> Exit:
             )
             aim(options.shaping, url)
             rule = stop_rule(options.stop_at)
-            ended, findings = _search(search, options, place.path, requests, url, rule)
+            try:
+                ended, findings = _search(search, options, place.path, requests, url, rule)
+            except Interrupted:
+                options.say(_unfinished("interrupted", search, place))
+                raise
+            if not ended:
+                options.say(_unfinished(f"stopped: {rule.hit}" if rule.hit else "interrupted", search, place))
+                return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
             restarts, bundled = ("--restart",) * options.restart, not options.log
             urls, repeated = repeated_urls(
                 requests, options.shaping, place.path, restarts, each="trial", bundled=bundled, quiet=quiet
             )
             findings += repeated
-        if not ended:
-            why = f"stopped: {rule.hit}" if rule.hit else "interrupted"
-            kept = f"; their rows are kept\nresults: {place.path}" if place.measured else "; nothing was measured"
-            options.say(f"{why} after {len(search.judged)} trials{kept}")
-            return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
         folder = place.keep()
         report_left_out(requests, quiet=quiet)
         return _report(search, options, folder, url, [finding.as_dict() for finding in findings], urls)
+
+
+def _unfinished(why: str, search: "Search", place: ResultFolder) -> str:
+    """Say why a search ended without an answer, what it knows so far, and where its rows are."""
+    from logreplay.analysis.search.report import so_far
+
+    known = f": {text}" if (text := so_far(search)) else ""
+    count = len(search.judged)
+    kept = f"; the rows are kept; a search cannot be resumed\nresults: {place.path}"
+    return f"{why} after {count} trial{'s' * (count != 1)}{known}{kept if place.measured else '; nothing was measured'}"
 
 
 def _report(
@@ -212,9 +226,12 @@ def _search(
 
     path, sending, goal = folder / "results.csv", options.sending, search.goal
 
+    async def ready() -> "tuple[Callable[[], Sender], list[Finding], bool]":
+        made = await sending.ready(target, path, rate=goal.start, duration=_FULL_S)
+        return *made, await sending.is_here(target)
+
     async def main(stop: asyncio.Event) -> "tuple[bool, list[Finding]]":
-        sender, findings = await sending.ready(target, path, rate=goal.start, duration=_FULL_S)
-        here = await sending.is_here(target)
+        sender, findings, here = await unless_stopped(stop, ready())
         responses = RecentRequests(ResultLog(path))
         rate = goal.start if goal.users else goal.highest or goal.start
         async with (

@@ -35,6 +35,23 @@ def print_arrivals(options: Mapping[str, Any]) -> None:
 
 
 @contextmanager
+def measuring(rows: Path, measured: Callable[[], bool], *, quiet: bool) -> Iterator[None]:
+    """Say of an interruption that leaves no summary whether there are rows.
+
+    Args:
+        rows: where they are.
+        measured: whether there are any.
+        quiet: say nothing.
+    """
+    try:
+        yield
+    except Interrupted:
+        kept = f"; the rows are kept: {rows}" if measured() else " before the first request: nothing was measured"
+        say(f"interrupted{kept}", quiet=quiet)
+        raise
+
+
+@contextmanager
 def evaluating(again: str) -> Iterator[None]:
     """Say of an interruption that the rows are kept.
 

@@ -26,7 +26,7 @@ from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import followed, replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop, unless_stopped
 from logreplay.cli.running.outputs import check_apart, claim, inputs, place_for
-from logreplay.cli.running.reporting import print_arrivals, report_sessions
+from logreplay.cli.running.reporting import measuring, print_arrivals, report_sessions
 from logreplay.cli.running.requests import aim, changed_routes, report_left_out, request_stream, say_lacking
 from logreplay.cli.running.signals import SIGNALS
 
@@ -227,7 +227,8 @@ class _OneRun:
         grows = grows_at(path, belonging)
         try:
             with options.telling.audience("run", self.url, grows, free=sending.free, quiet=options.quiet) as audience:
-                outcome, findings, course, counts = run_in_loop(main)
+                with measuring(grows, grows.exists, quiet=options.quiet):
+                    outcome, findings, course, counts = run_in_loop(main)
                 with SIGNALS.finishing():
                     findings += outcome.health.findings
                     besides = {

@@ -1,7 +1,8 @@
 """Makes a sweep: from its options to its folder of results and its exit code."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, cast
@@ -19,6 +20,7 @@ from logreplay.cli.running.log_and_target import LogName, replayable, target_or_
 from logreplay.cli.running.outputs import ResultFolder, inputs
 from logreplay.cli.running.reporting import draws, report_sweep
 from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
+from logreplay.cli.running.signals import Interrupted
 from logreplay.cli.running.sweep_runner import sweep_into
 
 if TYPE_CHECKING:
@@ -162,7 +164,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
     rule, quiet = stop_rule(options.stop_at), options.quiet
     log = LogName().convert(options.log, None, None) if options.log else None
     with _folder(options) as folder:
-        with ExitStack() as stack:
+        with ExitStack() as stack, _telling_of_steps(options, folder):
             csv = stack.enter_context(replayable(log, quiet=quiet, sender=options))
             manifest = _manifest(options, csv, folder.path)
             url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
@@ -191,10 +193,35 @@ def sweep_rates(options: SweepOptions) -> Exit:
             options.say(f"no judged request was sent: {stopped or 'the log holds nothing to replay'}")
             return (Exit.CONDITION if rule.hit else Exit.INTERRUPTED) if stopped else Exit.FAILED
         half = not rule.hit and any(outcome.stopped or outcome.lost for outcome in outcomes)
-        return _report(
-            options, folder.path if half else folder.keep(), url, stream, outcomes, findings, urls,
-            limited_steps(manifest, outcomes), by_rule=bool(rule.hit),
-        )  # fmt: skip
+        place = folder.path if half else folder.keep()
+        with _telling_of_steps(options, folder) if half else nullcontext():
+            return _report(
+                options, place, url, stream, outcomes, findings, urls,
+                limited_steps(manifest, outcomes), by_rule=bool(rule.hit),
+            )  # fmt: skip
+
+
+@contextmanager
+def _telling_of_steps(options: SweepOptions, folder: ResultFolder) -> Iterator[None]:
+    """Say of an interruption that leaves no report how many steps are made, and where they are."""
+    from logreplay.parsers.record import LogreplayError
+    from logreplay.replay.sweeps.manifest import Manifest
+
+    try:
+        yield
+    except Interrupted:
+        done, steps = 0, len(options.course.steps())
+        with suppress(LogreplayError):
+            manifest = Manifest.read(folder.path)
+            done, steps = len(manifest.done), steps + len(manifest.refined)
+        if folder.measured:
+            options.say(
+                f"interrupted: {done} of {steps} steps are done; the rows are kept; the same command with --resume "
+                f"{shlex.quote(str(folder.path))} makes the missing steps"
+            )
+        else:
+            options.say("interrupted before the first step: nothing was measured")
+        raise
 
 
 def _folder(options: SweepOptions) -> ResultFolder:

@@ -12,7 +12,7 @@ from logreplay.cli.options.progress import Audience, Telling
 from logreplay.cli.options.sender import Sending
 from logreplay.cli.options.stop import watched
 from logreplay.cli.running.engines import replayer
-from logreplay.cli.running.loop import run_in_loop
+from logreplay.cli.running.loop import run_in_loop, unless_stopped
 from logreplay.cli.running.reporting import report_sessions
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ class _Sweep:
         async def main(stop: asyncio.Event) -> "tuple[Sequence[Outcome], list[Finding]]":
             length = sum(step.seconds + self.course.settle for step in steps) + self.course.warm_up
             rate = max(step.rate for step in steps)
-            sender, findings = await self.sending.ready(self.target, folder / JUDGED, rate=rate, duration=length)
+            ready = self.sending.ready(self.target, folder / JUDGED, rate=rate, duration=length)
+            sender, findings = await unless_stopped(stop, ready)
             results = StepLog(folder, self.manifest.mark)
             self.manifest.write()
             spare = _SpareDescriptors()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.analysis.search.report import sentence, slo, trial_line, weaknesses
+from logreplay.analysis.search.report import sentence, slo, so_far, trial_line, weaknesses
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
 from logreplay.analysis.search.slo import Bound, BoundEvidence
 from search_rehearsal import make
@@ -328,6 +328,20 @@ def test_all_bounds_must_hold() -> None:
 )  # fmt: skip
 def test_it_says_why_there_is_no_answer_or_only_half_of_one(goal: Goal, wall: float, limited: float, text: str) -> None:
     assert sentence(against(wall, goal, limited=limited), 200) == text
+
+
+def test_a_search_that_was_stopped_says_what_passed_so_far_and_that_it_is_not_confirmed() -> None:
+    goal = Goal((Bound("p99", 0.3),), start=50)
+    search = Search(goal)
+    assert so_far(search) == ""
+    for late, text in (
+        (0.0, "50/s passed and was not confirmed"),
+        (0.0, "80/s passed and was not confirmed"),
+        (0.5, "80/s passed and was not confirmed; 128/s did not pass"),
+    ):
+        assert isinstance(search.next, Trial)
+        search.tell(told(search.next, late))
+        assert so_far(search) == text
 
 
 def test_it_says_where_this_machine_was_the_limit() -> None:

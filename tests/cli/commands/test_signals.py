@@ -7,13 +7,17 @@ import subprocess
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from logreplay.cli.running import signals
+from logreplay.cli import main
+from logreplay.cli.running import signals, sweep
 from logreplay.cli.running.loop import run_in_loop, run_until_stopped
-from logreplay.parsers.record import CORE_COLUMNS
+from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS
+from logreplay.replay.sweeps.manifest import Manifest
+from logreplay.replay.sweeps.step_log import Mark
+from logreplay.replay.sweeps.steps import FinishedStep, Step
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WHEN = {
@@ -119,8 +123,19 @@ main.main()
     assert (ended.returncode, ended.stderr) == (130, b"")
 
 
-@pytest.mark.parametrize("words", [["run", "{url}"], ["duet", "{url}", "{url}"]])
-def test_a_signal_ends_the_wait_for_the_first_answer(words: list[str], tmp_path: Path) -> None:
+_RATE = ["--tps", "10", "-n", "5"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "{log}", "{url}", *_RATE], "interrupted before the first request: nothing was measured"),
+        (["duet", "{log}", "{url}", "{url}", *_RATE], "interrupted before the first request: nothing was measured"),
+        (["sweep", "10,20", "{log}", "{url}"], "interrupted before the first step: nothing was measured"),
+        (["find", "{log}", "{url}", "--p99", "1s"], "interrupted after 0 trials; nothing was measured"),
+    ],
+)
+def test_a_signal_ends_the_wait_for_the_first_answer(words: list[str], said: str, tmp_path: Path) -> None:
     """The target accepts connections and never answers; a signal did not shorten the wait for it."""
     log = tmp_path / "log.csv"
     log.write_text(f"{','.join(CORE_COLUMNS)}\n2026-01-01,00:00:00,0.1,0,0,5,/,200,GET\n")
@@ -132,32 +147,39 @@ main()
 """
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
-        command, *targets = (word.format(url=f"http://127.0.0.1:{server.getsockname()[1]}") for word in words)
-        line = [
-            sys.executable,
-            "-c",
-            program,
-            command,
-            log,
-            *targets,
-            "--tps",
-            "10",
-            "-n",
-            "5",
-            "--timeout",
-            "300",
-            "-o",
-            tmp_path / "out.csv",
-        ]
-        process = subprocess.Popen([str(word) for word in line], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        given = [word.format(log=log, url=url) for word in words]
+        line = [sys.executable, "-c", program, *given, "--timeout", "300", "-o", str(tmp_path / "out.csv")]
+        process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         try:
             while True:  # the first connection only shows that one can be made
                 with server.accept()[0] as connection:
                     if connection.recv(1000):
                         process.send_signal(signal.SIGINT)
-                        assert process.wait(60) == 130
+                        err = process.communicate(timeout=60)[1]
+                        assert process.returncode == 130
                         break
         finally:
             process.kill()
             process.wait()
+    assert said in err
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_second_signal_in_a_sweep_says_what_is_done_and_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said nothing of the steps that were made."""
+
+    def interrupted(manifest: Manifest, *_: object, **__: object) -> NoReturn:
+        (manifest.folder / "results.csv").write_text(",".join(RESULT_COLUMNS) + "\n")
+        manifest.finish(FinishedStep(Step(0, 10.0, 1.0), True, 0, 10), Mark())
+        raise signals.Interrupted
+
+    log, folder = tmp_path / "log.csv", tmp_path / "sw"
+    log.write_text(f"{','.join(CORE_COLUMNS)}\n2026-01-01,00:00:00,0.1,0,0,5,/,200,GET\n")
+    monkeypatch.setattr(sweep, "sweep_into", interrupted)
+    assert main.run(["sweep", "10,20,30", str(log), "http://127.0.0.1:1", "-o", str(folder)]) == 130
+    said = capsys.readouterr().err
+    expected = f"the same command with --resume {folder} makes the missing steps"
+    assert f"interrupted: 1 of 3 steps are done; the rows are kept; {expected}" in said
