@@ -1,9 +1,15 @@
 """Other threads step back behind the loop's, whatever the niceness of the process."""
 
+import os
+import re
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pytest
+
+from logreplay.replay.engine.priorities import quick_switching, step_back
 
 STEPS_BACK = """
 import os, threading
@@ -24,3 +30,28 @@ thread.join()
 def test_a_thread_steps_back_behind_the_main_thread(nice: int) -> None:
     command = ["nice", "-n", str(nice), sys.executable, "-c", STEPS_BACK]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "10\n"
+
+
+def _slice_ns() -> int:
+    """The time slice of the calling thread, as Linux shows it from version 6.12 on."""
+    path = Path(f"/proc/self/task/{threading.get_native_id()}/sched")
+    found = re.search(r"^se\.slice\s*:\s*(\d+)$", path.read_text(), re.M) if path.exists() else None
+    if not found or tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 12):
+        pytest.skip("this system does not show the time slices of threads")
+    return int(found[1])
+
+
+def test_during_a_run_the_loop_has_short_slices_and_threads_that_step_back_have_not() -> None:
+    usual = _slice_ns()
+    others = list[int]()
+
+    def stand_back() -> None:
+        step_back()
+        others.append(_slice_ns())
+
+    with quick_switching():
+        short = _slice_ns()
+        other = threading.Thread(target=stand_back)
+        other.start()
+        other.join()
+    assert (short, others, _slice_ns()) == (100_000, [usual], usual)
