@@ -15,6 +15,7 @@ from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.running.engines import cluster_executor, cluster_option
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.parsers.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -156,7 +157,7 @@ def convert(
         with cluster_executor(cluster) as executor, _Bar(shown=not quiet and on_terminal()) as bar:
             report = convert_logs(logs, target, options, bar.update, executor)
     except TooManyRejects as error:
-        say(f"Error: {error}")
+        say(f"Error: {masked(terminal_safe(str(error)))}")
         return Exit.CONDITION
     if as_json:
         click.echo(json.dumps(report.summary()))
@@ -165,8 +166,7 @@ def convert(
     if not report.converted:
         filters = " ".join(f"--{name} {shlex.quote(value)}" for name, value in asdict(kept).items() if value)
         none = f"no request is left after {filters}" if report.filtered else "no line is a request that can be replayed"
-        say(f"Error: {', '.join(map(str, logs))}: {none}: nothing was converted")
-        return Exit.FAILED
+        raise LogreplayError(f"{', '.join(map(str, logs))}: {none}: nothing was converted")
     return Exit.OK
 
 
@@ -206,13 +206,13 @@ def _tell(report: "ConvertReport") -> None:
             f"{name}:{number}" if several else f"{number}" for name, number, why in report.first_bad if why == reason
         ]
         more = ", …" if count > len(places) else ""
-        say(f"{count:>10,} {reason} ({report.unit.removesuffix('s')} {', '.join(places)}{more})")
+        say(terminal_safe(f"{count:>10,} {reason} ({report.unit.removesuffix('s')} {', '.join(places)}{more})"))
     for note in report.notes:
         say(f"note: {note}")
     say(report.sentence())
     where = report.output if report.output != "-" else "standard output"
     if files := ", ".join(filter(None, (where, report.bodies, report.rejects))):
-        say(files)
+        say(terminal_safe(files))
 
 
 class _Bar:

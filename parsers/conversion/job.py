@@ -216,7 +216,7 @@ class _Job:
         self.captures: Sequence[CaptureFormat] = ()
         with ExitStack() as stack:
             self._new = stack.enter_context(_new(target, "-o", options)) if target else None
-            free = replace(options, force=options.force or _left_by_a_failure(target, options))
+            free = replace(options, force=options.force or (not options.rejects and _alone(rejects, target)))
             self._new_rejects = stack.enter_context(_new(rejects, "--rejects", free))
             self._replaces_rejects = free.force
             self._names = stack.pop_all()
@@ -434,12 +434,9 @@ def _rejects_beside(target: Path) -> Path:
     return target.parent / (stem + ".rejects")
 
 
-def _left_by_a_failure(target: Path | None, options: ConvertOptions) -> bool:
-    """Whether a reject file beside the output belongs to no result: the conversion that wrote it made none."""
-    if target is None or options.rejects:
-        return False
-    rejects = _rejects_beside(target)
-    results = (target, *(rejects.with_suffix(f".{kind}") for kind in get_args(writers.Kind)))
+def _alone(rejects: Path, target: Path | None) -> bool:
+    """Whether a reject file with the default name belongs to no result: that was not made, or went to a stream."""
+    results = (*([target] if target else []), *(rejects.with_suffix(f".{kind}") for kind in get_args(writers.Kind)))
     return not any(os.path.lexists(result) for result in results)
 
 

@@ -177,6 +177,28 @@ def test_filters_that_leave_nothing_make_no_result(tmp_path: Path) -> None:
     assert not (tmp_path / "out.csv").exists()
 
 
+def test_rejects_of_a_conversion_to_standard_output_do_not_bar_the_next(tmp_path: Path) -> None:
+    for words, code in ((["--strict"], 4), (["--strict"], 4), ([], 0), ([], 0)):
+        assert run(tmp_path, str(SAMPLE), "-o", "-", *words).returncode == code
+        assert os.listdir(tmp_path) == ["nginx_request_time.rejects"]
+    (tmp_path / "nginx_request_time.csv").write_text("a result")
+    done = run(tmp_path, str(SAMPLE), "-o", "-")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nginx_request_time.rejects: exists already" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--strict"], ["--match", "token=hunter2hunter2"], ["--status", "999", "-q"]])
+def test_errors_of_a_conversion_hide_secrets_and_what_could_steer_a_terminal(tmp_path: Path, words: list[str]) -> None:
+    name = "auth_token=hunter2hunter2\x1b[31m.log"
+    (tmp_path / name).write_bytes(SAMPLE.read_bytes())
+    done = run(tmp_path, name, "-o", "out.csv", *words)
+    assert done.returncode == (4 if words == ["--strict"] else 1)
+    *_, error = done.stderr.splitlines()
+    assert error.startswith("Error: auth_token=***")
+    assert "hunter2" not in error
+    assert "\x1b" not in done.stderr
+
+
 def test_rejects_of_a_result_stay(tmp_path: Path) -> None:
     run(tmp_path, str(SAMPLE), "-o", "out.csv.gz")
     before = (tmp_path / "out.rejects").read_bytes()
