@@ -12,6 +12,7 @@ from logreplay.parsers.masking import masked
 from logreplay.parsers.record import to_csv
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.sessions.client_sessions import MOST_CLIENTS, MOST_HELD, LoginRow, SessionCounts
+from logreplay.replay.sessions.cookies import NOT_SECURE, OTHER_DOMAIN
 from logreplay.replay.sessions.extraction import LONGEST_VALUE
 
 _COLUMNS: Final = {
@@ -20,6 +21,12 @@ _COLUMNS: Final = {
     "error": pl.String,
     "seconds": pl.Float64,
 }
+_REMEDIES: Final = {
+    NOT_SECURE: "a Secure cookie is kept only over TLS: use an https:// target",
+    OTHER_DOMAIN: "a cookie with a Domain is kept only if requests name a host of that domain: for Domain=shop.example "
+    "use --host www.shop.example",
+}
+"""What to do about a cookie that was refused, by the reason."""
 _ENOUGH_ANSWERS: Final = 20
 """Fewer may all be of requests before the one whose answer sets a cookie."""
 
@@ -60,10 +67,12 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
         )
         yield Finding("no_cookies", Severity.WARNING, text)
     if counts.refused:
-        text = (
-            f"{sum(counts.refused.values()):,} cookies of the target were refused ({_listed(counts.refused)}); a "
-            "cookie that is Secure needs an https target, one with a Domain needs a host of it: --host NAME"
-        )
+        remedies = [remedy for why, remedy in _REMEDIES.items() if why in counts.refused]
+        text = "; ".join([
+            f"{sum(counts.refused.values()):,} cookies of the target were refused ({_listed(counts.refused)}), and "
+            "requests are sent without them",
+            *(remedies or ["check the Set-Cookie headers with --verbose"]),
+        ])  # fmt: skip
         yield Finding("cookies_refused", Severity.WARNING, text)
     if counts.unusable:
         text = (

@@ -20,6 +20,8 @@ MOST_COOKIES: Final = 50
 """Cookies of a jar; with one more the oldest is dropped. The RFC asks for 50 a domain."""
 MOST_BYTES: Final = 16_384
 """Bytes of all names, values, paths and domains of a jar; the oldest are dropped above it."""
+NOT_SECURE: Final = "Secure, and the connection is not"
+OTHER_DOMAIN: Final = "of another domain"
 LONGEST: Final = 4096
 """Bytes of a name and its value; a longer cookie is ignored."""
 _LONGEST_ATTRIBUTE: Final = 1024
@@ -210,11 +212,11 @@ class CookieJar:
         if cookie is None:
             return "invalid or too long"
         if cookie.secure and not secure:
-            return "Secure, and the connection is not"
+            return NOT_SECURE
         domain = cookie.domain
         host_only = not domain or (domain == host and ("." not in host or _is_address(host)))
         if not host_only and ("." not in domain or not domain_matches(host, domain)):
-            return "of another domain"
+            return OTHER_DOMAIN
         path = cookie.path or _folder(path_of(target))
         if _breaks_prefix(cookie):
             return "against its prefix"

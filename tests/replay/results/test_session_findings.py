@@ -3,9 +3,12 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from logreplay.replay.results.session_findings import session_findings, write_logins
 from logreplay.replay.results.verdict import Severity
 from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
+from logreplay.replay.sessions.cookies import CookieJar
 
 
 def test_sessions_are_said_to_be_closed_loops() -> None:
@@ -51,6 +54,22 @@ def test_what_failed_is_named_and_counted() -> None:
     assert found["value_missing", Severity.WARNING].startswith("--use never: 7 requests")
     assert found["value_missing", Severity.INFO].startswith("--use seen: 6 requests")
     assert "2 sessions were dropped" in found["sessions_dropped", Severity.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("header", "remedy", "other"),
+    [
+        (b"a=b; Domain=shop.example", "for Domain=shop.example use --host www.shop.example", "https://"),
+        (b"a=b; Secure", "a Secure cookie is kept only over TLS: use an https:// target", "--host"),
+        (b"__Host-a=b", "check the Set-Cookie headers with --verbose", "--host"),
+    ],
+)
+def test_a_refused_cookie_is_told_with_the_remedy_for_its_reason(header: bytes, remedy: str, other: str) -> None:
+    why = CookieJar().store(header, host="127.0.0.1", target=b"/", secure=False, now=0.0)
+    (_, finding) = session_findings(SessionCounts(refused=Counter({why: 2})))
+    assert finding.text.startswith(f"2 cookies of the target were refused (2 x {why}), and requests are sent without")
+    assert finding.text.endswith(remedy)
+    assert other not in finding.text
 
 
 def test_clients_without_a_login_are_counted() -> None:
