@@ -140,7 +140,7 @@ class AnswerDifferences:
         timed_out: pairs that were not compared, because a request timed out.
         uncompared: other pairs that were not compared (`logreplay.replay.senders.pair_keeper.PairCounts`).
         unused: words of ``--ignore`` that no difference matched.
-        examples: pairs to look at, of each route first those with differences that count.
+        examples: pairs to look at: of the rows that count, in their order, then others.
     """
 
     rows: Sequence[DifferenceRow]
@@ -269,7 +269,7 @@ class Tally:
             if is_counted:
                 chosen.add((route, group))
             rows.append((_row(route, group, counts, totals[route], p, counts=is_counted), counts.pair))
-        rows.sort(key=lambda each: (not each[0].counts, -each[0].share, each[0].route, each[0].place))
+        rows.sort(key=lambda each: (not each[0].counts, -each[0].count, each[0].route, each[0].place))
         return AnswerDifferences(
             [row for row, _ in rows],
             totals,
@@ -294,13 +294,14 @@ class Tally:
         return max(0.0, excess) / max(1, sum(total.pairs for total in totals.values()))
 
     def _examples(self, counting: Sequence[ExamplePair]) -> Sequence[ExamplePair]:
-        """Of each route at most `keep` pairs, those with differences that count first."""
-        found: dict[str, dict[int, ExamplePair]] = {}
+        """Of each route at most `keep` pairs: one of each difference that counts, in their order, then others."""
+        found: dict[tuple[str, int], ExamplePair] = {}
+        kept: Counter[str] = Counter()
         for pair in (*counting, *(pair for first in self._first.values() for pair in first)):
-            of_route = found.setdefault(pair.route, {})
-            if len(of_route) < self.keep:
-                of_route.setdefault(pair.row, pair)
-        return [pair for of_route in found.values() for pair in of_route.values()]
+            if kept[pair.route] < self.keep and (pair.route, pair.row) not in found:
+                found[pair.route, pair.row] = pair
+                kept[pair.route] += 1
+        return [*found.values()]
 
 
 def _scale(total: RouteTotal) -> float:

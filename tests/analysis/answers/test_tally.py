@@ -124,6 +124,22 @@ def test_examples_show_each_difference_and_hide_secrets() -> None:
     assert [pair.row for pair in found.examples] == [0, 50]
 
 
+def test_the_most_frequent_difference_comes_first_and_examples_follow_the_rows() -> None:
+    """Examples came route by route, so that a page of twenty showed two routes."""
+    tally = Tally(Rules.of([]), keep=2)
+    for route, count in (("/rare", 2), ("/b", 5), ("/a", 5), ("/often", 30)):
+        for number in range(count):
+            tally.add(len(route) * 100 + number, route, route, [answer({"n": 1}), answer({"n": 2})])
+    found = tally.differences(
+        {"/rare": RouteTotal(2, 2, 2)}
+        | dict.fromkeys(("/b", "/a"), RouteTotal(50, 5, 5))
+        | {"/often": RouteTotal(900, 30, 30)}
+    )
+    assert [row.route for row in found.rows] == ["/often", "/a", "/b", "/rare"]
+    assert [pair.route for pair in found.examples][:4] == ["/often", "/a", "/b", "/rare"]
+    assert len(found.examples) == 8
+
+
 def test_hostile_answers_make_few_groups() -> None:
     tally = Tally(Rules.of([]))
     for seq in range(500):

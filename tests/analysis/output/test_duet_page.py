@@ -44,6 +44,17 @@ def test_example_pairs_stand_side_by_side(tmp_path: Path) -> None:
     assert [pair["row"] for pair in pairs] == [7, 8]
 
 
+def test_pairs_that_the_page_leaves_out_are_counted() -> None:
+    tally = Tally(Rules.of([]))
+    for number in range(23):
+        tally.add(number, f"/{number}", f"/{number}", [answer("a", 1), answer("b", 2)])
+    totals = {f"/{number}": RouteTotal(1, 1, 1) for number in range(23)}
+    page = html("a and b", [], [], tally.differences(totals))
+    assert page.count("<details") == 20
+    assert "<p>3 more example pairs are in pairs.jsonl.</p>" in page
+    assert "more example pairs" not in html("a and b", [], [], differences())
+
+
 def test_a_header_that_is_not_compared_is_not_marked() -> None:
     tally = Tally(Rules.of([]))
     pair = [
