@@ -1,11 +1,11 @@
 """Pairs the answers of several targets to one request, and keeps a sample of the pairs that differ.
 
-Theory of operation. The loop notes each request when it is sent and keeps its answer until the pair has all of them.
-Equal answers are freed at once, and only counted. Ten times a second a second thread takes the other pairs, compares
-their answers by status, digest and headers, and writes pairs that differ to a file. Of each route at most `MOST_KEPT`
-pairs stay: a uniform sample of the pairs that differ (reservoir sampling; Vitter, Random sampling with a reservoir,
-1985): a pair takes a place in the reservoir, and the last one written to a place counts. So the file grows with the
-logarithm of the number of pairs.
+Theory of operation. The loop only notes each pair when its first request is sent, and each answer: work between two of
+its waits takes three times as long as in a batch. Ten times a second a second thread takes all that, pairs the answers,
+compares them by status, digest and headers, and writes pairs that differ to a file, in blocks: compressed one by one
+they would take twice as long. Of each route at most `MOST_KEPT` pairs stay: a uniform sample of the pairs that differ
+(reservoir sampling; Vitter, Random sampling with a reservoir, 1985): a pair takes a place in the reservoir, and the
+last one written to a place counts. So the file grows with the logarithm of the number of pairs.
 
 Memory is bounded: bodies are held until their pair is written, `MOST_HELD` bytes in all; of others only the digest is
 known. A pair that never gets its last answer, because a request was dropped, is forgotten after the time-out.
@@ -17,11 +17,12 @@ import random
 import struct
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from io import BufferedWriter
+from itertools import chain, compress, count, takewhile
 from math import inf
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 from uuid import uuid4
@@ -34,7 +35,7 @@ from logreplay.parsers.files import unwritable
 from logreplay.parsers.zstd import frame_compressor, zstd
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import Done, Trace
-from logreplay.replay.senders.digests import LONGEST_KEPT, Head, Listener, ReceivedAnswer, pairs_of
+from logreplay.replay.senders.digests import Answer, Head, Listener, ReceivedAnswer, Room, pairs_of
 from logreplay.replay.senders.several import SeveralSenders
 
 MOST_KEPT: Final = 10_000
@@ -42,7 +43,7 @@ MOST_KEPT: Final = 10_000
 MOST_HELD: Final = 128 << 20
 """Bytes of bodies that are held until their pair is written."""
 MOST_WAITING: Final = 50_000
-"""Pairs that wait for the second thread; others are not compared."""
+"""Pairs, and answers of each target, that wait for the second thread; others are not compared."""
 MOST_WRITTEN: Final = 1 << 30
 """Bytes of the file; beyond it pairs are written without bodies."""
 FILES: Final = ".pairs-*"
@@ -53,14 +54,17 @@ _MOST_NAMES: Final = 10_000
 _TIMED_OUT: Final = frozenset({"timeout", "connect_timeout"})
 _INTERRUPTED: Final = frozenset({"dropped", "cancelled"})
 """Errors that depend on the load and the moment: pairs with one are not compared."""
-_HEADER: Final = struct.Struct("<IHI")
-"""Length of a record, number of its route, place in the reservoir."""
-_TOTALS: Final = 0xFFFF
-"""Stands for the route of the last record, which holds the counts."""
-
-
-_received: Final = partial(tuple.__new__, ReceivedAnswer)
-"""Makes a `ReceivedAnswer` of a tuple, in half the time."""
+_number_of: Final = itemgetter(0)
+_compared_of: Final = itemgetter(0, 3, 4, 5)
+"""Of an answer, besides its headers."""
+_HEADER: Final = struct.Struct("<II")
+"""Length of a block, number of its pairs; no pairs: it holds the counts and is the last."""
+_PLACE: Final = struct.Struct("<HI")
+"""Number of the route of a pair, place in the reservoir; between the header of a block and its content."""
+_BLOCK: Final = 128
+"""Pairs of a block."""
+_BLOCK_BYTES: Final = 1 << 20
+"""Bytes of bodies with which a block is written sooner."""
 
 
 class RouteNumbers(Protocol):
@@ -111,8 +115,10 @@ class Keeping:
 
 About = tuple[int, str, int]
 """Row, URL and number of the route of a request."""
-_Answers = dict[int, ReceivedAnswer]
-"""The answers to the requests of a pair, by the index of the target."""
+_Noted = tuple[int, About, int]
+"""Number of a pair, its request, nanoseconds of the clock."""
+_Answers = tuple[Answer, ...]
+"""The answers of a pair, by the index of the target."""
 
 
 class PairKeeper:
@@ -121,28 +127,30 @@ class PairKeeper:
     Attributes:
         together: targets of a pair.
         routes: numbers of the routes.
-        incomplete: answers of the pairs that have not got all.
-        complete: pairs that have got all their answers, and these; None: they are equal in every byte.
-        held, freed: bytes of bodies, by the loop and by the second thread.
+        noted: pairs that the second thread has not taken: number, request, nanoseconds of the clock when it was sent.
+        missed: pairs that were not noted, as too many wait.
+        room: for the bodies of their answers.
+        listeners: to the answers of each target.
     """
 
     def __init__(self, keeping: Keeping) -> None:
         self._keeping, self.routes, self.together = keeping, keeping.routes(), keeping.together
         # written by the loop
-        self._noted: deque[tuple[int, About, int]] = deque()
-        self._missed = 0
-        self.incomplete: dict[int, _Answers] = {}
-        self.complete: deque[tuple[int, _Answers | None]] = deque()
-        self.held = 0
+        self.noted: deque[_Noted] = deque()
+        self.missed = 0
+        self.room = Room(MOST_HELD)
+        self.listeners = [Listener(self.room, MOST_WAITING) for _ in range(self.together)]
         # written by the second thread
-        self._pending: dict[int, tuple[About, int]] = {}
+        self._pending: dict[int, _Noted] = {}
+        self._incomplete: Sequence[dict[int, Answer]] = [{} for _ in self.listeners]
         self._patience = int(2 * keeping.timeout * 1e9) + 10 * _SWEEP_NS
-        self._swept = self.freed = 0
-        self._newest = -1
+        self._swept = 0
         self._sent = self._timed_out = 0
         self._compared: Counter[int] = Counter()
         self._differing: Counter[int] = Counter()
-        self._sampled: dict[int, int] = {}
+        self._places: list[bytes] = []
+        self._block: list[tuple[int, str, _Answers]] = []
+        self._in_block = 0
         self._names: dict[bytes, bool] = {}
         self._last_heads: tuple[Head, Head, bool] = b"", b"", False
         self._random = random.Random(0)
@@ -165,45 +173,6 @@ class PairKeeper:
         self._thread = threading.Thread(target=self._work, name="pairs", daemon=True)
         self._thread.start()
 
-    def side(self, index: int) -> "Side":
-        """What listens to the answers of one target."""
-        return Side(self, index)
-
-    def note(self, pair: int, about: About, now: int) -> None:
-        """Note that a request of a pair is sent.
-
-        Args:
-            pair: its number. It may be noted again until its last request is sent.
-            about: row, url, number of the route.
-            now: nanoseconds of the clock.
-        """
-        if len(self._noted) < MOST_WAITING:
-            self._noted.append((pair, about, now))
-        else:
-            self._missed += 1
-
-    def ended(self, pair: int, answers: _Answers, last: ReceivedAnswer) -> None:
-        """Take a pair with all its answers."""
-        is_equal = not last.error and [*answers.values()].count(last) == self.together
-        has_room = len(self.complete) < MOST_WAITING
-        if has_room:
-            self.complete.append((pair, None if is_equal else answers))
-        if is_equal:
-            self.held -= self.together * len(last.body or b"")
-        elif not has_room:
-            self.held -= _size(answers)
-
-    def hold(self, size: int) -> bool:
-        """Reserve room for bytes of a body, in the loop; False: there is none."""
-        if self.held - self.freed + size > MOST_HELD:
-            return False
-        self.held += size
-        return True
-
-    def free(self, size: int) -> None:
-        """Give up room, in the loop."""
-        self.held -= size
-
     def close(self) -> None:
         """Write the rest.
 
@@ -216,9 +185,10 @@ class PairKeeper:
         try:
             with self._file as file:
                 if self._failure is None:
-                    sent, compared = self._sent + self._missed, self._compared
-                    counts = (self.routes.names, sent, self._timed_out, compared, self._differing, self._sampled)
-                    _append(file, _TOTALS, 0, pickle.dumps(counts))
+                    sent = self._sent + self.missed
+                    sampled = {route: min(number, MOST_KEPT) for route, number in self._differing.items()}
+                    counts = (self.routes.names, sent, self._timed_out, self._compared, self._differing, sampled)
+                    _append(file, (), pickle.dumps(counts))
         except OSError as error:
             self._failure = self._failure or error
         if self._failure:
@@ -231,50 +201,61 @@ class PairKeeper:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Take what the loop has noted."""
-        complete, pending = self.complete, self._pending
-        number = len(complete)  # these pairs were noted before
-        now = 0
-        while self._noted:
-            pair, about, now = self._noted.popleft()
-            self._newest = pair
-            if pair not in pending:
-                pending[pair] = about, now
-                self._sent += 1
-        for _ in range(number):
-            pair, answers = complete.popleft()
-            noted = pending.pop(pair, None)
-            if noted and answers is None:
-                self._compared[noted[0][2]] += 1
-            elif noted and answers:
-                self._compare(noted[0], [answers[at] for at in range(self.together)])
-            if answers:
-                self.freed += _size(answers)
-        if now - self._swept > _SWEEP_NS:
-            self._sweep(now)
+        """Take what the loop has noted and heard."""
+        pending, incomplete = self._pending, self._incomplete
+        heard = [self._taken(listener.heard) for listener in self.listeners]
+        noted = [self.noted.popleft() for _ in range(len(self.noted))]  # those of the answers among them
+        before = len(pending)
+        pending.update(zip(map(_number_of, noted), noted, strict=True))
+        self._sent += len(pending) - before
+        for known, new in zip(incomplete, heard, strict=True):
+            known.update(new)
+        complete: Iterable[int] = sorted({*chain(*heard)})
+        complete = [number for number in complete if number in pending]
+        for known in incomplete:
+            complete = [number for number in complete if number in known]
+        pairs: Iterable[_Answers] = zip(*[map(known.pop, complete) for known in incomplete], strict=True)
+        for (_, about, _), answers in zip(map(pending.pop, complete), pairs, strict=True):
+            first = answers[0]
+            if not first[5] and answers.count(first) == self.together:
+                self._compared[about[2]] += 1
+                self.room.freed += self.together * len(first[2] or b"")
+            else:
+                self._compare(about, answers)
+        if self._block:
+            self._write()
+        if noted and noted[-1][2] - self._swept > _SWEEP_NS:
+            self._sweep(noted[-1][2])
+
+    def _taken(self, heard: deque[tuple[int, Answer]]) -> dict[int, Answer]:
+        """The answers to one target, by the numbers of their pairs."""
+        taken = [heard.popleft() for _ in range(len(heard))]
+        return {seq // self.together: answer for seq, answer in taken}
 
     def _sweep(self, now: int) -> None:
         """Forget pairs that never get their last answer, and answers that came after their pair was forgotten."""
         self._swept = now
-        for pair, (_, since) in [*self._pending.items()]:
-            if now - since < self._patience:
-                break
-            del self._pending[pair]
-        for pair in [*self.incomplete]:
-            if pair <= self._newest and pair not in self._pending:
-                self.freed += _size(self.incomplete.pop(pair, {}))
+        pending = self._pending
+        for number in [*takewhile(lambda one: now - pending[one][2] >= self._patience, pending)]:
+            del pending[number]
+        for incomplete in self._incomplete:
+            for number in [number for number in incomplete if number not in pending]:
+                self.room.freed += len(incomplete.pop(number)[2] or b"")
 
-    def _compare(self, about: About, answers: Sequence[ReceivedAnswer]) -> None:
+    def _compare(self, about: About, answers: _Answers) -> None:
         """Count a pair whose answers are not equal in every byte; keep it if they differ."""
-        errors = [answer.error for answer in answers]
-        if any(errors) and not self._comparable({*errors}):
-            return
-        self._compared[about[2]] += 1
-        if self._failure is None and self._differ(*answers):
-            try:
-                self._sample(about, answers)
-            except OSError as error:  # the disk is full: the run goes on, `close` says it
-                self._failure = error
+        held, failed = 0, ""
+        for answer in answers:
+            held += len(answer[2] or b"")
+            failed = failed or answer[5]
+        if not failed or self._comparable({answer[5] for answer in answers}):
+            self._compared[about[2]] += 1
+            if self._failure is None and self._differ(answers) and self._sample(about, answers):
+                self._in_block += held
+                if len(self._block) >= _BLOCK or self._in_block >= _BLOCK_BYTES:
+                    self._write()
+                return
+        self.room.freed += held
 
     def _comparable(self, errors: set[str]) -> bool:
         """Whether there is something to compare where requests failed; counts time-outs."""
@@ -285,12 +266,11 @@ class PairKeeper:
             return False
         return len(errors) > 1
 
-    def _differ(self, first: ReceivedAnswer, *others: ReceivedAnswer) -> bool:
-        of_first = first.status, first.size, first.digest, first.error
+    def _differ(self, answers: _Answers) -> bool:
+        first, *others = answers
+        of_first, head = _compared_of(first), first[1]
         for other in others:
-            if of_first != (other.status, other.size, other.digest, other.error):
-                return True
-            if first.head != other.head and self._heads_differ(first.head, other.head):
+            if of_first != _compared_of(other) or (head != other[1] and self._heads_differ(head, other[1])):
                 return True
         return False
 
@@ -322,8 +302,8 @@ class PairKeeper:
             known = self._names[name] = self._keeping.is_ignored(name.decode("latin-1").lower())
         return known
 
-    def _sample(self, about: About, answers: Sequence[ReceivedAnswer]) -> None:
-        """Write a pair, if it takes a place in the sample."""
+    def _sample(self, about: About, answers: _Answers) -> bool:
+        """Take a pair into the block, if it takes a place in the sample."""
         row, url, route = about
         self._differing[route] += 1
         number = self._differing[route]
@@ -331,47 +311,25 @@ class PairKeeper:
         if place >= MOST_KEPT:
             place = int(self._random.random() * number)
             if place >= MOST_KEPT:
-                return
-        self._sampled[route] = min(number, MOST_KEPT)
-        bare = self._written > MOST_WRITTEN
-        kept = [tuple(answer._replace(body=None) if bare else answer) for answer in answers]
-        data = self._compress(pickle.dumps((row, url, kept)))
-        _append(self._file, route, place, data)
+                return False
+        if self._written > MOST_WRITTEN:
+            answers = tuple([(*answer[:2], None, *answer[3:]) for answer in answers])
+        self._places.append(_PLACE.pack(route, place))
+        self._block.append((row, url, answers))
+        return True
+
+    def _write(self) -> None:
+        """Write the block."""
+        data = self._compress(pickle.dumps(self._block))
+        try:
+            _append(self._file, self._places, data)
+        except OSError as error:  # the disk is full: the run goes on, `close` says it
+            self._failure = error
         self._written += len(data)
-
-
-def _size(answers: _Answers) -> int:
-    """Bytes of the bodies that are held."""
-    return sum([len(answer.body) for answer in answers.values() if answer.body])
-
-
-class Side:
-    """Listens to the answers of one target."""
-
-    def __init__(self, keeper: PairKeeper, index: int) -> None:
-        self._keeper, self._index = keeper, index
-        self._incomplete, self._together = keeper.incomplete, keeper.together
-        self.hold, self.free = keeper.hold, keeper.free
-
-    def answered_whole(self, seq: int, status: int, head: Head, body: bytes, digest: int, /) -> None:
-        keeper, size = self._keeper, len(body)
-        if has_room := size <= LONGEST_KEPT and keeper.held - keeper.freed + size <= MOST_HELD:
-            keeper.held += size
-        answer = _received((status, head, body if has_room else None, size, digest, ""))
-        pair = seq // self._together
-        if (answers := self._incomplete.get(pair)) is None:
-            self._incomplete[pair] = {self._index: answer}
-        else:
-            self._add(pair, answers, answer)
-
-    def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
-        pair = seq // self._together
-        self._add(pair, self._incomplete.setdefault(pair, {}), answer)
-
-    def _add(self, pair: int, answers: _Answers, answer: ReceivedAnswer) -> None:
-        answers[self._index] = answer
-        if len(answers) == self._together and self._incomplete.pop(pair, None) is not None:
-            self._keeper.ended(pair, answers, answer)
+        self.room.freed += self._in_block
+        self._in_block = 0
+        self._places.clear()
+        self._block.clear()
 
 
 class PairSender(SeveralSenders):
@@ -393,25 +351,28 @@ class PairSender(SeveralSenders):
     ) -> None:
         self._keeper = PairKeeper(keeping)
         self._together, self._noted = keeping.together, -1
-        listeners: list[Listener] = [self._keeper.side(index) for index in range(len(makers))]
+        listeners = self._keeper.listeners
         senders = [make(listener=listener, **given) for make, listener in zip(makers, listeners, strict=True)]
         super().__init__(senders, choose)
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
         routes = self._keeper.routes.of(frame["url"]).tolist()
         about = zip(frame["row"].to_list(), frame["url"].to_list(), routes, strict=True)
-        return list(zip(super().prepare(frame), about, strict=True))
+        return [(*sent, one) for sent, one in zip(super().prepare(frame), about, strict=True)]
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self._keeper.open()
         await super().open(done, clock, trace)
 
     def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
-        (send, prepared), about = request
-        pair = seq // self._together
-        if pair != self._noted:
-            self._noted = pair
-            self._keeper.note(pair, about, start)
+        send, prepared, about = request
+        number = seq // self._together
+        if number != self._noted:
+            self._noted = number
+            if len(self._keeper.noted) < MOST_WAITING:
+                self._keeper.noted.append((number, about, start))
+            else:
+                self._keeper.missed += 1
         send(seq, prepared, start, latest)
 
     async def close(self) -> None:
@@ -419,8 +380,8 @@ class PairSender(SeveralSenders):
         self._keeper.close()
 
 
-def _append(file: BufferedWriter | BinaryIO, route: int, place: int, data: bytes) -> None:
-    file.write(_HEADER.pack(len(data), route, place) + data)
+def _append(file: BufferedWriter | BinaryIO, places: Sequence[bytes], data: bytes) -> None:
+    file.write(b"".join((_HEADER.pack(len(data), len(places)), *places, data)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,8 +412,8 @@ class PairCounts:
 def read_counts(path: Path) -> PairCounts:
     """The counts of a keeper; nothing where it did not end in order."""
     with path.open("rb") as file:
-        for route, _, length in _records(file):
-            if route == _TOTALS:
+        for places, length in _blocks(file):
+            if not places:
                 names, sent, timed_out, compared, differing, sampled = pickle.loads(file.read(length))
                 routes = {
                     names[at]: RouteCounts(number, differing[at], sampled.get(at, 0)) for at, number in compared.items()
@@ -464,26 +425,28 @@ def read_counts(path: Path) -> PairCounts:
 def read_pairs(path: Path) -> Iterator[KeptPair]:
     """Yield the pairs of the sample that a keeper wrote, if it ended in order."""
     with path.open("rb") as file:
-        places: dict[tuple[int, int], tuple[int, int]] = {}
         names: Sequence[str] = ()
-        for route, place, length in _records(file):
-            if route == _TOTALS:
+        last: dict[tuple[int, int], int] = {}
+        numbers = count()
+        for places, length in _blocks(file):
+            last.update(zip(places, numbers, strict=False))
+            if not places:
                 names = pickle.loads(file.read(length))[0]
-            else:
-                places[route, place] = file.tell(), length
-        for (route, _), (at, length) in sorted(places.items(), key=lambda each: each[1]) if names else ():
-            file.seek(at)
-            row, url, answers = pickle.loads(zstd.decompress(file.read(length)))
-            yield KeptPair(row, url, names[route], [ReceivedAnswer(*answer) for answer in answers])
+        numbers = count()
+        for places, length in _blocks(file) if names else ():
+            kept = [last[place] == number for place, number in zip(places, numbers, strict=False)]
+            pairs = pickle.loads(zstd.decompress(file.read(length))) if any(kept) else ()
+            for (route, _), (row, url, answers) in compress(zip(places, pairs, strict=False), kept):
+                yield KeptPair(row, url, names[route], [ReceivedAnswer(*answer) for answer in answers])
 
 
-def _records(file: BinaryIO) -> Iterator[tuple[int, int, int]]:
-    """Yield route, place and length of each record; the file stands at its content."""
+def _blocks(file: BinaryIO) -> Iterator[tuple[list[tuple[int, int]], int]]:
+    """Yield routes and places of the pairs of each block, and the length of its content, at which the file stands."""
     at, end = 0, os.fstat(file.fileno()).st_size
     while at + _HEADER.size <= end:
-        length, route, place = _HEADER.unpack(file.read(_HEADER.size))
-        if at + _HEADER.size + length > end:
-            return  # its writer was killed
-        yield route, place, length
-        at += _HEADER.size + length
         file.seek(at)
+        length, number = _HEADER.unpack(file.read(_HEADER.size))
+        at += _HEADER.size + number * _PLACE.size + length
+        if at > end:
+            return  # its writer was killed
+        yield [*_PLACE.iter_unpack(file.read(number * _PLACE.size))], length

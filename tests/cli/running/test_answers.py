@@ -171,9 +171,9 @@ def test_pairs_without_two_answers_are_left_out_of_text_page_and_json(
     keeper.routes.of(pl.Series(["/a"]))
     keeper.open()
     for pair, errors in enumerate((("", "cancelled"), ("", "timeout"), ("refused", "refused"), ("", ""))):
-        keeper.note(pair, (pair, "/a", 0), 0)
-        for index, error in enumerate(errors):
-            keeper.side(index).answered(2 * pair, ReceivedAnswer(0 if error else 200, b"", None, 0, 1, error))
+        keeper.noted.append((pair, (pair, "/a", 0), 0))
+        for listener, error in zip(keeper.listeners, errors, strict=True):
+            listener.take(2 * pair, ReceivedAnswer(0 if error else 200, b"", None, 0, 1, error))
     keeper.close()
     found = answers.differences(tmp_path, Comparing())
     answers.print_differences(found)

@@ -20,9 +20,10 @@ from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.digests import (
     LONGEST_KEPT,
     Digests,
-    Head,
+    Listener,
     Read,
     ReceivedAnswer,
+    Room,
     decoded_beginning,
     digest_texts,
     head_of,
@@ -60,36 +61,28 @@ CODINGS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-class Heard:
-    """Keeps the answers."""
-
-    def __init__(self, room: int = 1 << 24) -> None:
-        self.room, self.answers = room, list[ReceivedAnswer]()
-
-    def hold(self, size: int) -> bool:
-        has_room = size <= self.room
-        self.room -= size * has_room
-        return has_room
-
-    def free(self, size: int) -> None:
-        self.room += size
-
-    def answered(self, seq: int, answer: ReceivedAnswer, /) -> None:
-        self.answers.append(answer)
-
-    def answered_whole(self, seq: int, status: int, head: Head, body: bytes, digest: int, /) -> None:
-        kept = body if self.hold(len(body)) else None
-        self.answered(seq, ReceivedAnswer(status, head, kept, len(body), digest, ""))
+def heard_in(room: int = 1 << 24) -> Listener:
+    return Listener(Room(room), 1000)
 
 
-def read(pieces: Sequence[bytes], coding: str = "", room: int = 1 << 24) -> tuple[tuple[int, bytes | None, int], Heard]:
-    heard = Heard(room)
+def answers_of(listener: Listener) -> Sequence[ReceivedAnswer]:
+    return [ReceivedAnswer(*answer) for _, answer in listener.heard]
+
+
+def left(listener: Listener) -> int:
+    return listener.room.most - listener.room.held
+
+
+def read(
+    pieces: Sequence[bytes], coding: str = "", room: int = 1 << 24
+) -> tuple[tuple[int, bytes | None, int], Listener]:
+    heard = heard_in(room)
     digests, head = Digests(heard), ((b"Content-Encoding", coding.encode()),)
     body: Read = b""
     for piece in pieces:
         body = digests.add(body, piece, lambda: head)
     digests.of(0, 200, head, body)
-    (answer,) = heard.answers
+    (answer,) = answers_of(heard)
     return (answer.digest, answer.body, answer.size), heard
 
 
@@ -109,7 +102,7 @@ def test_a_body_that_cannot_be_decoded_is_hashed_as_it_was_sent(coding: str) -> 
     coded = b"\xff\xfe" + CODINGS[coding](BODY)
     (hashed, body, size), heard = read(cut(coded, 50), coding)
     assert (hashed, body, size) == (read([coded])[0][0], None, len(coded))
-    assert heard.room == 1 << 24
+    assert left(heard) == 1 << 24
 
 
 @pytest.mark.parametrize("coding", ["compress", "gzip, br", "\x00"])
@@ -187,12 +180,12 @@ def test_heads_that_differ_in_another_header_have_one_digest() -> None:
 def test_a_long_body_is_hashed_and_not_kept() -> None:
     long = bytes(LONGEST_KEPT + 1)
     (hashed, body, size), heard = read(cut(long, 1 << 16))
-    assert (body, size, heard.room) == (None, len(long), 1 << 24)
+    assert (body, size, left(heard)) == (None, len(long), 1 << 24)
     assert hashed == read([long])[0][0]
 
 
 def test_a_body_of_100_mb_takes_little_memory() -> None:
-    piece, heard = bytes(1 << 16), Heard()
+    piece, heard = bytes(1 << 16), heard_in()
     digests = Digests(heard)
     body: Read = b""
     tracemalloc.start()
@@ -203,14 +196,14 @@ def test_a_body_of_100_mb_takes_little_memory() -> None:
         assert tracemalloc.get_traced_memory()[1] < 3 << 20
     finally:
         tracemalloc.stop()
-    assert [(answer.body, answer.size) for answer in heard.answers] == [(None, 1600 << 16)]
+    assert [(answer.body, answer.size) for answer in answers_of(heard)] == [(None, 1600 << 16)]
 
 
 def test_no_more_bodies_are_kept_than_there_is_room() -> None:
     assert read([BODY], room=len(BODY))[0][1] == BODY
     assert read([BODY], room=len(BODY) - 1)[0][1] is None
     (_, body, _), heard = read(cut(BODY, 10), room=100)
-    assert (body, heard.room) == (None, 100)
+    assert (body, left(heard)) == (None, 100)
 
 
 def test_digests_are_written_as_text() -> None:
@@ -234,7 +227,7 @@ def test_a_head_is_found_behind_interim_answers() -> None:
 
 
 @asynccontextmanager
-async def client(sender: Any, url: str, heard: Heard | None = None, **options: Any) -> AsyncIterator[Client]:
+async def client(sender: Any, url: str, heard: Listener | None = None, **options: Any) -> AsyncIterator[Client]:
     made = Client(sender(await resolve(parse_target(url)), timeout=1, digests=Digests(heard), **options))
     await made.sender.open(made.done, monotonic)
     try:
@@ -338,7 +331,7 @@ def test_the_digest_of_a_head_is_that_of_no_body(sender: Any) -> None:
     ],
 )
 def test_every_answer_and_every_failure_is_heard_once(sender: Any, serving: Callable[[], Any]) -> None:
-    heard = Heard()
+    heard = heard_in()
 
     async def run() -> None:
         async with serving() as server, client(sender, server.url, heard) as asked:
@@ -346,11 +339,11 @@ def test_every_answer_and_every_failure_is_heard_once(sender: Any, serving: Call
                 await asked.ask(path)
 
     asyncio.run(run())
-    assert [answer.status for answer in heard.answers[:2]] == [200, 404]
-    assert [answer.body for answer in heard.answers[:2]] == [SMALL, b"no"]
-    assert b"application/json" in [value for _, value in pairs_of(heard.answers[0].head)]
-    assert [answer.error for answer in heard.answers] == ["", "", "short_body", "timeout", "reset"]
-    assert heard.room == (1 << 24) - len(SMALL) - len(b"no")
+    assert [answer.status for answer in answers_of(heard)[:2]] == [200, 404]
+    assert [answer.body for answer in answers_of(heard)[:2]] == [SMALL, b"no"]
+    assert b"application/json" in [value for _, value in pairs_of(answers_of(heard)[0].head)]
+    assert [answer.error for answer in answers_of(heard)] == ["", "", "short_body", "timeout", "reset"]
+    assert left(heard) == (1 << 24) - len(SMALL) - len(b"no")
 
 
 @pytest.mark.parametrize("sender", [WireSender, AiohttpSender, Http2Sender, H2Sender])

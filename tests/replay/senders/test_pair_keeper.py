@@ -4,7 +4,6 @@ import os
 import tracemalloc
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -51,11 +50,10 @@ def answer(body: bytes | None, head: bytes = HEAD, status: int = 200) -> Receive
 
 
 def ends(keeper: PairKeeper, pair: int, *answers: ReceivedAnswer, route: int = 0, now: int = 0) -> None:
-    keeper.note(pair, (pair, keeper.routes.names[route], route), now)
-    for index, each in enumerate(answers):
-        side: Any = keeper.side(index)
-        assert not each.body or side.hold(len(each.body))
-        side.answered(pair * keeper.together + index, each)
+    keeper.noted.append((pair, (pair, keeper.routes.names[route], route), now))
+    for listener, each in zip(keeper.listeners, answers, strict=False):
+        assert not each.body or keeper.room.hold(len(each.body))
+        listener.take(pair * keeper.together, each)
 
 
 def read(folder: Path) -> tuple[list[tuple[int, str, list[bytes | None]]], dict[str, tuple[int, int, int]]]:
@@ -128,8 +126,8 @@ def test_a_pair_that_never_ends_is_forgotten_and_gives_its_room_back(
     keeps.close()
     assert [row for row, *_ in read(tmp_path)[0]] == [1, 2]
     assert read_counts(*tmp_path.glob(FILES)).uncompared == 1
-    assert keeps.held == keeps.freed
-    assert not keeps.incomplete
+    assert keeps.room.held == keeps.room.freed
+    assert not any(keeps._incomplete)
 
 
 def test_an_answer_that_comes_after_its_pair_was_forgotten_gives_its_room_back(
@@ -138,14 +136,14 @@ def test_an_answer_that_comes_after_its_pair_was_forgotten_gives_its_room_back(
     monkeypatch.setattr(pair_keeper, "_EVERY_S", 3600)
     keeps = keeper(tmp_path)
     ends(keeps, 0, answer(b"x" * 1000))
-    keeps.note(1, (1, "/a", 0), 60 * SECOND)
+    keeps.noted.append((1, (1, "/a", 0), 60 * SECOND))
     keeps._catch_up()
-    slow: Any = keeps.side(1)
-    slow.answered_whole(1, 200, HEAD, b"x" * 1000, 1)
+    assert keeps.room.hold(1000)
+    keeps.listeners[1].take(1, answer(b"y" * 1000))
     ends(keeps, 2, answer(b"x"), answer(b"y"), now=62 * SECOND)
     keeps.close()
-    assert keeps.held == keeps.freed
-    assert not keeps.incomplete
+    assert keeps.room.held == keeps.room.freed
+    assert not any(keeps._incomplete)
 
 
 def test_the_sample_is_uniform_over_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,17 +181,16 @@ def test_memory_does_not_grow_with_the_number_of_differing_pairs(
         tracemalloc.stop()
     keeps.close()
     assert read(tmp_path)[1] == {"/a": (5000, 5000, 10)}
-    assert keeps.held == keeps.freed
+    assert keeps.room.held == keeps.room.freed
 
 
 def test_no_more_bodies_are_held_than_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_keeper, "MOST_HELD", 1000)
     keeps = keeper(tmp_path)
-    side = keeps.side(0)
-    assert side.hold(600)
-    assert not side.hold(600)
-    side.free(600)
-    assert side.hold(600)
+    assert keeps.room.hold(600)
+    assert not keeps.room.hold(600)
+    keeps.room.free(600)
+    assert keeps.room.hold(600)
     keeps.close()
 
 
@@ -222,7 +219,7 @@ def test_pairs_that_come_too_fast_are_counted_and_give_their_room_back(
     ends(keeps, 0, answer(b"x"), answer(b"y"))
     keeps.close()
     assert read_counts(*tmp_path.glob(FILES)) == PairCounts({}, 0, 1)
-    assert keeps.held == keeps.freed
+    assert keeps.room.held == keeps.room.freed
 
 
 def test_a_full_disk_ends_in_an_error_that_names_the_file(tmp_path: Path) -> None:
