@@ -101,6 +101,8 @@ def _read(source: Source, executor: Executor | None = None) -> RequestArrays | p
     """The requests of a source; its per-second table, if it is one."""
     try:
         return arrays.read(source, executor)
+    except OSError as error:  # of Polars, where a compressed file breaks off
+        raise LogreplayError(f"{_path(source)}: cannot be read: {error}") from None
     except LogreplayError:
         path = _path(source)
         table = pias.seconds_table(path) if path is not None and path.exists() else None

@@ -200,4 +200,7 @@ async def _main(log: str, workers: str, service_s: str, exponential: str, seed: 
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(*sys.argv[1:]))
+    try:
+        asyncio.run(_main(*sys.argv[1:]))
+    except LogreplayError as error:
+        sys.exit(f"Error: {error}")

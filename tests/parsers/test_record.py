@@ -1,6 +1,7 @@
 """Reading a normalized CSV in blocks."""
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -52,6 +53,17 @@ def test_compressed_files_are_told_by_content(tmp_path: Path, kind: str) -> None
     assert read_all(path, "url", "latency").height == 5000
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(LogreplayError, match="cannot be read"):
+        read_all(path, "url")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstd.compress])
+def test_a_compressed_file_that_was_cut_is_not_taken_for_a_whole_one(
+    tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "log.csv"
+    data = compress((HEADER + "".join(f"{CORE},/{number**5},200,GET,x\n" for number in range(20_000))).encode())
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(LogreplayError, match=r"log\.csv: cannot be read to its end: "):
         read_all(path, "url")
 
 

@@ -1,13 +1,16 @@
 """``logreplay analyze`` and ``logreplay seconds`` on a result log."""
 
+import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from logreplay.cli.main import cli
-from logreplay.parsers.record import LogreplayError
+from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError, scan, to_csv
+from logreplay.parsers.zstd import zstd
 from support.simulated_results import write_results
 
 
@@ -46,6 +49,21 @@ def test_an_existing_folder_is_not_overwritten(results: Path, tmp_path: Path) ->
     done = CliRunner().invoke(cli, ["analyze", str(results), "-o", str(tmp_path)])
     assert isinstance(done.exception, LogreplayError)
     assert str(done.exception) == f"{tmp_path}: exists already; choose another with -o, or replace it with --force"
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstd.compress])
+@pytest.mark.parametrize("columns", [RESULT_COLUMNS, CORE_COLUMNS])
+def test_a_compressed_log_that_was_cut_is_named(
+    results: Path, tmp_path: Path, compress: Callable[[bytes], bytes], columns: tuple[str, ...]
+) -> None:
+    cut = tmp_path / "cut.csv"
+    data = compress(to_csv(scan(results).select(columns).collect(), header=True))
+    cut.write_bytes(data[: len(data) // 2])
+    for words in (["analyze", "--no-plots", "-o", str(tmp_path / "out")], ["seconds"]):
+        done = CliRunner().invoke(cli, [*words, str(cut)])
+        assert isinstance(done.exception, LogreplayError)
+        assert str(done.exception).startswith(f"{cut}: cannot be read")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("more", [[], ["-o", "-"]])

@@ -142,6 +142,14 @@ def test_a_taken_port_is_named(log: Path) -> None:
     asyncio.run(serve_twice())
 
 
+def test_a_spawned_target_says_in_one_line_why_its_log_cannot_be_read(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(LogreplayError, match="did not start"), spawned(tmp_path / "gone.csv", FAST):
+        raise AssertionError("it started")
+    assert capfd.readouterr().err == f"Error: {tmp_path / 'gone.csv'}: no such file\n"
+
+
 def test_a_spawned_target_ends_when_its_parent_is_killed(log: Path) -> None:
     parent_code = (
         "import sys, time, pathlib\n"
