@@ -90,7 +90,7 @@ def print_times(summary: Mapping[str, Any]) -> None:
     table.print()
 
 
-def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame", *, classic: bool = True) -> None:
+def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame", *, classic: bool = False) -> None:
     """Print the tables of one run on stdout: steps if there are several, times, ``classic`` figures of siege and ab.
 
     Of several rates only the times of the last stable step are printed.

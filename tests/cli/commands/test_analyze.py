@@ -24,6 +24,7 @@ def test_analyze_prints_the_steps_and_names_the_folder_last(results: Path, tmp_p
     assert done.exit_code == 0
     assert "overloaded" in done.stdout
     assert "response time" in done.stdout
+    assert "as siege counts" not in done.stdout
     assert done.stdout.splitlines()[0].split()[3:6] == ["errors", "mean", "p50"]
     assert done.stderr.splitlines()[-1] == str(tmp_path / "out")
     assert done.stderr.startswith("saturation ~")
