@@ -361,7 +361,7 @@ def pairs_of(head: Head) -> Sequence[tuple[bytes, bytes]]:
 def head_of(data: bytes) -> bytes:
     """The head at the beginning of received bytes with its blank line, interim answers left out."""
     while data.startswith(b"HTTP/1.1 1"):
-        data = data[data.index(_END) + 4 :]
+        data = data[data.index(_END) + 4 :].lstrip(b"\r\n")
     return data[: data.find(_END) + 4]
 
 

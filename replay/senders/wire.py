@@ -47,11 +47,12 @@ _NUMBER: Final = 0
 _write: Final = os.write
 _H: Final = ord("H")
 _END_OF_HEAD: Final = b"\r\n\r\n"
+_LINE_ENDS: Final = b"\r\n"
 MOST_HEADS: Final = 1024
 """Heads that are remembered; with one more all are forgotten."""
 _LONGEST_HEAD: Final = 2048
 """Bytes of a head that is remembered."""
-_INTERIM: Final = re.compile(rb"(?:HTTP/1\.\d 1\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+")
+_INTERIM: Final = re.compile(rb"(?:HTTP/1\.\d 1\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n[\r\n]*)+")
 
 
 class WireSender:
@@ -273,6 +274,10 @@ class Connection(asyncio.Protocol):
                 known = self._heads.get(head)
                 if known and known[0] == len(data) and now - self.start <= sender.timeout_ns and not self._unsent:
                     self._skim(now, known, head, data)
+                    return
+            if data[0] != _H and not self._head:
+                data = data.lstrip(_LINE_ENDS)  # empty lines before a status line, which the parser skips
+                if not data:
                     return
             self._first = now
         try:

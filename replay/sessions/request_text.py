@@ -81,7 +81,7 @@ def with_body_field(request: bytes, name: str, value: str) -> bytes:
     end = request.index(b"\r\n\r\n") + 4
     body, kind = request[end:], (header_of(request, b"content-type") or b"").lower()
     changed: bytes | None
-    if header_of(request, b"content-encoding") is not None:
+    if (header_of(request, b"content-encoding") or b"identity").lower() != b"identity":
         changed = None
     elif b"json" in kind or (not kind and body[:1] == b"{"):
         changed = _with_key(body, name, value)

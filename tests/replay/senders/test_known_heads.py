@@ -30,6 +30,7 @@ ANSWERS = (
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     b"HTTP/1.1 200 OK\nContent-Length: 9\n\nx\r\n\r\nabcd",
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+    b"\r\n\r\n" + OK + b"hello",
     b"no HTTP\r\n\r\n",
 )
 
@@ -130,3 +131,21 @@ def test_as_many_heads_are_kept_as_there_may_be() -> None:
     assert len(sender.heads) == 1
     answer(sender, number + 1, "GET", b"HTTP/1.1 200 OK\r\nX: %s\r\nContent-Length: 0\r\n\r\n" % (b"x" * 9000), 0)
     assert len(sender.heads) == 1
+
+
+_EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "data", [_EARLY * 2 + OK, b"\r\n\r\n" + OK, b"\r\n" + _EARLY + b"\r\n\r\n" + _EARLY + b"\r\n" + OK]
+)
+def test_a_response_behind_interim_answers_and_empty_lines_ends_alike_wherever_it_is_cut(data: bytes) -> None:
+    data += b"hello"
+    ends = set()
+    for cut in range(len(data)):
+        sender = Sender(DigestConnection)
+        answer(sender, 1, "GET", data, cut)
+        ((_, _, _, _, _, _, *end),) = sender.ends
+        ends.add(tuple(end))
+    assert {end[:3] for end in ends} == {(5, 200, 0)}
+    assert len(ends) == 1

@@ -293,10 +293,20 @@ def test_nobody_logs_in_after_a_cancel(kind: Callable[..., Any]) -> None:
     asyncio.run(main())
 
 
-def test_a_cookie_behind_an_interim_answer_is_kept() -> None:
+_INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "before", [[_INTERIM], [b"\r\n\r\n"], [b"\r\n", b"\r\n"], [_INTERIM + b"\r\n\r\n"], [_INTERIM, b"\r\n\r\n"]]
+)
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_cookie_behind_an_interim_answer_or_empty_lines_is_kept(before: list[bytes], apart: bool) -> None:
+    """The parser skips empty lines before a status line; those were taken for the end of a head without a cookie."""
+
     async def main() -> list[bytes]:
-        interim = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
-        answers = {**ANSWERS, "/early": sends(interim + response(b"x", "200 OK", "Set-Cookie: sid=1234567"), keep=True)}
+        good = response(b"x", "200 OK", "Set-Cookie: sid=1234567")
+        parts = [*before, good] if apart else [b"".join(before) + good]
+        answers = {**ANSWERS, "/early": sends(*parts, keep=True)}
         async with raw_server(answers=answers) as server:
             asked = Client(over_http1(await resolve(parse_target(server.url)), timeout=PATIENCE, plan=PLAIN))
             await asked.sender.open(asked.done, monotonic)

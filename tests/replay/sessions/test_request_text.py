@@ -76,6 +76,11 @@ def test_an_empty_body_becomes_a_form() -> None:
     assert body_of(with_body_field(bare, "t", "v")) == b"t=v"
 
 
+def test_a_body_whose_coding_is_identity_takes_a_value() -> None:
+    plain = FORM.replace(b"Host: h", b"Content-Encoding: Identity\r\nHost: h")
+    assert body_of(with_body_field(plain, "t", "v")) == b"a=1&b=2&t=v"
+
+
 @pytest.mark.parametrize(
     "request_",
     [
