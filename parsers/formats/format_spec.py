@@ -17,6 +17,7 @@ from logreplay.parsers.formats.log_format import (
     Field,
     apache_format,
     apache_tokens,
+    as_in_lines,
     choose_fields,
     nginx_format,
     nginx_tokens,
@@ -105,7 +106,7 @@ def from_configuration(path: Path, name: str) -> Format:
         LogreplayError: no such file, no such format, or crossplane is not installed.
     """
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
     found = (
@@ -188,7 +189,7 @@ def _json_definition(
     """A format string that makes JSON: each value that is just one variable fills that variable's slot."""
     quoted = re.sub(rf'"(?:[^"\\]|\\.)*"|({bare})', lambda m: json.dumps(m[1]) if m[1] else m[0], text)
     try:
-        template = json.loads(quoted, strict=False)
+        template = json.loads(as_in_lines(quoted), strict=False)
     except (ValueError, RecursionError):
         raise LogreplayError(f"log format {name}: looks like JSON, but cannot be parsed: {text!r}") from None
     found: list[tuple[Field, tuple[str, ...]]] = []

@@ -189,7 +189,7 @@ def nginx_format(
     Raises:
         LogreplayError: it has no variable, or none for the request.
     """
-    return compile_tokens(nginx_tokens(text, more), name, "nginx", escape == "default", text)
+    return compile_tokens(nginx_tokens(as_in_lines(text), more), name, "nginx", escape == "default", text)
 
 
 def nginx_tokens(text: str, more: Mapping[str, Field] = _NO_MORE) -> list[str | Field]:
@@ -210,7 +210,12 @@ def apache_format(text: str, name: str = "LogFormat") -> Format:
     Raises:
         LogreplayError: it has no directive, or none for the request.
     """
-    return compile_tokens(apache_tokens(text), name, "apache", True, text)
+    return compile_tokens(apache_tokens(as_in_lines(text)), name, "apache", True, text)
+
+
+def as_in_lines(text: str) -> str:
+    """A part of a format as the lines of a log are read: one character for each byte of its UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def apache_tokens(text: str) -> list[str | Field]:

@@ -115,9 +115,9 @@ def pieces_of(format: Format) -> tuple[Piece, ...] | None:
             return None
         if part not in _REQUEST and part.kind not in _KINDS.get(part.slot, ()):
             return None
-        pieces.append(Piece(literal.encode(), part.slot, part.kind, ord(after[0])))
+        pieces.append(Piece(literal.encode("latin-1"), part.slot, part.kind, ord(after[0])))
         literal = ""
-    pieces.append(Piece(literal.encode(), "", "end", ord("\n")))
+    pieces.append(Piece(literal.encode("latin-1"), "", "end", ord("\n")))
     told = {"time", "rc", "url"} <= {piece.slot for piece in pieces}
     return tuple(pieces) if told and all(len(piece.before) <= _MOST_LITERAL for piece in pieces) else None
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from logreplay.parsers.conversion.parse import parse
+from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.format_spec import BY_CONTENT, NAMES, OTHER_NAMES, defined
 from logreplay.parsers.record import LogreplayError
@@ -53,6 +54,36 @@ def test_log_formats_as_text(text: str) -> None:
 )
 def test_log_formats_of_apache_as_text(text: str) -> None:
     assert latency(found(text), LINE.replace("0.061", "61000")) == 0.061
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "latin-1"])
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            'größe=$body_bytes_sent [$time_local] "$request" é',
+            'größe=7 [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" é',
+        ),
+        ('größe=%b %t "%r" é', 'größe=7 [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" é'),
+        ('{"größe":$body_bytes_sent,"weg":"$request"}', '{"größe":7,"weg":"GET /a HTTP/1.1"}'),
+        (r'{"gr\u00f6\u00dfe":$body_bytes_sent,"weg":"$request"}', r'{"gr\u00f6\u00dfe":7,"weg":"GET /a HTTP/1.1"}'),
+    ],
+)
+def test_letters_beyond_ascii_in_a_format_match_the_bytes_that_the_user_typed(
+    text: str, line: str, coding: str, tmp_path: Path
+) -> None:
+    """Those of UTF-8 never matched: lines are read as one character a byte."""
+    format = found(text.encode(coding).decode("utf-8", "surrogateescape"))
+    (row,) = parse(text_lines(line.encode(coding)), [format]).rows.to_dicts()
+    assert (row["bytes"], row["url"]) == (7, "/a")
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "latin-1"])
+def test_letters_beyond_ascii_in_a_configuration_match_its_bytes(coding: str, tmp_path: Path) -> None:
+    (tmp_path / "a.conf").write_bytes('LogFormat "größe=%b %t \\"%r\\"" mine\n'.encode(coding))
+    line = 'größe=7 [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1"'.encode(coding)
+    rows = parse(text_lines(line), [found(f"{tmp_path}/a.conf#mine")]).rows
+    assert rows["bytes"].to_list() == [7]
 
 
 def test_json_formats_are_read_as_json() -> None:
