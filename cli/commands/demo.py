@@ -61,5 +61,6 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
     if plots:
         say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):
+        say(f"interrupted: {len(manifest.done)} of {len(RATES)} rates are done", quiet=quiet)
         return Exit.INTERRUPTED
     return Exit.OK if valid else Exit.INVALID
