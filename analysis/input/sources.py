@@ -86,8 +86,13 @@ def rows(source: Source) -> pl.LazyFrame:
     return _scheduled(_filled(opened, (*COLUMNS, "row", "seq")), opened)
 
 
-def batches(source: Source) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a source in order, as `COLUMNS`, 65,536 at a time or so; the next ones are read meanwhile.
+def batches(source: Source, *more: str, size: int = _BATCH) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a source in order, some at a time; the next ones are read meanwhile.
+
+    Args:
+        source: file or table.
+        more: columns besides `COLUMNS`.
+        size: rows of a batch, about.
 
     Raises:
         LogreplayError: no such file, not a table of requests, or not readable to its end.
@@ -95,9 +100,9 @@ def batches(source: Source) -> Iterator[pl.DataFrame]:
     """
     opened = open_rows(source)
     if _is_result_log(source, opened):
-        return _ahead(read_batches(locate(source), COLUMNS, rows=_BATCH))
-    filled = _scheduled(_filled(opened, COLUMNS), opened)
-    return _ahead(filled.select(COLUMNS).collect_batches(chunk_size=_BATCH, maintain_order=True))
+        return _ahead(read_batches(locate(source), (*COLUMNS, *more), rows=size))
+    filled = _scheduled(_filled(opened, (*COLUMNS, *more)), opened)
+    return _ahead(filled.select(*COLUMNS, *more).collect_batches(chunk_size=size, maintain_order=True))
 
 
 def has_schedule(source: Source) -> bool:

@@ -100,7 +100,7 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
         LogreplayError: one of them cannot be read.
     """
     service = (pl.col("response") - pl.col("lag") - pl.col("queued")) / 1e6
-    logged, replayed = (comparison.readable(source, service=service) for source in (log, run))
+    logged, replayed = (comparison.readable(source, "url", service=service) for source in (log, run))
     pairs = logged.join(replayed, on="row", suffix="_new", maintain_order="right")
     pairs = pairs.filter(pl.col("what") == pl.col("what_new"))
     changes = comparison.transitions(pairs)

@@ -19,7 +19,7 @@ import polars as pl
 
 from logreplay.analysis.input import arrays, sources
 from logreplay.analysis.input.closed_loop import limited_steps
-from logreplay.analysis.input.compact import CANCELLED, FIRST_ERROR, compact_rows
+from logreplay.analysis.input.compact import CANCELLED, FIRST_ERROR, compact
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import estimates
@@ -52,6 +52,13 @@ _DUET_GAIN: Final = 1.5
 """How much smaller the change must be that a duet would detect to be worth a note."""
 _SAME_INSTANT: Final = timedelta(milliseconds=1)
 _KEYS: Final = {"pair": pl.Int64, "rate": pl.Float64, "route": pl.String}
+
+_BATCH: Final = 1 << 14
+_ANSWERS: Final = ("kind", "kind_new", "bytes", "bytes_new")
+_TIMED: Final = ("scheduled", "response", "response_new", "route", "rate")
+_OF_BOTH: Final = ("what", "kind", "good", "bytes", "response")
+_OF_BASELINE: Final = ("scheduled", "route", "rate")
+"""Columns that a pair has of both runs, and of its baseline."""
 
 Sides = tuple[pl.DataFrame, pl.DataFrame]
 """Both runs of a duet: ``scheduled``, ``response``, ``route``, ``rate``."""
@@ -265,27 +272,36 @@ class _PairOfRuns:
 
 def _pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False) -> _PairOfRuns:
     notes: list[str] = []
-    whole = rows(baseline), rows(candidate)
-    old, new = _comparable((baseline, candidate), whole, notes)
     key = ["seq"] if at_once else ["rate", "row", "turn"]
-    pairs = old.join(new, on=key, suffix="_new", maintain_order="left")
-    alike = pairs.filter(pl.col("what") == pl.col("what_new"))
-    paired = alike.height >= max(_SAME_LOG * pairs.height, 0.5 * min(old.height, new.height), 1)
-    pairs = alike if paired else alike.head(0)
+    whole = rows(baseline, at_once=at_once), rows(candidate, at_once=at_once)
+    failed = whole[0]["failed"], whole[1]["failed"]
+    old, new = _comparable((baseline, candidate), whole, notes)
+    del whole
+    if at_once:
+        old = old.sort("seq")
+    pairs = old.select(*dict.fromkeys((*key, *_OF_BOTH, *_OF_BASELINE))).join(
+        new.select(*key, *_OF_BOTH), on=key, suffix="_new", maintain_order="left"
+    )
+    alike = pl.col("what") == pl.col("what_new")
+    number = int(pairs.select(alike.sum()).item())
+    paired = number >= max(_SAME_LOG * pairs.height, 0.5 * min(old.height, new.height), 1)
+    pairs = pairs.filter(alike) if paired else pairs.head(0)
     if not paired and not at_once:
         notes.append("the runs do not replay the same requests: compared by percentiles, which sees far less")
+    if paired and at_once:
+        old = new = old.clear()  # frees a hundred bytes for each pair
     timed = pairs.filter("good", "good_new", pl.col("response") > 0, pl.col("response_new") > 0)
-    timed = timed.with_columns(log=(pl.col("response_new") / pl.col("response")).log(), route=route(pl.col("url")))
+    timed = timed.select(*_TIMED, log=(pl.col("response_new") / pl.col("response")).log())
+    pairs = pairs.select(*_ANSWERS)
     sides = None
     if at_once:
-        sides = _sides_of(timed) if paired else (_with_route(old), _with_route(new))
+        sides = _sides_of(timed) if paired else (answered(old), answered(new))
         quantiles = ratio_changes(sides)
     else:
         quantiles = quantile_changes(old, new)
     apart = median_change(timed) if paired else quantiles.get("p50")
     change = shared_change(sides, paired=paired) if sides else apart
     count = timed.height if paired else min(answered(run).height for run in (old, new))
-    failed = whole[0]["failed"], whole[1]["failed"]
     return _PairOfRuns(paired, pairs, timed, count, change, quantiles, failed, notes, sides)
 
 
@@ -294,10 +310,6 @@ def _sides_of(timed: pl.DataFrame) -> Sides:
     names = ("scheduled", "response", "route", "rate")
     new = timed.select("scheduled", "route", "rate", response="response_new")
     return timed.select(names), new.select(names)
-
-
-def _with_route(run: pl.DataFrame) -> pl.DataFrame:
-    return answered(run).with_columns(route=route(pl.col("url")))
 
 
 def _pairs(runs: Sequence[Source]) -> Iterator[tuple[Source, Source]]:
@@ -337,34 +349,47 @@ def rise(old: pl.Series, new: pl.Series) -> tuple[float, float, float]:
     return share_of(new) - share_of(old), float(low), float(high)
 
 
-def rows(source: Source) -> pl.DataFrame:
+def rows(source: Source, *, at_once: bool = False) -> pl.DataFrame:
     """Load what a comparison needs of each request.
 
     Returns:
-        The key of a pair: of a duet ``seq``; of runs made apart ``rate`` (asked of the step), ``row`` of the log, and
-        ``turn`` (how often the row came before in the step). ``step``, ``url``; ``what``: hash of method and URL;
-        ``scheduled``, ``response``: seconds; ``good``, ``failed``, ``kind``, ``bytes`` as in `intake.Requests`.
+        The key of a pair: of a duet (``at_once``) ``seq``; of runs made apart ``rate`` (asked of the step), ``row`` of
+        the log, and ``turn`` (how often the row came before in the step), in the order of ``seq``. ``step``; ``route``;
+        ``what``: hash of method and URL; ``scheduled``, ``response``: seconds; ``good``, ``failed``, ``kind``,
+        ``bytes`` as in `intake.Requests`.
     """
-    found = readable(source, "step", rate=pl.col("offered").fill_nan(0.0), seq=pl.coalesce("seq", "position"))
+    columns = {
+        "route": route(pl.col("url")).cast(pl.Categorical),
+        "rate": pl.col("offered").fill_nan(0.0),
+        "seq": pl.coalesce("seq", "position"),
+    }
+    found = readable(source, "step", **columns)
+    if at_once:
+        return found.drop("row")
     return found.sort("seq").with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))
 
 
 def readable(source: Source, *names: str, **columns: pl.Expr) -> pl.DataFrame:
-    """Load the requests that have times: ``row``, ``what``, ``url``, times, outcome, and further columns."""
-    frame = compact_rows(source).with_row_index("position").collect()
-    return frame.filter(pl.col("scheduled").is_not_null(), pl.col("response").is_not_null()).select(
-        "url",
-        "good",
-        "kind",
-        "bytes",
-        *names,
-        failed=~pl.col("good") & (pl.col("kind") != CANCELLED),
-        row=pl.coalesce("row", "position"),
-        what=pl.concat_str("op", "url", ignore_nulls=True).hash(),
-        scheduled=pl.col("scheduled") / 1e6,
-        response=pl.col("response") / 1e6,
+    """Load the requests that have times: ``row``, ``what``, times, outcome, and further columns."""
+    needed = pl.col("scheduled").is_not_null(), pl.col("response").is_not_null()
+    kept: dict[str, pl.Expr] = {
+        **{name: pl.col(name) for name in ("good", "kind", "bytes", *names)},
+        "failed": ~pl.col("good") & (pl.col("kind") != CANCELLED),
+        "row": pl.coalesce("row", "position"),
+        "what": pl.concat_str("op", "url", ignore_nulls=True).hash(),
+        "scheduled": pl.col("scheduled") / 1e6,
+        "response": pl.col("response") / 1e6,
         **columns,
-    )
+    }
+    parts, position = [sources.rows(source).head(0).pipe(_reduced, 0).filter(*needed).select(**kept).collect()], 0
+    for batch in sources.batches(source, "row", "seq", size=_BATCH):
+        parts.append(batch.lazy().pipe(_reduced, position).filter(*needed).select(**kept).collect())
+        position += batch.height
+    return pl.concat(parts)
+
+
+def _reduced(rows: pl.LazyFrame, position: int) -> pl.LazyFrame:
+    return compact(rows).with_row_index("position", position)
 
 
 def _comparable(
