@@ -1,6 +1,6 @@
 """Make the table of docs/howto/duet.md: ``python docs/duet_table.py FOLDER [FIRST]``, of rounds from number FIRST on.
 
-`duet_rehearsal.py` makes the rounds; the rule was chosen on those before number 20.
+`duet_rehearsal.py` makes the rounds.
 
 Each result log is cut after some seconds and judged as if the run had ended there, so that duets and runs one after the
 other can be compared at the same number of requests. Both are judged with a tolerance of 1 %.
@@ -21,7 +21,7 @@ from logreplay.parsers.record import scan
 
 DUETS_S: Final = (2.5, 5, 10, 20)
 EQUAL_S: Final = 10
-RUNS_S: Final = (10, 20, 30, 60)
+RUNS_S: Final = (5, 10, 15, 20, 30, 60)
 MACHINES: Final = {"calm": "calm", "burn": "a process burns a core half of the time"}
 
 
