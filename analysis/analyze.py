@@ -99,18 +99,17 @@ def seconds(source: Source) -> pl.DataFrame:
 
 def _read(source: Source, executor: Executor | None = None) -> RequestArrays | pl.DataFrame:
     """The requests of a source; its per-second table, if it is one."""
-    try:
-        return arrays.read(source, executor)
-    except OSError as error:  # of Polars, where a compressed file breaks off
-        raise LogreplayError(f"{_path(source)}: cannot be read: {error}") from None
-    except LogreplayError:
-        path = _path(source)
-        table = pias.seconds_table(path) if path is not None and path.exists() else None
-        if table is None:
-            raise
-        if not table["offered"].sum():
-            raise LogreplayError(f"{path}: this per-second table holds no requests") from None
-        return table
+    with sources.reading(source):
+        try:
+            return arrays.read(source, executor)
+        except LogreplayError:
+            path = _path(source)
+            table = pias.seconds_table(path) if path is not None and path.exists() else None
+            if table is None:
+                raise
+            if not table["offered"].sum():
+                raise LogreplayError(f"{path}: this per-second table holds no requests") from None
+            return table
 
 
 def _path(source: Source) -> Path | None:

@@ -20,7 +20,7 @@ from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE, TOLERANCE
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
-from logreplay.parsers.record import LogreplayError, to_pandas
+from logreplay.parsers.record import LogreplayError, pandas_installed, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,9 +41,10 @@ def load(path: str | Path) -> "pd.DataFrame":
         ``good``: answered as expected.
 
     Raises:
-        LogreplayError: it cannot be read.
+        LogreplayError: it cannot be read; or pandas is not installed.
     """
-    rows = sources.open_rows(path).collect()
+    with sources.reading(path):
+        rows = sources.open_rows(path).collect()
     service = pl.col("response") - pl.col("lag") - pl.col("queued")
     derived = compact_rows(rows).select(service=service / 1e6, response=pl.col("response") / 1e6, good="good")
     return to_pandas(rows.hstack(derived.collect()))
@@ -135,9 +136,10 @@ def differences(folder: str | Path) -> "pd.DataFrame":
         ``kind``, ``count`` and ``share`` of the pairs, and whether the difference ``counts``.
 
     Raises:
-        LogreplayError: it cannot be read.
+        LogreplayError: it cannot be read; or pandas is not installed.
     """
-    import pandas as pd
+    with pandas_installed():
+        import pandas as pd
 
     path = Path(folder) / "differences.csv"
     try:

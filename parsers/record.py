@@ -206,9 +206,10 @@ def read_batches(path: str | Path, columns: Sequence[str], rows: int = 8192) -> 
     frame = scan(path)
     if is_parquet(path):
         wanted = _wanted(columns, frame.collect_schema().names())
-        yield from frame.with_columns(wanted).select(columns).collect_batches(chunk_size=rows, maintain_order=True)
+        with to_the_end(path):
+            yield from frame.with_columns(wanted).select(columns).collect_batches(chunk_size=rows, maintain_order=True)
         return
-    with _read_to_its_end(path) as file:
+    with to_the_end(path), path.open("rb") as file:
         yield from read_csv(file, columns, rows)
 
 
@@ -220,7 +221,7 @@ def read_texts(path: str | Path, rows: int = 8192) -> Iterator[pl.DataFrame]:
     """
     path = Path(path)
     names = scan(path).collect_schema().names()
-    with _read_to_its_end(path) as file:
+    with to_the_end(path), path.open("rb") as file:
         if is_parquet(path):
             texts = pl.scan_parquet(path).select(map(_as_text, names))
             yield from texts.collect_batches(chunk_size=rows, maintain_order=True)
@@ -236,10 +237,14 @@ def _as_text(name: str) -> pl.Expr:
 
 
 @contextmanager
-def _read_to_its_end(path: Path) -> Iterator[BinaryIO]:
+def to_the_end(path: Path) -> Iterator[None]:
+    """While the block runs, errors of reading a file name it.
+
+    Raises:
+        LogreplayError: the file breaks off, is damaged, or cannot be read.
+    """
     try:
-        with path.open("rb") as file:
-            yield file
+        yield
     except (OSError, EOFError, zlib.error, zstd.ZstdError, pl.exceptions.PolarsError) as error:
         raise LogreplayError(f"{path}: cannot be read to its end: {str(error).partition(chr(10))[0]}") from None
 
@@ -388,18 +393,29 @@ def _instants(texts: pl.Series) -> pl.Series:
     return start
 
 
+@contextmanager
+def pandas_installed() -> Iterator[None]:
+    """While the block runs, a missing library is reported as the extra that brings it.
+
+    Raises:
+        LogreplayError: pandas or PyArrow is not installed.
+    """
+    try:
+        yield
+    except ImportError:
+        from logreplay.parsers.installation import needs_extra
+
+        raise LogreplayError(f"a table of pandas {needs_extra('pandas')}") from None
+
+
 def to_pandas(frame: pl.DataFrame) -> "pd.DataFrame":
     """Make a table of pandas.
 
     Raises:
         LogreplayError: pandas or PyArrow is not installed.
     """
-    try:
+    with pandas_installed():
         return frame.to_pandas()
-    except ImportError:
-        from logreplay.parsers.installation import needs_extra
-
-        raise LogreplayError(f"a table of pandas {needs_extra('pandas')}") from None
 
 
 def to_csv(frame: pl.DataFrame, *, header: bool) -> bytes:

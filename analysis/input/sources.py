@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
@@ -10,7 +11,7 @@ import polars as pl
 
 from logreplay.analysis.input import pias
 from logreplay.parsers.files import is_stream
-from logreplay.parsers.record import SCHEMA, LogreplayError, read_batches, scan, start_time
+from logreplay.parsers.record import SCHEMA, LogreplayError, read_batches, scan, start_time, to_the_end
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +51,15 @@ def results_in(folder: Path, name: str = "results") -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
+def reading(source: Source) -> AbstractContextManager[None]:
+    """While the block reads a source, errors name its file.
+
+    Raises:
+        LogreplayError: the file breaks off, is damaged, or cannot be read.
+    """
+    return to_the_end(locate(source)) if isinstance(source, str | Path) else nullcontext()
+
+
 def open_rows(source: Source) -> pl.LazyFrame:
     """Open what can be analysed as lazy rows of the columns of a normalized CSV or a result log.
 
@@ -83,7 +93,7 @@ def rows(source: Source) -> pl.LazyFrame:
         ValueError: a table without the columns of a result log.
     """
     opened = open_rows(source)
-    return _scheduled(_filled(opened, (*COLUMNS, "row", "seq")), opened)
+    return _scheduled(source, _filled(opened, (*COLUMNS, "row", "seq")), opened)
 
 
 def batches(source: Source, *more: str, size: int = _BATCH) -> Iterator[pl.DataFrame]:
@@ -100,9 +110,9 @@ def batches(source: Source, *more: str, size: int = _BATCH) -> Iterator[pl.DataF
     """
     opened = open_rows(source)
     if _is_result_log(source, opened):
-        return _ahead(read_batches(locate(source), (*COLUMNS, *more), rows=size))
-    filled = _scheduled(_filled(opened, (*COLUMNS, *more)), opened)
-    return _ahead(filled.select(*COLUMNS, *more).collect_batches(chunk_size=size, maintain_order=True))
+        return _ahead(source, read_batches(locate(source), (*COLUMNS, *more), rows=size))
+    filled = _scheduled(source, _filled(opened, (*COLUMNS, *more)), opened)
+    return _ahead(source, filled.select(*COLUMNS, *more).collect_batches(chunk_size=size, maintain_order=True))
 
 
 def has_schedule(source: Source) -> bool:
@@ -117,7 +127,7 @@ def started(source: Source) -> datetime | None:
     if "date" not in names or "time" not in names:
         return None
     if "scheduled" not in names:
-        return _utc(_first_start(opened))
+        return _utc(_first_start(source, opened))
     lag = pl.col("lag").fill_null(0.0) if "lag" in names else 0.0
     offset = ((pl.col("scheduled") + lag) * 1e6).round().cast(pl.Int64, strict=False)
     try:
@@ -145,8 +155,9 @@ def _utc(instant: datetime | None) -> datetime | None:
     return instant.replace(tzinfo=UTC) if instant else None
 
 
-def _first_start(opened: pl.LazyFrame) -> datetime | None:
-    found: datetime | None = opened.select(start_time().min()).collect(engine="streaming").item()
+def _first_start(source: Source, opened: pl.LazyFrame) -> datetime | None:
+    with reading(source):
+        found: datetime | None = opened.select(start_time().min()).collect(engine="streaming").item()
     return found
 
 
@@ -156,19 +167,19 @@ def _filled(opened: pl.LazyFrame, wanted: tuple[str, ...]) -> pl.LazyFrame:
     return opened.with_columns(pl.lit(None, SCHEMA[name]).alias(name) for name in wanted if name not in names)
 
 
-def _scheduled(filled: pl.LazyFrame, opened: pl.LazyFrame) -> pl.LazyFrame:
+def _scheduled(source: Source, filled: pl.LazyFrame, opened: pl.LazyFrame) -> pl.LazyFrame:
     """The rows with ``scheduled`` from the time of the start, where the source has none."""
     names = opened.collect_schema().names()
     if "scheduled" in names or "date" not in names:
         return filled
-    first = pl.lit(_first_start(opened), pl.Datetime("us"))
+    first = pl.lit(_first_start(source, opened), pl.Datetime("us"))
     return filled.with_columns(scheduled=(start_time() - first).dt.total_microseconds() / 1e6)
 
 
-def _ahead(source: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the same batches, each fetched while the one before is worked on."""
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, source, None)
+def _ahead(source: Source, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield the batches of a source, each fetched while the one before is worked on."""
+    with reading(source), ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, batches, None)
         while (batch := coming.result()) is not None:
-            coming = thread.submit(next, source, None)
+            coming = thread.submit(next, batches, None)
             yield batch

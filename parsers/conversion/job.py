@@ -191,6 +191,10 @@ def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Det
     """
     samples = [source.sample() for source in sources]
     if not any(data.strip(b"\0 \t\r\n") for data in samples):
+        for source in sources:
+            if source.truncated:
+                why = "the file was cut or is damaged; copy it again"
+                raise LogreplayError(f"{source.name}: the {source.compression} data cannot be unpacked: {why}")
         raise LogreplayError(f"{sources[0].name}: empty log: nothing to convert")
     found = detect(samples, sources[0].name, options.format)
     return replace(found, time_unit=options.time_unit, stamped=options.stamped)

@@ -103,6 +103,7 @@ from logreplay.analysis.output.folder import write_folder
 from logreplay.parsers.record import LogreplayError
 for call in (
     lambda: analysis.load("out.csv"),
+    lambda: analysis.differences("."),
     lambda: analysis.picture(None, "out.csv", "heatmap"),
     lambda: analysis.overlay(None, {"a": "out.csv"}),
     lambda: write_folder("out.csv", "new"),
@@ -128,8 +129,9 @@ def test_convert_run_and_analyze_need_no_extra_and_say_once_that_pictures_do(tmp
         names = {"results.hgrm", "results.hlog", "routes.csv", "seconds.csv", "steps.csv", "summary.json"}
         assert {path.name for path in (tmp_path / name).iterdir()} == names
     done = plainly(tmp_path, code=FUNCTIONS)
-    table, *drawings = (text.partition(": pip install ")[0] for text in done.stdout.splitlines())
-    assert table == "a table of pandas needs the extra `pandas`", done.stderr
+    said = [text.partition(": pip install ")[0] for text in done.stdout.splitlines()]
+    tables, drawings = said[:2], said[2:]
+    assert tables == 2 * ["a table of pandas needs the extra `pandas`"], done.stderr
     assert drawings == 3 * ["drawing needs the extra `plots`"]
     assert not (tmp_path / "new").exists()
 

@@ -67,6 +67,15 @@ def test_a_compressed_file_that_was_cut_is_not_taken_for_a_whole_one(
         read_all(path, "url")
 
 
+def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    pl.read_csv((HEADER + "".join(f"{CORE},/{n**5},200,GET,x\n" for n in range(20_000))).encode()).write_parquet(path)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 4] + bytes(1000) + data[len(data) // 4 + 1000 :])
+    with pytest.raises(LogreplayError, match=r"log\.parquet: cannot be read to its end: "):
+        read_all(path, "url")
+
+
 def test_quotes_that_do_not_add_up_cost_no_other_row(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text(HEADER + f'{CORE},"/a,200,GET,x\n' + f"{CORE},/b,200,GET,x\n" * 3)

@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from logreplay import analysis
 from logreplay.cli.main import cli
 from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError, scan, to_csv
 from logreplay.parsers.zstd import zstd
@@ -65,6 +67,9 @@ def test_a_compressed_log_that_was_cut_is_named(
         assert isinstance(done.exception, LogreplayError)
         assert str(done.exception).startswith(f"{cut}: cannot be read")
     assert not (tmp_path / "out").exists()
+    for call in (analysis.load, analysis.saturation, lambda path: analysis.compare(path, path)):
+        with pytest.raises(LogreplayError, match=rf"{re.escape(str(cut))}: cannot be read"):
+            call(cut)
 
 
 @pytest.mark.parametrize("more", [[], ["-o", "-"]])

@@ -14,6 +14,7 @@ from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.job import ConvertOptions, convert, output_for
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, scan, start_time
+from logreplay.parsers.zstd import zstd
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "sample_logs"
@@ -201,6 +202,7 @@ def test_the_output_name_comes_from_the_log() -> None:
         (None, "{log}: no such file"),
         (b"", "{log}: empty log: nothing to convert"),
         (b"\n\n", "{log}: empty log: nothing to convert"),
+        (zstd.compress(b"/\n" * 50)[:-4], "{log}: the zstd data cannot be unpacked: the file was cut or is damaged"),
         (b"root:x:0\n", "{log}: not an access log, or in an unknown format: 0% of 1 sample lines fit"),
     ],
 )
