@@ -52,6 +52,9 @@ def sentence(search: Search, tps: float | None = None) -> str:
 def so_far(search: Search) -> str:
     """What a search that was stopped knows; empty if no trial counts."""
     goal, passed = search.goal, search.judged[-1].low if search.judged else None
+    if search.high and not any(each.trial.rate == search.high and each.verdict == "fail" for each in search.judged):
+        invalid = f"no trial at {goal.text(search.high)} was valid, {_GENERATOR_BOUND}"
+        return f"{goal.text(passed)} passed and was not confirmed; {invalid}" if passed else invalid
     if passed:
         failed = f"; {goal.text(search.high)} did not pass" if search.high else ""
         return f"{goal.text(passed)} passed and {'were' if goal.users else 'was'} not confirmed{failed}"

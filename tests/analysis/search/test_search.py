@@ -344,6 +344,14 @@ def test_a_search_that_was_stopped_says_what_passed_so_far_and_that_it_is_not_co
         assert so_far(search) == text
 
 
+def test_a_search_that_was_stopped_does_not_blame_the_target_for_invalid_trials() -> None:
+    search = Search(Goal((P99,), start=50))
+    for _ in range(2):
+        assert isinstance(search.next, Trial)
+        search.tell(told(search.next, 0.0, void="the machine was busy"))
+    assert so_far(search) == "no trial at 50/s was valid, this machine was too slow or too busy"
+
+
 def test_it_says_where_this_machine_was_the_limit() -> None:
     text = sentence(against(1e9, Goal((P99,), start=50), limited=300))
     assert text.startswith("at least 276.9/s keeps")
