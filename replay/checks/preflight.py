@@ -200,9 +200,9 @@ async def answers(
         await sender.close()
     detail = sender.counts.details.get(word, "")
     cut = word == "tls" and "[SSL" not in detail
-    if (unspoken or status == _BAD_REQUEST or cut or word in _CUT_OFF) and (
-        text := await remedy(endpoint, http=http, answered=status > 0)
-    ):
+    fits = endpoint.target.scheme == "https" and (status or unspoken)  # it answered by TLS
+    unlike = unspoken or status == _BAD_REQUEST or cut or word in _CUT_OFF
+    if unlike and not fits and (text := await remedy(endpoint, http=http, answered=status > 0)):
         raise LogreplayError(f"target {endpoint.target}: {text}")
     if unspoken:
         raise LogreplayError(

@@ -96,6 +96,20 @@ def test_http2_to_a_port_that_speaks_http1_only(kind: str) -> None:
     assert said.startswith("no HTTP/2: PROTOCOL_ERROR: the target answers with HTTP/1; leave out --http")
 
 
+@pytest.mark.parametrize("kind", SENDERS)
+def test_a_port_that_answered_by_tls_is_not_asked_for_its_protocol(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may redirect HTTP without TLS to itself, and then speaks both."""
+
+    async def asked(*_: object, **__: object) -> str:
+        return "asked"
+
+    monkeypatch.setattr(preflight, "remedy", asked)
+    said = uvloop.run(told(Port([(b"", _BAD)], Authority(tmp_path / "a").good), "https", kind))
+    assert said[:11] == ("no HTTP/2: " if kind in ("2", "h2") else "")
+
+
 @pytest.mark.parametrize("kind", ["1.1", "aiohttp"])
 def test_without_evidence_nothing_is_said_of_the_port(kind: str, tmp_path: Path) -> None:
     assert uvloop.run(told(PLAIN_400, "http", kind)) == ""
