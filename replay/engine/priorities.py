@@ -85,7 +85,8 @@ def _ask_for_slices(ns: int) -> None:
     call is not known or not allowed, or the user chose another policy (chrt), nothing changes.
     """
     number = _SCHED_SETATTR.get(os.uname().machine) if sys.platform == "linux" else None
-    if number and os.sched_getscheduler(0) == os.SCHED_OTHER:
-        nice = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-        attr = _SchedAttr(ctypes.sizeof(_SchedAttr), os.SCHED_OTHER, 0, nice, 0, ns, 0, 0)
-        ctypes.CDLL(None).syscall(number, 0, ctypes.byref(attr), 0)
+    with suppress(OSError):  # of the policy, which musl does not tell
+        if number and os.sched_getscheduler(0) == os.SCHED_OTHER:
+            nice = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+            attr = _SchedAttr(ctypes.sizeof(_SchedAttr), os.SCHED_OTHER, 0, nice, 0, ns, 0, 0)
+            ctypes.CDLL(None).syscall(number, 0, ctypes.byref(attr), 0)

@@ -1,5 +1,6 @@
 """Other threads step back behind the loop's, whatever the niceness of the process."""
 
+import errno
 import os
 import re
 import subprocess
@@ -55,3 +56,13 @@ def test_during_a_run_the_loop_has_short_slices_and_threads_that_step_back_have_
         other.start()
         other.join()
     assert (short, others, _slice_ns()) == (100_000, [usual], usual)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="policies belong to Linux")
+def test_a_c_library_that_does_not_tell_the_policy_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def not_supported(pid: int) -> int:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))  # as musl says
+
+    monkeypatch.setattr(os, "sched_getscheduler", not_supported)
+    with quick_switching():
+        pass
