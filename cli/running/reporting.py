@@ -61,7 +61,7 @@ def evaluating(again: str) -> Iterator[None]:
     try:
         yield
     except Interrupted:
-        say(f"interrupted while the rows were evaluated; they are kept: {again}")
+        say(f"interrupted while the rows were evaluated; they are kept; evaluate them with: {again}")
         raise
 
 

@@ -216,12 +216,17 @@ def _telling_of_steps(options: SweepOptions, folder: ResultFolder) -> Iterator[N
             done, steps = len(manifest.done), steps + len(manifest.refined)
         if folder.measured:
             options.say(
-                f"interrupted: {done} of {steps} steps are done; the rows are kept; the same command with --resume "
-                f"{shlex.quote(str(folder.path))} makes the missing steps"
+                f"interrupted: {done} of {steps} steps are done; the rows are kept; {_resuming(options, folder.path)}"
             )
         else:
             options.say("interrupted before the first step: nothing was measured")
         raise
+
+
+def _resuming(options: SweepOptions, folder: Path) -> str:
+    """How to make the missing steps."""
+    instead = "in place of -o " if options.output else ""
+    return f"the same command with --resume {shlex.quote(str(folder))} {instead}makes the missing steps"
 
 
 def _folder(options: SweepOptions) -> ResultFolder:
@@ -278,7 +283,7 @@ def _report(
         options.say(f"a worker was lost: repeat its step with --resume {folder}")
     if stopped:
         why = f"stopped: {stopped}" if by_rule else stopped
-        options.say(f"{why}; the rows are kept; the same command with --resume {folder} makes the missing steps")
+        options.say(f"{why}; the rows are kept; {_resuming(options, folder)}")
         return Exit.CONDITION if by_rule else Exit.INTERRUPTED
     return Exit.OK if valid and not lost else Exit.INVALID
 

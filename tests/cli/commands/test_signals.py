@@ -181,5 +181,5 @@ def test_a_second_signal_in_a_sweep_says_what_is_done_and_how_to_go_on(
     monkeypatch.setattr(sweep, "sweep_into", interrupted)
     assert main.run(["sweep", "10,20,30", str(log), "http://127.0.0.1:1", "-o", str(folder)]) == 130
     said = capsys.readouterr().err
-    expected = f"the same command with --resume {folder} makes the missing steps"
+    expected = f"the same command with --resume {folder} in place of -o makes the missing steps"
     assert f"interrupted: 1 of 3 steps are done; the rows are kept; {expected}" in said
