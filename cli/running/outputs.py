@@ -18,7 +18,7 @@ _Place = TypeVar("_Place")
 
 _RUNNING: Final = "running"
 _IN_A_SECOND: Final = 100
-"""New names of a command within one second."""
+"""Names that are tried for results without ``-o`` within one second."""
 
 
 def inputs(log: object, shaping: Shaping, sending: Sending) -> list[tuple[str, Path]]:

@@ -256,10 +256,10 @@ def _expect(
     methods: frozenset[str],
     path: Path | None = None,
 ) -> None:
-    """Check that a request of a log has each of some values.
+    """Check that at least one request of a log has a value in each needed column.
 
     Raises:
-        LogreplayError: none has; or the log cannot be read.
+        LogreplayError: no request has one; or the log cannot be read.
     """
     from logreplay.parsers.record import LogreplayError
     from logreplay.replay.requests.sources import LogFile, lacking

@@ -12,7 +12,7 @@ from logreplay.replay.senders.http2.frames import HEADER_BYTES, SETTINGS
 _REPLY_S: Final = 2.0
 _STATUS: Final = re.compile(rb"HTTP/1\.\d (\d\d\d)")
 _BAD_REQUEST: Final = b"400"
-"""By which a TLS port refuses a request without TLS."""
+"""The status with which a TLS port refuses a request without TLS."""
 
 
 async def remedy(endpoint: Endpoint, *, http: str, answered: bool) -> str:
@@ -21,7 +21,7 @@ async def remedy(endpoint: Endpoint, *, http: str, answered: bool) -> str:
     Args:
         endpoint: where a request failed.
         http: the version of HTTP of the request.
-        answered: it was answered by HTTP/1, if only to refuse it.
+        answered: the request got a response of HTTP/1, if only a refusal.
     """
     if endpoint.target.scheme == "http":
         if await _speaks_tls(endpoint):

@@ -125,7 +125,7 @@ class Listener:
 
     Args:
         room: for their bodies; may be shared.
-        most: answers that are held; of others nothing is.
+        most: answers held at once; further answers are dropped, and their pairs not compared.
     """
 
     __slots__ = ("heard", "most", "room")
