@@ -61,10 +61,10 @@ def held(tool: Tool, command: Command, target: Target) -> Load:
     """The highest rate of which 98 % is sent, to 15 %."""
 
     def holds(rate: float) -> Load | None:
-        seen = load(command(target.urls[tool.way], round(rate), 3), target, 1.5)
+        seen = load(command(target.urls[tool.way], round(rate), 4), target, 1.5)
         return seen if seen.rate >= _HELD * rate else None
 
-    rate = _FROM * load(command(target.urls[tool.way], 0, 3), target, 1).rate
+    rate = _FROM * load(command(target.urls[tool.way], 0, 4), target, 1).rate
     best = None
     while best is None:
         if rate < _LOWEST:
