@@ -114,6 +114,11 @@ def _vegeta2(binary: str, job: Job) -> list[str]:
     return [binary, attack, "-h2c", *options]
 
 
+def _vegeta_tls(binary: str, job: Job) -> list[str]:
+    attack, *options = _vegeta(binary, job)[1:]
+    return [binary, attack, "-insecure", *options]
+
+
 def _vegeta(binary: str, job: Job) -> list[str]:
     pace = [f"-rate={job.rate}/1s", f"-max-workers={CONNECTIONS}"]
     targets = job.file("targets", f"GET {job.url}\n")
@@ -277,6 +282,16 @@ TOOLS: Final = (
         "the send",
         "a record in a binary file",
         way="http2",
+    ),
+    Tool(
+        "vegeta, HTTP/2 over TLS",
+        ("Go", "github.com/tsenart/vegeta/v12@v12.12.0"),
+        "vegeta",
+        _vegeta_tls,
+        _vegeta_tls,
+        "the send",
+        "a record in a binary file",
+        way="tls",
     ),
     Tool(
         "k6, HTTP/2 over TLS",
