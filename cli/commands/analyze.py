@@ -1,5 +1,6 @@
 """``logreplay analyze``: tables, pictures and a report from any result log."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -41,7 +42,7 @@ def analyze(
 
     path = sources.locate(results)
     inside = output is None and results.is_dir()
-    folder = results if inside else place_for(output, _free if not force or output is None else Path, "analyze")
+    folder = results if inside else place_for(output, _made if output is None else Path if force else _free, "analyze")
     plots = draws(no_plots=no_plots, quiet=quiet)
     with cluster_executor(cluster) as executor:
         summary, steps = write_folder(path, folder, plots=plots, executor=executor)
@@ -52,6 +53,30 @@ def analyze(
     else:
         print_summary(summary, steps)
     say(f"{summary['answer']}\n{folder}", quiet=quiet)
+
+
+def _made(folder: Path) -> Path:
+    """Make a folder, which is removed if it is empty when the command ends.
+
+    Raises:
+        TakenError: another command made it.
+        LogreplayError: it cannot be made.
+    """
+    from logreplay.parsers.files import TakenError, unwritable
+
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        raise TakenError(f"{folder}: exists already; choose another with -o") from None
+    except OSError as error:
+        raise unwritable(folder, error) from None
+
+    def remove() -> None:
+        with suppress(OSError):
+            folder.rmdir()
+
+    click.get_current_context().call_on_close(remove)
+    return folder
 
 
 def _free(folder: Path) -> Path:

@@ -3,13 +3,15 @@
 import gzip
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from logreplay import analysis
+from logreplay.cli.commands import analyze
 from logreplay.cli.main import cli
 from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError, scan, to_csv
 from logreplay.parsers.zstd import zstd
@@ -52,6 +54,26 @@ def test_an_existing_folder_is_not_overwritten(results: Path, tmp_path: Path) ->
     done = CliRunner().invoke(cli, ["analyze", str(results), "-o", str(tmp_path)])
     assert isinstance(done.exception, LogreplayError)
     assert str(done.exception) == f"{tmp_path}: exists already; choose another with -o, or replace it with --force"
+
+
+def test_without_a_name_each_analysis_makes_a_folder_of_its_own_and_leaves_no_empty_one(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that began in one second wrote into the same folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.csv").touch()
+    assert isinstance(CliRunner().invoke(cli, ["analyze", "empty.csv"]).exception, LogreplayError)
+    assert not [*tmp_path.glob("analyze-*")]
+    made = list[Path]()
+
+    def other_command(*_: object, **__: object) -> Iterator[None]:
+        """It chooses a name before the first has written a file."""
+        made.extend(tmp_path.glob("analyze-*"))
+        yield
+
+    monkeypatch.setattr(analyze, "cluster_executor", contextmanager(other_command))
+    assert CliRunner().invoke(cli, ["analyze", "--no-plots", "--force", str(results)]).exit_code == 0
+    assert made == [*tmp_path.glob("analyze-*")]
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, zstd.compress])
