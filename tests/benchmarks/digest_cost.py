@@ -65,7 +65,7 @@ class Responder(MinimalResponder):
 
     def answer(self, answer: bytes) -> None:
         number = 0 if self.numbers is None else next(self.numbers)
-        body = b'{"number": %09d, "name": "a", "list": [1, 2, 3], "text": "' % number
+        body = b'{"number": %d, "name": "a", "list": [1, 2, 3], "text": "' % (10**8 + number)
         head = (
             f"HTTP/1.1 200 OK\r\nServer: benchmark\r\nDate: {formatdate(usegmt=True)}\r\nContent-Type: application/json"
             f'\r\nContent-Length: {SIZE}\r\nConnection: keep-alive\r\nETag: "5f3e2a-3e8"\r\n\r\n'

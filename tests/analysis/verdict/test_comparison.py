@@ -228,6 +228,20 @@ def looped_duet(folder: Path, *, alternate: bool = False) -> Comparison:
     return compare_duet(folder / "baseline.csv", folder / "candidate.csv")
 
 
+@pytest.mark.parametrize("alternate", [False, True])
+def test_neither_the_size_of_a_batch_nor_the_order_of_the_rows_changes_the_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, alternate: bool
+) -> None:
+    found = at_once(tmp_path, 1.06, alternate=alternate)
+    paths = [tmp_path / f"{name}.csv" for name in ("baseline", "candidate")]
+    for path in paths:
+        pl.read_csv(path).sort(pl.col("scheduled") + pl.col("latency")).write_csv(path)
+    monkeypatch.setattr(comparison, "_BATCH", 100)
+    again = compare_duet(*paths)
+    assert again.as_dict() == found.as_dict()
+    assert again.by_route.equals(found.by_route)
+
+
 def test_a_request_that_is_missing_in_a_duet_moves_no_other_pair(tmp_path: Path) -> None:
     found = looped_duet(tmp_path)
     assert found.transitions.rows() == [("200", "200", 5400), ("404", "404", 599)]
