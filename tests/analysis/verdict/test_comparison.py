@@ -233,11 +233,11 @@ def test_neither_the_size_of_a_batch_nor_the_order_of_the_rows_changes_the_figur
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, alternate: bool
 ) -> None:
     found = at_once(tmp_path, 1.06, alternate=alternate)
-    paths = [tmp_path / f"{name}.csv" for name in ("baseline", "candidate")]
-    for path in paths:
+    baseline, candidate = (tmp_path / f"{name}.csv" for name in ("baseline", "candidate"))
+    for path in (baseline, candidate):
         pl.read_csv(path).sort(pl.col("scheduled") + pl.col("latency")).write_csv(path)
     monkeypatch.setattr(comparison, "_BATCH", 100)
-    again = compare_duet(*paths)
+    again = compare_duet(baseline, candidate)
     assert again.as_dict() == found.as_dict()
     assert again.by_route.equals(found.by_route)
 
