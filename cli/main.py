@@ -128,7 +128,8 @@ def run(arguments: list[str]) -> int:
         if error.errno == errno.ENOSPC and not error.filename:
             lead_nowhere(sys.stdout)
             return _fail("standard output: the disk is full; free some space, or send it elsewhere", arguments)
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), arguments)
+        named = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return _fail(named or sentence(error), arguments)  # a TimeoutError of a library has no text
     except SystemExit:
         raise
     except BaseException as error:  # a panic of Polars is no Exception

@@ -27,7 +27,7 @@ from logreplay.replay.workers.processes import WorkerProcess
 from logreplay.replay.workers.protocol import Alive, Channel, packed, unpacked
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, LocalCluster
 
 _CONNECT_S: Final = 10.0
 _SCHEDULER_GONE: Final = "the scheduler of the cluster does not answer"
@@ -170,20 +170,25 @@ def cluster_client(address: str) -> "Iterator[Client]":
         scheduler: Any = address
         if address.startswith("local:"):
             with _starting():
-                scheduler = stack.enter_context(
-                    LocalCluster(
-                        n_workers=_number(address),
-                        threads_per_worker=1,
-                        host="127.0.0.1",
-                        dashboard_address=":0",
-                        silence_logs=logging.CRITICAL,
-                    )
+                scheduler = LocalCluster(
+                    n_workers=_number(address),
+                    threads_per_worker=1,
+                    host="127.0.0.1",
+                    dashboard_address=":0",
+                    silence_logs=logging.CRITICAL,
                 )
+            stack.callback(_close, scheduler)
         try:
             client = stack.enter_context(Client(scheduler, timeout=_CONNECT_S))
         except (OSError, TimeoutError, ValueError) as error:
             raise LogreplayError(f"cluster {address}: no scheduler can be reached there: {error}") from None
         yield client
+
+
+def _close(cluster: "LocalCluster") -> None:
+    """End the processes of a cluster. On a busy machine Dask gives up its wait for them; their results are here."""
+    with suppress(TimeoutError):
+        cluster.close()
 
 
 def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:

@@ -31,6 +31,17 @@ def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
     assert "\x1b" not in said
 
 
+def test_an_error_of_the_system_without_a_text_has_a_place(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def late(*_: object) -> str:
+        raise TimeoutError  # as libraries do
+
+    monkeypatch.setattr(man, "page", late)
+    assert run(["man"]) == 1
+    assert "TimeoutError in tests/cli/test_main.py" in capsys.readouterr().err
+
+
 def test_an_interruption_that_a_library_takes_for_an_error_of_its_own_is_still_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
