@@ -4,6 +4,8 @@ Theory of operation. Two instances of the same version differ, too: ids, clocks,
 baseline answers each request as well, each pair says of each difference whether the candidate has it and whether the
 second instance has it. If the candidate is like the baseline, one without the other is as likely as the other without
 the one (McNemar's exact test). A difference counts only if that is refuted, corrected for the number of groups (Holm).
+A change that is rare on each of many routes is found by a second test: of each place, over the routes where the first
+did not find it. Half of the level is for each test.
 Without a second instance each difference counts, but for values of one class: UUIDs, time stamps, tokens.
 
 Headers and bodies are compared where all targets answer with the same status, or the status is ignored: otherwise a
@@ -98,7 +100,8 @@ class DifferenceRow:
         count: pairs with it; estimated where only a sample was looked at.
         share: of the pairs of the route.
         noise_count, noise_share: the same between the two baselines; None without a second one.
-        p: corrected p-value of the test that candidate and noise have it equally often; None without noise.
+        p: corrected p-value of the test that candidate and noise have it equally often, on its route or, if that is
+            less, on all routes; None without noise.
         counts: it is more frequent than in the noise, or there is no noise and the values are not of one class.
         row, url: of an example.
         baseline, candidate: its values, secrets masked.
@@ -261,7 +264,7 @@ class Tally:
             totals: of each route, those without a difference too.
             timed_out, uncompared: pairs of no total, as in `AnswerDifferences`.
         """
-        corrected = iter(holm([sign_test(one.candidate_only, one.noise_only) for _, _, one in self._all()]))
+        corrected = iter(self._corrected())
         rows, chosen = list[tuple[DifferenceRow, ExamplePair]](), set[tuple[str, Group]]()
         for route, group, counts in self._all():
             p = next(corrected) if self._noise else None
@@ -280,6 +283,24 @@ class Tally:
             [word for word in self.rules.words if word not in self._used],
             self._examples([pair for row, pair in rows if row.counts]),
         )
+
+    def _corrected(self) -> list[float]:
+        """The p-values of all groups in the order of `_all`: of the group, or of its place on all routes."""
+        groups = self._all()
+        values = [min(1.0, 2 * p) for p in holm([sign_test(one.candidate_only, one.noise_only) for *_, one in groups])]
+        rest: dict[Group, list[int]] = {}
+        for at, (_, group, _) in enumerate(groups):
+            if values[at] >= ALPHA:
+                rest.setdefault(group, []).append(at)
+        sums = [
+            [sum(getattr(groups[at][2], name) for at in places) for name in ("candidate_only", "noise_only")]
+            for places in rest.values()
+        ]
+        for places, p in zip(rest.values(), holm([sign_test(*both) for both in sums]), strict=True):
+            for at in places:
+                if groups[at][2].candidate_only > groups[at][2].noise_only:
+                    values[at] = min(values[at], 2 * p)
+        return values
 
     def _all(self) -> list[tuple[str, Group, _Counts]]:
         return [(route, *each) for route, groups in self._groups.items() for each in groups.items()]

@@ -103,12 +103,16 @@ def print_differences(found: "AnswerDifferences") -> None:
         click.echo(f"answers differ in {percent(found.share)} of {pairs:,} pairs:")
         table.print()
     else:
-        click.echo(f"answers: no difference in {pairs:,} pairs")
+        click.echo(f"answers: no difference{' that counts' if found.rows else ''} in {pairs:,} pairs")
     if (hidden := len(found.counting) - _ROWS) > 0:
         click.echo(f"{hidden} more differences are in differences.csv")
     if others := [row for row in found.rows if not row.counts]:
-        why = "not more frequent than between the baselines" if found.noise else "between UUIDs, time stamps or tokens"
-        click.echo(f"{len(others)} differences do not count: {why} (differences.csv)")
+        why = (
+            "not clearly more frequent than between the baselines"
+            if found.noise
+            else "between UUIDs, time stamps or tokens"
+        )
+        click.echo(f"differences that do not count: {len(others)}, {why} (differences.csv)")
     click.echo(f"headers not compared: {', '.join(IGNORED_HEADERS)}")
     for sentence in found.left_out:
         click.echo(sentence)

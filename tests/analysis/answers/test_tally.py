@@ -91,6 +91,19 @@ def test_an_equal_candidate_has_no_difference() -> None:
     assert found.share == 0
 
 
+@pytest.mark.parametrize(("share", "count"), [(0.01, True), (0.0, False)])
+def test_a_change_that_is_rare_on_each_of_many_routes_counts(share: float, count: bool) -> None:
+    tally, routes, drawn = Tally(Rules.of([])), [f"/{number}" for number in range(50)], np.random.default_rng(1)
+    for seq in range(5000):
+        route = routes[seq % 50]
+        prices, ids = [7, 7 + (drawn.random() < share), 7], [drawn.random() for _ in range(3)]
+        pair = [answer({"price": price, "seen": seen < 0.1}) for price, seen in zip(prices, ids, strict=True)]
+        tally.add(seq, route, route, pair)
+    found = tally.differences(dict.fromkeys(routes, RouteTotal(100, 100, 100)))
+    assert {row.place for row in found.counting} == ({"$.price"} if count else set())
+    assert found.share == pytest.approx(share, abs=0.004)
+
+
 def test_without_noise_classes_are_named_and_do_not_count() -> None:
     found = compared(Service(3, candidate=True), 4000, noise=False, ignore=("$.visit", "header:x-node", "$.typo"))
     assert {(row.place, row.alike) for row in found.rows if not row.counts} == {
