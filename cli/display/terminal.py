@@ -19,7 +19,12 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 def say_finding(severity: str, text: str, *, quiet: bool = False) -> None:
     """Tell the user a finding; one that makes the run invalid begins with that word."""
-    say(f"{'invalid' if severity == 'void' else severity}: {text}", quiet=quiet)
+    say(f"{severity_word(severity)}: {text}", quiet=quiet)
+
+
+def severity_word(severity: str) -> str:
+    """The word before a finding: of one that makes the run invalid, that one."""
+    return "invalid" if severity == "void" else severity
 
 
 def on_terminal() -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import click
 
 from logreplay.cli.display.junit import Check, worst, write_junit
-from logreplay.cli.display.terminal import say_finding
+from logreplay.cli.display.terminal import say_finding, severity_word
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.answers import Comparing
 from logreplay.cli.options.conflicts import reconciled
@@ -364,6 +364,10 @@ class _OneDuet:
         load = f"{outcome.scheduled // self.stream.together:,} in {outcome.seconds:,.1f} s"
         rate = [("mean rate", f"{of_one.rate:,.6g}/s")] if of_one.rate else []
         to = "requests, each to one target" if options.alternate else "requests to each target"
-        facts = [*options.targets.items(), ("log", log), *rate, (to, load)]
+        verdict = (
+            f"{outcome.health.verdict}{'' if outcome.health.valid else '; invalid duet: its figures prove nothing'}"
+        )
+        facts = [*options.targets.items(), ("log", log), *rate, (to, load), ("verdict", verdict)]
+        facts += [(severity_word(each.severity), each.text) for each in findings]
         answers.write(folder, title, [found.sentence, *found.notes], time_rows(found), differences, facts)
         return summary

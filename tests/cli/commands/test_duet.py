@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -81,6 +82,19 @@ def test_a_target_that_got_no_request_has_a_result_log_without_rows(
     folder = tmp_path / "out"
     assert duet(log, servers[0].url, servers[1].url, "--tps", 200, "-n", 1, "--alternate", "-o", folder) in (0, 3)
     assert sorted(scan(folder / f"{name}.csv").collect().height for name in ("baseline", "candidate")) == [0, 1]
+
+
+def test_the_report_of_an_invalid_duet_says_so(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
+    """It said only that no difference was detected."""
+    log.write_text(log.read_text().replace("/ok", "/404"))
+    folder = tmp_path / "out"
+    assert duet(log, servers[0].url, servers[1].url, "--tps", 200, "-q", "-o", folder) == 3
+    summary = json.loads((folder / "summary.json").read_text())
+    page = unescape((folder / "report.html").read_text())
+    assert f"<td>{summary['verdict']}; invalid duet: its figures prove nothing</td>" in page
+    for finding in summary["findings"]:
+        word = "invalid" if finding["severity"] == "void" else finding["severity"]
+        assert f"<tr><th>{word}</th><td>{finding['text']}</td></tr>" in page
 
 
 @pytest.mark.slow
