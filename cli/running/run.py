@@ -401,9 +401,11 @@ def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
         print_summary(summary, pl.DataFrame(summary["steps"], infer_schema_length=None), classic=classic)
     else:
         print_times(summary)
+    cancelled = summary["errors"].get("cancelled", 0)
+    stopped = f", {cancelled} of them cancelled by the stop" if cancelled else ""
     click.echo(
         f"scheduled {counts['scheduled']} = sent {counts['sent']} + dropped {counts['dropped']}; "
-        f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}"
+        f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}{stopped}"
     )
     if rate := summary.get("rate"):
         click.echo(

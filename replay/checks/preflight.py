@@ -27,6 +27,7 @@ _BAD_REQUEST: Final = 400
 _PORTS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _SAYS: Final = {
     "refused": "connection refused: is it running, and is this its port?",
+    "no_socket": "nothing listens on this socket: is the server running, and is this its path?",
     "connect_timeout": "no connection within {timeout:g} s: is it reachable from here?",
     "tls": "no TLS connection: {detail}; --cacert trusts a certificate, --insecure does not look",
     "plain": "no TLS connection: its answer is not TLS ({detail}); if the port speaks plain HTTP, write http:// for https://",
@@ -211,6 +212,8 @@ async def answers(
     if word in _SAYS:
         if cut or "WRONG_VERSION_NUMBER" in detail:
             word = "cut" if cut else "plain"
+        if word == "refused" and endpoint.target.path:
+            word = "no_socket"
         text = _SAYS[word].format(timeout=timeout_s, detail=detail)
         raise LogreplayError(f"target {endpoint.target}: {text}")
     if not word:

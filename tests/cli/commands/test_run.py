@@ -211,6 +211,8 @@ def test_a_target_that_refuses_is_told_before_the_run(
 ) -> None:
     assert logreplay("run", log, "http://127.0.0.1:1", "--tps", 500, "-o", tmp_path / "r.csv") == 1
     assert capsys.readouterr().err.startswith("Error: target http://127.0.0.1:1: connection refused")
+    assert logreplay("run", log, f"unix:{tmp_path}/none", "--tps", 500, "-o", tmp_path / "r.csv") == 1
+    assert "nothing listens on this socket: is the server running, and is this its path?" in capsys.readouterr().err
     assert not (tmp_path / "r.csv").exists()
 
 
@@ -281,17 +283,20 @@ def test_ctrl_c_keeps_what_was_measured(log: Path, server: RawServer, tmp_path: 
     log = write_log(tmp_path / "log.csv", ["/ok", "/stall"])
     path = tmp_path / "r.csv"
     command = [sys.executable, "-m", "logreplay.cli.main", "run", str(log), server.url, "--tps", "50", "--for", "60"]
-    with subprocess.Popen([*command, "-o", str(path)], stderr=subprocess.PIPE, text=True) as process:
+    command += ["-o", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while server.counts["/stall"] < 20:
             assert process.poll() is None
             threading.Event().wait(0.01)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        printed, said = process.communicate(timeout=20)
     assert process.returncode == 130, said
     rows = rows_of(path)
     assert rows.filter(pl.col("error") == "cancelled").height >= 20
     assert rows.height == rows["seq"].max() + 1  # type: ignore[operator]
     *_, interrupted, verdict, results = said.strip().splitlines()
+    cancelled = rows.filter(pl.col("error") == "cancelled").height
+    assert f" + net_error {cancelled}, {cancelled} of them cancelled by the stop\n" in printed
     assert interrupted == f"interrupted: {rows.height} of about 3,000 requests were sent; their rows are kept"
     assert verdict.startswith("verdict: ")
     assert results.startswith(f"results: {path}")
