@@ -33,7 +33,7 @@ _NESTED: Final = re.compile(
 _JSON_PAIR: Final = re.compile(r'"(?P<name>[^"]{1,100})"(?P<colon>\s*:\s*)(?:"(?:[^"\\]|\\.)*"|[^\s,}\]"]+)')
 _USERINFO: Final = re.compile(r"(?<=://)[^/?#\s@\"']+(?=@)")
 _SCHEME: Final = re.compile(
-    r"\b(bearer|basic|digest|negotiate|ntlm|token)(\s+)(?=\S*[\w+/=.~-]{6})[^\s,\"']+", re.IGNORECASE
+    r"\b(bearer|basic|(?<!--)(?<!--no-)digest|negotiate|ntlm|token)(\s+)(?=\S*[\w+/=.~-]{6})[^\s,\"']+", re.IGNORECASE
 )
 _LOOKS: Final = re.compile(
     r"(?<![\w-])eyJ[\w-]{6,}+\.[\w-]+(?:\.[\w-]*)?"  # a JSON Web Token (RFC 7519)

@@ -36,7 +36,7 @@ def notes(intake: Intake, sources: Sequence[BlockSource], time_unit: str, timezo
         found.append("latency holds the whole response time: the log has no time to the first byte")
     if intake.naive and not timezone:
         found.append(f"{intake.naive:,} time stamps have no zone and are read as UTC; give their zone with --timezone")
-    if intake.backwards > SCRAMBLED * max(intake.report.converted, 1):
+    if intake.report.converted and intake.backwards > SCRAMBLED * intake.report.converted:
         found.append(
             f"of {intake.report.converted:,} requests {intake.backwards:,} are older than some line before them by "
             "more than the longest request takes: scrambled times, or several logs in one file; the requests are "

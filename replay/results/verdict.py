@@ -304,4 +304,4 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
 
 
 def _ms(seconds: float) -> str:
-    return f"{seconds * 1000:.3g} ms"
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"

@@ -15,9 +15,11 @@ BY_NAME = {format.name: format for format in FORMATS}
 COMBINED = BY_NAME["combined"]
 
 
-def said(*formats: Any, time_unit: str = "", timezone: str = "", server: str = "unknown", **seen: Any) -> str:
+def said(
+    *formats: Any, time_unit: str = "", timezone: str = "", server: str = "unknown", converted: int = 100, **seen: Any
+) -> str:
     reading = Detection(formats or (COMBINED,), server=server)
-    intake = Intake([], reading, "", ConvertReport(100, 100), lambda *_: None, **{"fine": 1e-6, **seen})
+    intake = Intake([], reading, "", ConvertReport(100, converted), lambda *_: None, **{"fine": 1e-6, **seen})
     return "\n".join(notes(intake, [], time_unit, timezone))
 
 
@@ -49,6 +51,7 @@ def test_stamps_without_a_zone_are_counted_unless_the_user_said_the_zone() -> No
 def test_scrambled_times_are_said_if_more_than_one_request_in_a_hundred_has_them() -> None:
     assert "are older" not in said(backwards=1)
     assert "of 100 requests 2 are older" in said(backwards=2)
+    assert "are older" not in said(backwards=1, converted=0)
 
 
 def test_a_log_that_grew_while_it_was_read_is_named(tmp_path: Path) -> None:

@@ -100,6 +100,8 @@ def test_a_finding_says_what_was_seen_and_what_helps() -> None:
         "requests were started late: lag p95 201 ms, p99 300 ms; it used 95% of its core; lower the rate below 1000/s, "
         "or use more processes with --workers; logreplay calibrate measures the rate that this machine can send"
     )
+    later = replace(busy, counters=evidence(lag_p95=33.7, lag_p99=34.5).counters)
+    assert "lag p95 33." in judge(later).findings[0].text
     waited = replace(busy, vitals=replace(busy.vitals, waited=4))
     assert "it waited 4.0 s of 10.0 s for a CPU that others used" in judge(waited).findings[0].text
 
