@@ -163,7 +163,7 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
 
 
 def _short_trials(goal: Goal, answer: Answer) -> str:
-    if not answer.proof or answer.proof.trial.judged_s >= LEAST_TRIAL_S:
+    if answer.why == "open" or not answer.proof or answer.proof.trial.judged_s >= LEAST_TRIAL_S:
         return ""
     trial = answer.proof.trial
     _, most = goal.confirming_s(trial.rate)

@@ -388,6 +388,15 @@ def test_a_short_confirmation_is_named_as_weak() -> None:
     assert weakness["text"].endswith("leave out --trial")
 
 
+def test_a_rate_that_was_not_confirmed_has_no_short_confirmation() -> None:
+    search = Search(Goal((P99,), start=50, trial_s=4, trials=2))
+    while isinstance(search.next, Trial):
+        search.tell(told(search.next, 0.0))
+    assert answer(search).why == "open"
+    assert answer(search).proof
+    assert not weaknesses(search)
+
+
 def test_a_confirmation_that_the_budget_cut_short_is_named_as_weak() -> None:
     search = against(225, Goal((P99,), start=50, budget_s=45))
     proof = answer(search).proof
