@@ -71,6 +71,7 @@ class SweepOptions(ReplayOptions):
                 f"--arrivals {self.arrivals} and --vusers exclude each other: a user sends when the response before "
                 "has come; give RATES"
             )
+        _ = self.levels  # before LOG is looked for: the user may have exchanged the two
         if self.resume and self.output:
             raise click.UsageError("--resume and -o exclude each other: a resumed sweep stays in its folder")
         if self.refine and self.vusers:

@@ -196,8 +196,20 @@ def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Det
                 why = "the file was cut or is damaged; copy it again"
                 raise LogreplayError(f"{source.name}: the {source.compression} data cannot be unpacked: {why}")
         raise LogreplayError(f"{sources[0].name}: empty log: nothing to convert")
+    for source, data in zip(sources, samples, strict=True):
+        if unpack := _archive(data):
+            raise LogreplayError(
+                f"{source.name}: is an archive of files; unpack it first: {unpack} {source.name} | logreplay convert -"
+            )
     found = detect(samples, sources[0].name, options.format)
     return replace(found, time_unit=options.time_unit, stamped=options.stamped)
+
+
+def _archive(data: bytes) -> str:
+    """The command that prints the files of this archive; empty for a log."""
+    if data.startswith(b"PK\3\4"):
+        return "unzip -p"
+    return "tar -xOf" if data[257:262] == b"ustar" else ""
 
 
 class _Job:

@@ -98,6 +98,9 @@ def parse_target(text: str) -> Target:
         if not path.startswith("/"):
             raise LogreplayError(f"target {text!r}: the path of a unix socket begins with /")
         return Target("http", "localhost", 0, path)
+    scheme, slash, rest = text.partition(":/")
+    if slash and scheme.lower() in _PORTS and not rest.startswith("/"):
+        raise LogreplayError(f"target: a slash is missing after {scheme}:/; write {scheme}://HOST:PORT")
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
         port = parts.port

@@ -179,6 +179,7 @@ def test_a_fragment_that_the_user_writes_is_not_sent(server: RecordingServer, lo
     [
         ("http://127.0.0.1:0", "nothing listens on port 0; write a port between 1 and 65535"),
         ("127.0.0.1:0", "nothing listens on port 0"),
+        ("http:/127.0.0.1:80", "a slash is missing after http:/; write http://HOST:PORT"),
         ("http://127.0.0.1:", "no port follows the colon; is a variable empty? Write http://127.0.0.1:PORT, or"),
         ("https://[::1]:/", "https://[::1] for port 443"),
     ],

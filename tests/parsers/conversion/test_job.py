@@ -22,6 +22,8 @@ SHARED = ROOT.parent / "shared" / "logs"
 
 LINE = '10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a?b=c HTTP/1.1" 200 17 "http://r/" "curl/8.5.0" 0.250'
 
+_TAR = b"access.log".ljust(257, b"\0") + b"ustar".ljust(255, b"\0") + LINE.encode() + b"\n"
+
 
 def converted(tmp_path: Path, *lines: str | bytes, options: ConvertOptions | None = None) -> pl.DataFrame:
     log = tmp_path / "access.log"
@@ -203,6 +205,9 @@ def test_the_output_name_comes_from_the_log() -> None:
         (b"", "{log}: empty log: nothing to convert"),
         (b"\n\n", "{log}: empty log: nothing to convert"),
         (zstd.compress(b"/\n" * 50)[:-4], "{log}: the zstd data cannot be unpacked: the file was cut or is damaged"),
+        (_TAR, "{log}: is an archive of files; unpack it first: tar -xOf {log} | logreplay convert -"),
+        (zstd.compress(_TAR), "{log}: is an archive of files; unpack it first: tar -xOf {log} |"),
+        (b"PK\3\4\0a\n", "{log}: is an archive of files; unpack it first: unzip -p {log} | logreplay convert -"),
         (b"root:x:0\n", "{log}: not an access log, or in an unknown format: 0% of 1 sample lines fit"),
     ],
 )
