@@ -203,6 +203,8 @@ async def _printed(command: str) -> str:
         if process.returncode is None:  # it, and what it has started
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            while await process.stdout.read(_LARGEST):  # asyncio waits for the end of a pipe that nobody reads
+                pass
             await process.wait()
     if process.returncode:
         raise ValueError(f"exit code {process.returncode}: {text.strip()[:200]}")
