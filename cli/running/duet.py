@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -162,8 +161,7 @@ def duet_once(options: DuetOptions) -> Exit:
             options.say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"))
             return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
         place = folder.keep()
-        compare = ("logreplay", "compare", *(str(place / f"{name}.csv") for name in NAMES[:2]))
-        with evaluating(shlex.join(compare)):
+        with evaluating("logreplay", "compare", *(str(place / f"{name}.csv") for name in NAMES[:2])):
             return duet.report(place, outcome, [*findings, *outcome.health.findings])
 
 

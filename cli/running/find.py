@@ -166,7 +166,7 @@ def find_rate(options: FindOptions) -> Exit:
 
 
 def _unfinished(why: str, search: "Search", place: ResultFolder) -> str:
-    """Say why a search ended without an answer, what it knows so far, and where its rows are."""
+    """The sentence for a search without an answer: why it ended, its trials, the rate known so far, the folder."""
     from logreplay.analysis.search.report import so_far
 
     known = f": {text}" if (text := so_far(search)) else ""

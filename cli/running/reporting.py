@@ -41,7 +41,7 @@ def measuring(rows: Path, measured: Callable[[], bool], *, quiet: bool) -> Itera
     Args:
         rows: where they are.
         measured: whether there are any.
-        quiet: say nothing.
+        quiet: print nothing.
     """
     try:
         yield
@@ -52,16 +52,16 @@ def measuring(rows: Path, measured: Callable[[], bool], *, quiet: bool) -> Itera
 
 
 @contextmanager
-def evaluating(again: str) -> Iterator[None]:
+def evaluating(*again: str) -> Iterator[None]:
     """Say of an interruption that the rows are kept.
 
     Args:
-        again: the command that evaluates them.
+        again: the words of the command that evaluates them.
     """
     try:
         yield
     except Interrupted:
-        say(f"interrupted while the rows were evaluated; they are kept; evaluate them with: {again}")
+        say(f"interrupted while the rows were evaluated; they are kept; evaluate them with: {shlex.join(again)}")
         raise
 
 
@@ -133,7 +133,7 @@ def report(
 
     from logreplay.analysis.output.folder import write_folder
 
-    with evaluating(shlex.join(("logreplay", "analyze", str(folder)))):
+    with evaluating("logreplay", "analyze", str(folder)):
         summary, table = write_folder(folder / "results.csv", folder, about, plots=plots)
     if as_json:
         click.echo(json.dumps(summary, indent=2))

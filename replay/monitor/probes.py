@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 TIMEOUT_S: Final = 5.0
+_KILLED_S: Final = 1.0
+"""How long a command may take to end after it was killed."""
 _LARGEST: Final = 1 << 20
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -203,9 +205,11 @@ async def _printed(command: str) -> str:
         if process.returncode is None:  # it, and what it has started
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            while await process.stdout.read(_LARGEST):  # asyncio waits for the end of a pipe that nobody reads
-                pass
-            await process.wait()
+            with suppress(TimeoutError):  # a process that left the session may keep the pipe open
+                async with asyncio.timeout(_KILLED_S):
+                    while await process.stdout.read(_LARGEST):  # asyncio waits for the end of a pipe that nobody reads
+                        pass
+                    await process.wait()
     if process.returncode:
         raise ValueError(f"exit code {process.returncode}: {text.strip()[:200]}")
     return text

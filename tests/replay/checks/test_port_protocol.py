@@ -1,4 +1,4 @@
-"""A port that speaks something else than the target's URL says is told with the remedy, by what it answers."""
+"""If a port speaks another protocol than the URL names, the error names that protocol and the remedy."""
 
 import asyncio
 import ssl
