@@ -13,7 +13,7 @@ from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.closed_loop import ClosedLoop, limited_steps, recorded
 from logreplay.analysis.input.external_metrics import by_step, with_watched
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.summary import About, summarise, summarise_seconds
+from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, About, summarise, summarise_seconds
 from logreplay.analysis.tables import windows
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, stability
@@ -69,7 +69,7 @@ def analyse(
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
         judging = threads.submit(_judged, requests, about, _closed_loop(source, about), _limited(source, about))
         others = [threads.submit(work, requests) for work in meanwhile]
-        counting = threads.submit(windows.seconds, requests)
+        counting = threads.submit(_seconds, requests)
         verdict, summary, users = judging.result()
         for other in others:
             other.result()
@@ -94,7 +94,25 @@ def seconds(source: Source) -> pl.DataFrame:
         return requests.with_columns(unknown).select(
             *windows.SECONDS, *(name for name in requests.columns if name not in windows.SECONDS)
         )
-    return with_watched(windows.seconds(requests), _path(source))
+    return with_watched(_seconds(requests), _path(source))
+
+
+def _seconds(requests: RequestArrays) -> pl.DataFrame:
+    table = windows.seconds(requests)
+    return table if requests.has_times else windows.without_times(table)
+
+
+def timed(source: Source) -> Analysis:
+    """Analyse a result log whose response times are needed.
+
+    Raises:
+        LogreplayError: it cannot be read, or has no response times.
+    """
+    found = analyse(source)
+    if found.requests and not found.requests.has_times:
+        name = f"{source}: " if isinstance(source, str | Path) else ""
+        raise LogreplayError(f"{name}{NO_TIMES}; {LOG_TIMES}")
+    return found
 
 
 def _read(source: Source, executor: Executor | None = None) -> RequestArrays | pl.DataFrame:
@@ -136,6 +154,10 @@ def _judged(
     requests: RequestArrays, about: About | None, closed: ClosedLoop | None, limited: Collection[int]
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
     steps = stability.judged_steps(requests, limited)
+    if not requests.has_times:
+        why = f"{NO_TIMES}: saturation is not judged and nothing is drawn; {LOG_TIMES}"
+        verdict = saturation.unjudged(why, windows.without_times(steps))
+        return verdict, summarise(requests, verdict, about), None
     if closed is None or not set(requests.labels) <= set(closed.users):
         verdict = saturation.judge(steps)
         return verdict, summarise(requests, verdict, about), None

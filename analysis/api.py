@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 
 from logreplay.analysis import analyze
-from logreplay.analysis.analyze import analyse
+from logreplay.analysis.analyze import analyse, timed
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.compact import compact_rows
 from logreplay.analysis.input.sources import Source
@@ -167,7 +167,7 @@ def capacity(
         LogreplayError: the result log cannot be read.
         ValueError: nonsense arguments.
     """
-    found = analyse(results)
+    found = timed(results)
     users = found.users.verdict if found.users else None
     return machines.capacity(found.steps, tps=tps, within=within, percentile=percentile, headroom=headroom, users=users)
 
@@ -183,7 +183,7 @@ def hockey_stick(ax: "Axes", results: Results, *, slo: float | None = None, line
     """
     from logreplay.analysis.output import pictures
 
-    return pictures.draw(ax, analyse(results), "hockeystick", slo=slo, linear=linear, title=True)
+    return pictures.draw(ax, timed(results), "hockeystick", slo=slo, linear=linear, title=True)
 
 
 def picture(ax: "Axes", results: Results, kind: str) -> "Axes":
@@ -194,14 +194,14 @@ def picture(ax: "Axes", results: Results, kind: str) -> "Axes":
     """
     from logreplay.analysis.output import pictures
 
-    return pictures.draw(ax, analyse(results), kind)
+    return pictures.draw(ax, timed(results), kind)
 
 
 def overlay(ax: "Axes", runs: Mapping[str, Results], *, slo: float | None = None, linear: bool = False) -> "Axes":
     """Lay the hockey sticks of several runs (name → results) over each other; return the Axes."""
     from logreplay.analysis.output.plots import overlay as plots_compare
 
-    tables = {name: analyse(results).steps for name, results in runs.items()}
+    tables = {name: timed(results).steps for name, results in runs.items()}
     return plots_compare.overlay(ax, tables, slo=slo, linear=linear)
 
 

@@ -31,6 +31,9 @@ LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, 
 OF_ONE_RATE: Final = ("rate", "siege", "ab", "response_s", "ok_response_s", "service_s", "lag_s", "queued_s")
 """Figures that mean something for one rate only."""
 
+NO_TIMES: Final = "the log has no response times"
+LOG_TIMES: Final = "log $request_time (nginx) or %D (Apache)"
+
 NARROW: Final = 0.7
 """Share of saturation above which an interval from within one step is too narrow."""
 
@@ -76,13 +79,15 @@ def summarise(
     mixed = requests.several_rates
     value: dict[str, Any] = {
         **_common(verdict, about, _findings(requests, verdict)),
-        **({} if len(requests.labels) > 1 or users else {"answer": _of_one_step(figures)}),
+        **({} if len(requests.labels) > 1 or users else {"answer": _of_one_step(figures, timed=requests.has_times)}),
         **({"users": users.as_dict()} if users else {}),
         **{name: figure for name, figure in figures.items() if not (mixed and name in OF_ONE_RATE)},
         "punctuality": _punctuality(requests),
         "started": requests.started.isoformat() if requests.started else None,
         "ended": requests.ended.isoformat() if requests.ended else None,
-        "slowest": [{**row, "url": masked(row["url"] or "")} for row in requests.slowest.to_dicts()],
+        "slowest": [
+            {**row, "url": masked(row["url"] or "")} for row in requests.slowest.to_dicts() if requests.has_times
+        ],
     }
     if mixed:
         value["by_step"] = [
@@ -126,11 +131,12 @@ def step_names(steps: pl.DataFrame, summary: Mapping[str, Any]) -> dict[int, str
     }
 
 
-def _of_one_step(figures: Mapping[str, Any]) -> str:
+def _of_one_step(figures: Mapping[str, Any], *, timed: bool) -> str:
     """Return the answer of a run of one step: it has one rate, so no saturation."""
     counts, times = figures["requests"], figures["response_s"]
     known = [f"{name} {show(times[name], failed=True)}" for name in ("p50", "p99") if times[name] is not None]
-    sentence = f"{figures['rate']['sent']:.4g} requests/s: {', '.join(known) or 'no response as expected'}"
+    told = ", ".join(known) or ("no response as expected" if timed else f"{NO_TIMES}; {LOG_TIMES}")
+    sentence = f"{figures['rate']['sent']:.4g} requests/s: {told}"
     cancelled = figures["errors"].get("cancelled", 0)
     if share := counts["unexpected"] / counts["scheduled"]:
         sentence += f"; {100 * share:.2g} % of the requests failed"
@@ -158,6 +164,11 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
     offered_s, sent_s, ended_s = run_spans(requests)
     named, served = requests.kinds, siege_ab.served(requests)
     finished = requests.finished if requests.good.any() or requests.failed.any() else requests
+    times = {
+        "siege": siege_ab.siege(requests, served),
+        "ab": siege_ab.ab(requests, served),
+        **_all_times(finished, counts["unexpected"], siege_ab.served(finished)),
+    }
     return {
         "requests": counts,
         "rate": {
@@ -167,12 +178,18 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
             "goodput": int(requests.good.sum()) / ended_s,
         },
         "elapsed_s": max(requests.last_end - requests.sending[0], 1) / SECOND,
-        "siege": siege_ab.siege(requests, served),
-        "ab": siege_ab.ab(requests, served),
-        **_all_times(finished, counts["unexpected"], siege_ab.served(finished)),
+        **(times if requests.has_times else _unknown(times)),
         "errors": {name: count for name, count in named.items() if not name.isdigit()},
         "status": {name: count for name, count in named.items() if name.isdigit()},
         "bytes": int(requests.bytes.sum()),
+    }
+
+
+def _unknown(times: Mapping[str, Any]) -> dict[str, Any]:
+    """The same figures without those that would be 0 only because the log has no times."""
+    return {
+        name: _unknown(value) if isinstance(value, Mapping) else None if isinstance(value, float) else value
+        for name, value in times.items()
     }
 
 
@@ -343,7 +360,7 @@ def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
             *(show(row[name], failed=row[name] == math.inf) for name in ("p50", "p90", "p95", "p99")),
             between(row),
             show(row["lag_p95"]),
-            str(row["verdict"]),
+            row["verdict"] or "–",
         )
         for row in steps.iter_rows(named=True)
     ]
@@ -395,9 +412,12 @@ def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[
     if requests.window_s:
         text = f"the result log has no steps: each {requests.window_s:,} seconds count as one"
         found.append({"code": "windows", "severity": "note", "text": text})
-    if not requests.has_schedule:
+    if requests.has_times and not requests.has_schedule:
         text = "the result log has no scheduled times: generator lag is unknown, response time is service time"
         found.append({"code": "no_schedule", "severity": "warning", "text": text})
+    if not requests.has_times:
+        text = f"{NO_TIMES}: saturation is not judged and nothing is drawn; {LOG_TIMES}"
+        return [*found, {"code": "no_times", "severity": "warning", "text": text}]
     warm_up = warmup.of_first_step(requests, step_windows(requests))
     if warm_up and (text := warm_up.sentence()):
         found.append({"code": "warm_up", "severity": "warning", "text": text})

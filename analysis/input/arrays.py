@@ -149,6 +149,11 @@ class RequestArrays:
         """(n,) whether the request failed (`logreplay.parsers.record.failed`)."""
         return np.asarray(~self.good & (self.kind != CANCELLED))
 
+    @cached_property
+    def has_times(self) -> bool:
+        """Whether the file says how long requests took: a log without these times has 0 in every row."""
+        return self.has_schedule or bool(self.response.any())
+
     @property
     def finished(self) -> "RequestArrays":
         """The requests without those that the run cancelled as it stopped, of which no time is known."""

@@ -67,6 +67,7 @@ def write_folder(
         if about is None and located:
             earlier = summary_of(located)
             analysis = replace(analysis, summary=remembering(analysis.summary, earlier))
+        plots = plots and (analysis.requests is None or analysis.requests.has_times)
         folder.mkdir(parents=True, exist_ok=True)
         _remove_outdated(folder, located, plots=plots)
         write_atomically(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
@@ -104,13 +105,15 @@ def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
 
 
 def _write(path: Path, write: Callable[[Path, RequestArrays], None], requests: RequestArrays) -> None:
-    """Write a table of requests, in a folder that is made now that they could be read."""
+    """Write a table of requests, in a folder that is made now that they could be read; no times if the log has none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, requests)
+    if requests.has_times or write is _write_routes:
+        write(path, requests)
 
 
 def _write_routes(path: Path, requests: RequestArrays) -> None:
-    write_atomically(path, to_csv(windows.by_step_and_route(requests), header=True))
+    table = windows.by_step_and_route(requests)
+    write_atomically(path, to_csv(table if requests.has_times else windows.without_times(table), header=True))
 
 
 def _write_summary(path: Path, analysis: Analysis) -> None:

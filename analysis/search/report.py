@@ -25,15 +25,18 @@ def sentence(search: Search, tps: float | None = None) -> str:
     answer, goal = answer_of(search), search.goal
     text = goal.text
     bounds = " and ".join(map(str, goal.bounds))
-    if answer.why == "generator":
-        return f"no trial at {text(answer.high)} was valid, {_GENERATOR_BOUND}: nothing is known of the target"
+    if not search.trials or answer.why == "generator":
+        return f"no trial at {text(goal.start)} was valid, {_GENERATOR_BOUND}: nothing is known of the target"
     if answer.why == "not-met":
         return f"{bounds} does not hold even at {text(answer.high)}"
     if answer.low is None:
-        return f"no trial at {text(goal.start)} ended within the trials and the time allowed"
-    upper = _upper(search, answer)
+        return (
+            f"not finished: too few requests failed at {text(goal.start)} to decide, and --trials or --budget leaves "
+            "no room for a longer trial: raise them"
+        )
     if answer.why == "open":
-        return f"not finished: {text(answer.low)} passed and was not confirmed; {upper}"
+        return f"not finished: {_passed(search, answer.low)}; {_upper(search, answer, 'did not pass')}"
+    upper = _upper(search, answer, "do not" if goal.users and answer.high != 1 else "does not")
     if answer.why == "unproven":
         return _unproven(search, answer)
     held = _held(answer, goal)
@@ -44,7 +47,7 @@ def sentence(search: Search, tps: float | None = None) -> str:
         )
     if goal.users:
         least = "" if answer.why == "found" else "at least "
-        return f"{least}{text(answer.low)} keep {bounds}: {held}; {upper}"
+        return f"{least}{text(answer.low)} {'keeps' if answer.low == 1 else 'keep'} {bounds}: {held}; {upper}"
     capacity = f", capacity about {goal.text(_about(answer))}" if answer.capacity else ""
     return f"at least {text(answer.low)} keeps {bounds}{capacity}: {held}; {upper}{_machines(answer, goal, tps)}"
 
@@ -54,12 +57,24 @@ def so_far(search: Search) -> str:
     goal, passed = search.goal, search.judged[-1].low if search.judged else None
     if search.high and not any(each.trial.rate == search.high and each.verdict == "fail" for each in search.judged):
         invalid = f"no trial at {goal.text(search.high)} was valid, {_GENERATOR_BOUND}"
-        return f"{goal.text(passed)} passed and was not confirmed; {invalid}" if passed else invalid
+        return f"{_passed(search, passed)}; {invalid}" if passed else invalid
     if passed:
         failed = f"; {goal.text(search.high)} did not pass" if search.high else ""
-        return f"{goal.text(passed)} passed and {'were' if goal.users else 'was'} not confirmed{failed}"
+        return f"{_passed(search, passed)}{failed}"
     bounds = " and ".join(map(str, goal.bounds))
     return f"{bounds} did not hold at {goal.text(search.high)}" if search.high else ""
+
+
+def _passed(search: Search, rate: float) -> str:
+    """Say that a rate passed and was not confirmed; and why, if that was not the target's fault."""
+    invalid = search.never_valid
+    why = f": {_no_confirmation(search.goal, invalid)}" if invalid else ""
+    were = "were" if search.goal.users and rate != 1 else "was"
+    return f"{search.goal.text(rate)} passed and {were} not confirmed{why}"
+
+
+def _no_confirmation(goal: Goal, rate: float) -> str:
+    return f"no confirmation at {goal.text(rate)} was valid, {_GENERATOR_BOUND}"
 
 
 def _about(answer: Answer) -> float:
@@ -91,15 +106,16 @@ def _unproven(search: Search, answer: Answer) -> str:
     return f"not proven: {rarest}, and only {answer.requests:,} were judged at {goal.text(answer.low)}"
 
 
-def _upper(search: Search, answer: Answer) -> str:
-    goal = search.goal
-    if answer.high is None:
+def _upper(search: Search, answer: Answer, failed: str) -> str:
+    """What is known above the rate of the answer; ``failed`` is the verb of a rate that did."""
+    goal, invalid = search.goal, search.never_valid if answer.holds else None
+    confirming = f"; {_no_confirmation(goal, invalid)}" if invalid else ""
+    if answer.high is None and not invalid:
         limit = goal.highest is not None and answer.low == goal.rounded(goal.highest)
         return "no higher rate was allowed" if limit else "no higher rate was tried"
     if answer.high_void:
-        passed = any(each.verdict == "pass" and each.trial.rate == answer.high for each in search.judged)
-        return f"no {'confirmation' if passed else 'trial'} at {goal.text(answer.high)} was valid, {_GENERATOR_BOUND}"
-    return f"{goal.text(answer.high)} {'do' if goal.users else 'does'} not"
+        return f"no trial at {goal.text(answer.high)} was valid, {_GENERATOR_BOUND}"
+    return f"{goal.text(answer.high)} {failed}{confirming}" if answer.high else confirming.removeprefix("; ")
 
 
 def _machines(answer: Answer, goal: Goal, tps: float | None) -> str:

@@ -147,6 +147,13 @@ class Search:
         known = kept * self.goal.short_s >= ENOUGH
         return known and self.completed < COLLAPSED * kept and not self._passed_shortly(kept)
 
+    @property
+    def never_valid(self) -> float | None:
+        """The lowest rate of which no confirmation was valid; None if there is none."""
+        confirming = [each for each in self.judged if each.trial.phase == "confirm"]
+        valid = {each.trial.rate for each in confirming if each.verdict != "void"}
+        return min((each.trial.rate for each in confirming if each.trial.rate not in valid), default=None)
+
     def margin(self, rate: float) -> float:
         """How much lower than a rate that passed the promise is, by the service times at the lowest rates."""
         light = [each for each in self.judged if each.verdict == "pass" and each.trial.phase in ("calibrate", "ramp")]
@@ -224,7 +231,8 @@ class Search:
                 if not goal.users and not all(finding.surely_kept for finding in self.judged[-1].findings):
                     self.low = max(goal.rounded(rate / (1 + self.margin(rate) * IN_DOUBT)), goal.start)
                 return
-            self.high, self._high_void = rate, verdict == "void"
+            if verdict == "fail":
+                self.high, self._high_void = rate, False
             descents += 1
             lower = rate / (1 + max(self.margin(rate), goal.precision)) ** descents
             lower = goal.rounded(max(min(lower, rate - 1) if goal.users else lower, goal.start))

@@ -37,6 +37,18 @@ SECONDS: Final = (
     *("mean", "p50", "p90", "p95", "p99", "max", "bytes", "ok", "service_p50", "lag_p50", "lag_max", "step"),
 )
 
+_TIMED: Final = (
+    *("in_flight", "mean", "p50", "p90", "p95", "p99", "p999", "max", "ok_p50", "ok_p99", "service_p50", "service_p99"),
+    *("lag_p50", "lag_p95", "lag_p99", "lag_max", "design_effect", "p99_low", "p99_high", "growth", "trend_z", "drift"),
+    *("slope", "over", "verdict"),
+)
+"""Columns of seconds and steps that rest on response times."""
+
+
+def without_times(table: pl.DataFrame) -> pl.DataFrame:
+    """Empty the columns that rest on response times: the log has none."""
+    return table.with_columns(pl.lit(None, table[name].dtype).alias(name) for name in table.columns if name in _TIMED)
+
 
 def seconds(requests: RequestArrays) -> pl.DataFrame:
     """Count and summarise the requests by second.

@@ -157,7 +157,7 @@ def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:
     middle = {name: pl.col(name).sort().get((pl.len() - 1) // 2) for name in ("service", "service_new")}
     table = (
         timed.group_by("route", maintain_order=True)
-        .agg(requests=pl.len(), p50_log=middle["service"], p50=middle["service_new"])
+        .agg(requests=pl.len(), p50_log=middle["service"].replace(0.0, None), p50=middle["service_new"])
         .sort("requests", descending=True, maintain_order=True)
         .head(_ROUTES)
     )

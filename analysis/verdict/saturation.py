@@ -106,9 +106,9 @@ def judge(table: pl.DataFrame) -> SaturationVerdict:
     usable = _sent(measured, tested)
     bad = (usable["over"] | usable["failing"]).to_numpy()
     if _failed(counting := by_rate(table.filter(pl.col("outage").is_null()))):
-        return _nothing(_all_failed(counting), table, target_failing=True)
+        return unjudged(_all_failed(counting), table, target_failing=True)
     if tested.height < FEWEST_STEPS and not (GIVES_UP_AFTER <= usable.height == tested.height and bad.all()):
-        return _nothing(f"not enough data: {_too_few(measured, tested.height)}{_outages(measured)}", table)
+        return unjudged(f"not enough data: {_too_few(measured, tested.height)}{_outages(measured)}", table)
     first_generator, first_bad = persistent(tested["generator"].to_numpy()), _first_bad(usable, bad)
     if first_generator is not None:
         below = int((usable["rate"] < tested["rate"][first_generator]).sum())
@@ -122,7 +122,7 @@ def judge(table: pl.DataFrame) -> SaturationVerdict:
         text = (
             f"saturated already at the lowest rate{' that counts' * bool(limited.height)}, {rates[0]:g}/s: sweep lower"
         )
-        return _nothing(text + _outages(measured), table)
+        return unjudged(text + _outages(measured), table)
     onset = find_onset(usable[:first_bad].filter(~bad[:first_bad]))
     if first_bad is None:
         return _none(usable, onset, table, _outages(measured))
@@ -137,7 +137,8 @@ def _span(bend: Bend) -> str:
     return f"{round(bend.low or 0.0, 1):g}–{round(bend.high or 0.0, 1):g}"
 
 
-def _nothing(text: str, table: pl.DataFrame, *, target_failing: bool = False) -> SaturationVerdict:
+def unjudged(text: str, table: pl.DataFrame, *, target_failing: bool = False) -> SaturationVerdict:
+    """Find neither onset nor saturation, for the reason given in words."""
     return SaturationVerdict(text, Bend(False, text), Bend(False, text), None, table, target_failing)
 
 

@@ -43,9 +43,11 @@ def analyze(
     path = sources.locate(results)
     inside = output is None and results.is_dir()
     folder = results if inside else place_for(output, _made if output is None else Path if force else _free, "analyze")
-    plots = draws(no_plots=no_plots, quiet=quiet)
+    plots = draws(no_plots=no_plots, quiet=True)
     with cluster_executor(cluster) as executor:
         summary, steps = write_folder(path, folder, plots=plots, executor=executor)
+    if not plots:  # said behind the errors of the result log, which are the user's first concern
+        draws(no_plots=no_plots, quiet=quiet)
     if as_json:
         import json
 

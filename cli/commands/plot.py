@@ -42,7 +42,7 @@ def plot(
     \b
     Example: logreplay plot before after -o before-and-after.png
     """
-    from logreplay.analysis.analyze import analyse
+    from logreplay.analysis.analyze import timed
     from logreplay.analysis.output.plots import hockey_stick
     from logreplay.parsers.files import atomic_path, check_absent, check_distinct
     from logreplay.parsers.record import LogreplayError
@@ -54,12 +54,12 @@ def plot(
     if len(results) > 1:
         from logreplay.analysis.output.plots.overlay import overlay
 
-        runs = {str(path): analyse(path).steps for path in results}
+        runs = {str(path): timed(path).steps for path in results}
         made = hockey_stick.figure(lambda ax: overlay(ax, runs, slo=within, linear=linear))
     else:
         from logreplay.analysis.output.pictures import draw, kinds
 
-        analysis = analyse(results[0])
+        analysis = timed(results[0])
         if kind not in kinds(analysis):
             raise LogreplayError(f"{results[0]}: no {kind} to draw; these data allow: {', '.join(kinds(analysis))}")
         made = hockey_stick.figure(lambda ax: draw(ax, analysis, kind, slo=within, linear=linear, title=True))

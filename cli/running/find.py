@@ -189,6 +189,8 @@ def _report(
 
     text, facts = sentence(search, options.tps), slo(search, options.tps) | {"seed": options.shaping.seed}
     log, more = str(options.log) if options.log else None, {"answer": text, "slo": facts, **urls}
+    if not search.trials:
+        more["verdict"] = "GENERATOR_BOUND"
     about = About(log, url, options.said(search.goal), found + weaknesses(search), more=more)
     plots = draws(no_plots=options.no_plots, quiet=options.quiet)
 

@@ -1,6 +1,7 @@
 """The search decides from what it is told, and from nothing else."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -364,6 +365,49 @@ def test_a_rate_that_passed_and_could_not_be_confirmed_is_not_said_to_have_had_n
         busy = search.next.phase == "confirm" and search.next.rate == 128
         search.tell(told(search.next, 0.0, void="the machine was busy" if busy else ""))
     assert "no confirmation at 128/s was valid" in sentence(search)
+
+
+@pytest.mark.parametrize("budget_s", [None, 120.0])
+def test_confirmations_that_were_invalid_do_not_take_back_a_rate_that_passed(budget_s: float | None) -> None:
+    search = against_until_confirmation(Goal((P99,), start=50, budget_s=budget_s))
+    while isinstance(search.next, Trial):
+        search.tell(told(search.next, 0.0, void="the machine was busy"))
+    found = answer(search)
+    assert search._bracket
+    assert (found.why, found.low, found.high, found.high_void) == ("open", *search._bracket, False)
+    passed, failed = search.goal.text(found.low), search.goal.text(found.high)
+    assert re.fullmatch(
+        rf"not finished: {passed} passed and was not confirmed: no confirmation at [0-9.]+/s was valid, "
+        rf"this machine was too slow or too busy; {failed} did not pass",
+        sentence(search),
+    )
+
+
+def test_an_invalid_confirmation_is_said_beside_the_rate_that_failed() -> None:
+    search = against_until_confirmation(Goal((P99,), start=50))
+    assert isinstance(search.next, Trial)
+    rate = search.next.rate
+    while isinstance(search.next, Trial):
+        search.tell(told(search.next, 0.0, void="the machine was busy" if search.next.rate == rate else ""))
+    assert answer(search).why == "found"
+    assert re.search(rf"; [0-9.]+/s does not; no confirmation at {rate}/s was valid, this machine", sentence(search))
+
+
+@pytest.mark.parametrize(
+    ("late", "void", "text"),
+    [
+        (0.0, "the machine was busy",
+         "no trial at 200/s was valid, this machine was too slow or too busy: nothing is known of the target"),
+        (0.011, "", "not finished: too few requests failed at 200/s to decide, and --trials or --budget leaves no room "
+         "for a longer trial: raise them"),
+    ],
+)  # fmt: skip
+def test_a_search_that_ends_at_its_first_rate_says_why(late: float, void: str, text: str) -> None:
+    search = Search(Goal((P99,), start=200, trials=1, budget_s=12))
+    assert isinstance(search.next, Trial)
+    search.tell(told(search.next, late, void=void))
+    assert answer(search).why == "open"
+    assert sentence(search) == text
 
 
 def test_a_highest_rate_of_many_digits_is_tried_once() -> None:

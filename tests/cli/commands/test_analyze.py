@@ -129,3 +129,50 @@ def test_a_folder_that_holds_other_results_is_refused_with_force_too(results: Pa
     assert isinstance(done.exception, LogreplayError)
     assert "holds other results, results.csv" in str(done.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["results.csv"]
+
+
+@pytest.fixture
+def untimed(tmp_path: Path) -> Path:
+    """A normalized CSV of a log without response times: eight rates, each for 20 s."""
+    rows = [f"2026-01-01,00:{at // 60:02}:{at % 60:02}.{n:06},0,0,0,10,/a,200,GET\n"
+            for at in range(160) for n in range(20 * (1 + at // 20))]  # fmt: skip
+    path = tmp_path / "log.csv"
+    path.write_text(",".join(CORE_COLUMNS) + "\n" + "".join(rows))
+    return path
+
+
+def test_a_log_without_response_times_is_not_judged_by_zeros(untimed: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["analyze", str(untimed), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0
+    assert done.stderr.splitlines()[0] == (
+        "the log has no response times: saturation is not judged and nothing is drawn; "
+        "log $request_time (nginx) or %D (Apache)"
+    )
+    assert "stable" not in done.stdout
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert not summary["saturation"]["found"]
+    assert {summary["response_s"]["p50"], summary["siege"]["response_time"]} == {None}
+    assert [finding["code"] for finding in summary["findings"]][-1] == "no_times"
+    assert not {"report.html", "results.hgrm"} & {path.name for path in (tmp_path / "out").iterdir()}
+
+
+@pytest.mark.parametrize("words", [["capacity", "--tps", "500", "--within", "100ms"], ["plot", "-o", "x.png"]])
+def test_what_needs_response_times_refuses_a_log_without_them(
+    words: list[str], untimed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, [*words, str(untimed)])
+    assert str(done.exception) == (
+        f"{untimed}: the log has no response times; log $request_time (nginx) or %D (Apache)"
+    )
+    assert not Path("x.png").exists()
+
+
+def test_a_missing_file_is_told_before_a_missing_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_extra(_: str) -> None:
+        raise LogreplayError("matplotlib is missing")
+
+    monkeypatch.setattr("logreplay.cli.running.reporting.import_module", without_extra)
+    done = CliRunner().invoke(cli, ["analyze", str(tmp_path / "nosuch.csv"), "-o", str(tmp_path / "out")])
+    assert str(done.exception) == f"{tmp_path / 'nosuch.csv'}: no such file"
+    assert done.stderr == ""

@@ -181,6 +181,17 @@ def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -
     assert text in done.stderr
 
 
+def test_a_search_without_a_valid_trial_is_not_called_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logreplay.cli.running.search_runner._void", lambda _: "the machine was busy")
+    monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
+    words = ["--p99", "400ms", "--start", "20", "--trial", "1s", "--no-plots", "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(cli, ["find", *words], standalone_mode=False)
+    assert done.return_value == 3
+    assert done.stdout.splitlines()[1].startswith("no trial at 20/s was valid, this machine was too slow or too busy")
+    assert "verdict: GENERATOR_BOUND" in done.stderr
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"] == "GENERATOR_BOUND"
+
+
 @pytest.mark.alone
 def test_find_writes_a_folder_with_the_answer_and_all_trials(tmp_path: Path) -> None:
     arguments = ["--p99", "400ms", "--start", "80", "--max-tps", "120", "--trial", "2s", "--tps", "1000"]
