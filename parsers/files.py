@@ -12,7 +12,7 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from glob import escape
@@ -21,6 +21,7 @@ from shutil import rmtree
 from tempfile import gettempdir, mkdtemp
 from typing import Final, Self
 
+from logreplay.parsers.masking import masked
 from logreplay.parsers.record import LogreplayError
 
 ADVICE: Final = "choose another with -o, or replace it with --force"
@@ -288,6 +289,29 @@ def check_distinct(writes: Sequence[tuple[str, Path]], reads: Sequence[tuple[str
         for other, written in writes[:at]:
             if _same_file(path, written):
                 raise LogreplayError(f"{path}: {other} and {role} name the same file; choose another name for one")
+
+
+def check_named_once(paths: Iterable[str | Path]) -> None:
+    """Check that no two of the paths to be read are one file; follows links and other spellings.
+
+    Args:
+        paths: ``-`` is standard input; an address of a store is what it says.
+
+    Raises:
+        LogreplayError: two of them are.
+    """
+    known: dict[object, str | Path] = {}
+    for path in paths:
+        standard = str(path) == "-"
+        file: object = str(path)
+        with suppress(OSError):
+            found = os.stat(0 if standard else path)
+            file = (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else file
+        name = "standard input" if standard else masked(str(path))
+        if file in known:
+            twice = f"{name} is named twice" if known[file] == name else f"{known[file]} and {name} are the same file"
+            raise LogreplayError(f"{twice}: its lines would be counted twice; name it once")
+        known[file] = name
 
 
 def _same_file(one: Path, other: str | Path) -> bool:

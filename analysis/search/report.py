@@ -107,7 +107,7 @@ def _unproven(search: Search, answer: Answer) -> str:
 
 
 def _upper(search: Search, answer: Answer, failed: str) -> str:
-    """What is known above the rate of the answer; ``failed`` is the verb of a rate that did."""
+    """The rate above the answer: that it failed, was invalid, or was not tried; ``failed`` is the verb of the first."""
     goal, invalid = search.goal, search.never_valid if answer.holds else None
     confirming = f"; {_no_confirmation(goal, invalid)}" if invalid else ""
     if answer.high is None and not invalid:

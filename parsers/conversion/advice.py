@@ -15,8 +15,17 @@ SCRAMBLED = 0.01
 """Share of rows going back in time above which the user is told."""
 
 
-def notes(intake: Intake, sources: Sequence[BlockSource], time_unit: str, timezone: str) -> list[str]:
-    """Notes on the times, units and sizes of a log that was read."""
+def notes(
+    intake: Intake, sources: Sequence[BlockSource], time_unit: str, timezone: str, *, zoned: bool = False
+) -> list[str]:
+    """Notes on the times, units and sizes of a log that was read.
+
+    Args:
+        intake: it was read by.
+        sources: the files of the log.
+        time_unit, timezone: as the user gave them; empty: not at all.
+        zoned: the time zone is that of a filter, too.
+    """
     found: list[str] = []
     formats = intake.reading.formats
     fields = {name for format in formats for name in format.layout.fields}
@@ -34,6 +43,11 @@ def notes(intake: Intake, sources: Sequence[BlockSource], time_unit: str, timezo
         )
     elif "total" in fields and "first" not in fields:
         found.append("latency holds the whole response time: the log has no time to the first byte")
+    if intake.report.converted and time_unit and not {"total", "first"} & fields:
+        found.append(f"--time-unit {time_unit} had no effect: the log has no response times")
+    if intake.report.converted and timezone and not (intake.naive or zoned):
+        why = "the zone of each time stamp is known" if "time" in fields else "the log has no times"
+        found.append(f"--timezone {timezone} had no effect: {why}")
     if intake.naive and not timezone:
         found.append(f"{intake.naive:,} time stamps have no zone and are read as UTC; give their zone with --timezone")
     if intake.report.converted and intake.backwards > SCRAMBLED * intake.report.converted:

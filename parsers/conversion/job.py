@@ -30,7 +30,7 @@ from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.fields.timestamps import Times
-from logreplay.parsers.files import NewFile, check_distinct, is_part, is_stream, scratch_folder
+from logreplay.parsers.files import NewFile, check_distinct, check_named_once, is_part, is_stream, scratch_folder
 from logreplay.parsers.formats.field_names import HEADER_SLOT
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.headers import HEADERS
@@ -110,8 +110,11 @@ def convert(
         if target and (target.is_dir() or not target.name):
             raise LogreplayError(f"-o {output}: is a folder; name a file in it")
         tables = normalized_among(paths)
+        check_named_once(tables)
         if tables:
             _check_fits(options, executor, f"{tables[0]} exclude each other: a normalized CSV is not parsed")
+            if options.timezone and not (options.filter.since or options.filter.until):
+                raise LogreplayError(f"--timezone and {tables[0]} exclude each other: its times are UTC; leave it out")
         sources = [] if tables else open_logs(paths, options, stack)
         formats = captures_among(sources, options.format)
         if formats:
@@ -172,8 +175,10 @@ def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitS
             raise LogreplayError(_bad_zone(options.timezone)) from None
         except KeyError:
             raise LogreplayError(_bad_zone(options.timezone)) from None
+    named = [one for path in paths for one in (matching(str(path)) if is_address(str(path)) else [path])]
+    check_named_once(named)
     sources = []
-    for each in (one for path in paths for one in (matching(str(path)) if is_address(str(path)) else [path])):
+    for each in named:
         sources.append(BlockSource(each))
         stack.callback(sources[-1].close)
     return sources
@@ -287,7 +292,8 @@ class _Job:
             self._close_sorter()
         self._expect_rows("leave out --format to detect the format, or give another")
         report.resolution_s = intake.fine
-        report.notes += notes(intake, self._sources, options.time_unit, options.timezone)
+        zoned = bool(options.filter.since or options.filter.until)
+        report.notes += notes(intake, self._sources, options.time_unit, options.timezone, zoned=zoned)
 
     def _writable(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The columns of the CSV: without that of bodies where there is no file for them."""

@@ -1,13 +1,22 @@
 """Files are there whole or not at all, have one writer, and never replace what is read."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from logreplay.parsers.files import NewFile, TakenError, atomic_path, check_distinct, scratch_folder, write_atomically
+from logreplay.parsers.files import (
+    NewFile,
+    TakenError,
+    atomic_path,
+    check_distinct,
+    check_named_once,
+    scratch_folder,
+    write_atomically,
+)
 from logreplay.parsers.record import LogreplayError
 
 
@@ -182,3 +191,24 @@ print(len(list(Path().iterdir())), flush=True)
     ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, stdout=subprocess.PIPE)
     assert (ended.stdout, ended.returncode != 0) == (b"4\n", True)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ("a.log", "{0} is named twice"),
+        ("link.log", "{0} and {1} are the same file"),
+        ("hard.log", "{0} and {1} are the same file"),
+        ("sub/../a.log", "{0} and {1} are the same file"),
+    ],
+)
+def test_a_file_that_is_read_twice_is_refused_with_both_names(tmp_path: Path, other: str, text: str) -> None:
+    log = tmp_path / "a.log"
+    log.touch()
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "b.log").touch()
+    (tmp_path / "link.log").symlink_to(log)
+    (tmp_path / "hard.log").hardlink_to(log)
+    check_named_once([log, tmp_path / "b.log", tmp_path / "missing.log", "s3://logs/a.log"])
+    with pytest.raises(LogreplayError, match=re.escape(text.format(log, f"{tmp_path}/{other}"))):
+        check_named_once([log, tmp_path / "b.log", f"{tmp_path}/{other}"])

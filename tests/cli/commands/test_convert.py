@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from logreplay.cli.main import cli
 from logreplay.parsers.record import scan
 
 SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
@@ -224,3 +226,18 @@ def test_a_run_of_a_log_without_a_request_says_so(tmp_path: Path) -> None:
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "Error: access.log: no line is a request that can be replayed; name another log" in done.stderr
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_one_log_under_two_names_is_not_counted_twice(tmp_path: Path, table: bool) -> None:
+    log, output = tmp_path / "a.log", tmp_path / "out.csv"
+    log.write_text('10.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n')
+    if table:
+        assert CliRunner().invoke(cli, ["convert", str(log), "-o", str(tmp_path / "a.csv")]).exit_code == 0
+        log = tmp_path / "a.csv"
+    (tmp_path / "b.log").symlink_to(log)
+    done = CliRunner().invoke(cli, ["convert", str(log), str(tmp_path / "b.log"), "-o", str(output)])
+    assert str(done.exception) == (
+        f"{log} and {tmp_path / 'b.log'} are the same file: its lines would be counted twice; name it once"
+    )
+    assert not output.exists()

@@ -16,11 +16,12 @@ COMBINED = BY_NAME["combined"]
 
 
 def said(
-    *formats: Any, time_unit: str = "", timezone: str = "", server: str = "unknown", converted: int = 100, **seen: Any
-) -> str:
+    *formats: Any, time_unit: str = "", timezone: str = "", server: str = "unknown", converted: int = 100,
+    zoned: bool = False, **seen: Any
+) -> str:  # fmt: skip
     reading = Detection(formats or (COMBINED,), server=server)
     intake = Intake([], reading, "", ConvertReport(100, converted), lambda *_: None, **{"fine": 1e-6, **seen})
-    return "\n".join(notes(intake, [], time_unit, timezone))
+    return "\n".join(notes(intake, [], time_unit, timezone, zoned=zoned))
 
 
 TIMED = BY_NAME["nginx-common-timed"]
@@ -46,6 +47,13 @@ def test_the_note_of_a_format_is_given_once_and_not_where_the_user_said_the_unit
 def test_stamps_without_a_zone_are_counted_unless_the_user_said_the_zone() -> None:
     assert "\n1,234 " in said(naive=1234)
     assert "1,234" not in said(naive=1234, timezone="UTC")
+
+
+def test_options_for_what_the_log_does_not_leave_open_are_said_to_have_no_effect() -> None:
+    assert "--time-unit ms had no effect: the log has no response times" in said(time_unit="ms")
+    assert "--time-unit" not in said(TIMED, time_unit="ms")
+    assert "--timezone UTC had no effect: the zone of each time stamp is known" in said(timezone="UTC")
+    assert "--timezone" not in said(timezone="UTC", naive=1) + said(timezone="UTC", zoned=True)
 
 
 def test_scrambled_times_are_said_if_more_than_one_request_in_a_hundred_has_them() -> None:
