@@ -34,6 +34,11 @@ def is_address(text: str) -> bool:
     return text.partition("://")[0] in (*SCHEMES, *_WEB) and "://" in text
 
 
+def _is_web(address: str) -> bool:
+    """Whether an address is that of a web server."""
+    return address.partition("://")[0] in _WEB
+
+
 def matching(address: str) -> list[str]:
     """The addresses that a pattern with ``*`` stands for, in order of their names; of others the address itself.
 
@@ -98,8 +103,9 @@ def said(address: str) -> Iterator[None]:
     shown = masked(address)
     try:
         yield
-    except FileNotFoundError:
-        raise LogreplayError(f"{shown}: no such object in the store") from None
+    except FileNotFoundError as error:
+        why = _of_web(error) if _is_web(address) else "no such object in the store"
+        raise LogreplayError(f"{shown}: {why}") from None
     except ImportError as error:
         scheme = address.partition("://")[0]
         extra = _EXTRAS.get(scheme)
@@ -108,8 +114,33 @@ def said(address: str) -> Iterator[None]:
     except LogreplayError as error:
         raise LogreplayError(f"{shown}: {error}") from None
     except Exception as error:  # each store has its own errors
+        if _is_web(address):
+            raise LogreplayError(f"{shown}: {_of_web(error)}") from None
         text = masked(str(error).partition("\n")[0]) or type(error).__name__
         raise LogreplayError(f"{shown}: cannot be read from the store: {text}") from None
+
+
+def _of_web(error: BaseException) -> str:
+    """Why a web server did not give a file, and what to do."""
+    from socket import gaierror
+    from ssl import SSLError
+
+    while error.__cause__:
+        error = error.__cause__
+    if status := getattr(error, "status", 0):
+        return f"the server answered with status {status}; check the address, or download the file and convert that"
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused; check host and port, and that the server runs"
+    if isinstance(error, gaierror):
+        return f"host not found ({error.strerror}); check its name"
+    if isinstance(error, SSLError):
+        return (
+            f"no TLS connection ({error.reason or error.strerror}); check the port and the certificate, or use http://"
+        )
+    if isinstance(error, FileNotFoundError):
+        return "no such file on the server; check the address"
+    text = masked(str(error).partition("\n")[0]) or type(error).__name__
+    return f"cannot be read: {text}; download the file and convert that"
 
 
 class StoredFile(RawIOBase):

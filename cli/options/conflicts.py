@@ -133,6 +133,11 @@ def _versions(sending: Sending) -> Iterator[str]:
             )
     if sending.connections and sending.by_client:
         yield "--connections and --by-client exclude each other: with --by-client each client has one connection"
+    if sending.by_client and not sending.keep_alive:
+        yield (
+            "--by-client and --no-keep-alive exclude each other: with --by-client each client keeps one connection; "
+            "leave out one of them"
+        )
     if sending.streams and not sending.keep_alive:
         yield "--streams and --no-keep-alive exclude each other: without keep-alive a connection carries one request"
 

@@ -299,6 +299,7 @@ YIELDS_TO = {
     "as_json": {"verbose", "classic"},
     "classic": {"as_json", "quiet"},
     "debug": {"quiet"},
+    **{name: {"dry_run"} for name in ("live", "metrics", "watch", "junit", "history")},
     "quiet": {"verbose", "classic", "debug"},
 }
 NEEDS = {

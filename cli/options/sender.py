@@ -344,7 +344,7 @@ _OPTIONS = (
 )
 YIELDS_TO = {
     **sessions.YIELDS_TO,
-    "by_client": {"sender=aiohttp", "sender=h2", "connections"},
+    "by_client": {"sender=aiohttp", "sender=h2", "connections", "keep_alive=False"},
     "connections": {"by_client"},
     "http=2": {"sender=aiohttp"},
     "http=1.1": {"sender=h2"},
@@ -352,7 +352,7 @@ YIELDS_TO = {
     "sender=aiohttp": {"by_client", "http=2", "http=log"},
     "sender=h2": {"by_client", "http=1.1", "http=log"},
     "streams": {"keep_alive=False", *sessions.KEPT},
-    "keep_alive=False": {"streams"},
+    "keep_alive=False": {"streams", "by_client"},
     "insecure": {"cacert"},
     "cacert": {"insecure"},
 }

@@ -78,9 +78,13 @@ class RunOptions(ReplayOptions):
                 raise click.UsageError(
                     f"{option} and --quiet exclude each other: one prints more, the other less; choose one"
                 )
-        for option, file in (("--junit", self.junit), ("--history", self.history)):
-            if self.dry_run and file:
-                raise click.UsageError(f"{option} and --dry-run exclude each other: nothing is measured")
+        telling = self.telling
+        measured = {
+            "--junit": self.junit, "--history": self.history,
+            "--live": telling.live, "--metrics": telling.metrics, "--watch": telling.watch,
+        }  # fmt: skip
+        if self.dry_run and (option := next((name for name, given in measured.items() if given), "")):
+            raise click.UsageError(f"{option} and --dry-run exclude each other: nothing is sent or measured")
         if self.dry_run and self.pacing.loop and self.pacing.endless:
             raise click.UsageError("--dry-run and --loop need an end: add --for 1m or --requests 1000")
         fewest = {"--vusers": self.pacing.vusers} if self.pacing.vusers else {}

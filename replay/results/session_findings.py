@@ -60,6 +60,12 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
             "login requests were sent); name clients as the log does, or leave the column client empty for a pool"
         )
         yield Finding("login_unused", Severity.INFO if used else Severity.WARNING, text)
+    if counts.unkept and counts.logins:
+        text = (
+            f"--login without --cookies: {counts.unkept:,} responses set cookies, which were not sent back, so later "
+            "requests may lack the session; add --cookies"
+        )
+        yield Finding("cookies_unkept", Severity.INFO if counts.extracted else Severity.WARNING, text)
     if answers >= _ENOUGH_ANSWERS and not counts.cookies and not counts.refused:
         text = (
             f"--cookies: no response set a cookie ({answers:,} came); replay or log in with the request whose response "

@@ -85,6 +85,7 @@ class SessionCounts:
         forgotten: sessions dropped for want of room.
         cookies: cookies taken.
         refused: cookies refused, by reason.
+        unkept: responses whose cookies were not taken, because clients keep none.
         without_login: sessions begun without a login, because no row of the file is theirs.
         logins: requests of logins that ended.
         login_failures: those that failed, by status or error word, without those that the end of the run cancelled.
@@ -100,6 +101,7 @@ class SessionCounts:
     forgotten: int = 0
     cookies: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    unkept: int = 0
     without_login: int = 0
     logins: int = 0
     login_failures: Counter[str] = field(default_factory=Counter)
@@ -184,7 +186,7 @@ class ClientSessions:
         self.kept: OrderedDict[str, ClientSession] = OrderedDict()
         self._held = self._drawn = 0
         self._logins = plan.logins
-        self._takes = plan.cookies, bool(plan.extract)
+        self._takes = plan.cookies or plan.logins is not None, bool(plan.extract)
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -285,7 +287,10 @@ class ClientSessions:
             body: its beginning.
         """
         pairs = list(headers)
-        set_cookies = [value for name, value in pairs if name.lower() == b"set-cookie"] if self._plan.cookies else []
+        set_cookies = [value for name, value in pairs if name.lower() == b"set-cookie"]
+        if not self._plan.cookies:
+            self.counts.unkept += bool(set_cookies)
+            set_cookies = []
         found = {rule.name: value for rule in self._plan.extract if (value := rule.find(pairs, body)) is not None}
         for name in [name for name, value in found.items() if not is_usable(value)]:
             self.counts.unusable[name] += 1

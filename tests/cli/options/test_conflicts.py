@@ -1,6 +1,8 @@
 """Options of different groups that contradict each other are refused in a sentence that names both."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -218,3 +220,22 @@ def test_only_a_limit_in_flight_makes_requests_late() -> None:
     assert Sending(by_client=True).free
     assert Sending(http="2", connections=1).free
     assert not Sending(max_in_flight=1).free
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("--by-client --no-keep-alive", ("--by-client", "--no-keep-alive")),
+        *((f"--dry-run {words}", ("--dry-run", words.split()[0]))
+          for words in ("--live 0", "--metrics 0", "--watch 'one=!echo 1'", "--junit j.xml", "--history h.csv")),
+    ],
+)  # fmt: skip
+def test_options_that_contradict_each_other_are_refused_by_both_names(
+    words: str, names: tuple[str, str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", *shlex.split(words), "-o", "r.csv"]
+    assert main.run(arguments) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    either = "|".join(names)
+    assert re.search(rf"({either}) and (?!\1)({either}) exclude each other", said)
+    assert not (folder / "r.csv").exists()

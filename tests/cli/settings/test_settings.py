@@ -99,6 +99,8 @@ def test_what_is_typed_wins_over_variables_they_over_the_file_it_over_defaults(
         ("tps = 10\nfor = '1s'\nhttp = '2'\nconnections = 3", ["--by-client"], "10 requests"),
         ("tps = 10\nfor = '1s'\nhttp = '2'\nby-client = true", ["--connections", "3"], "10 requests"),
         ("tps = 10\nfor = '1s'\nhttp = '2'\nstreams = 3", ["--no-keep-alive"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nno-keep-alive = true", ["--by-client"], "10 requests"),
+        ("tps = 10\nfor = '1s'\nlive = '0'", ["--dry-run"], "10 requests"),
         ("tps = 10\nfor = '1s'\nhttp = '2'\nno-keep-alive = true", ["--streams", "3"], "10 requests"),
     ],
 )

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import re
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import free_port
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.source import BlockSource, text_lines
 from logreplay.parsers.record import LogreplayError, scan
@@ -151,7 +153,23 @@ def test_logs_of_a_web_server_are_read_by_a_pattern_in_order_of_time(tmp_path: P
 
 
 def test_an_address_without_a_file_is_one_sentence_without_its_secrets(tmp_path: Path, web: str) -> None:
-    for name in ("gone.log", "gone*.log", "gone.log?token=hunter2"):
-        with pytest.raises(LogreplayError, match="no such object in the store") as told:
+    for name, text in (
+        ("gone.log", "the server answered with status 404; check the address"),
+        ("gone*.log", "no such file on the server; check the address"),
+        ("gone.log?token=hunter2", "the server answered with status 404"),
+    ):
+        with pytest.raises(LogreplayError, match=text) as told:
             convert([f"{web}/{name}"], tmp_path / "out.csv")
         assert "hunter2" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["access.log", "access*.log"])
+def test_a_web_server_that_cannot_be_reached_is_told_from_a_missing_file(tmp_path: Path, web: str, name: str) -> None:
+    port = free_port()
+    refused = f"http://127.0.0.1:{port}/{name}: connection refused; check host and port, and that the server runs"
+    with pytest.raises(LogreplayError, match=re.escape(refused)):
+        convert([f"http://127.0.0.1:{port}/{name}"], tmp_path / "out.csv")
+    with pytest.raises(
+        LogreplayError, match=r"no TLS connection .*; check the port and the certificate, or use http://"
+    ):
+        convert([f"{web.replace('http:', 'https:')}/{name}"], tmp_path / "out.csv")

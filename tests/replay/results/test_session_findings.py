@@ -36,6 +36,18 @@ def test_a_target_that_sets_no_cookie_is_warned_of() -> None:
     assert not found(SessionCounts(refused=Counter({"of another domain": 1})), 1000), "one was set, and refused"
 
 
+def test_cookies_of_logins_that_are_not_sent_back_are_warned_of() -> None:
+    def found(counts: SessionCounts) -> list[tuple[Severity, str]]:
+        return [(each.severity, each.text) for each in session_findings(counts) if each.code == "cookies_unkept"]
+
+    ((severity, text),) = found(SessionCounts(logins=3, unkept=3))
+    assert severity is Severity.WARNING
+    assert text.startswith("--login without --cookies: 3 responses set cookies, which were not sent back")
+    ((severity, _),) = found(SessionCounts(logins=3, unkept=3, extracted=Counter(token=3)))
+    assert severity is Severity.INFO, "the session may be in the value"
+    assert not found(SessionCounts(logins=3))
+
+
 def test_what_failed_is_named_and_counted() -> None:
     counts = SessionCounts(
         clients=3,

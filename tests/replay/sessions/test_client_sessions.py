@@ -61,6 +61,16 @@ def test_without_cookies_none_are_kept() -> None:
     assert len(kept) == 0
 
 
+def test_cookies_that_a_login_sets_for_clients_that_keep_none_are_counted() -> None:
+    kept = sessions(SessionPlan(logins=Logins.of([login("")])))
+    assert kept.leaves(COOKIE)
+    assert kept.leaves_something(b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=12345\r\n")
+    kept.answered("a", GET, COOKIE, b"")
+    kept.answered("a", GET, [], b"")
+    assert kept.counts.unkept == 1
+    assert kept.dress("a", GET) is GET
+
+
 def test_a_value_goes_from_an_answer_to_later_requests() -> None:
     plan = SessionPlan(
         extract=[Extraction.parse("t=json:$.t")], use=[Insertion.parse("t=header:Authorization: Bearer {}")]
