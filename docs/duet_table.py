@@ -3,7 +3,8 @@
 `duet_rehearsal.py` makes the rounds.
 
 Each result log is cut after some seconds and judged as if the run had ended there, so that duets and runs one after the
-other can be compared at the same number of requests. Both are judged with a tolerance of 1 %.
+other can be compared at the same number of requests. Duets of equal targets are cut into all their pieces of that
+length. Both are judged with a tolerance of 1 %.
 """
 
 import re
@@ -19,20 +20,20 @@ from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
 from logreplay.analysis.verdict.comparison import Comparison, compare, compare_duet
 from logreplay.parsers.record import scan
 
-DUETS_S: Final = (2.5, 5, 10, 20)
+DUETS_S: Final = (1.66, 2.5, 5, 10, 20)
 EQUAL_S: Final = 10
 RUNS_S: Final = (5, 10, 15, 20, 30, 60)
 MACHINES: Final = {"calm": "calm", "burn": "a process burns a core half of the time"}
 
 
-def cut(path: Path, seconds: float) -> pl.DataFrame:
-    """The requests of a result log that were due in its first seconds."""
-    return scan(path).filter(pl.col("scheduled") < seconds).collect()
+def cut(path: Path, seconds: float, piece: int) -> pl.DataFrame:
+    """The requests of a result log that were due in a piece of so many seconds, the first of which is 0."""
+    return scan(path).filter((pl.col("scheduled") / seconds).floor() == piece).collect()
 
 
-def judged(baseline: Path, candidate: Path, seconds: float, *, at_once: bool) -> str:
+def judged(baseline: Path, candidate: Path, seconds: float, piece: int = 0, *, at_once: bool) -> str:
     """``slower``, ``faster`` or nothing: the first verdict on any time, as both commands print it."""
-    sides = cut(baseline, seconds), cut(candidate, seconds)
+    sides = cut(baseline, seconds, piece), cut(candidate, seconds, piece)
     found: Comparison = (compare_duet if at_once else compare)(*sides, tolerance=AT_ONCE_TOLERANCE)
     return next((word for word in re.findall(r"\w+", found.sentence) if word in ("slower", "faster")), "")
 
@@ -44,8 +45,12 @@ def lines(folder: Path, kind: str, first: int) -> Iterator[str]:
     runs = [place for place in rounds if (place / "slower.summary.json").exists()]
     for seconds in DUETS_S:
         same, other = (
-            [judged(each / "baseline.csv", each / "candidate.csv", seconds, at_once=True) for each in duets]
-            for duets in (equal if seconds <= EQUAL_S else [], slower)
+            [
+                judged(each / "baseline.csv", each / "candidate.csv", seconds, piece, at_once=True)
+                for each in duets
+                for piece in range(pieces)
+            ]
+            for duets, pieces in ((equal, int(EQUAL_S / seconds)), (slower, 1))
         )
         yield _line(kind, f"duet of {seconds:g} s", seconds, same, other)
     for seconds in RUNS_S:

@@ -7,6 +7,8 @@ Pairs have ratios. A median of them would not do: where the generator waits for 
 a pair at once, most ratios are 1, and the few others alone tell the targets apart. Their mean would not do either: one
 second of a busy processor moves it by more than the targets differ. So each block of half a second has the mean of its
 logarithms, and a fifth of the blocks is left out at each end. Equal targets are as likely to be left out at either end.
+Series shorter than 4 s have eight shorter blocks, of 0.2 s or longer: in duets, the means of neighbours of 0.2 s and of
+0.5 s depend on each other about as little.
 
 Quantiles have none, so both series are resampled together (block bootstrap): a resample draws as many blocks as there
 are, with replacement, and takes the values of both series from each. The standard deviation of the logarithm of the
@@ -38,7 +40,9 @@ _MOST: Final = 100
 """Blocks of long series, which are longer than usual then."""
 _AT_ONCE: Final = 100
 _HALF_S: Final = 0.5
-_FEWEST_MEANS: Final = 10
+_FEWEST_MEANS: Final = 8
+SHORTEST_MEAN_S: Final = 1.6
+"""Series of pairs shorter than this, eight blocks of 0.2 s, have no estimate of their mean."""
 _LEFT_OUT: Final = 0.2
 """Share of the blocks that a mean leaves out at each end."""
 
@@ -75,15 +79,16 @@ def ratios(old: Series, new: Series, shares: Sequence[float], seed: int = 0) -> 
 
 
 def trimmed_mean(at: Floats, values: Floats) -> Estimate | None:
-    """Estimate the mean of values, such as logarithms of ratios, of the middle blocks of time; None for fewer than ten.
+    """Estimate the mean of values, such as logarithms of ratios, of the middle blocks of time; None for fewer than 8.
 
     Args:
         at: (n,) seconds.
         values: (n,).
     """
-    if not len(values):
+    span = float(np.ptp(at)) if len(at) else 0.0
+    if span < SHORTEST_MEAN_S:
         return None
-    block, blocks = _numbered(at, max(_HALF_S, float(np.ptp(at)) / _MOST))
+    block, blocks = _numbered(at, max(min(_HALF_S, span / _FEWEST_MEANS), span / _MOST))
     if blocks < _FEWEST_MEANS:
         return None
     means = np.sort(np.bincount(block, values) / np.bincount(block))
@@ -107,8 +112,10 @@ def _blocks(at: Floats) -> tuple[NDArray[np.int64], int]:
 
 
 def _numbered(at: Floats, length: float) -> tuple[NDArray[np.int64], int]:
-    """The block of time of each value, and how many blocks hold one."""
-    _, block = np.unique(((at - at.min()) // length).astype(np.int64), return_inverse=True)
+    """The block of time of each value, and how many blocks hold one; the last value begins no block."""
+    passed = at - at.min()
+    number = np.minimum(passed // length, np.ceil(passed.max() / length) - 1)
+    _, block = np.unique(number.astype(np.int64), return_inverse=True)
     return block, int(block.max()) + 1
 
 

@@ -44,7 +44,7 @@ class Change:
         low: lower end of its 95 % interval.
         high: upper end.
         count: requests (or pairs of them) it rests on.
-        blocks: blocks of time, of a second or longer, it rests on; of several pairs of runs: pairs.
+        blocks: blocks of time it rests on; of several pairs of runs: pairs.
         freedom: degrees of freedom of the interval, which is that of Student's t.
     """
 

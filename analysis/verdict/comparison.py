@@ -4,7 +4,7 @@ Runs of the same log are compared request by request: the same row at the same r
 change of 3 % where the percentiles of a run, taken alone, differ by more from one minute to the next. Runs of
 different logs can only be compared by their percentiles. One pair of runs says nothing of how much runs differ by
 themselves. Several pairs, run in turn, A B A B, are judged by the spread between the pairs. Runs that were made at
-once, as a duet, are compared pair by pair over the same half seconds: what disturbed one disturbed the other.
+once, as a duet, are compared pair by pair, over the same short blocks of time: what disturbed one disturbed the other.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from logreplay.analysis.input.closed_loop import limited_steps
 from logreplay.analysis.input.compact import CANCELLED, FIRST_ERROR, compact
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.statistics import estimates
+from logreplay.analysis.statistics import bootstrap, estimates
 from logreplay.analysis.statistics.intervals import newcombe, wilson
 from logreplay.analysis.tables.windows import SETTLE
 from logreplay.analysis.verdict import stability
@@ -267,7 +267,8 @@ class _PairOfRuns:
         if self.count < FEWEST_PAIRS:
             few = f"fewer than {FEWEST_PAIRS} requests were answered as expected, with a time above 0, in both runs"
             return f"{few}: run longer, or at a higher rate"
-        return f"less than {estimates.FEWEST_BLOCKS} s of requests: run longer"
+        shortest = bootstrap.SHORTEST_MEAN_S if self.sides and self.paired else estimates.FEWEST_BLOCKS
+        return f"less than {shortest:g} s of requests: run longer"
 
 
 def _pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False) -> _PairOfRuns:

@@ -17,7 +17,7 @@ def duet(
     return at, shared * rng.lognormal(0, 0.1, len(at)), slower * shared * rng.lognormal(0, 0.1, len(at))
 
 
-@pytest.mark.parametrize("seconds", [10, 20])
+@pytest.mark.parametrize("seconds", [2, 10, 20])
 def test_the_interval_of_the_mean_of_pairs_holds_the_truth_in_95_of_100_duets(seconds: int) -> None:
     rng, hits = np.random.default_rng(1), 0
     for _ in range(400):
@@ -27,6 +27,30 @@ def test_the_interval_of_the_mean_of_pairs_holds_the_truth_in_95_of_100_duets(se
         low, high = found.ends()
         hits += low <= np.log(1.03) <= high
     assert hits / 400 == pytest.approx(0.95, abs=0.03)
+
+
+@pytest.mark.parametrize("seconds", [1.7, 2.5, 10])
+def test_neighbours_that_depend_on_each_other_as_in_duets_mislead_short_series_hardly_more(seconds: float) -> None:
+    rng, wrong, step, correlated_s = np.random.default_rng(7), 0, 0.02, 0.1
+    kept = np.exp(-step / correlated_s)
+    waves = rng.normal(0, 0.02, (int(seconds / step), 1000))
+    for at in range(1, len(waves)):
+        waves[at] = kept * waves[at - 1] + np.sqrt(1 - kept**2) * waves[at]
+    for wave in waves.T:
+        times = np.sort(rng.uniform(0, len(wave) * step, int(100 * seconds)))
+        found = bootstrap.trimmed_mean(times, wave[(times / step).astype(np.int64)] + rng.normal(0, 0.05, len(times)))
+        assert found is not None
+        low, high = found.ends(0.975)  # half of the doubt of a duet
+        wrong += not low <= 0 <= high
+    assert wrong / 1000 <= 0.06  # 0.025 if they did not depend on each other
+
+
+def test_a_short_series_has_eight_blocks_of_equal_length() -> None:
+    for seconds, blocks in ((1.6, 8), (2, 8), (3.9, 8), (5, 10)):
+        at = np.linspace(0, seconds, 1 + round(100 * seconds))
+        found = bootstrap.trimmed_mean(at, at)
+        assert found is not None
+        assert found.blocks == blocks, seconds
 
 
 def test_a_burst_that_hits_one_of_both_moves_the_mean_of_pairs_little() -> None:
@@ -86,4 +110,5 @@ def test_too_short_series_give_no_estimate() -> None:
     assert bootstrap.ratios(few, few, (0.5,)) is None
     assert bootstrap.ratios(none, few, (0.5,)) is None
     assert bootstrap.trimmed_mean(*few) is None
+    assert bootstrap.trimmed_mean(np.linspace(0, 1.59, 200), np.ones(200)) is None
     assert bootstrap.trimmed_mean(*none) is None

@@ -152,10 +152,10 @@ def test_a_run_too_short_to_say_anything_says_so() -> None:
     )
 
 
-def at_once(folder: Path, slower: float, *, alternate: bool = False) -> Comparison:
-    """A duet of 30 s on a restless machine, with two routes of which one is slower."""
-    rng, size = np.random.default_rng(7), 6000
-    at = np.sort(rng.uniform(0, 30, size))
+def at_once(folder: Path, slower: float, *, alternate: bool = False, seconds: float = 30) -> Comparison:
+    """A duet of 200 pairs/s on a restless machine, with two routes of which one is slower."""
+    rng, size = np.random.default_rng(7), int(200 * seconds)
+    at = np.sort(rng.uniform(0, seconds, size))
     shared = np.exp(rng.normal(0, 0.4, 31))[at.astype(np.int64)]
     slow = np.arange(size) % 2 == 0
     for name, factor in (("baseline", 1.0), ("candidate", slower)):
@@ -191,6 +191,14 @@ def test_a_duet_of_equal_targets_finds_nothing(tmp_path: Path) -> None:
     found = at_once(tmp_path, 1.0)
     assert found.sentence.startswith(NO_DIFFERENCE)
     assert found.slower(0.0) == []
+
+
+def test_a_duet_of_two_seconds_is_judged_and_a_shorter_one_says_how_long_it_must_be(tmp_path: Path) -> None:
+    assert at_once(tmp_path, 1.06, seconds=2).sentence.startswith("slower by ")
+    assert at_once(tmp_path, 1.0, seconds=2).sentence.startswith(NO_DIFFERENCE)
+    for alternate, least in ((False, "1.6 s"), (True, "5 s")):
+        found = at_once(tmp_path, 1.06, alternate=alternate, seconds=1.5)
+        assert found.sentence == f"nothing to compare: less than {least} of requests: run longer"
 
 
 def test_a_change_that_is_certain_and_too_small_to_count_is_not_called_undetected() -> None:
