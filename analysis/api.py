@@ -210,4 +210,4 @@ def changes(ax: "Axes", found: Comparison) -> "Axes":
     from logreplay.analysis.output.plots import overlay as plots_compare
 
     tolerance = AT_ONCE_TOLERANCE if found.at_once else TOLERANCE
-    return plots_compare.changes(ax, plots_compare.shown(found), tolerance=tolerance)
+    return plots_compare.changes(ax, found, tolerance=tolerance)

@@ -21,6 +21,8 @@ AT_ONCE_TOLERANCE: Final = 0.01
 FEWEST_PAIRS: Final = 100
 QUANTILES: Final = (0.5, 0.9, 0.99)
 NO_DIFFERENCE: Final = "no difference detected"
+DIFFERENT: Final = ("slower", "faster")
+"""All other verdicts begin with `NO_DIFFERENCE`."""
 _DOUBT: Final = 0.05
 _DRIFT_DOUBT: Final = 0.01
 _DIGITS: Final = 9
@@ -71,7 +73,7 @@ class Change:
         return p_value(student(1 - _DOUBT, self.freedom) * distance / half, self.freedom)
 
     def verdict(self, tolerance: float = TOLERANCE) -> str:
-        """``slower``, ``faster``, or ``no difference detected``; changes up to the tolerance are called none."""
+        """The verdict on this change alone, as `verdicts` gives it."""
         return verdicts({"": self}, tolerance)[""]
 
     def detectable(self, tolerance: float = TOLERANCE) -> float:
@@ -81,34 +83,39 @@ class Change:
     def sentence(self, tolerance: float = TOLERANCE, verdict: str = "") -> str:
         """The verdict with its figures; another verdict than that of `verdict` where it was judged with others."""
         verdict, detectable = verdict or self.verdict(tolerance), self.detectable(tolerance)
-        if verdict != NO_DIFFERENCE:
+        if verdict in DIFFERENT:
             low, high = sorted(abs(end - 1) for end in (self.low, self.high))
             return f"{verdict} by {abs(self.ratio - 1):.1%} ({low:.1%} to {high:.1%})"
         if detectable > 1:
-            return f"{verdict}: too short, or too unsteady, to detect even a doubling"
-        above = "" if self.low <= 1 <= self.high else f" above {100 * tolerance:g}%"
-        return f"{verdict}{above} ({self.low - 1:+.1%} to {self.high - 1:+.1%}; smallest detectable ~{detectable:.1%})"
+            return f"{NO_DIFFERENCE}: too short, or too unsteady, to detect even a doubling"
+        return f"{verdict} ({self.low - 1:+.1%} to {self.high - 1:+.1%}; smallest detectable ~{detectable:.1%})"
 
 
 def verdicts(changes: Mapping[Key, Change], tolerance: float = TOLERANCE, doubt: float = _DOUBT) -> dict[Key, str]:
     """Judge changes together, by the method of Holm: ``slower``, ``faster``, or ``no difference detected`` for each.
+
+    The interval of a change does not allow for the others. Where it excludes no change, yet the change does not count,
+    the verdict says why: ``no difference detected above 2%``, or ``no difference detected: may be chance with 9 rows``.
 
     Args:
         changes: by name.
         tolerance: changes up to this fraction are called none.
         doubt: share of the cases in which one of equal versions may be called different.
     """
-    found = dict.fromkeys(changes, NO_DIFFERENCE)
+    found, certain = dict.fromkeys(changes, NO_DIFFERENCE), True
     for place, name in enumerate(sorted(changes, key=lambda name: changes[name].p)):
         change = changes[name]
-        if change.p > doubt / (len(changes) - place):
-            break
-        if abs(change.ratio - 1) > tolerance:
-            found[name] = "slower" if change.ratio > 1 else "faster"
+        certain = certain and change.p <= doubt / (len(changes) - place)
+        large = abs(change.ratio - 1) > tolerance
+        if certain and large:
+            found[name] = DIFFERENT[change.ratio < 1]
+        elif not change.low <= 1 <= change.high:
+            several = f" with {len(changes)} rows" if len(changes) > 1 else ""
+            found[name] += f": may be chance{several}" if large else f" above {100 * tolerance:g}%"
     return found
 
 
-def duet_verdicts(change: Change, others: Mapping[str, Change], tolerance: float) -> dict[str, str]:
+def duet_verdicts(change: Change, others: Mapping[Key, Change], tolerance: float) -> dict[Key | str, str]:
     """Judge a duet: half of the doubt is for the change of all pairs, `ALL`, half for all others."""
     return verdicts({ALL: change}, tolerance, _DOUBT / 2) | verdicts(others, tolerance, _DOUBT / 2)
 

@@ -29,6 +29,7 @@ from logreplay.analysis.verdict import stability
 from logreplay.analysis.verdict.change import (
     ALL,
     AT_ONCE_TOLERANCE,
+    DIFFERENT,
     FEWEST_PAIRS,
     NO_DIFFERENCE,
     TOLERANCE,
@@ -85,7 +86,8 @@ class Comparison:
             medians; of several pairs of runs the geometric mean of theirs; None where too few.
         slower_share: share of the pairs in which the candidate was slower (ties half); None if not paired.
         quantiles: name → ratio of that percentile of the runs.
-        verdicts: name → verdict on that percentile; it allows for their number, and of a duet for that of the routes.
+        verdicts: name → verdict on the change (``all``), a percentile or a route. Those of percentiles, and those of
+            routes, allow for their number; in a duet for that of both.
         by_pair: change per pair of runs; ``pair`` (from 1), ``ratio``, ``low``, ``high``, ``count``, ``verdict``.
         by_step: the same per step; ``rate`` instead of ``pair``.
         by_route: the same per route, for the most frequent ones. The verdicts allow for the number of rows.
@@ -177,10 +179,11 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
         notes.append(_NOT_IN_TURN)
     text = change.sentence(tolerance) if change else _unknown(found)
     by_route, by_step = (_grouped(found, by) for by in ("route", "rate"))
+    of_routes, of_all = verdicts(by_route, tolerance), verdicts({ALL: change} if change else {}, tolerance)
     return _comparison(found, text, change, quantiles, tolerance)(
         by_step=_table("rate", by_step, verdicts(by_step, tolerance)).sort("rate"),
-        by_route=_table("route", by_route, verdicts(by_route, tolerance)),
-        verdicts=verdicts(quantiles, tolerance),
+        by_route=_table("route", by_route, of_routes),
+        verdicts=of_routes | verdicts(quantiles, tolerance) | of_all,
         notes=notes,
     )
 
@@ -203,15 +206,17 @@ def compare_duet(baseline: Source, candidate: Source, tolerance: float = AT_ONCE
     """
     found = _pair_of_runs(baseline, candidate, at_once=True)
     routes, steps = (_grouped([found], by) for by in ("route", "rate"))
-    judged: dict[str, str] = {}
+    judged: dict[Any, str] = {}
     if found.change:
-        judged = duet_verdicts(found.change, {**found.quantiles, **routes}, tolerance)
+        several = steps if len(steps) > 1 else {}
+        judged = duet_verdicts(found.change, {**found.quantiles, **routes, **several}, tolerance)
+        judged |= dict.fromkeys(steps.keys() - several.keys(), judged[ALL])
     text = _of_duet(found, routes, judged, tolerance) if found.change else _unknown([found])
     return _comparison([found], text, found.change, found.quantiles, tolerance)(
-        by_step=_table("rate", steps, verdicts(steps, tolerance)).sort("rate"),
+        by_step=_table("rate", steps if judged else {}, judged).sort("rate"),
         by_route=_table("route", routes if judged else {}, judged),
         at_once=True,
-        verdicts={name: judged.get(name, NO_DIFFERENCE) for name in found.quantiles},
+        verdicts={name: judged.get(name, NO_DIFFERENCE) for name in (ALL, *found.quantiles, *routes)},
         notes=[*found.notes, *(drift(found.sides, tolerance, paired=found.paired) if found.sides else ())],
     )
 
@@ -431,13 +436,13 @@ def _sentence(text: str, failed: tuple[float, float]) -> str:
 def _of_duet(found: _PairOfRuns, routes: Mapping[str, Change], judged: Mapping[str, str], tolerance: float) -> str:
     """The verdict on a duet: the percentiles that differ, and how many routes."""
     assert found.change
-    headline, others = judged[ALL], [name for name in (*found.quantiles, *routes) if judged[name] != NO_DIFFERENCE]
-    parts = [found.change.sentence(tolerance, headline)] if headline != NO_DIFFERENCE or not others else []
+    headline, others = judged[ALL], [name for name in (*found.quantiles, *routes) if judged[name] in DIFFERENT]
+    parts = [found.change.sentence(tolerance, headline)] if headline in DIFFERENT or not others else []
     for name, change in found.quantiles.items():
-        if judged[name] != NO_DIFFERENCE:
+        if judged[name] in DIFFERENT:
             low, high = sorted(abs(end - 1) for end in (change.low, change.high))
             parts.append(f"{name} {judged[name]} by {abs(change.ratio - 1):.1%} ({low:.1%} to {high:.1%})")
-    for verdict in ("slower", "faster"):
+    for verdict in DIFFERENT:
         if count := sum(judged[name] == verdict for name in routes):
             parts.append(f"{count} of {len(routes)} routes {verdict}")
     return "; ".join(parts)

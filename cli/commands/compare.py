@@ -137,10 +137,10 @@ def _draw(found: "Comparison", output: Path, tolerance: float, *, force: bool) -
     from logreplay.analysis.output.plots import hockey_stick, overlay
     from logreplay.parsers.files import atomic_path
 
-    shown = overlay.shown(found)
+    rows = len(overlay.shown(found))
 
     def draw(ax: "Axes") -> None:
-        overlay.changes(ax, shown, tolerance=tolerance).set_title(found.sentence, fontsize=10.5, loc="left")
+        overlay.changes(ax, found, tolerance=tolerance).set_title(found.sentence, fontsize=10.5, loc="left")
 
     with atomic_path(output, force=force) as fresh:
-        hockey_stick.save(hockey_stick.figure(draw, size=(9, 1.6 + 0.32 * len(shown))), fresh)
+        hockey_stick.save(hockey_stick.figure(draw, size=(9, 1.6 + 0.32 * rows)), fresh)

@@ -63,13 +63,10 @@ def time_rows(found: "Comparison") -> list[dict[str, str]]:
     """The changes of a duet as rows of a table: percentiles, then routes, secrets masked."""
     from logreplay.parsers.masking import masked
 
-    judged = {row["route"]: row["verdict"] for row in found.by_route.iter_rows(named=True)}
-    changes = [(name, change, found.verdicts[name]) for name, change in found.quantiles.items()]
-    changes += [(masked(name), change, judged[name]) for name, change in found.routes.items()]
     return [
-        {"of": name, "change": f"{change.ratio - 1:+.1%}", "95 % interval": _interval(change.low, change.high),
-         "requests": f"{change.count:,}", "verdict": verdict}
-        for name, change, verdict in changes
+        {"of": masked(name), "change": f"{change.ratio - 1:+.1%}", "95 % interval": _interval(change.low, change.high),
+         "requests": f"{change.count:,}", "verdict": found.verdicts[name]}
+        for name, change in (*found.quantiles.items(), *found.routes.items())
     ]  # fmt: skip
 
 

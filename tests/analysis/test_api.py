@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import logreplay.analysis as analysis
+from logreplay.analysis.output.plots.hockey_stick import GREY, RED
+from logreplay.analysis.output.plots.overlay import shown
 from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError
 from support.simulated_results import write_results
 
@@ -57,6 +60,14 @@ def test_pictures_are_drawn_on_the_axes_given_and_on_no_other(loaded: pd.DataFra
     found = analysis.compare(path, loaded)
     assert analysis.changes(Figure().add_subplot(), found).get_xlabel().startswith("change of the response time")
     assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_the_colours_of_changes_are_those_of_their_verdicts(loaded: pd.DataFrame, path: Path) -> None:
+    found = analysis.compare(path, loaded)
+    *_, last = names = list(shown(found))
+    judged = replace(found, verdicts=dict.fromkeys(names, "no difference detected") | {last: "slower"})
+    lines = analysis.changes(Figure().add_subplot(), judged).get_lines()[1:]
+    assert [line.get_color() for line in lines] == [GREY] * 2 * (len(names) - 1) + [RED] * 2
 
 
 def test_a_picture_that_cannot_be_drawn_is_refused(loaded: pd.DataFrame) -> None:

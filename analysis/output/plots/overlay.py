@@ -19,7 +19,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
     logarithmic,
     milliseconds,
 )
-from logreplay.analysis.verdict.change import TOLERANCE, Change
+from logreplay.analysis.verdict.change import ALL, TOLERANCE, Change
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.wording import show
 from logreplay.parsers.masking import terminal_safe
@@ -63,25 +63,26 @@ def overlay(ax: "Axes", runs: Mapping[str, "Table"], *, slo: float | None = None
     return ax
 
 
-def changes(ax: "Axes", found: Mapping[str, Change], *, tolerance: float = TOLERANCE) -> "Axes":
-    """Draw by how much times changed, each with its interval: per percentile, per step or per route.
+def changes(ax: "Axes", found: Comparison, *, tolerance: float = TOLERANCE) -> "Axes":
+    """Draw by how much times changed, each with its interval: per percentile and per route.
 
     Args:
         ax: where to draw.
-        found: what changed → by how much.
+        found: the comparison; its verdicts colour the changes.
         tolerance: changes in this band are called none.
     """
-    names, values = list(found), list(found.values())
-    places = np.arange(len(names))[::-1]
+    drawn = shown(found)
+    places = np.arange(len(drawn))[::-1]
     ax.axvspan(-100 * tolerance, 100 * tolerance, color=GREY, alpha=0.12, lw=0)
     ax.axvline(0, color=GREY, lw=1)
-    for place, change in zip(places, values, strict=True):
-        colour = {"slower": RED, "faster": BLUE}.get(change.verdict(tolerance), GREY)
+    for place, (name, change) in zip(places, drawn.items(), strict=True):
+        colour = {"slower": RED, "faster": BLUE}.get(found.verdicts[name], GREY)
         low, middle, high = (100 * (value - 1) for value in (change.low, change.ratio, change.high))
         ax.plot([low, high], [place, place], color=colour, lw=2)
         ax.plot([middle], [place], color=colour, marker="o", ms=6, lw=0)
-    ax.set_yticks(places, [_short(name) for name in names], parse_math=False)
-    ax.set_ylim(-0.6, len(names) - 0.4)
+    labels = ["all, request by request" if name == ALL else _short(name) for name in drawn]
+    ax.set_yticks(places, labels, parse_math=False)
+    ax.set_ylim(-0.6, len(drawn) - 0.4)
     ax.set_xlabel("change of the response time, % (95 % interval); right: slower")
     ax.grid(alpha=0.25, lw=0.5, axis="x")
     return ax
@@ -97,4 +98,4 @@ def shown(found: Comparison) -> dict[str, Change]:
     """Return what `changes` draws of a comparison: the change of all pairs, of the routes, of the percentiles."""
     if found.change is None or not found.paired:
         return dict(found.quantiles)
-    return {"all, request by request": found.change, **found.routes, **found.quantiles}
+    return {ALL: found.change, **found.routes, **found.quantiles}

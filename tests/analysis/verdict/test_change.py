@@ -36,14 +36,34 @@ def test_the_method_of_holm_asks_less_of_each_further_change() -> None:
     assert three["c"].p < 0.05 < 3 * three["c"].p
     assert three["b"].p < 0.025
     assert verdicts(three) == dict.fromkeys("abc", "slower")
-    assert verdicts({**three, "d": change(0.1, 2), "e": change(0.1, 2)})["c"] == NO_DIFFERENCE
-    assert verdicts({"a": change(1.5, 0.1)}) == {"a": NO_DIFFERENCE}
+    five = verdicts({**three, "d": change(0.1, 2), "e": change(0.1, 2)})
+    assert five["c"] == f"{NO_DIFFERENCE}: may be chance with 5 rows"
+    assert five["d"] == NO_DIFFERENCE
+    assert verdicts({"a": change(1.5, 0.1)}) == {"a": f"{NO_DIFFERENCE} above 2%"}
     assert verdicts({"a": change(-5, 1)}) == {"a": "faster"}
 
 
 def test_half_of_the_doubt_of_a_duet_is_for_all_pairs() -> None:
     found = duet_verdicts(change(2, 0.5), {name: change(2, 0.9) for name in ("p50", "p90", "/a")}, 0.01)
-    assert found == {ALL: "slower", "p50": NO_DIFFERENCE, "p90": NO_DIFFERENCE, "/a": NO_DIFFERENCE}
+    assert found == {ALL: "slower"} | dict.fromkeys(("p50", "p90", "/a"), f"{NO_DIFFERENCE}: may be chance with 3 rows")
+
+
+@pytest.mark.parametrize("others", [0, 1, 8])
+@pytest.mark.parametrize("percent", [0.5, 2, 4])
+@pytest.mark.parametrize("error", [0.1, 0.9, 1.1, 1.9, 3])
+def test_a_bare_verdict_of_no_difference_never_stands_beside_an_interval_that_excludes_it(
+    others: int, percent: float, error: float
+) -> None:
+    judged = change(percent, error)
+    word = verdicts({"": judged, **{str(number): change(0, 1) for number in range(others)}}, 0.01)[""]
+    assert (word == NO_DIFFERENCE) == (judged.low <= 1 <= judged.high)
+
+
+def test_a_headline_that_half_of_the_doubt_leaves_open_says_so() -> None:
+    open_ = change(2.2, 1)
+    (verdict,) = duet_verdicts(open_, {}, 0.01).values()
+    assert open_.low > 1
+    assert open_.sentence(0.01, verdict).startswith("no difference detected: may be chance (+0.")
 
 
 def sides(slower: float, second_half: float | None = None, pairs: int = 4000) -> list[pl.DataFrame]:

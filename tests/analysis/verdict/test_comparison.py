@@ -141,7 +141,7 @@ def test_of_many_routes_that_are_equal_none_is_called_slower() -> None:
         for verdict in compare(*(run(each).with_columns(url=names) for each in (seed, seed + 1))).by_route["verdict"]
     ]
     assert len(verdicts) == 100
-    assert set(verdicts) == {"no difference detected"}
+    assert all(verdict.startswith("no difference detected") for verdict in verdicts)
 
 
 def test_a_run_too_short_to_say_anything_says_so() -> None:
@@ -199,6 +199,13 @@ def test_a_duet_of_two_seconds_is_judged_and_a_shorter_one_says_how_long_it_must
     for alternate, least in ((False, "1.6 s"), (True, "5 s")):
         found = at_once(tmp_path, 1.06, alternate=alternate, seconds=1.5)
         assert found.sentence == f"nothing to compare: less than {least} of requests: run longer"
+
+
+def test_the_row_of_the_only_rate_of_a_duet_has_the_verdict_of_all_requests(tmp_path: Path) -> None:
+    found = at_once(tmp_path, 1.02, seconds=2)
+    assert found.change is not None
+    assert 0.025 < found.change.p < 0.05
+    assert found.by_step["verdict"].to_list() == [found.verdicts["all"]] == [f"{NO_DIFFERENCE}: may be chance"]
 
 
 def test_a_change_that_is_certain_and_too_small_to_count_is_not_called_undetected() -> None:
