@@ -1,6 +1,7 @@
 """Sends the requests of blocks when they are due, never before, through a sender that takes one at a time."""
 
 import asyncio
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -180,7 +181,7 @@ class Paced:
     def _pump(self) -> None:
         clock, send, buffer = self._clock, self._sender.send, self._buffer
         due, requests, at, seq = self._due, self._requests, self._at, self.taken_up
-        cap, patience, freed = self._cap, self._patience, self._freed
+        patience, freed, at_once = self._patience, self._freed, self._holding is not None
         burst, together = _BURST, -1
         while not self._is_cut:
             if at == len(due):
@@ -197,26 +198,31 @@ class Paced:
             if not burst:
                 self._ticker.arm(now)
                 break
-            burst -= 1
             if together < 0:
                 together = when + _GRAIN_NS
             if now - when > patience:
+                burst -= 1
                 self.counts.limited += self._blocked or when < freed
                 self.taken_up = seq = seq + 1
                 at += 1
                 blocked, self._blocked = self._blocked, False  # none in flight ended
                 buffer.add(seq - 1, now, 0, 0, 0, 0, 0, 0, _DROPPED)
                 self._blocked = blocked
-            elif seq - buffer.count >= cap:
+            elif (room := self._cap - (seq - buffer.count)) < 1:
                 self._blocked = True
                 self._ticker.arm(now + _NEVER if patience == inf else when + int(patience) + 1)
                 break
             else:
-                self.taken_up = seq = seq + 1
-                at += 1
+                end = bisect_right(due, now, at, min(len(due), at + (burst if patience == inf else 1)))
+                end = end if end - at <= room else at + int(room)
+                burst -= end - at
                 if when < freed:  # all that were due by then waited, as the limit was met
-                    self.counts.limited += 1
-                send(seq - 1, requests[at - 1], now, when + patience)
+                    self.counts.limited += bisect_left(due, freed, at, end) - at
+                self.taken_up = seq + end - at
+                for when, request in zip(due[at:end], requests[at:end], strict=True):
+                    send(seq, request, now if at_once else clock(), when + patience)
+                    seq += 1
+                at = end
         self._at = at
 
     def _next_block(self) -> bool:

@@ -11,21 +11,17 @@ from logreplay.replay.senders.errors import local_fault
 from logreplay.replay.senders.http2.client_state import ClientState
 from logreplay.replay.senders.http2.stream import Stream
 
-MOST_TOGETHER: Final = 16
-"""Requests in one write: the first of them waits for the others, some microseconds each."""
 NOT_SPOKEN: Final = "the target does not choose HTTP/2 in the TLS handshake (ALPN)"
 
 
 class Owner(Protocol):
-    """The sender, as its connections know it.
-
-    Attributes:
-        unwritten: connections on which requests wait to be written; None: requests do not wait.
-    """
+    """The sender, as its connections know it."""
 
     clock: Clock
     counts: SenderCounts
-    unwritten: dict["Http2Connection", None] | None
+
+    def waits(self, connection: "Http2Connection", /) -> bool:
+        """Whether a request may wait for others that are sent in the same turn of the loop; the sender flushes."""
 
     def ended(self, connection: "Http2Connection", streams: Iterable[Stream], now: int, /) -> None:
         """Streams ended, or what the connection can carry has changed."""
@@ -44,15 +40,15 @@ class Http2Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_behind", "_clock", "_fd", "_sender", "_transport", "answered", "dialled", "idle_since", "limit", "number",
-        "pool", "state", "waiting",
+        "_begun", "_behind", "_clock", "_fd", "_sender", "_transport", "answered", "dialled", "idle_since", "limit",
+        "number", "pool", "state", "waiting",
     )  # fmt: skip
 
     def __init__(self, sender: Owner, pool: Any, state: ClientState, now: int) -> None:
         self._sender, self._clock, self.pool, self.state = sender, sender.clock, pool, state
         self.number = sender.counts.connections
         self._transport: asyncio.Transport | None = None
-        self._fd, self._behind = -1, False
+        self._fd, self._behind, self._begun = -1, False, 1
         self.waiting: list[Stream] = []
         self.dialled = self.idle_since = now
         self.answered, self.limit = 0, state.limit
@@ -76,13 +72,9 @@ class Http2Connection(asyncio.Protocol):
         if self._transport is None:
             self.waiting.append(stream)
         else:
-            state = self.state
-            state.begin(stream)
-            unwritten = self._sender.unwritten
-            if unwritten is None or len(state.out) >= MOST_TOGETHER:
+            self.state.begin(stream)
+            if not self._sender.waits(self):
                 self.flush()
-            else:
-                unwritten[self] = None
 
     def give_up(self, stream: Stream) -> None:
         """Let a stream end before its response did."""
@@ -94,9 +86,12 @@ class Http2Connection(asyncio.Protocol):
 
     def flush(self) -> None:
         """Write the bytes that the state has for the peer."""
-        out, transport = self.state.out, self._transport
+        out, transport, began = self.state.out, self._transport, self.state.began
         if not out or transport is None:
             return
+        if began > self._begun:
+            self._sender.counts.reused += began - self._begun
+            self._begun = began
         data = out[0] if len(out) == 1 else b"".join(out)
         out.clear()
         if self._behind and transport.get_write_buffer_size() == 0:

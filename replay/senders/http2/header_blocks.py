@@ -15,6 +15,8 @@ from typing import Any, Final
 from hpack import Decoder, HPACKError
 from hpack.table import HeaderTable
 
+from logreplay.replay.senders.http2.frames import SMALLEST_FRAME
+
 MOST_KNOWN: Final = 4096
 """Blocks that are recognised by their bytes; with one more all are forgotten."""
 _LONGEST_KNOWN: Final = 4096
@@ -28,9 +30,13 @@ NO_TABLE: Final = b"\x20"
 """The first byte of a block which says that the encoder uses no dynamic table (RFC 7541, 6.3)."""
 USUAL_TABLE: Final = 4096
 """Bytes of the dynamic table of an encoder that has said nothing."""
-_INDEXED: Final = 0x80
+INDEXED: Final = 0x80
+"""Set in the first byte of a field that is in the static table as a whole, such as ``:method: GET``."""
 _PLAIN: Final = 0x00
 _NEVER_INDEXED: Final = 0x10
+
+WITHOUT_BODY: Final = (204, 304)
+"""Responses that have none, whatever length they announce."""
 
 _NAME: Final = re.compile(rb"[\x21-\x39\x3b-\x40\x5b-\x7e]+")
 """Octets of a field name (RFC 9113, 8.2.1)."""
@@ -73,7 +79,7 @@ def field(name: bytes, value: bytes) -> bytes:
         value: any bytes.
     """
     if number := _PAIRS.get((name, value)):
-        return integer(number, 7, _INDEXED)
+        return integer(number, 7, INDEXED)
     kind = _NEVER_INDEXED if name in _SECRET else _PLAIN
     if number := _NAMES.get(name):
         return integer(number, 4, kind) + text(value)
@@ -94,12 +100,14 @@ class ResponseFields:
         length: announced bytes of the body; -1: not announced.
         headers: without the status.
         fault: why the block is malformed (RFC 9113, 8.1.1); empty if it is not.
+        in_one_frame: the length, if this is a response whose body may come in one frame of DATA; -1: it is none.
     """
 
     status: int
     length: int
     headers: tuple[tuple[bytes, bytes], ...]
     fault: str = ""
+    in_one_frame: int = -1
 
 
 class BlockReader:
@@ -114,6 +122,10 @@ class BlockReader:
         self._known, self._none_offered = known, False
         self._decoder = Decoder(largest)
         self._table = self._decoder.header_table
+
+    def known_now(self) -> dict[bytes, ResponseFields] | None:
+        """The blocks that are recognised by their bytes; None as long as the table is not empty."""
+        return None if self._table.dynamic_entries else self._known
 
     def offer_no_table(self) -> None:
         """The peer has acknowledged that the dynamic table has no room."""
@@ -161,7 +173,8 @@ def checked(fields: Iterable[tuple[bytes, bytes]]) -> ResponseFields:
                 fault = f"the content-length {value[:20].decode('latin-1')!r} is invalid or differs from another"
             else:
                 length = int(value)
-    return ResponseFields(status, length, tuple(headers), fault)
+    usual = status >= 200 and status not in WITHOUT_BODY and 0 < length <= SMALLEST_FRAME and not fault
+    return ResponseFields(status, length, tuple(headers), fault, length if usual else -1)
 
 
 def _field_fault(name: bytes, value: bytes) -> str:

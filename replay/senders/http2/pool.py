@@ -15,7 +15,6 @@ class Pool:
     Attributes:
         live: connections that take more streams, now or later.
         queue: requests that wait, and the instant after which each is dropped.
-        together: give requests to one connection until it is full, not in turn.
 
     Args:
         dial: opens one more connection of a pool.
@@ -24,14 +23,13 @@ class Pool:
         streams: at once on each connection.
     """
 
-    __slots__ = ("_dial", "_free", "_least", "_most", "_streams", "live", "queue", "together")
+    __slots__ = ("_dial", "_free", "_least", "_most", "_streams", "live", "queue")
 
     def __init__(self, dial: Dial, *, least: float, most: float, streams: float) -> None:
         self._dial, self._least, self._most, self._streams = dial, least, most, streams
         self.live: set[Http2Connection] = set()
         self._free: dict[Http2Connection, None] = {}
         self.queue: deque[tuple[Stream, float]] = deque()
-        self.together = False
 
     def open(self, now: int) -> Http2Connection:
         """Open one more connection."""
@@ -56,8 +54,6 @@ class Pool:
             if new and connection.answered and len(live) < self._most:
                 break
             room = connection.room(self._streams)
-            if room > 1 and self.together:
-                return connection
             del free[connection]
             if room > 0:
                 if room > 1:
@@ -65,17 +61,9 @@ class Pool:
                 return connection
         return self.open(now) if len(live) < self._most else None
 
-    def turn(self) -> None:
-        """Let another connection take the next requests."""
-        free = self._free
-        if len(free) > 1:
-            first = next(iter(free))
-            del free[first]
-            free[first] = None
-
     def note(self, connection: Http2Connection) -> None:
         """A stream of a connection has ended, or it may have more of them."""
-        if connection in self.live and connection.room(self._streams) > 0:
+        if connection not in self._free and connection in self.live and connection.room(self._streams) > 0:
             self._free[connection] = None
 
     def retire(self, connection: Http2Connection) -> bool:

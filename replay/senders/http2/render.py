@@ -19,8 +19,6 @@ _WHOLE: Final = bytes((HEADERS, END_HEADERS | END_STREAM)) + bytes(4)
 _BEFORE_BODY: Final = bytes((HEADERS, END_HEADERS)) + bytes(4)
 _PATH: Final = integer(4, 4)
 """A literal with the name ``:path`` that enters no table."""
-_ONE_BYTE: Final = 127
-_LENGTHS: Final = tuple(integer(length, 7) for length in range(_ONE_BYTE))
 
 
 def render(frame: pl.DataFrame, target: Target, defaults: Mapping[str, str]) -> list[bytes]:
@@ -35,25 +33,30 @@ def render(frame: pl.DataFrame, target: Target, defaults: Mapping[str, str]) -> 
         For each row a HEADERS frame without the number of its stream; if it has a body, the body follows.
     """
     scheme = field(b":scheme", target.scheme.encode())
-    methods = {op: field(b":method", op.encode()) for op in frame["op"].unique()}
     pairs = header_rows(frame, defaults)
     bodies = frame[PAYLOAD].to_list() if PAYLOAD in frame.columns else [None] * frame.height
-    split: dict[int, tuple[bytes, bytes]] = {}
+    recent: object = None
     requests = []
     for op, url, row, body in zip(frame["op"].to_list(), frame["url"].to_list(), pairs, bodies, strict=True):
-        if (constant := split.get(id(row))) is None:  # rows without columns of their own share one list
-            constant = split[id(row)] = _split(row)
-        authority, rest = constant
+        if row is not recent:  # rows without columns of their own share one list
+            recent, (authority, rest) = row, _split(row)
+            heads: dict[tuple[str, int], bytes] = {}
         path = url.encode()
-        length = _LENGTHS[len(path)] if len(path) < _ONE_BYTE else integer(len(path), 7)
-        coded = b"".join((methods[op], scheme, authority, _PATH, length, path, rest))
         if body or op not in BODILESS:
-            coded += field(b"content-length", str(len(body or b"")).encode())
-        if body:
-            requests.append(b"".join((len(coded).to_bytes(3), _BEFORE_BODY, coded, body)))
+            length = field(b"content-length", str(len(body or b"")).encode())
+            head = _head(op, scheme + authority, len(path), len(rest) + len(length), _BEFORE_BODY if body else _WHOLE)
+            requests.append(b"".join((head, path, rest, length, body or b"")))
         else:
-            requests.append(len(coded).to_bytes(3) + _WHOLE + coded)
+            if not (head := heads.get((op, len(path)), b"")):
+                head = heads[op, len(path)] = _head(op, scheme + authority, len(path), len(rest), _WHOLE)
+            requests.append(head + path + rest)
     return requests
+
+
+def _head(op: str, constant: bytes, path: int, rest: int, kind: bytes) -> bytes:
+    """A HEADERS frame up to the path, of which and of what follows it the lengths are given."""
+    coded = field(b":method", op.encode()) + constant + _PATH + integer(path, 7)
+    return (len(coded) + path + rest).to_bytes(3) + kind + coded
 
 
 def rendered_anew(request: bytes, scheme: str) -> bytes:

@@ -4,10 +4,9 @@ from typing import Any, Final
 
 from logreplay.replay.senders.digests import Read
 from logreplay.replay.senders.http2.frames import DEFAULT_WINDOW, HEADER_BYTES
-from logreplay.replay.senders.http2.header_blocks import ResponseFields, field
+from logreplay.replay.senders.http2.header_blocks import WITHOUT_BODY, ResponseFields, field
 
 _HEAD: Final = field(b":method", b"HEAD")
-_WITHOUT_BODY: Final = (204, 304)
 
 
 class Stream:
@@ -68,7 +67,7 @@ class Stream:
         """The error word and text for a body that is not as announced; empty if it is."""
         assert self.fields
         announced, size = self.fields.length, self.size
-        if self.fields.status in _WITHOUT_BODY or self.request.startswith(_HEAD, HEADER_BYTES):
+        if self.fields.status in WITHOUT_BODY or self.request.startswith(_HEAD, HEADER_BYTES):
             return ("protocol", f"a body of {size} bytes where none may be") if size else ("", "")
         if announced < 0 or announced == size:
             return "", ""

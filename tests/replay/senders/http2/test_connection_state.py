@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from logreplay.replay.senders.http2 import frames
 from logreplay.replay.senders.http2.client_state import MAX_RESETS
 from logreplay.replay.senders.http2.connection_state import ConnectionState
+from logreplay.replay.senders.http2.header_blocks import ResponseFields
 from logreplay.replay.senders.http2.stream import Stream
 from support import http2_frames as peer
 from support.hostile_target import Seen
@@ -30,6 +31,7 @@ from support.http2_frames import answer, coded, data, greeted, head, parsed, raw
 from support.http2_ways import LOST, OK, WAYS, Way, request, seen
 
 PREFACE: Final = len(frames.PREFACE)
+KNOWN: Final[dict[bytes, ResponseFields]] = {}
 
 
 class Side:
@@ -39,8 +41,8 @@ class Side:
         ended: streams, in the order of their end.
     """
 
-    def __init__(self, *requests: bytes, first: bytes = b"") -> None:
-        self.state = ConnectionState({})
+    def __init__(self, *requests: bytes, first: bytes = b"", known: dict[bytes, ResponseFields] | None = None) -> None:
+        self.state = ConnectionState({} if known is None else known)
         self.streams = [Stream(seq, rendered, 0) for seq, rendered in enumerate(requests)]
         self.ended: list[Stream] = []
         self.written()
@@ -63,10 +65,16 @@ class Side:
         return [(one.stream_id, one.error_code) for one in self.written() if isinstance(one, RstStreamFrame)]
 
 
+@pytest.mark.parametrize("is_known", [False, True])
 @pytest.mark.parametrize("way", WAYS, ids=[way.name for way in WAYS])
-def test_each_way_of_answering_ends_the_request_as_it_should(way: Way) -> None:
-    """And the next request on the connection comes through unharmed, if there may be one."""
-    side = Side(request(way.method), first=greeted())
+def test_each_way_of_answering_ends_the_request_as_it_should(way: Way, is_known: bool) -> None:
+    """And the next request on the connection comes through unharmed, if there may be one.
+
+    All the same if another connection has received the same header.
+    """
+    if is_known:
+        Side(request(way.method), first=greeted(), known=KNOWN).tell(way.answer)
+    side = Side(request(way.method), first=greeted(), known=KNOWN if is_known else {})
     side.written()
     side.tell(way.answer)
     assert [seen(stream) for stream in side.ended] == [way.seen]

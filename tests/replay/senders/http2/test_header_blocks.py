@@ -114,7 +114,7 @@ def test_while_the_table_is_empty_equal_blocks_are_decoded_once() -> None:
     read = reader(acknowledged=True)
     coded = bytes.fromhex("88") + field(b"content-length", b"5")
     assert read.read(coded) is read.read(coded)
-    assert read.read(coded) == ResponseFields(200, 5, ((b"content-length", b"5"),))
+    assert read.read(coded) == ResponseFields(200, 5, ((b"content-length", b"5"),), in_one_frame=5)
 
 
 @pytest.mark.parametrize("acknowledged", [False, True])
