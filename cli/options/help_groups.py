@@ -52,6 +52,8 @@ _GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "Live": ("live", "metrics", "progress", "watch"),
     "Several machines": ("workers", "cluster"),
 }
+REFUSED: Final[Mapping[str, Sequence[str]]] = {"duet": ("vusers", "think", "cluster")}
+"""Options that a command takes only to say why it refuses them."""
 _WIDEST: Final = 32
 """Columns of the names; a longer one has its text on the next line."""
 
@@ -70,10 +72,13 @@ class GroupedCommand(WithLive):
 
 def sections(command: click.Command, context: click.Context) -> Iterator[tuple[str, Sequence[Record]]]:
     """The options of a command as its help shows them: the title of each group, and its records."""
+    refused = REFUSED.get(command.name or "", ())
     records = {
         "help" if "--help" in parameter.opts else parameter.name or "": record
         for parameter in command.get_params(context)
-        if isinstance(parameter, click.Option) and (record := parameter.get_help_record(context))
+        if isinstance(parameter, click.Option)
+        and parameter.name not in refused
+        and (record := parameter.get_help_record(context))
     }
     first = _FIRST.get(command.name or "", ()) if isinstance(command, GroupedCommand) else ()
     if first:

@@ -7,6 +7,8 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from os.path import isfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +48,11 @@ OTHER_NAMES: Final = {
 BY_CONTENT: Final = ("json", "ltsv", "w3c", "iis")
 """Names of formats that need a sample of the log."""
 
+_FEW: Final = 5
+"""Known names in a message."""
+
+_COMMON: Final = ("combined", "common", "json", "ltsv", "w3c")
+
 _NGINX_DIRECTIVE: Final = re.compile(r"^\s*log_format\s+(\S+)\s+(.*?);?\s*$", re.DOTALL)
 _APACHE_DIRECTIVE: Final = re.compile(r"^\s*(?:LogFormat|CustomLog\s+\S+)\s+(.*)$", re.DOTALL | re.IGNORECASE)
 
@@ -75,10 +82,15 @@ def defined(text: str, others: Iterable[str] = ()) -> Format | None:
         return nginx_definition("log_format", [text])
     if "%" in text:
         return apache_definition("LogFormat", text.replace('\\"', '"'))
-    known = ", ".join(sorted({*NAMES, *OTHER_NAMES, *BY_CONTENT, *others}))
+    if isfile(text):
+        names = sorted(_formats_of(Path(text)))
+        raise LogreplayError(f"format {text}: name one of its formats, such as {text}#{names[0] if names else 'NAME'}")
+    known = sorted({*NAMES, *OTHER_NAMES, *BY_CONTENT, *others})
+    few = get_close_matches(text, known, _FEW, 0.4) or _COMMON
     raise LogreplayError(
-        f"format {text!r}: no such name, and no log_format or LogFormat either; known names: {known}; "
-        "a format of your own can be given as text or as nginx.conf#name"
+        f"format {text!r}: no such name, and no log_format or LogFormat either; known names: {', '.join(few)} and "
+        f"{len(known) - len(few)} others (docs/formats.md); a format of your own can be given as text or as "
+        "nginx.conf#name"
     )
 
 
@@ -105,20 +117,27 @@ def from_configuration(path: Path, name: str) -> Format:
     Raises:
         LogreplayError: no such file, no such format, or crossplane is not installed.
     """
-    try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
-    found = (
-        _apache_formats(text)
-        if re.search(r"^\s*LogFormat\s", text, re.MULTILINE | re.IGNORECASE)
-        else _nginx_formats(path)
-    )
+    found = _formats_of(path)
     if name in found:
         return found[name]()
     if name == "combined":
         return NAMES["combined"]
     raise LogreplayError(f"{path}: no log format {name!r}; it has: {', '.join(sorted(found)) or 'none'}")
+
+
+def _formats_of(path: Path) -> dict[str, Callable[[], Format]]:
+    """The formats of a configuration, by name.
+
+    Raises:
+        LogreplayError: no such file, or crossplane is not installed.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
+    if re.search(r"^\s*LogFormat\s", text, re.MULTILINE | re.IGNORECASE):
+        return _apache_formats(text)
+    return _nginx_formats(path)
 
 
 def _apache_formats(text: str) -> dict[str, Callable[[], Format]]:

@@ -6,7 +6,7 @@ Only the same sweep is resumed: the same log, target and options.
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Self
@@ -20,6 +20,13 @@ from logreplay.replay.sweeps.steps import FinishedStep, Step
 
 NAME: Final = "manifest.json"
 SCHEMA: Final = "logreplay-sweep/3"
+_NAMES: Final = {
+    "target": "the target",
+    "rates": "RATES",
+    "keep_alive": "--no-keep-alive",
+    "beginning": "--from",
+}
+"""The names of settings that are not those of their options."""
 
 
 @dataclass(slots=True)
@@ -114,13 +121,11 @@ class Manifest:
             LogreplayError: it has others; lists all differences.
         """
         now = json.loads(json.dumps(what))
-        changed = [name for name in {**self.what, **now} if self.what.get(name) != now.get(name)]
+        pairs = {name: (self.what.get(name), now.get(name)) for name in {**self.what, **now}}
+        changed = [text for name, (before, after) in pairs.items() for text in _changed(name, before, after)]
         if changed:
-            listed = ", ".join(
-                f"{name} was {_said(self.what.get(name))}, is now {_said(now.get(name))}" for name in changed
-            )
             raise LogreplayError(
-                f"{self.folder}: was another sweep: {listed}; "
+                f"{self.folder}: was another sweep: {', '.join(changed)}; "
                 "give the same log, target and options, or start again with -o"
             )
 
@@ -136,8 +141,34 @@ def _of(kind: type, value: Any) -> Any:
     return value
 
 
-def _said(value: object) -> str:
-    return "not given" if value is None else repr(value)
+def _changed(name: str, before: Any, after: Any) -> Iterator[str]:
+    """What differs in a setting of a sweep, in words."""
+    if before == after:
+        return
+    if name == "log":
+        yield "the log has other content"
+    elif name == "files":
+        before, after = before or {}, after or {}
+        for path in {**before, **after}:
+            if before.get(path) != after.get(path):
+                content = "has other content" if path in after else "is used no more"
+                yield f"{path} {content if path in before else 'was not used before'}"
+    else:
+        option = _NAMES.get(name) or "--" + name.replace("_", "-")
+        yield f"{option} was {_said(name, before)}, is now {_said(name, after)}"
+
+
+def _said(name: str, value: Any) -> str:
+    """The value of a setting, as it is typed or nearly so."""
+    if value is None:
+        return "not given"
+    if isinstance(value, bool):
+        return "on" if value is not (name == "keep_alive") else "off"
+    if isinstance(value, list):
+        return ",".join(_said(name, each) for each in value)
+    if isinstance(value, dict):  # random pauses of --think
+        return f"{value.get('low')}..{value.get('high')}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def fingerprint(log: Path | Stored | UrlList) -> str:

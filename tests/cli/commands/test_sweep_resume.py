@@ -85,22 +85,22 @@ def test_another_sweep_does_not_go_on_in_its_folder(log: Path, target: str, tmp_
     said_by(sweep(log, target, "-o", folder, rates="20"), *VALID_OR_NOT)
     said = said_by(sweep(log, target, "--resume", folder, rates="30"), 1)
     assert said == (
-        f"Error: {folder}: was another sweep: rates was [20.0], is now [30.0]; give the same log, target and options, "
+        f"Error: {folder}: was another sweep: RATES was 20, is now 30; give the same log, target and options, "
         "or start again with -o\n"
     )
 
 
 SENDING = [
-    ("--no-keep-alive", "keep_alive was not given, is now False"),
-    ("--by-client", "by_client was not given, is now True"),
-    ("--max-in-flight 5", "max_in_flight was not given, is now 5"),
-    ("--late drop:1s", "late was not given, is now 1.0"),
-    ("--methods GET", "methods was not given, is now ['GET']"),
-    ("--workers 2", "workers was not given, is now 2"),
-    ("--timeout 5s", "timeout was 30.0, is now 5.0"),
-    ("--sender aiohttp", "sender was 'wire', is now 'aiohttp'"),
-    ("--header X-A:b", "header was not given, is now ['X-A']"),
-    ("--by-client --timeout 5s", "timeout was 30.0, is now 5.0, by_client was not given, is now True"),
+    ("--no-keep-alive", "--no-keep-alive was not given, is now on"),
+    ("--by-client", "--by-client was not given, is now on"),
+    ("--max-in-flight 5", "--max-in-flight was not given, is now 5"),
+    ("--late drop:1s", "--late was not given, is now 1"),
+    ("--methods GET", "--methods was not given, is now GET"),
+    ("--workers 2", "--workers was not given, is now 2"),
+    ("--timeout 5s", "--timeout was 30, is now 5"),
+    ("--sender aiohttp", "--sender was wire, is now aiohttp"),
+    ("--header X-A:b", "--header was not given, is now X-A"),
+    ("--by-client --timeout 5s", "--timeout was 30, is now 5, --by-client was not given, is now on"),
 ]
 
 
@@ -121,9 +121,8 @@ def test_a_sweep_does_not_go_on_with_another_file_to_inject(log: Path, target: s
     said_by(sweep(log, target, "-o", folder, *inject, rates="20"), *VALID_OR_NOT)
     said_by(sweep(log, target, "--resume", folder, *inject, rates="20"), *VALID_OR_NOT)
     other.write_text(LOG.replace("/1,", "/2,"))
-    assert f"was another sweep: files was {{'{other}': " in said_by(
-        sweep(log, target, "--resume", folder, *inject, rates="20"), 1
-    )
+    said = said_by(sweep(log, target, "--resume", folder, *inject, rates="20"), 1)
+    assert f"was another sweep: {other} has other content; give" in said
 
 
 @pytest.mark.parametrize(

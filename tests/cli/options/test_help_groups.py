@@ -30,7 +30,14 @@ def test_every_option_is_in_a_group_of_the_help(name: str) -> None:
     assert len(groups["Most used"]) == 5
     assert "Other options" not in groups
     shown = sum(map(len, groups.values()))
-    assert shown == 1 + sum(isinstance(each, click.Option) for each in cli.commands[name].params)
+    refused = 3 * (name == "duet")
+    assert shown == 1 + sum(isinstance(each, click.Option) for each in cli.commands[name].params) - refused
+
+
+def test_the_help_of_duet_leaves_out_what_it_refuses() -> None:
+    text = cli.commands["duet"].get_help(context("duet"))
+    assert not [option for option in ("--vusers", "--think", "--cluster") if option in text]
+    assert "--workers" in text
 
 
 @pytest.mark.parametrize("name", list(cli.commands))

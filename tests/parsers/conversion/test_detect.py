@@ -96,7 +96,7 @@ def test_what_is_no_log_in_the_wanted_format_is_said(data: bytes, wanted: str, p
 
 
 def test_a_wrong_name_is_answered_with_those_of_logs_and_of_captures() -> None:
-    with pytest.raises(LogreplayError, match=r"known names: alb, .*, gor, .*, har, .*, mitmproxy, .*, warc"):
+    with pytest.raises(LogreplayError, match=r"known names: .* and \d+ others"):
         detect([COMBINED], "log", "hra")
 
 

@@ -118,7 +118,7 @@ def test_a_format_in_an_apache_configuration(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("nope", "format 'nope': no such name, and no log_format or LogFormat either; known names: alb, "),
+        ("nope", "format 'nope': no such name, and no log_format or LogFormat either; known names: "),
         ("/no/such.conf#x", "/no/such.conf: cannot be read: No such file or directory"),
         ("$remote_addr", "log format '$remote_addr': it does not log the request"),
         ('{"a":"$status"}', "log format log_format: it does not log the request"),
@@ -135,6 +135,14 @@ def test_a_missing_format_is_named_with_those_that_are_there(tmp_path: Path) -> 
     conf.write_text("events {}\nhttp { log_format a '$request'; log_format b '$request'; }\n")
     with pytest.raises(LogreplayError, match=rf"^{re.escape(str(conf))}: no log format 'c'; it has: a, b$"):
         defined(f"{conf}#c")
+    with pytest.raises(LogreplayError, match=rf"^format {re.escape(str(conf))}: name one .*, such as {conf}#a$"):
+        defined(str(conf))
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_and_the_number_of_the_others() -> None:
+    with pytest.raises(LogreplayError, match=r"known names: cloudfront, .* and \d+ others \(docs/formats.md\)") as told:
+        defined("cloudfrnt")
+    assert len(str(told.value)) < 300
 
 
 def test_without_crossplane_the_way_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ def test_a_manifest_remembers_what_was_made_and_refuses_another_sweep(tmp_path: 
     read = Manifest.read(tmp_path)
     assert (read.done, read.mark) == (manifest.done, manifest.mark)
     read.check({"log": "abc", "rates": (1.0, 2.0)})
-    with pytest.raises(LogreplayError, match=r"was another sweep: log was 'abc', is now 'xyz'; give the same"):
+    with pytest.raises(LogreplayError, match=r"was another sweep: the log has other content; give the same"):
         read.check({"log": "xyz", "rates": (1.0, 2.0)})
 
 
@@ -55,9 +55,35 @@ def test_all_that_differs_is_told() -> None:
     with pytest.raises(LogreplayError) as told:
         manifest.check({"log": "a", "for": 20.0, "seed": 1, "order": "up"})
     assert str(told.value) == (
-        "sweep: was another sweep: for was 10.0, is now 20.0, order was not given, is now 'up'; "
+        "sweep: was another sweep: --for was 10, is now 20, --order was not given, is now up; "
         "give the same log, target and options, or start again with -o"
     )
+
+
+def test_differences_are_told_by_their_options_and_never_by_hashes() -> None:
+    before = {
+        "log": "a" * 64,
+        "target": "http://127.0.0.1:1",
+        "restart": False,
+        "files": {"x.csv": "b" * 64, "y.csv": "c"},
+    }
+    now = {"log": "d" * 64, "target": "http://127.0.0.1:2", "restart": True, "files": {"x.csv": "e" * 64, "z.csv": "f"}}
+    now |= {
+        "keep_alive": False,
+        "think": {"distribution": "uniform", "low": 0.1, "high": 2, "seed": 1},
+        "beginning": "5",
+    }
+    with pytest.raises(LogreplayError) as told:
+        Manifest(Path("sweep"), before).check(now)
+    assert str(told.value).removeprefix("sweep: was another sweep: ").rpartition("; give")[0].split(", ") == [
+        "the log has other content",
+        "the target was http://127.0.0.1:1", "is now http://127.0.0.1:2",
+        "--restart was off", "is now on",
+        "x.csv has other content", "y.csv is used no more", "z.csv was not used before",
+        "--no-keep-alive was not given", "is now on",
+        "--think was not given", "is now 0.1..2",
+        "--from was not given", "is now 5",
+    ]  # fmt: skip
 
 
 WRONG: tuple[object, ...] = (None, 5, "x", ["x"], [{}])
