@@ -24,6 +24,7 @@ from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import ERROR_SHARE, TRIALS, late_from
 from logreplay.analysis.wording import between, show
 from logreplay.parsers.masking import masked
+from logreplay.parsers.plural import number_of
 
 SCHEMA: Final = "logreplay/1"
 LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -122,7 +123,7 @@ def step_names(steps: pl.DataFrame, summary: Mapping[str, Any]) -> dict[int, str
     order = sorted(zip(steps["step"], steps["rate"], strict=True), key=lambda step: (users.get(step[0], 0), step[1]))
     for label, rate in order:
         count = users.get(label)
-        name = f"{rate:.4g}/s" if count is None else f"{count} user{'s' * (count > 1)}"
+        name = f"{rate:.4g}/s" if count is None else number_of(count, "user")
         labels.setdefault(name, []).append(label)
     return {
         label: name if len(trials) == 1 else f"{name}, {again} {number}"
@@ -404,10 +405,12 @@ def _times(ordered: Micros, answered: Micros) -> dict[str, Any]:
 def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[str, str]]:
     found = []
     if requests.unreadable:
-        text = f"{requests.unreadable} rows of the result log are left out: their time cannot be read"
+        rows = number_of(requests.unreadable, "row of the result log is", "rows of the result log are")
+        text = f"{rows} left out: no time can be read there"
         found.append({"code": "unreadable_rows", "severity": "warning", "text": text})
     if requests.found_steps:
-        text = f"the result log names no steps: {verdict.steps.height} were found in the number of requests per second"
+        found_steps = number_of(verdict.steps.height, "step was", "steps were")
+        text = f"the result log names no steps: {found_steps} found in the number of requests per second"
         found.append({"code": "found_steps", "severity": "note", "text": text})
     if requests.window_s:
         text = f"the result log has no steps: each {requests.window_s:,} seconds count as one"

@@ -20,8 +20,8 @@ HEAVY = {
 }  # fmt: skip
 ORDER = {
     "parsers": (
-        "installation", "zstd", "record", "masking", "files", "stores", "headers", "bodies", "fields", "formats",
-        "captures", "redaction", "lines", "conversion", "__init__",
+        "installation", "zstd", "plural", "record", "masking", "files", "stores", "headers", "bodies", "fields",
+        "formats", "captures", "redaction", "lines", "conversion", "__init__",
     ),
     "replay": (
         "clock", "schedules", "requests", "sessions", "senders", "results", "engine", "servers", "monitor", "checks",
@@ -39,7 +39,7 @@ ORDER = {
 """The rooms and modules of each package: each imports from itself and from those to its left."""
 SHARED = {
     f"logreplay.parsers.{name}"
-    for name in ("record", "masking", "files", "installation", "zstd", "stores", "headers", "bodies")
+    for name in ("plural", "record", "masking", "files", "installation", "zstd", "stores", "headers", "bodies")
 }
 """What replay and analysis use of the parsers."""
 MOST_MODULES = 16

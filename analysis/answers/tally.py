@@ -25,6 +25,7 @@ from logreplay.analysis.answers.rules import Rules
 from logreplay.analysis.answers.two_answers import STATUS, AnswerOf, differences
 from logreplay.analysis.statistics.sign_test import holm, sign_test
 from logreplay.parsers.masking import MASK, is_secret, masked
+from logreplay.parsers.plural import number_of
 
 ALPHA: Final = 0.01
 """Level of the test: the share of runs in which a difference that is only noise counts."""
@@ -167,7 +168,11 @@ class AnswerDifferences:
             (self.timed_out, "a request timed out"),
             (self.uncompared, "both requests failed alike, an answer is missing, or answers came too fast"),
         )
-        return [f"{number:,} pairs were not compared: {reason}" for number, reason in reasons if number]
+        return [
+            f"{number_of(number, 'pair was', 'pairs were')} not compared: {reason}"
+            for number, reason in reasons
+            if number
+        ]
 
     def frame(self) -> pl.DataFrame:
         """The rows as a table; columns as the attributes of `DifferenceRow`."""

@@ -18,6 +18,7 @@ from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND, by_second, changes
 from logreplay.analysis.statistics.quantiles import Ints
 from logreplay.parsers.files import atomic_path
+from logreplay.parsers.plural import number_of
 
 LOWEST: Final = 1
 HIGHEST: Final = 3_600_000_000
@@ -38,7 +39,7 @@ def write_hlog(path: str | Path, requests: RequestArrays) -> None:
     histogram, is said in a comment. The column Interval_Max is in milliseconds.
     """
     failed = int(requests.failed.sum())
-    left_out = f"{failed} requests failed"
+    left_out = f"{number_of(failed, 'request')} failed"
     if cancelled := len(requests) - int(requests.good.sum()) - failed:
         left_out += f", {cancelled} were cancelled by the stop,"
     started = requests.started.timestamp() if requests.started else 0.0

@@ -10,6 +10,7 @@ from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.output.plots import hockey_stick, single_run, users
 from logreplay.analysis.summary import step_names
 from logreplay.parsers.masking import masked, terminal_safe
+from logreplay.parsers.plural import number_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,8 +90,8 @@ def caption(analysis: Analysis) -> str:
     shortest, longest = float(steps["duration"].min()), float(steps["duration"].max())  # type: ignore[arg-type]
     ends = [f"{length:.0f}" if length >= 9.5 else f"{length:.2g}" for length in (shortest, longest)]
     length = "–".join(dict.fromkeys(ends))
-    parts.append(f"{steps.height} step{'s' * (steps.height > 1)} of {length} s")
-    return " · ".join((*parts, f"{run['requests']['scheduled']:,} requests"))
+    parts.append(f"{number_of(steps.height, 'step')} of {length} s")
+    return " · ".join((*parts, number_of(run["requests"]["scheduled"], "request")))
 
 
 def _short(name: str) -> str:

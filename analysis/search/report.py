@@ -7,6 +7,7 @@ from typing import Any, Final
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
 from logreplay.analysis.search.slo import BoundFinding
 from logreplay.analysis.wording import show
+from logreplay.parsers.plural import number_of
 
 LEAST_TRIAL_S: Final = 30.0
 """Judged seconds under which a trial misses what a target does rarely."""
@@ -91,7 +92,7 @@ def _held(answer: Answer, goal: Goal) -> str:
     """The trial on which the promise rests."""
     assert answer.proof
     trial = answer.proof.trial
-    figures = f"({answer.requests:,} requests, {seen(answer.findings)})"
+    figures = f"({number_of(answer.requests, 'request')}, {seen(answer.findings)})"
     if trial.rate == answer.low:
         return f"confirmed by a fresh trial of {trial.judged_s:.0f} s {figures}"
     return f"a fresh trial of {trial.judged_s:.0f} s kept it at {goal.text(trial.rate)}, but not surely {figures}"
@@ -124,7 +125,7 @@ def _machines(answer: Answer, goal: Goal, tps: float | None) -> str:
         return ""
     fewer = math.ceil(tps / answer.high) if answer.high and not answer.high_void else needed
     unless = f" ({fewer} if the upper end held)" if fewer < needed else ""
-    return f". {goal.text(tps)} need {needed} such machine{'s' * (needed != 1)}{unless}"
+    return f". {goal.text(tps)} need {number_of(needed, 'such machine')}{unless}"
 
 
 def _machines_needed(answer: Answer, goal: Goal, tps: float | None) -> int | None:
@@ -211,7 +212,7 @@ def _dependent_requests(answer: Answer) -> str:
 
 def _void_trials(search: Search) -> str:
     reasons = [judged.outcome.void for judged in search.judged if judged.verdict == "void"]
-    return f"{len(reasons)} trial{'s' * (len(reasons) != 1)} left out: {reasons[0]}" if reasons else ""
+    return f"{number_of(len(reasons), 'trial')} left out: {reasons[0]}" if reasons else ""
 
 
 def _busy_machine(search: Search) -> str:
@@ -220,7 +221,7 @@ def _busy_machine(search: Search) -> str:
     if not doubts:
         return ""
     return (
-        f"in {len(doubts)} trial{'s' * (len(doubts) != 1)} that failed, {doubts[0]}: "
+        f"in {number_of(len(doubts), 'trial')} that failed, {doubts[0]}: "
         "if the target runs on this machine as well, the rate may be too low"
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from logreplay.analysis.search.slo import Bound, BoundEvidence, BoundFinding
+from logreplay.parsers.plural import number_of
 
 BACKLOG_S: Final = 0.5
 """Requests that wait for longer are a backlog, if they become more."""
@@ -146,7 +147,7 @@ class Goal:
         if rate is None:
             return "–"
         if self.users:
-            return f"{rate:,.0f} user{'s' * (rate != 1)}"
+            return number_of(round(rate), "user")
         return f"{rate:,.4g}/s" if rate < 1e4 else f"{rate:,.0f}/s"
 
 

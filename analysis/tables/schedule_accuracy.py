@@ -38,8 +38,9 @@ class Punctuality:
     def sentence(self) -> str:
         """The figures in words."""
         return (
-            f"{self.misplaced:.2%} of the requests left in another second than scheduled; gaps differ by "
-            f"{self.gap_distance_s * 1e6:.0f} us ({self.gap_distance:.1%}); drift {self.drift_s * 1e6:+.0f} us"
+            f"{self.misplaced:.2%} of the requests were sent in another second than scheduled; gaps between requests "
+            f"are off by {self.gap_distance_s * 1e6:.0f} µs on average ({self.gap_distance:.1%}); lag changed by "
+            f"{self.drift_s * 1e6:+.0f} µs from start to end"
         )
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from logreplay.parsers.plural import number_of
+
 _MORE: Final = 0.05
 """Share of the requests from which on repeated URLs may move a capacity by more than a step of a search."""
 _PIECE: Final = 1 << 20
@@ -46,7 +48,8 @@ class UrlRepeats:
     def sentence(self) -> str:
         """The same in words."""
         return (
-            f"{self.requests:,} requests went {self.requests / self.log_requests:.2f} times through the log: "
+            f"{number_of(self.requests, 'request')} went through the log {self.requests / self.log_requests:.2f} "
+            "times: "
             f"{100 * self.again:.3g} % asked for a URL again, and {self.touched:,} of its {self.log_distinct:,} URLs "
             f"({self.touched / self.log_distinct:.2%}) were asked for"
         )

@@ -17,6 +17,7 @@ from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict import comparison
 from logreplay.analysis.verdict.change import TOLERANCE, Change, median_change
+from logreplay.parsers.plural import number_of
 
 FEWEST: Final = 20
 FACTOR: Final = 1.5
@@ -115,10 +116,13 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     requests_unmatched = replayed.height - pairs.height
     notes = [_EXPECTED[key] for key in zip(changes["baseline"], changes["candidate"], strict=True) if key in _EXPECTED]
     if rows_unmatched:
-        notes.append(f"{rows_unmatched:,} of {logged.height:,} rows of the log are matched by no request of the replay")
+        notes.append(
+            f"no request of the replay matches {rows_unmatched:,} of {number_of(logged.height, 'row')} of the log"
+        )
     if requests_unmatched:
         notes.append(
-            f"{requests_unmatched:,} of {replayed.height:,} requests of the replay match no row of the log: "
+            f"no row of the log matches {requests_unmatched:,} of {number_of(replayed.height, 'request')} of the "
+            "replay: "
             "injected, or sent with another method or URL"
         )
     if change:
@@ -169,9 +173,8 @@ def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:
 def _sentence(pairs: pl.DataFrame, status: float, size: float, table: pl.DataFrame) -> str:
     if pairs.is_empty():
         return "nothing to compare: no request of the replay is in the log"
-    text = (
-        f"{pairs.height:,} requests: status class as in the log for {1 - status:.1%}, size for {1 - size:.1%} of those"
-    )
+    as_logged = f"status class as in the log for {1 - status:.1%}, size for {1 - size:.1%} of those"
+    text = f"{number_of(pairs.height, 'request')}: {as_logged}"
     known = table.drop_nulls("relative")
     if known.is_empty():
         if not pairs.select((pl.col("service") > 0).any()).item():

@@ -10,6 +10,7 @@ from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.verdict.stability import late_from
 from logreplay.analysis.wording import show
+from logreplay.parsers.plural import number_of
 
 FIGURES: Final = ("mean", *PERCENTILES)
 """Response times of a step that a bound may be set for. The mean is that of the requests answered as expected."""
@@ -146,7 +147,7 @@ def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0) -> Cap
     machines = _machines(tps, low, headroom)
     spare = f", {headroom:.0%} of each kept free" if headroom else ""
     text = (
-        f"at least {machines} machine{'s' * (machines > 1)} for {tps:g}/s{spare}: one carries {users.throughput:.4g}/s "
+        f"at least {number_of(machines, 'machine')} for {tps:g}/s{spare}: one carries {users.throughput:.4g}/s "
         f"({low:.4g}–{high:.4g}) when it is saturated. {loop}, such as "
         f"{users.throughput / 4:.3g}..{users.throughput * 1.2:.3g}"
     )

@@ -19,6 +19,7 @@ from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.outages import FEWEST
 from logreplay.analysis.verdict.stability import ERROR_SHARE, FAILING, LATE_S
 from logreplay.analysis.wording import show
+from logreplay.parsers.plural import number_of
 
 FEWEST_STEPS: Final = 5
 GIVES_UP_AFTER: Final = 2
@@ -318,7 +319,8 @@ def _too_few(measured: pl.DataFrame, usable: int) -> str:
     if tried and not usable:
         return f"all {tried} rates had an outage" if tried > 1 else "the only rate had an outage"
     calm = " and no outage" * (tried > usable)
-    return f"{usable} rate{'s' * (usable != 1)} with {FEWEST_REQUESTS} requests or more{calm}, {FEWEST_STEPS} needed"
+    have = "no rate has" if not usable else number_of(usable, "rate has", "rates have")
+    return f"{have} {FEWEST_REQUESTS} requests or more{calm}; {FEWEST_STEPS} such rates are needed"
 
 
 def _failed(steps: pl.DataFrame) -> bool:

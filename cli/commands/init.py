@@ -59,7 +59,8 @@ def init(
     root = click.get_current_context().find_root().command
     assert isinstance(root, click.Group)
     write_atomically(path, settings_text(root, log or "", target or ""), force=force)
-    say(f"{path}: what you type wins over it; now: logreplay run --tps 10 --for 10s\n{path}", quiet=quiet)
+    next_step = "next: logreplay run --tps 10 --for 10s"
+    say(f"{path} holds the settings; options on the command line override them; {next_step}\n{path}", quiet=quiet)
 
 
 def _ask(target: str, allow_target: tuple[str, ...], *, quiet: bool) -> None:

@@ -7,6 +7,7 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.parsers.plural import number_of
 
 
 @click.command(cls=Configurable)
@@ -49,4 +50,4 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
             click.echo(text, nl=False)
             return
         fresh.write_bytes(text)
-    say(f"{output}: {table.height} seconds", quiet=quiet)
+    say(f"{output}: {number_of(table.height, 'second')}", quiet=quiet)

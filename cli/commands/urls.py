@@ -8,6 +8,7 @@ import click
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.parsers.plural import number_of
 
 
 @click.command(cls=Configurable)
@@ -62,5 +63,5 @@ def urls(templates: Sequence[str], variables: Sequence[str], output: str, force:
         check_distinct([("-o", Path(output))], [("--var", name[1:]) for name in files if name.startswith("@")])
         with atomic_path(Path(output), force=force) as fresh, fresh.open("wb") as file:
             file.writelines(write_frames(product.frames()))
-    say(f"{product.count:,} requests: {output}", quiet=quiet)
+    say(f"{number_of(product.count, 'request')}: {output}", quiet=quiet)
     return Exit.OK

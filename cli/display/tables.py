@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from logreplay.parsers.masking import terminal_safe
+from logreplay.parsers.plural import number_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,7 +112,7 @@ def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame", *, classic:
             table.add(*times, *("–" if figure is None else f"{figure:.4g}" for figure in figures), verdict)
         table.print()
         if steps.height > _MOST_ROWS:
-            click.echo(f"{steps.height - _MOST_ROWS:,} more steps are in steps.csv")
+            click.echo(f"{number_of(steps.height - _MOST_ROWS, 'more step is', 'more steps are')} in steps.csv")
     if "by_step" in summary:
         label = last_stable(steps)
         if label is None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.cli.options.answers import Comparing
+from logreplay.parsers.plural import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,9 +104,9 @@ def print_differences(found: "AnswerDifferences") -> None:
         click.echo(f"answers differ in {percent(found.share)} of {pairs:,} pairs:")
         table.print()
     else:
-        click.echo(f"answers: no difference{' that counts' if found.rows else ''} in {pairs:,} pairs")
+        click.echo(f"answers: no difference{' that counts' if found.rows else ''} in {number_of(pairs, 'pair')}")
     if (hidden := len(found.counting) - _ROWS) > 0:
-        click.echo(f"{hidden} more differences are in differences.csv")
+        click.echo(f"{number_of(hidden, 'more difference is', 'more differences are')} in differences.csv")
     if others := [row for row in found.rows if not row.counts]:
         why = (
             "not clearly more frequent than between the baselines"

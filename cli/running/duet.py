@@ -228,7 +228,8 @@ class _OneDuet:
             endpoints = [await sending.endpoint(url) for url in options.targets.values()]
             for (name, one), (other, another) in combinations(zip(_GIVEN_AS, endpoints, strict=False), 2):
                 if are_one(one, another):
-                    options.say(f"{name} and {other} are one target, {one.target}: a difference would be chance")
+                    chance = "any difference between them is due to chance"
+                    options.say(f"{name} and {other} name one target, {one.target}; {chance}")
             makers: list[Callable[..., Sender]] = []
             findings: dict[str, Finding] = {}
             for url in options.targets.values():

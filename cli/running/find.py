@@ -26,6 +26,7 @@ from logreplay.cli.running.reporting import draws, print_arrivals, report, repor
 from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 from logreplay.cli.running.signals import Interrupted
+from logreplay.parsers.plural import number_of
 
 if TYPE_CHECKING:
     from logreplay.analysis.search.search import Goal, Judged, Search, Trial
@@ -172,7 +173,7 @@ def _unfinished(why: str, search: "Search", place: ResultFolder) -> str:
     known = f": {text}" if (text := so_far(search)) else ""
     count = len(search.judged)
     kept = f"; the rows are kept; a search cannot be resumed\nresults: {place.path}"
-    return f"{why} after {count} trial{'s' * (count != 1)}{known}{kept if place.measured else '; nothing was measured'}"
+    return f"{why} after {number_of(count, 'trial')}{known}{kept if place.measured else '; nothing was measured'}"
 
 
 def _report(

@@ -29,6 +29,7 @@ from logreplay.cli.running.outputs import check_apart, claim, inputs, place_for
 from logreplay.cli.running.reporting import measuring, print_arrivals, report_sessions
 from logreplay.cli.running.requests import aim, changed_routes, report_left_out, request_stream, say_lacking
 from logreplay.cli.running.signals import SIGNALS
+from logreplay.parsers.plural import number_of
 
 if TYPE_CHECKING:
     from logreplay.cli.running.log_and_target import Log
@@ -276,8 +277,11 @@ class _OneRun:
             options.say(f"stopped: {self.rule.hit}")
         elif outcome.stopped and not culprit:
             planned = options.pacing.planned(self.plan.schedule)
-            of = f" of {planned}" if planned else ""
-            options.say(f"{outcome.stopped}: {outcome.counters.sent:,}{of} requests were sent; their rows are kept")
+            sent = outcome.counters.sent
+            were = (
+                f"{sent:,} of {planned} requests were" if planned else number_of(sent, "request was", "requests were")
+            )
+            options.say(f"{outcome.stopped}: {were} sent; their rows are kept")
         invalid = "" if outcome.health.valid else "; invalid run: its response times do not describe the target"
         options.say(f"verdict: {outcome.health.verdict}{invalid}")
         logins = logins_beside(self.path)
@@ -351,7 +355,7 @@ def _preview(plan: "Plan", options: RunOptions, logins: "Logins | None") -> Exit
     for due, op, url in requests:
         click.echo(f"{due:12.6f} s  {op} {printable(url.encode())}")
     once = ", the log once; the answers decide how many are sent" if pacing.answers_decide else ""
-    click.echo(f"{seen.requests} requests" + (once if pacing.vusers else f" in {seen.last:.3f} s"))
+    click.echo(number_of(seen.requests, "request") + (once if pacing.vusers else f" in {seen.last:.3f} s"))
     if not pacing.vusers:
         rates = seen.rates()
         most = max((rate for _, _, rate in rates), default=1.0)
@@ -361,7 +365,10 @@ def _preview(plan: "Plan", options: RunOptions, logins: "Logins | None") -> Exit
         click.echo("these may change data on the target:")
         tell(changed_routes(seen.changes))
     if logins:
-        click.echo(f"logins: {sum(count for _, _, count in logged_in)} requests of {len(seen.clients)} clients")
+        click.echo(
+            f"logins: {number_of(sum(count for _, _, count in logged_in), 'request')} of "
+            f"{number_of(len(seen.clients), 'client')}"
+        )
         tell(logged_in)
     report_left_out(plan.requests, quiet=options.quiet)
     return Exit.OK
@@ -381,7 +388,8 @@ def _finish(exchanges: Outlet, path: Path) -> None:
         raise exchanges.failure
     if exchanges.left_out:
         say(
-            f"warning: {exchanges.left_out} exchanges were not printed: the reader of standard output was too slow; "
+            f"warning: {number_of(exchanges.left_out, 'exchange was', 'exchanges were')} not printed: the reader of "
+            "standard output was too slow; "
             "write to a file, or lower the rate"
         )
 

@@ -22,6 +22,7 @@ from logreplay.cli.running.reporting import draws, report_sweep
 from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.signals import Interrupted
 from logreplay.cli.running.sweep_runner import sweep_into
+from logreplay.parsers.plural import number_of
 
 if TYPE_CHECKING:
     from logreplay.analysis.input.closed_loop import ClosedLoop
@@ -105,7 +106,7 @@ class SweepOptions(ReplayOptions):
         unit, again = " users" if self.vusers else "/s", f", {self.repeat} times" if self.repeat > 1 else ""
         course = self.course
         seconds = course.warm_up + sum(step.seconds + course.settle for step in course.steps())
-        count = f"{len(levels)} step{'s' * (len(levels) > 1)}"
+        count = number_of(len(levels), "step")
         return f"{count}: {', '.join(shown)}{unit}, {self.duration:g} s each{again}; about {seconds:g} s"
 
     @property

@@ -152,10 +152,12 @@ class _Sweep:
         spare.free()
         self.manifest.finish(done, results.mark())
         spare.hold()
+        expected = counted.http_error - counted.new_errors
+        as_logged = f" ({expected:,} http_error as in the log: not failed)" if expected else ""
         note = (
             f"{step.rate:g}{_unit(step, closed=self.closed)} for {outcome.seconds:.0f} s: "
-            f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}; "
-            f"{outcome.backlog} in flight at the end"
+            f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}"
+            f"{as_logged}; {outcome.backlog} in flight at the end"
         )
         self.audience.end(outcome, state="" if done.carried or done.limit else "overloaded", note=note)
         self.curve.say(note, point_of(step.rate, outcome, good=done.carried))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from logreplay.parsers.conversion.ingest import Intake
 from logreplay.parsers.conversion.source import BlockSource
+from logreplay.parsers.plural import number_of
 
 _BETTER_STAMPS = {
     "nginx": "; log $msec for better ones",
@@ -49,7 +50,10 @@ def notes(
         why = "the zone of each time stamp is known" if "time" in fields else "the log has no times"
         found.append(f"--timezone {timezone} had no effect: {why}")
     if intake.naive and not timezone:
-        found.append(f"{intake.naive:,} time stamps have no zone and are read as UTC; give their zone with --timezone")
+        found.append(
+            f"{number_of(intake.naive, 'time stamp has no zone and is', 'time stamps have no zone and are')} read as "
+            "UTC; give the zone with --timezone"
+        )
     if intake.report.converted and intake.backwards > SCRAMBLED * intake.report.converted:
         found.append(
             f"of {intake.report.converted:,} requests {intake.backwards:,} are older than some line before them by "
@@ -63,6 +67,7 @@ def notes(
             )
         if grown := source.grown():
             found.append(
-                f"{source.name}: grew by {grown:,} bytes while it was read; lines added meanwhile may be missing"
+                f"{source.name}: grew by {number_of(grown, 'byte')} while it was read; lines added meanwhile may be "
+                "missing"
             )
     return found

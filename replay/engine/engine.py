@@ -24,6 +24,7 @@ from functools import partial
 from itertools import cycle
 from typing import Final, Protocol, Self
 
+from logreplay.parsers.plural import number_of
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.clock import Clock, monotonic
 from logreplay.replay.engine.collector import collect_young, no_collection
@@ -436,7 +437,8 @@ class Engine:
 
 def _too_slow(waiting: int) -> LogreplayError:
     return LogreplayError(
-        f"the result log cannot be written as fast as requests end: {waiting} rows were waiting in memory, so the run "
+        f"the result log cannot be written as fast as requests end: {number_of(waiting, 'row was', 'rows were')} "
+        "waiting in memory, so the run "
         "was stopped; the rows are written. Write to a faster disk with -o, lower the rate, or choose another form "
         "(.csv.zst needs a fifth of the disk's rate)"
     )

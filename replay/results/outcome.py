@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from logreplay.parsers.plural import number_of
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.verdict import Health, RunEvidence
 
@@ -101,7 +102,8 @@ def describe_course(outcome: Outcome) -> str:
     evidence, vitals = outcome.evidence, outcome.evidence.vitals
     p50, p95, p99 = ((outcome.counters.lag.quantile(share) or 0.0) * 1e6 for share in (0.5, 0.95, 0.99))
     return (
-        f"{evidence.scheduled} requests taken up in {evidence.seconds:.3f} s, {outcome.backlog} in flight then, "
+        f"{number_of(evidence.scheduled, 'request')} taken up in {evidence.seconds:.3f} s, {outcome.backlog} in "
+        "flight then, "
         f"{evidence.limited} had to wait for the limit of these\n"
         f"the loop used {vitals.loop_share:.0%} of a processor, all threads {vitals.process:.2f} s; it waited "
         f"{vitals.waited:.2f} s for one; its longest pause was {vitals.longest_pause * 1000:.1f} ms\n"

@@ -9,6 +9,7 @@ import polars as pl
 
 from logreplay.parsers.files import write_atomically
 from logreplay.parsers.masking import masked
+from logreplay.parsers.plural import number_of
 from logreplay.parsers.record import to_csv
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.sessions.client_sessions import MOST_CLIENTS, MOST_HELD, LoginRow, SessionCounts
@@ -40,7 +41,10 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
         waits_told: another finding says that requests waited for their client's answers.
     """
     taken = sum(counts.extracted.values())
-    did = f"{counts.clients:,} sessions: {counts.logins:,} login requests, {counts.cookies:,} cookies, {taken:,} values"
+    did = (
+        f"{number_of(counts.clients, 'session')}: {number_of(counts.logins, 'login request')}, "
+        f"{number_of(counts.cookies, 'cookie')}, {number_of(taken, 'value')}"
+    )
     closed = (
         "; clients with sessions are closed loops: the next request of each waits for the answer before it, and a slow "
         "target received less load; the wait is in the response times, as queued"
@@ -56,13 +60,15 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
         used = counts.without_login < counts.clients
         why = "no row of the file names them" if used else "no row of the file names a client of the log"
         text = (
-            f"--login: {counts.without_login:,} of {counts.clients:,} clients sent no login ({why}; {counts.logins:,} "
-            "login requests were sent); name clients as the log does, or leave the column client empty for a pool"
+            f"--login: {counts.without_login:,} of {counts.clients:,} clients sent no login ({why}; "
+            f"{number_of(counts.logins, 'login request was', 'login requests were')} sent); name clients as the log "
+            "does, or leave the column client empty for a pool"
         )
         yield Finding("login_unused", Severity.INFO if used else Severity.WARNING, text)
     if counts.unkept and counts.logins:
         text = (
-            f"--login without --cookies: {counts.unkept:,} responses set cookies, which were not sent back, so later "
+            f"--login without --cookies: {number_of(counts.unkept, 'response')} set cookies, which were not sent "
+            "back, so later "
             "requests may lack the session; add --cookies"
         )
         yield Finding("cookies_unkept", Severity.INFO if counts.extracted else Severity.WARNING, text)
@@ -75,7 +81,8 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
     if counts.refused:
         remedies = [remedy for why, remedy in _REMEDIES.items() if why in counts.refused]
         text = "; ".join([
-            f"{sum(counts.refused.values()):,} cookies of the target were refused ({_listed(counts.refused)}), and "
+            f"{number_of(sum(counts.refused.values()), 'cookie of the target was', 'cookies of the target were')} "
+            f"refused ({_listed(counts.refused)}), and "
             "requests are sent without them",
             *(remedies or ["check the Set-Cookie headers with --verbose"]),
         ])  # fmt: skip
@@ -90,17 +97,23 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
         never = not counts.extracted[name]
         why = "no answer had one; check the rule of --extract" if never else "no answer before them had one"
         severity = Severity.WARNING if never else Severity.INFO
-        yield Finding("value_missing", severity, f"--use {name}: {count:,} requests were sent without it: {why}")
+        yield Finding(
+            "value_missing",
+            severity,
+            f"--use {name}: {number_of(count, 'request was', 'requests were')} sent without it: {why}",
+        )
     for rule, count in counts.unfit.items():
         if not counts.inserted[rule] and not counts.missing[rule.partition("=")[0]]:
             text = (
-                f"--use {rule}: the value went into 0 requests: {count:,} requests had no place for it; a parameter "
+                f"--use {rule}: the value went into 0 requests: {number_of(count, 'request')} had no place for it; a "
+                "parameter "
                 "must be in the URL, a body needs POST, PUT or PATCH, and a header that the request has wins"
             )
             yield Finding("value_unused", Severity.WARNING, text)
     if counts.forgotten:
         text = (
-            f"{counts.forgotten:,} sessions were dropped for want of room: at most {MOST_CLIENTS:,} clients and "
+            f"{number_of(counts.forgotten, 'session was', 'sessions were')} dropped for want of room: at most "
+            f"{MOST_CLIENTS:,} clients and "
             f"{MOST_HELD >> 20} MiB are kept; replay fewer clients with --sample"
         )
         yield Finding("sessions_dropped", Severity.WARNING, text)

@@ -119,4 +119,6 @@ def _late(condition: Condition, now: Counters, last: Counters) -> str | None:
         return ""
     value = ended.quantile(share) or 0.0
     shown = f"{value:.3g} s" if value > condition.limit else f"above {condition.limit:g} s"
-    return f"{condition.figure} {shown}" + (f", {waiting} requests wait longer than that" if waiting else "")
+    return f"{condition.figure} {shown}" + (
+        f", {counted(waiting, 'request waits', 'requests wait')} longer than that" if waiting else ""
+    )

@@ -10,6 +10,7 @@ from enum import StrEnum
 from math import ceil
 from typing import Any, Final
 
+from logreplay.parsers.plural import number_of
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.write_lag import WriteLag
@@ -192,7 +193,9 @@ def _slow_disk(delay: WriteLag) -> str:
     if delay.writing < delay.working / 2:
         cause = "this machine had too little processor time for the recorder"
     return (
-        f"{delay.rows} rows were written late, up to {delay.longest:.1f} s after their requests ended: {cause} "
+        f"{number_of(delay.rows, 'row was', 'rows were')} written late, up to {delay.longest:.1f} s after the request "
+        "ended: "
+        f"{cause} "
         f"(writing took {delay.writing:.1f} s); response times are not affected; a crash would have lost these rows; "
         "write to a faster disk with -o, or lower the rate"
     )
@@ -229,7 +232,7 @@ def _why_late(seen: RunEvidence) -> str:
 
 
 def _local(name: str, count: int) -> str:
-    seen = f"{count} connections could not be opened or used here ({name})"
+    seen = f"{number_of(count, 'connection')} could not be opened or used here ({name})"
     helps = {
         "EMFILE": "too few file descriptors: raise the limit (ulimit -n), or set a --max-in-flight",
         "ENFILE": "the system has too few file descriptors: sysctl fs.file-max",
@@ -264,32 +267,37 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
             Finding(
                 "in_flight_limit",
                 Severity.WARNING,
-                f"{seen.limited} requests had to wait for the limit of requests in flight: the target was slower than "
+                f"{number_of(seen.limited, 'request')} had to wait for the limit of requests in flight: the target "
+                "was slower than "
                 "the schedule; the wait is in the response times; a higher --max-in-flight sends them on time",
             )
         )
     if seen.queued and seen.queued_for:
         text = (
-            f"{seen.queued} requests waited for {seen.queued_for}; a slow target received less load, and the wait is "
+            f"{number_of(seen.queued, 'request')} waited for {seen.queued_for}; a slow target received less load, and "
+            "the wait is "
             "in the response times, as queued"
         )
         findings.append(Finding("streams_limit", Severity.WARNING, text))
     elif seen.queued:
         text = (
-            f"{seen.queued} requests waited for an answer to the same client's one before (--by-client): the loop was "
+            f"{number_of(seen.queued, 'request')} waited for an answer to the same client's one before (--by-client): "
+            "the loop was "
             "not fully open, and a slow target received less load; the wait is in the response times, as queued"
         )
         findings.append(Finding("by_client", Severity.INFO, text))
     if seen.retried > MANY_RETRIED * seen.counters.sent:
         text = (
-            f"requests were sent again {seen.retried} times: the target ended their connection before it processed "
+            f"requests were sent again {number_of(seen.retried, 'time')}: the target ended their connection before it "
+            "processed "
             "them, or refused their stream; this is in the response times; let the target keep connections for "
             "more requests and longer (keepalive_requests and keepalive_timeout in nginx)"
         )
         findings.append(Finding("retries", Severity.WARNING, text))
     if seen.calm:
         text = (
-            f"the target ended streams or connections {seen.calm} times with ENHANCE_YOUR_CALM: it defends itself "
+            f"the target ended streams or connections {number_of(seen.calm, 'time')} with ENHANCE_YOUR_CALM: it "
+            "defends itself "
             "against the requests, or against the resets of requests that timed out; lower the rate, raise --timeout, "
             "or raise the limits of the target"
         )

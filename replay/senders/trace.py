@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote_from_bytes, quote_plus
 
 from logreplay.parsers.masking import MASK, masked
+from logreplay.parsers.plural import number_of
 from logreplay.replay.senders.answers import unexpected
 from logreplay.replay.senders.contract import FIRST_LOGIN, Exchange, SenderCounts
 
@@ -145,9 +146,13 @@ def _body_lines(exchange: Exchange, *, secrets: bool) -> list[str]:
 
 def describe_counts(counts: SenderCounts) -> str:
     """The counts of a sender as text; the first cause of each error, secrets masked, control bytes shown as escapes."""
-    first = f"connections: {counts.connections} opened, {counts.reused} times reused, {counts.retried} retries"
+    retries = number_of(counts.retried, "retry", "retries")
+    first = f"connections: {counts.connections} opened, reused {number_of(counts.reused, 'time')}, {retries}"
     causes = [f"first {word}: {printable(masked(text).encode())}" for word, text in counts.details.items()]
-    local = [f"{name}: {count} connections could not be opened or used here" for name, count in counts.local.items()]
+    local = [
+        f"{name}: {number_of(count, 'connection')} could not be opened or used here"
+        for name, count in counts.local.items()
+    ]
     return "\n".join([first, *causes, *local])
 
 

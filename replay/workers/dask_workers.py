@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import uuid4
 
 from logreplay.parsers.installation import needs_extra
+from logreplay.parsers.plural import number_of
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
 from logreplay.replay.workers.processes import WorkerProcess
@@ -204,7 +205,8 @@ def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
     found = sorted(client.nthreads())
     if len(found) < (count or 1):
         raise LogreplayError(
-            f"the cluster has {len(found)} workers, and {count or 1} are needed; start more, with: dask worker ADDRESS"
+            f"the cluster has {number_of(len(found), 'worker')}, and {count or 1} "
+            f"{'are' if (count or 1) > 1 else 'is'} needed; start more, with: dask worker ADDRESS"
         )
     return [DaskProcess(client, worker) for worker in found[:count]]
 

@@ -47,6 +47,6 @@ def test_requests_that_are_all_due_at_once_have_no_gap_to_compare_with() -> None
 
 def test_the_figures_are_said_in_words() -> None:
     said = Punctuality(0.012, 0.000123, 0.045, -0.000002).sentence()
-    assert said.startswith("1.20% of the requests left in another second than scheduled")
-    assert "123 us (4.5%)" in said
+    assert said.startswith("1.20% of the requests were sent in another second than scheduled")
+    assert "off by 123 µs on average (4.5%)" in said
     assert "-2 us" in said

@@ -158,16 +158,22 @@ def test_response_times_of_a_limited_step_are_no_rise() -> None:
 @pytest.mark.parametrize(
     ("steps", "answer"),
     [
-        ([], "not enough data: 0 rates with 100 requests or more, 5 needed"),
-        ([step(rate) for rate in RATES[:4]], "not enough data: 4 rates with 100 requests or more, 5 needed"),
-        ([step(rate, scheduled=99) for rate in RATES], "not enough data: 0 rates"),
-        ([step(50.0) | {"rate": float("nan")}] * 9, "not enough data: 0 rates"),
-        ([step(rate, over=True) for rate in RATES[:1]], "not enough data: 1 rate with 100 requests or more, 5 needed"),
+        ([], "not enough data: no rate has 100 requests or more; 5 such rates are needed"),
+        (
+            [step(rate) for rate in RATES[:4]],
+            "not enough data: 4 rates have 100 requests or more; 5 such rates are needed",
+        ),
+        ([step(rate, scheduled=99) for rate in RATES], "not enough data: no rate has"),
+        ([step(50.0) | {"rate": float("nan")}] * 9, "not enough data: no rate has"),
+        (
+            [step(rate, over=True) for rate in RATES[:1]],
+            "not enough data: 1 rate has 100 requests or more; 5 such rates are needed",
+        ),
         ([step(rate, outage=OUTAGE) for rate in RATES], "not enough data: all 8 rates had an outage; 6 s of 502"),
         ([step(50.0, outage=OUTAGE)], "not enough data: the only rate had an outage; 6 s of 502"),
         (
             [step(rate, outage=OUTAGE if rate > 50 else None) for rate in RATES],
-            "not enough data: 1 rate with 100 requests or more and no outage, 5 needed; 6 s of 502",
+            "not enough data: 1 rate has 100 requests or more and no outage; 5 such rates are needed; 6 s of 502",
         ),
         ([step(rate, over=True) for rate in RATES[:2]], "saturated already at the lowest rate, 50/s: sweep lower"),
         ([step(rate, failing=True) for rate in RATES], "saturated already at the lowest rate, 50/s: sweep lower"),

@@ -73,7 +73,7 @@ def test_one_target_named_twice_is_said(
     assert duet(log, url, same, *noise, "--tps", 200, "-n", 1, "-o", tmp_path / "out") in (0, 3)
     told = capsys.readouterr().err
     for names in ("BASELINE and CANDIDATE", "BASELINE and --noise", "CANDIDATE and --noise"):
-        assert f"{names} are one target, http://" in told
+        assert f"{names} name one target, http://" in told
 
 
 def test_a_target_that_got_no_request_has_a_result_log_without_rows(

@@ -348,7 +348,7 @@ def test_debug_says_what_the_replayer_does(
     shown = capsys.readouterr().err
     assert "; wire sender, workers 1" in shown
     assert "10 requests taken up in" in shown
-    assert re.search(r"connections: \d+ opened, \d+ times reused, 0 retries", shown)
+    assert re.search(r"connections: \d+ opened, reused \d+ times?, 0 retries", shown)
     assert "first protocol: Expected HTTP/" in shown
 
 

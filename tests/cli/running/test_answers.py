@@ -178,7 +178,7 @@ def test_pairs_without_two_answers_are_left_out_of_text_page_and_json(
     found = answers.differences(tmp_path, Comparing())
     answers.print_differences(found)
     said, page = capsys.readouterr().out, html("a and b", [], [], found)
-    assert "answers: no difference in 1 pairs" in said
+    assert "answers: no difference in 1 pair\n" in said
     for text in (said, page):
         assert "2 pairs were not compared: both requests failed alike, an answer is missing, or" in text
         assert "1 pairs were not compared: a request timed out" in text

@@ -93,7 +93,7 @@ def test_clients_without_a_login_are_counted() -> None:
     assert "3 of 3 clients sent no login (no row of the file names a client of the log; 0 login requests" in text
     severity, text = found(SessionCounts(clients=3, without_login=2, logins=1))
     assert severity is Severity.INFO
-    assert "2 of 3 clients sent no login (no row of the file names them; 1 login requests" in text
+    assert "2 of 3 clients sent no login (no row of the file names them; 1 login request was sent" in text
 
 
 def test_a_value_that_went_nowhere_is_named() -> None:

@@ -109,7 +109,7 @@ def test_a_finding_says_what_was_seen_and_what_helps() -> None:
 def test_late_rows_are_charged_to_the_disk_or_to_the_processor() -> None:
     (slow,) = judge(evidence(delay=WriteLag(700, 4.0, working=5.0, writing=4.5))).findings
     assert slow.text.startswith(
-        "700 rows were written late, up to 4.0 s after their requests ended: the disk of the result log is too slow "
+        "700 rows were written late, up to 4.0 s after the request ended: the disk of the result log is too slow "
         "(writing took 4.5 s); response times are not affected"
     )
     (busy,) = judge(evidence(delay=WriteLag(700, 4.0, working=5.0, writing=0.5))).findings

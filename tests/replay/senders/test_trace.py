@@ -105,7 +105,7 @@ def test_counts_name_the_first_cause_of_each_error() -> None:
     counts = SenderCounts(3, 2, 1, details={"reset": "\x1b[31m token=hunter2"})
     counts.local["EMFILE"] = 4
     assert describe_counts(counts).splitlines() == [
-        "connections: 3 opened, 2 times reused, 1 retries",
+        "connections: 3 opened, reused 2 times, 1 retry",
         r"first reset: \x1b[31m token=***",
         "EMFILE: 4 connections could not be opened or used here",
     ]

@@ -1,0 +1,40 @@
+"""One thing is not said to be several."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from logreplay.parsers.plural import number_of
+
+ROOT = Path(__file__).parents[2]
+SINGULAR = re.compile(
+    r"^ (?:more |other |login )?(?:requests?|rows|trials|pairs|sessions|cookies|exchanges) (?:were|are)\b"
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "text"),
+    [
+        (1, ("request",), "1 request"),
+        (0, ("request",), "0 requests"),
+        (2000, ("request",), "2,000 requests"),
+        (1, ("pair was", "pairs were"), "1 pair was"),
+        (2, ("retry", "retries"), "2 retries"),
+    ],
+)
+def test_a_number_agrees_with_its_noun(number: int, words: tuple[str, ...], text: str) -> None:
+    assert number_of(number, *words) == text
+
+
+def test_no_message_puts_a_plural_and_its_verb_behind_any_number() -> None:
+    """``{count} rows were …`` is wrong for one row: `number_of` is for that."""
+    found = []
+    for path in (path for folder in ("parsers", "replay", "analysis", "cli") for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            parts = [part.value if isinstance(part, ast.Constant) else None for part in getattr(node, "values", [])]
+            for before, number, after in zip(["", *parts], parts, parts[1:], strict=False):
+                if number is None and SINGULAR.match(str(after)) and not str(before).endswith((" of ", "than ")):
+                    found.append(f"{path.name}: …{after}")
+    assert found == []
