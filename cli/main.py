@@ -125,9 +125,11 @@ def run(arguments: list[str]) -> int:
         if error.errno == errno.EIO and not error.filename and SIGNALS.heard:
             lead_nowhere(sys.stdout)
             return Exit.INTERRUPTED  # the terminal was closed, which was the signal
-        if error.errno == errno.ENOSPC and not error.filename:
+        from logreplay.parsers.files import FULL  # loads Polars: only when something went wrong
+
+        if error.errno in FULL and not error.filename:
             lead_nowhere(sys.stdout)
-            return _fail("standard output: the disk is full; free some space, or send it elsewhere", arguments)
+            return _fail(f"standard output: {FULL[error.errno]}, or send it elsewhere", arguments)
         named = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return _fail(named or sentence(error), arguments)  # a TimeoutError of a library has no text
     except SystemExit:

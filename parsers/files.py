@@ -26,6 +26,12 @@ from logreplay.parsers.record import LogreplayError
 
 ADVICE: Final = "choose another with -o, or replace it with --force"
 
+FULL: Final = {
+    errno.ENOSPC: "the disk is full; free some space",
+    errno.EDQUOT: "the disk quota is used up; free some space",
+    errno.EFBIG: "the limit of the size of a file is reached (ulimit -f); raise it",
+}
+"""What ends the space for a file, and what to do, by the number of the error."""
 _LOCK_NAME: Final = ".logreplay.lock"
 _PART: Final = ".logreplay.part"
 _SCRATCH: Final = "logreplay-"
@@ -324,8 +330,8 @@ def _same_file(one: Path, other: str | Path) -> bool:
 
 def why(error: OSError, option: str = "-o") -> str:
     """Why the file of an option cannot be written, in words."""
-    if error.errno == errno.ENOSPC:
-        return f"the disk is full; free some space, or write elsewhere with {option}"
+    if error.errno in FULL:
+        return f"{FULL[error.errno]}, or write elsewhere with {option}"
     return error.strerror or str(error)
 
 
@@ -333,7 +339,8 @@ def unwritable(path: Path, error: OSError, option: str = "-o") -> LogreplayError
     """The error to raise where the file of an option cannot be written: why, and what to do."""
     missing = error.errno == errno.ENOENT and not path.parent.is_dir()
     reason = f"there is no folder {path.parent}" if missing else why(error, option)
-    return LogreplayError(f"{path}: cannot be written: {reason}; choose another with {option}")
+    remedy = "" if error.errno in FULL else f"; choose another with {option}"
+    return LogreplayError(f"{path}: cannot be written: {reason}{remedy}")
 
 
 @contextmanager

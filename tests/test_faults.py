@@ -229,8 +229,28 @@ def test_a_full_disk_ends_a_sweep_which_can_be_read(small_disk: Path, log: Path,
 def test_a_full_disk_leaves_nothing_of_a_conversion(small_disk: Path, raw: Path) -> None:
     done = logreplay("convert", raw, "-o", small_disk / "a.csv")
     assert done.code == 1
-    assert f"Error: {small_disk / 'a.csv'}: disk full: nothing was kept; free some space" in done.err
+    full = "the disk is full; free some space, or write elsewhere with -o; nothing was kept"
+    assert f"Error: {small_disk / 'a.csv'}: {full}" in done.err
     assert not list(small_disk.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("convert {raw} -o {path}", "{limit}; nothing was kept"),
+        ("run {log} --demo-target --tps 400 --for 9s -o {path}", "cannot be written any more: {limit}"),
+    ],
+)
+def test_a_limit_of_the_size_of_files_is_told_with_its_remedy(
+    words: str, text: str, raw: Path, log: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.csv"
+    command = words.format(raw=raw, log=log, path=path)
+    limited = f"ulimit -f 20; exec {sys.executable} -m logreplay.cli.main {command}"
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    limit = "the limit of the size of a file is reached (ulimit -f); raise it, or write elsewhere with -o"
+    assert f"Error: {path}: {text.format(limit=limit)}" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["run", "sweep", "find", "convert"])

@@ -22,7 +22,7 @@ from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.log_and_target import replayable, target_or_builtin
 from logreplay.cli.running.loop import run_in_loop, unless_stopped
 from logreplay.cli.running.outputs import ResultFolder, check_apart, inputs
-from logreplay.cli.running.reporting import draws, print_arrivals, report, report_sessions
+from logreplay.cli.running.reporting import draws, evaluating, print_arrivals, report, report_sessions
 from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 from logreplay.cli.running.signals import Interrupted
@@ -157,9 +157,10 @@ def find_rate(options: FindOptions) -> Exit:
                 options.say(_unfinished(f"stopped: {rule.hit}" if rule.hit else "interrupted", search, place))
                 return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
             restarts, bundled = ("--restart",) * options.restart, not options.log
-            urls, repeated = repeated_urls(
-                requests, options.shaping, place.path, restarts, each="trial", bundled=bundled, quiet=quiet
-            )
+            with evaluating("logreplay", "analyze", str(place.path)):
+                urls, repeated = repeated_urls(
+                    requests, options.shaping, place.path, restarts, each="trial", bundled=bundled, quiet=quiet
+                )
             findings += repeated
         folder = place.keep()
         report_left_out(requests, quiet=quiet)

@@ -1,7 +1,6 @@
 """Makes one replay: from its options to its result log, its summary and its exit code."""
 
 import asyncio
-import errno
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -380,11 +379,13 @@ def _finish(exchanges: Outlet, path: Path) -> None:
     Raises:
         OSError: standard output is full. A reader that went away may have seen enough.
     """
+    from logreplay.parsers.files import FULL
+
     if not exchanges.drain():
         say(f"waiting for the reader of standard output; Ctrl-C ends this; results: {path}")
         exchanges.drain(inf)
     exchanges.close()
-    if exchanges.failure and exchanges.failure.errno == errno.ENOSPC:
+    if exchanges.failure and exchanges.failure.errno in FULL:
         raise exchanges.failure
     if exchanges.left_out:
         say(

@@ -1,6 +1,5 @@
 """Converts access logs, or normalized CSVs, to one normalized CSV, its reject file and the account of every line."""
 
-import errno
 import os
 import re
 import sys
@@ -30,7 +29,15 @@ from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.fields.timestamps import Times
-from logreplay.parsers.files import NewFile, check_distinct, check_named_once, is_part, is_stream, scratch_folder
+from logreplay.parsers.files import (
+    FULL,
+    NewFile,
+    check_distinct,
+    check_named_once,
+    is_part,
+    is_stream,
+    scratch_folder,
+)
 from logreplay.parsers.formats.field_names import HEADER_SLOT
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.headers import HEADERS
@@ -131,9 +138,9 @@ def convert(
             return job.run(progress, executor)
         except OSError as error:
             where = error.filename or target or "standard output"
-            if error.errno == errno.ENOSPC:
-                advice = "nothing was kept; free some space, or choose another disk with -o"
-                raise LogreplayError(f"{target or 'standard output'}: disk full: {advice}") from None
+            if error.errno in FULL:
+                advice = f"{FULL[error.errno]}, or write elsewhere with -o; nothing was kept"
+                raise LogreplayError(f"{target or 'standard output'}: {advice}") from None
             if isinstance(error, BrokenPipeError):
                 raise
             name = str(target) if is_part(where) else where

@@ -24,7 +24,7 @@ async def remedy(endpoint: Endpoint, *, http: str, answered: bool) -> str:
         answered: the request got a response of HTTP/1, if only a refusal.
     """
     if endpoint.target.scheme == "http":
-        if await _speaks_tls(endpoint):
+        if await speaks_tls(endpoint):
             return "its port speaks TLS; write https:// for http://"
         if http == "1.1" and not answered and await _speaks_http2(endpoint):
             return "its port speaks HTTP/2 only; use --http 2"
@@ -35,8 +35,8 @@ async def remedy(endpoint: Endpoint, *, http: str, answered: bool) -> str:
     return ""
 
 
-async def _speaks_tls(endpoint: Endpoint) -> bool:
-    """Whether a handshake succeeds, or is refused by an alert."""
+async def speaks_tls(endpoint: Endpoint) -> bool:
+    """Whether a handshake with a port succeeds, or is refused by an alert."""
     if endpoint.target.path:
         return False
     try:

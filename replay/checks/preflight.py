@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from logreplay.parsers.record import ERRORS, LogreplayError
-from logreplay.replay.checks.port_protocol import remedy
+from logreplay.replay.checks.port_protocol import remedy, speaks_tls
 from logreplay.replay.clock import monotonic
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.senders.contract import FIELDS, Sender
@@ -202,13 +202,17 @@ async def answers(
     detail = sender.counts.details.get(word, "")
     cut = word == "tls" and "[SSL" not in detail
     fits = endpoint.target.scheme == "https" and (status or unspoken)  # it answered by TLS
-    unlike = unspoken or status == _BAD_REQUEST or cut or word in _CUT_OFF
+    silent = endpoint.target.scheme == "https" and word in ("timeout", "connect_timeout")
+    unlike = unspoken or status == _BAD_REQUEST or cut or silent or word in _CUT_OFF
     if unlike and not fits and (text := await remedy(endpoint, http=http, answered=status > 0)):
         raise LogreplayError(f"target {endpoint.target}: {text}")
     if unspoken:
         raise LogreplayError(
             f"target {endpoint.target}: no HTTP/2: {unspoken}; leave out --http, or name a port that speaks it"
         )
+    if silent and not await speaks_tls(endpoint):
+        text = f"the target answered no TLS handshake ({word}): the port may not speak TLS; if it speaks plain HTTP, "
+        return [Finding("no_answer", Severity.WARNING, f"{text}write http:// for https://; sending anyway")]
     if word in _SAYS:
         if cut or "WRONG_VERSION_NUMBER" in detail:
             word = "cut" if cut else "plain"

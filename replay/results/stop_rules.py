@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
+from logreplay.parsers.plural import number_of
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Progress
 
@@ -120,5 +121,5 @@ def _late(condition: Condition, now: Counters, last: Counters) -> str | None:
     value = ended.quantile(share) or 0.0
     shown = f"{value:.3g} s" if value > condition.limit else f"above {condition.limit:g} s"
     return f"{condition.figure} {shown}" + (
-        f", {counted(waiting, 'request waits', 'requests wait')} longer than that" if waiting else ""
+        f", {number_of(waiting, 'request waits', 'requests wait')} longer than that" if waiting else ""
     )

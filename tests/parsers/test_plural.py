@@ -33,8 +33,14 @@ def test_no_message_puts_a_plural_and_its_verb_behind_any_number() -> None:
     found = []
     for path in (path for folder in ("parsers", "replay", "analysis", "cli") for path in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            parts = [part.value if isinstance(part, ast.Constant) else None for part in getattr(node, "values", [])]
+            texts = [getattr(part, "value", None) for part in getattr(node, "values", [])]
+            parts = [text if isinstance(text, str) else None for text in texts]
             for before, number, after in zip(["", *parts], parts, parts[1:], strict=False):
-                if number is None and SINGULAR.match(str(after)) and not str(before).endswith((" of ", "than ")):
+                if (
+                    number is None
+                    and after
+                    and SINGULAR.match(after)
+                    and not (before or "").endswith((" of ", "than "))
+                ):
                     found.append(f"{path.name}: …{after}")
     assert found == []

@@ -49,4 +49,4 @@ def test_the_figures_are_said_in_words() -> None:
     said = Punctuality(0.012, 0.000123, 0.045, -0.000002).sentence()
     assert said.startswith("1.20% of the requests were sent in another second than scheduled")
     assert "off by 123 µs on average (4.5%)" in said
-    assert "-2 us" in said
+    assert "-2 µs from start to end" in said

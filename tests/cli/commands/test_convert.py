@@ -45,7 +45,7 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
         done = run(tmp_path, str(SAMPLE), "-q", "-o", "-", capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
-    assert done.stderr.startswith("Error: standard output: disk full")
+    assert done.stderr.startswith("Error: standard output: the disk is full")
 
 
 def test_errors_are_one_line_and_exit_code_1(tmp_path: Path) -> None:

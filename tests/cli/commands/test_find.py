@@ -15,6 +15,7 @@ from logreplay.analysis.search.search import Answer, Goal, Search, Trial
 from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
 from logreplay.cli.running.search_runner import by_chance, drive, users
+from logreplay.cli.running.signals import Interrupted
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.recent import RecentRequests
@@ -190,6 +191,21 @@ def test_a_search_without_a_valid_trial_is_not_called_valid(tmp_path: Path, monk
     assert done.stdout.splitlines()[1].startswith("no trial at 20/s was valid, this machine was too slow or too busy")
     assert "verdict: GENERATOR_BOUND" in done.stderr
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"] == "GENERATOR_BOUND"
+
+
+def test_a_signal_while_the_rows_are_evaluated_says_that_they_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise Interrupted
+
+    monkeypatch.setattr("logreplay.cli.running.find.repeated_urls", interrupted)
+    monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
+    out = tmp_path / "out"
+    words = ["--p99", "400ms", "--start", "20", "--trial", "1s", "--trials", "1", "--no-plots", "-o", str(out)]
+    done = CliRunner().invoke(cli, ["find", *words])
+    assert "interrupted while the rows were evaluated; they are kept; evaluate them with: " in done.stderr
+    assert (out / "results.csv").exists()
 
 
 @pytest.mark.alone

@@ -64,7 +64,7 @@ def test_stamps_without_zone_are_said_to_be_read_as_utc(tmp_path: Path) -> None:
     path = log(tmp_path, '::1 2026-11-20T18:58:56 "GET /a HTTP/1.1" 200')
     form = '$remote_addr $time_iso8601 "$request" $status'
     report = convert([path], tmp_path / "out.csv", ConvertOptions(format=form))
-    assert "1 time stamps have no zone and are read as UTC; give their zone with --timezone" in report.notes
+    assert "1 time stamp has no zone and is read as UTC; give the zone with --timezone" in report.notes
 
 
 def test_an_unknown_time_zone_is_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from logreplay.parsers.record import LogreplayError
-from logreplay.replay.checks import preflight
+from logreplay.replay.checks import port_protocol, preflight
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context
 from logreplay.replay.senders.http2.frames import PREFACE, settings
@@ -33,16 +33,22 @@ class Port:
 
     Attributes:
         speaks: the beginnings that it answers, each with the answer; all others: closed without a word.
+        waits: for more after any other beginning, until it is left.
     """
 
     speaks: Sequence[tuple[bytes, bytes]]
     tls: ssl.SSLContext | None = None
+    waits: bool = False
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await reader.read(65_536)
         for begins, answer in self.speaks:
             if asked.startswith(begins):
                 writer.write(answer)
+                break
+        else:
+            if self.waits:
+                await reader.read()
         writer.close()
 
 
@@ -55,15 +61,16 @@ PLAIN_400 = Port([(b"HEAD", _BAD)])
 SENDERS: dict[str, Callable[..., Any]] = {"1.1": WireSender, "2": Http2Sender, "aiohttp": AiohttpSender, "h2": H2Sender}
 
 
-async def told(port: Port, scheme: str, kind: str, cacert: Path | None = None) -> str:
+async def told(port: Port, scheme: str, kind: str, cacert: Path | None = None, within: float = 5.0) -> str:
     server = await asyncio.start_server(port, "127.0.0.1", 0, ssl=port.tls)
     async with server:
         url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         endpoint = await resolve(parse_target(url))
         tls = tls_context(cacert=cacert, verify=bool(cacert)) if scheme == "https" else None
-        sender = SENDERS[kind](endpoint, timeout=5.0, tls=tls)
+        sender = SENDERS[kind](endpoint, timeout=within, tls=tls)
         try:
-            found = await preflight.answers(sender, endpoint, http="2" if kind in ("2", "h2") else "1.1")
+            http = "2" if kind in ("2", "h2") else "1.1"
+            found = await preflight.answers(sender, endpoint, min(within, 0.5) if port.waits else 5.0, http=http)
         except LogreplayError as error:
             return str(error).removeprefix(f"target {url}: ")
         return found[0].text if found else ""
@@ -88,6 +95,20 @@ def test_https_to_a_plain_port_that_closes_the_connection(kind: str) -> None:
     assert said == "its port speaks HTTP without TLS; write http:// for https://"
     said = uvloop.run(told(HTTP2_ONLY, "https", kind))
     assert said == "its port speaks HTTP/2 without TLS; write http:// for https://, with --http 2"
+
+
+@pytest.mark.parametrize("timeout", [5.0, 0.2])
+@pytest.mark.parametrize("kind", ["1.1", "2"])
+def test_https_to_a_plain_port_that_waits_for_more(kind: str, timeout: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The handshake looks to it like the beginning of a request."""
+    monkeypatch.setattr(port_protocol, "_REPLY_S", 0.3)
+    said = uvloop.run(told(Port([(b"HEAD", _OK)], waits=True), "https", kind, within=timeout))
+    assert said == "its port speaks HTTP without TLS; write http:// for https://"
+    said = uvloop.run(told(Port([], waits=True), "https", kind, within=timeout))
+    assert said.startswith("the target answered no TLS handshake (")
+    assert said.endswith(
+        "the port may not speak TLS; if it speaks plain HTTP, write http:// for https://; sending anyway"
+    )
 
 
 @pytest.mark.parametrize("kind", ["2", "h2"])
