@@ -99,9 +99,13 @@
       const before = middle > x0 + width / 2;  // on the side that has more room
       const named = `${name} ~${figure(at < 20 ? at : Math.round(at))}${unit}`;
       const ranged = `${named} (${figure(low)}–${figure(high)})`;
-      const room = (before ? middle - x0 : x0 + width - middle) - 8 * devicePixelRatio;
-      u.ctx.textAlign = before ? "right" : "left";
-      u.ctx.fillText(u.ctx.measureText(ranged).width < room ? ranged : named, middle + (before ? -5 : 5) * devicePixelRatio, top + (14 + 16 * nth) * devicePixelRatio);
+      const gap = 5 * devicePixelRatio;
+      const room = (before ? middle - x0 : x0 + width - middle) - 2 * gap;
+      const text = u.ctx.measureText(ranged).width < room ? ranged : named;
+      const wide = u.ctx.measureText(text).width;
+      const start = before ? middle - gap - wide : middle + gap;
+      u.ctx.textAlign = "left";
+      u.ctx.fillText(text, Math.max(x0 + gap, Math.min(start, x0 + width - gap - wide)), top + (14 + 16 * nth) * devicePixelRatio);  // across the line rather than cut off
       u.ctx.restore();
     }
   };

@@ -109,7 +109,7 @@ def _hockey_stick(analysis: Analysis) -> Chart:
     bends = (("saturation", verdict.saturation), ("onset", verdict.onset))
     spans = [{"low": b.low, "at": b.rate, "high": b.high, "colour": name, "name": name} for name, b in bends if b.found]
     spans += [
-        {"low": low, "at": at, "high": high, "colour": "faint", "name": "invalid: replay machine limited"}
+        {"low": low, "at": at, "high": high, "colour": "faint", "name": "replay machine limited"}
         for at, low, high in limited
     ]
     labels = {"x": "offered rate, requests/s", "y": "response time, ms", "from": 0}

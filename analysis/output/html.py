@@ -220,9 +220,12 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
             value = times.get(name)
             failed = value == np.inf or (not best and times.get("failed", 0) > 0)
             tiles.append((f"response time {name}", show(value, failed=failed), where))
-    lag = best.get("lag_p99") if best else run.get("lag_s", {}).get("p99")
+    lag, late = run.get("lag_s", {}).get("p99"), "how late this machine sent"
+    if best:
+        worst = analysis.steps.sort(pl.col("lag_p99").fill_null(-1.0)).row(-1, named=True)
+        lag, late = worst["lag_p99"], f"at {names[worst['step']]}, the highest of all steps"
     if lag is not None:
-        tiles.append(("generator lag p99", show(lag), "how late this machine sent"))
+        tiles.append(("generator lag p99", show(lag), late))
     return tiles
 
 

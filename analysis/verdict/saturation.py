@@ -356,7 +356,9 @@ def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) ->
     why = f"generator lag p95 {1000 * lag:.0f} ms" if lag > LATE_S else "the findings name its limit"
     measured = usable.filter(~pl.col("generator"))["rate"]
     upto = f"the target was measured up to {round(measured[-1], 1):g}/s" if len(measured) else "nothing was measured"
-    text = f"replay machine limited at {limit:.0f}/s ({why}): {upto}"
+    asked = float(usable["rate"].to_numpy()[: first + 1].max())
+    of = f" of {asked:g}/s offered" if round(asked) > round(limit) else ""
+    text = f"replay machine limited at {limit:.0f}/s{of} ({why}): {upto}"
     return SaturationVerdict(text, Bend(False, text), Bend(False, text), limit, table)
 
 

@@ -243,3 +243,11 @@ def test_a_per_second_table_makes_a_page(sweep: pl.DataFrame, tmp_path: Path) ->
 def test_the_same_data_give_the_same_page(sweep: pl.DataFrame, count: int) -> None:
     frame = sweep.filter(pl.col("step") <= count)
     assert page(frame) == page(frame)
+
+
+def test_the_highest_generator_lag_of_all_steps_is_shown(sweep: pl.DataFrame) -> None:
+    """A limited step was hidden behind the small lag of the last stable one."""
+    found = analyse(sweep)
+    steps = found.steps.with_columns(lag_p99=pl.when(pl.col("rate") == 400).then(0.48).otherwise(0.001))
+    tiles = html._tiles(replace(found, verdict=replace(found.verdict, steps=steps)))
+    assert tiles[-1] == ("generator lag p99", "480 ms", "at 400/s, the highest of all steps")

@@ -105,7 +105,9 @@ def test_a_limited_replay_machine_hides_what_the_target_does_beyond() -> None:
     late = [step(rate, generator=True, sent=210.0, lag_p95=0.5, over=True) for rate in RATES[4:]]
     said = judge(table(*(step(rate) for rate in RATES[:4]), *late))
     assert said.generator_limit == 210
-    assert said.sentence.startswith("replay machine limited at 210/s (generator lag p95 500 ms): the target was")
+    assert said.sentence.startswith(
+        "replay machine limited at 210/s of 250/s offered (generator lag p95 500 ms): the target was"
+    )
     assert said.sentence.endswith("was measured up to 200/s")
     assert not said.saturation.found
 
@@ -146,7 +148,7 @@ def test_no_rate_above_a_limited_one_is_called_carried() -> None:
     steps = [step(50.0), step(100.0), slow, step(200.0), step(250.0), limited(300.0), last]
     said = judge(table(*steps))
     assert said.word == "GENERATOR_BOUND"
-    assert said.sentence.startswith("replay machine limited at 250/s (generator lag p95 2400 ms)")
+    assert said.sentence.startswith("replay machine limited at 250/s of 300/s offered (generator lag p95 2400 ms)")
 
 
 def test_response_times_of_a_limited_step_are_no_rise() -> None:
