@@ -166,7 +166,7 @@ class AnswerDifferences:
         """One sentence for each reason for which pairs were not compared."""
         reasons = (
             (self.timed_out, "a request timed out"),
-            (self.uncompared, "both requests failed alike, an answer is missing, or answers came too fast"),
+            (self.uncompared, "both requests failed alike, or an answer is missing"),
         )
         return [
             f"{number_of(number, 'pair was', 'pairs were')} not compared: {reason}"

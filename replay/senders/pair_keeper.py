@@ -1,29 +1,30 @@
 """Pairs the answers of several targets to one request, and keeps a sample of the pairs that differ.
 
-Theory of operation. The loop only notes each pair when its first request is sent, and each answer: work between two of
-its waits takes three times as long as in a batch. Ten times a second a second thread takes all that, pairs the answers,
-compares them by status, digest and headers, and writes pairs that differ to a file, in blocks: compressed one by one
-they would take twice as long. Of each route at most `MOST_KEPT` pairs stay: a uniform sample of the pairs that differ
-(reservoir sampling; Vitter, Random sampling with a reservoir, 1985): a pair takes a place in the reservoir, and the
-last one written to a place counts. So the file grows with the logarithm of the number of pairs.
+Theory of operation. The loop notes the answers, pairs them in batches, and compares them by status, digest and headers.
+Alone, between two of the loop's waits, each would take three to five times as long; a second thread would have to fetch
+their memory from the loop's processor, and wait for the interpreter. Pairs that differ are packed into blocks, which a
+second thread compresses and writes to a file: one by one they would take twice as long. Of each route at most
+`MOST_KEPT` pairs stay: a uniform sample of the pairs that differ (reservoir sampling; Vitter, Random sampling with a
+reservoir, 1985): a pair takes a place in the reservoir, and the last one written to a place counts. So the file grows
+with the logarithm of the number of pairs.
 
 Memory is bounded: bodies are held until their pair is written, `MOST_HELD` bytes in all; of others only the digest is
 known. A pair that never gets its last answer, because a request was dropped, is forgotten after the time-out.
 """
 
+import marshal
 import os
-import pickle
 import random
 import struct
 import threading
-from collections import Counter, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import BufferedWriter
-from itertools import chain, compress, count, takewhile
-from math import inf
-from operator import itemgetter
+from itertools import compress, count, takewhile
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 from uuid import uuid4
 
@@ -33,30 +34,24 @@ from numpy.typing import NDArray
 
 from logreplay.parsers.files import unwritable
 from logreplay.parsers.zstd import frame_compressor, zstd
-from logreplay.replay.clock import Clock
-from logreplay.replay.senders.contract import Done, Trace
-from logreplay.replay.senders.digests import Answer, Head, Listener, ReceivedAnswer, Room, pairs_of
+from logreplay.replay.clock import Clock, monotonic
+from logreplay.replay.senders.contract import WORDS, Done, Trace
+from logreplay.replay.senders.digests import Head, Heard, Listener, ReceivedAnswer, Room, pairs_of
 from logreplay.replay.senders.several import SeveralSenders
 
 MOST_KEPT: Final = 10_000
 """Pairs of a route that stay in the file."""
 MOST_HELD: Final = 128 << 20
 """Bytes of bodies that are held until their pair is written."""
-MOST_WAITING: Final = 50_000
-"""Pairs, and answers of each target, that wait for the second thread; others are not compared."""
 MOST_WRITTEN: Final = 1 << 30
 """Bytes of the file; beyond it pairs are written without bodies."""
 FILES: Final = ".pairs-*"
 """Names of the files in their folder."""
-_EVERY_S: Final = 0.1
-_SWEEP_NS: Final = 1_000_000_000
+_GRACE_NS: Final = 10_000_000_000
 _MOST_NAMES: Final = 10_000
 _TIMED_OUT: Final = frozenset({"timeout", "connect_timeout"})
 _INTERRUPTED: Final = frozenset({"dropped", "cancelled"})
 """Errors that depend on the load and the moment: pairs with one are not compared."""
-_number_of: Final = itemgetter(0)
-_compared_of: Final = itemgetter(0, 3, 4, 5)
-"""Of an answer, besides its headers."""
 _HEADER: Final = struct.Struct("<II")
 """Length of a block, number of its pairs; no pairs: it holds the counts and is the last."""
 _PLACE: Final = struct.Struct("<HI")
@@ -115,49 +110,50 @@ class Keeping:
 
 About = tuple[int, str, int]
 """Row, URL and number of the route of a request."""
-_Noted = tuple[int, About, int]
-"""Number of a pair, its request, nanoseconds of the clock."""
-_Answers = tuple[Answer, ...]
-"""The answers of a pair, by the index of the target."""
 
 
 class PairKeeper:
     """Keeps pairs that differ.
 
     Attributes:
-        together: targets of a pair.
-        routes: numbers of the routes.
-        noted: pairs that the second thread has not taken: number, request, nanoseconds of the clock when it was sent.
-        missed: pairs that were not noted, as too many wait.
-        room: for the bodies of their answers.
+        room: for the bodies of answers.
         listeners: to the answers of each target.
     """
 
     def __init__(self, keeping: Keeping) -> None:
-        self._keeping, self.routes, self.together = keeping, keeping.routes(), keeping.together
+        self._keeping, self._routes, self._together = keeping, keeping.routes(), keeping.together
+        # written by the thread that prepares requests
+        self._planned = 0
+        self._about: dict[int, About] = {}
         # written by the loop
-        self.noted: deque[_Noted] = deque()
-        self.missed = 0
         self.room = Room(MOST_HELD)
-        self.listeners = [Listener(self.room, MOST_WAITING) for _ in range(self.together)]
-        # written by the second thread
-        self._pending: dict[int, _Noted] = {}
-        self._incomplete: Sequence[dict[int, Answer]] = [{} for _ in self.listeners]
-        self._patience = int(2 * keeping.timeout * 1e9) + 10 * _SWEEP_NS
-        self._swept = 0
-        self._sent = self._timed_out = 0
-        self._compared: Counter[int] = Counter()
-        self._differing: Counter[int] = Counter()
+        self.listeners = [Listener(self.room, partial(self._pair, target)) for target in range(self._together)]
+        self._incomplete: dict[int, list[Any]] = {}
+        self._patience = int(2 * keeping.timeout * 1e9) + _GRACE_NS
+        self._sweep_at = monotonic() + self._patience
+        self._newest = self._passed = -1
+        self._timed_out = self._uncompared = 0
+        self._compared: defaultdict[int, int] = defaultdict(int)
+        self._differing: defaultdict[int, int] = defaultdict(int)
         self._places: list[bytes] = []
-        self._block: list[tuple[int, str, _Answers]] = []
+        self._block: list[tuple[int, str, Sequence[Heard]]] = []
         self._in_block = 0
         self._names: dict[bytes, bool] = {}
         self._last_heads: tuple[Head, Head, bool] = b"", b"", False
         self._random = random.Random(0)
+        self._blocks: SimpleQueue[tuple[list[bytes], bytes] | None] = SimpleQueue()
+        # written by the second thread
         self._written = 0
         self._compress = frame_compressor(level=-5)
-        self._stop = threading.Event()
         self._failure: OSError | None = None
+
+    def plan(self, frame: pl.DataFrame) -> None:
+        """Take the next rows of the plan: whole pairs, which are sent in this order."""
+        pairs = frame.select("row", "url").gather_every(self._together)
+        routes = self._routes.of(pairs["url"]).tolist()
+        about = zip(pairs["row"].to_list(), pairs["url"].to_list(), routes, strict=True)
+        self._about.update(enumerate(about, self._planned))
+        self._planned += pairs.height
 
     def open(self) -> None:
         """Begin to write.
@@ -179,16 +175,19 @@ class PairKeeper:
         Raises:
             LogreplayError: the file cannot be written.
         """
-        self._stop.set()
+        for target in range(self._together):
+            self._pair(target)
+        self._forget([*self._incomplete])
+        self._write()
+        self._blocks.put(None)
         self._thread.join()
-        self._catch_up()
         try:
             with self._file as file:
                 if self._failure is None:
-                    sent = self._sent + self.missed
                     sampled = {route: min(number, MOST_KEPT) for route, number in self._differing.items()}
-                    counts = (self.routes.names, sent, self._timed_out, self._compared, self._differing, sampled)
-                    _append(file, (), pickle.dumps(counts))
+                    left_out = (self._timed_out, self._uncompared)
+                    counts = ({**self._compared}, {**self._differing}, sampled)
+                    _append(file, (), marshal.dumps(([*self._routes.names], *left_out, *counts)))
         except OSError as error:
             self._failure = self._failure or error
         if self._failure:
@@ -197,81 +196,96 @@ class PairKeeper:
     # the second thread
 
     def _work(self) -> None:
-        while not self._stop.wait(_EVERY_S):
-            self._catch_up()
+        while block := self._blocks.get():
+            places, packed = block
+            if self._failure is None:
+                data = self._compress(packed)
+                try:
+                    _append(self._file, places, data)
+                except OSError as error:  # the disk is full: the run goes on, `close` says it
+                    self._failure = error
+                self._written += len(data)
+            self.room.freed += len(packed)
 
-    def _catch_up(self) -> None:
-        """Take what the loop has noted and heard."""
-        pending, incomplete = self._pending, self._incomplete
-        heard = [self._taken(listener.heard) for listener in self.listeners]
-        noted = [self.noted.popleft() for _ in range(len(self.noted))]  # those of the answers among them
-        before = len(pending)
-        pending.update(zip(map(_number_of, noted), noted, strict=True))
-        self._sent += len(pending) - before
-        for known, new in zip(incomplete, heard, strict=True):
-            known.update(new)
-        complete: Iterable[int] = sorted({*chain(*heard)})
-        complete = [number for number in complete if number in pending]
-        for known in incomplete:
-            complete = [number for number in complete if number in known]
-        pairs: Iterable[_Answers] = zip(*[map(known.pop, complete) for known in incomplete], strict=True)
-        for (_, about, _), answers in zip(map(pending.pop, complete), pairs, strict=True):
-            first = answers[0]
-            if not first[5] and answers.count(first) == self.together:
-                self._compared[about[2]] += 1
-                self.room.freed += self.together * len(first[2] or b"")
-            else:
-                self._compare(about, answers)
-        if self._block:
-            self._write()
-        if noted and noted[-1][2] - self._swept > _SWEEP_NS:
-            self._sweep(noted[-1][2])
+    # the loop
 
-    def _taken(self, heard: deque[tuple[int, Answer]]) -> dict[int, Answer]:
-        """The answers to one target, by the numbers of their pairs."""
-        taken = [heard.popleft() for _ in range(len(heard))]
-        return {seq // self.together: answer for seq, answer in taken}
+    def _pair(self, target: int) -> None:
+        """Pair the answers of one target with those of the others, and compare pairs that are whole."""
+        listener = self.listeners[target]
+        taken, listener.heard = listener.heard, []
+        together, about, incomplete = self._together, self._about, self._incomplete
+        freed = 0
+        for answer in taken:
+            number = answer[0] // together
+            answers = incomplete.get(number)
+            if answers is None:
+                answers = incomplete[number] = [None] * together
+            answers[target] = answer
+            if None in answers:
+                continue
+            del incomplete[number]
+            held, equal, compared = 0, not answer[2][3], answer[2]
+            for _, body, other in answers:
+                held += 0 if body is None else other[1]
+                equal = equal and other == compared
+            known = about.pop(number, None)
+            if known and not equal:
+                self._compare(known, answers, held)
+                continue
+            freed += held
+            if known:
+                self._compared[known[2]] += 1
+            else:  # it was forgotten
+                self._uncompared += 1
+        self.room.free(freed)
+        if taken:
+            self._newest = max(self._newest, taken[-1][0] // together)
+        if (now := monotonic()) > self._sweep_at:
+            self._sweep_at = now + self._patience
+            self._sweep()
 
-    def _sweep(self, now: int) -> None:
-        """Forget pairs that never get their last answer, and answers that came after their pair was forgotten."""
-        self._swept = now
-        pending = self._pending
-        for number in [*takewhile(lambda one: now - pending[one][2] >= self._patience, pending)]:
-            del pending[number]
-        for incomplete in self._incomplete:
-            for number in [number for number in incomplete if number not in pending]:
-                self.room.freed += len(incomplete.pop(number)[2] or b"")
+    def _sweep(self) -> None:
+        """Forget pairs that no longer can get their last answer: later ones were sent before the last sweep."""
+        passed, self._passed = self._passed, self._newest
+        for number in [*takewhile(lambda number: number <= passed, [*self._about])]:
+            del self._about[number]
+        self._forget([number for number in self._incomplete if number <= passed])
 
-    def _compare(self, about: About, answers: _Answers) -> None:
-        """Count a pair whose answers are not equal in every byte; keep it if they differ."""
-        held, failed = 0, ""
-        for answer in answers:
-            held += len(answer[2] or b"")
-            failed = failed or answer[5]
-        if not failed or self._comparable({answer[5] for answer in answers}):
+    def _forget(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._uncompared += 1
+            self.room.free(sum([len(answer[1] or b"") for answer in self._incomplete.pop(number) if answer]))
+
+    def _compare(self, about: About, answers: Sequence[Heard], held: int) -> None:
+        """Count a pair whose answers are not equal in every byte; keep it if they differ.
+
+        Args:
+            about: the request.
+            answers: by the index of the target.
+            held: bytes of their bodies.
+        """
+        first = answers[0][2]
+        failed = differ = False
+        for _, _, other in answers:
+            failed = failed or other[3] != 0
+            differ = differ or other[:4] != first[:4]
+        if not failed or self._comparable({WORDS[answer[2][3]] for answer in answers}):
             self._compared[about[2]] += 1
-            if self._failure is None and self._differ(answers) and self._sample(about, answers):
-                self._in_block += held
-                if len(self._block) >= _BLOCK or self._in_block >= _BLOCK_BYTES:
-                    self._write()
+            differ = differ or any(self._heads_differ(first[4], other[2][4]) for other in answers)
+            if differ and self._sample(about, answers, held):
                 return
-        self.room.freed += held
+        self.room.free(held)
 
     def _comparable(self, errors: set[str]) -> bool:
-        """Whether there is something to compare where requests failed; counts time-outs."""
+        """Whether there is something to compare where requests failed; counts pairs without that."""
         if errors & _INTERRUPTED:
-            return False
-        if errors & _TIMED_OUT:
+            self._uncompared += 1
+        elif errors & _TIMED_OUT:
             self._timed_out += 1
-            return False
-        return len(errors) > 1
-
-    def _differ(self, answers: _Answers) -> bool:
-        first, *others = answers
-        of_first, head = _compared_of(first), first[1]
-        for other in others:
-            if of_first != _compared_of(other) or (head != other[1] and self._heads_differ(head, other[1])):
-                return True
+        elif len(errors) > 1:
+            return True
+        else:
+            self._uncompared += 1
         return False
 
     def _heads_differ(self, first: Head, other: Head) -> bool:
@@ -302,34 +316,32 @@ class PairKeeper:
             known = self._names[name] = self._keeping.is_ignored(name.decode("latin-1").lower())
         return known
 
-    def _sample(self, about: About, answers: _Answers) -> bool:
+    def _sample(self, about: About, answers: Sequence[Heard], held: int) -> bool:
         """Take a pair into the block, if it takes a place in the sample."""
         row, url, route = about
-        self._differing[route] += 1
-        number = self._differing[route]
+        number = self._differing[route] = self._differing[route] + 1
         place = number - 1
         if place >= MOST_KEPT:
             place = int(self._random.random() * number)
             if place >= MOST_KEPT:
                 return False
+        self._in_block += held
         if self._written > MOST_WRITTEN:
-            answers = tuple([(*answer[:2], None, *answer[3:]) for answer in answers])
+            answers = [(seq, None, compared) for seq, _, compared in answers]
         self._places.append(_PLACE.pack(route, place))
         self._block.append((row, url, answers))
+        if len(self._block) >= _BLOCK or self._in_block >= _BLOCK_BYTES:
+            self._write()
         return True
 
     def _write(self) -> None:
-        """Write the block."""
-        data = self._compress(pickle.dumps(self._block))
-        try:
-            _append(self._file, self._places, data)
-        except OSError as error:  # the disk is full: the run goes on, `close` says it
-            self._failure = error
-        self._written += len(data)
-        self.room.freed += self._in_block
-        self._in_block = 0
-        self._places.clear()
-        self._block.clear()
+        """Hand the block over to the second thread."""
+        if not self._block:
+            return
+        packed = marshal.dumps(self._block)
+        self.room.held += len(packed) - self._in_block
+        self._blocks.put((self._places, packed))
+        self._in_block, self._places, self._block = 0, [], []
 
 
 class PairSender(SeveralSenders):
@@ -350,30 +362,17 @@ class PairSender(SeveralSenders):
         **given: Any,
     ) -> None:
         self._keeper = PairKeeper(keeping)
-        self._together, self._noted = keeping.together, -1
         listeners = self._keeper.listeners
         senders = [make(listener=listener, **given) for make, listener in zip(makers, listeners, strict=True)]
         super().__init__(senders, choose)
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
-        routes = self._keeper.routes.of(frame["url"]).tolist()
-        about = zip(frame["row"].to_list(), frame["url"].to_list(), routes, strict=True)
-        return [(*sent, one) for sent, one in zip(super().prepare(frame), about, strict=True)]
+        self._keeper.plan(frame)
+        return super().prepare(frame)
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self._keeper.open()
         await super().open(done, clock, trace)
-
-    def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
-        send, prepared, about = request
-        number = seq // self._together
-        if number != self._noted:
-            self._noted = number
-            if len(self._keeper.noted) < MOST_WAITING:
-                self._keeper.noted.append((number, about, start))
-            else:
-                self._keeper.missed += 1
-        send(seq, prepared, start, latest)
 
     async def close(self) -> None:
         await super().close()
@@ -400,8 +399,8 @@ class PairCounts:
     Attributes:
         routes: of each route.
         timed_out: pairs that were not compared: a request timed out.
-        uncompared: other pairs that were sent and not compared: both requests failed alike, an answer is missing or was
-            interrupted, or answers came too fast.
+        uncompared: other pairs of which an answer came: both requests failed alike, or an answer is missing or was
+            interrupted.
     """
 
     routes: Mapping[str, RouteCounts]
@@ -414,11 +413,12 @@ def read_counts(path: Path) -> PairCounts:
     with path.open("rb") as file:
         for places, length in _blocks(file):
             if not places:
-                names, sent, timed_out, compared, differing, sampled = pickle.loads(file.read(length))
+                names, timed_out, uncompared, compared, differing, sampled = marshal.loads(file.read(length))
                 routes = {
-                    names[at]: RouteCounts(number, differing[at], sampled.get(at, 0)) for at, number in compared.items()
+                    names[at]: RouteCounts(number, differing.get(at, 0), sampled.get(at, 0))
+                    for at, number in compared.items()
                 }
-                return PairCounts(routes, timed_out, sent - timed_out - compared.total())
+                return PairCounts(routes, timed_out, uncompared)
     return PairCounts({}, 0, 0)
 
 
@@ -431,13 +431,17 @@ def read_pairs(path: Path) -> Iterator[KeptPair]:
         for places, length in _blocks(file):
             last.update(zip(places, numbers, strict=False))
             if not places:
-                names = pickle.loads(file.read(length))[0]
+                names = marshal.loads(file.read(length))[0]
         numbers = count()
         for places, length in _blocks(file) if names else ():
             kept = [last[place] == number for place, number in zip(places, numbers, strict=False)]
-            pairs = pickle.loads(zstd.decompress(file.read(length))) if any(kept) else ()
+            pairs = marshal.loads(zstd.decompress(file.read(length))) if any(kept) else ()
             for (route, _), (row, url, answers) in compress(zip(places, pairs, strict=False), kept):
-                yield KeptPair(row, url, names[route], [ReceivedAnswer(*answer) for answer in answers])
+                received = [
+                    ReceivedAnswer(status, head, body, size, digest, WORDS[error])
+                    for _, body, (status, size, digest, error, head) in answers
+                ]
+                yield KeptPair(row, url, names[route], received)
 
 
 def _blocks(file: BinaryIO) -> Iterator[tuple[list[tuple[int, int]], int]]:

@@ -21,7 +21,7 @@ from logreplay.analysis.output.duet_page import html
 from logreplay.cli.main import run
 from logreplay.cli.options.answers import Comparing
 from logreplay.cli.running import answers
-from logreplay.replay.senders.digests import ReceivedAnswer
+from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.senders.pair_keeper import PairKeeper
 from support.background_server import beside
 from support.raw_server import Answer, Exchange, raw_server, response
@@ -168,19 +168,18 @@ def test_pairs_without_two_answers_are_left_out_of_text_page_and_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keeper = PairKeeper(answers.keeping(tmp_path, 2, 1.0))
-    keeper.routes.of(pl.Series(["/a"]))
+    keeper.plan(pl.DataFrame({"row": range(8), "url": "/a"}))
     keeper.open()
     for pair, errors in enumerate((("", "cancelled"), ("", "timeout"), ("refused", "refused"), ("", ""))):
-        keeper.noted.append((pair, (pair, "/a", 0), 0))
         for listener, error in zip(keeper.listeners, errors, strict=True):
-            listener.take(2 * pair, ReceivedAnswer(0 if error else 200, b"", None, 0, 1, error))
+            listener.take((2 * pair, None, (0 if error else 200, 0, 1, ERROR_CODES[error], b"")))
     keeper.close()
     found = answers.differences(tmp_path, Comparing())
     answers.print_differences(found)
     said, page = capsys.readouterr().out, html("a and b", [], [], found)
     assert "answers: no difference in 1 pair\n" in said
     for text in (said, page):
-        assert "2 pairs were not compared: both requests failed alike, an answer is missing, or" in text
+        assert "2 pairs were not compared: both requests failed alike, or an answer is missing" in text
         assert "1 pair was not compared: a request timed out" in text
     summary = answers.as_dict(found)
     names = ("pairs", "pairs_differing", "pairs_timed_out", "pairs_not_compared")

@@ -17,6 +17,7 @@ import pytest
 from logreplay.parsers.zstd import zstd
 from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.contract import WORDS
 from logreplay.replay.senders.digests import (
     LONGEST_KEPT,
     Digests,
@@ -62,11 +63,14 @@ CODINGS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def heard_in(room: int = 1 << 24) -> Listener:
-    return Listener(Room(room), 1000)
+    return Listener(Room(room), lambda: None)
 
 
 def answers_of(listener: Listener) -> Sequence[ReceivedAnswer]:
-    return [ReceivedAnswer(*answer) for _, answer in listener.heard]
+    return [
+        ReceivedAnswer(status, head, body, size, digest, WORDS[error])
+        for _, body, (status, size, digest, error, head) in listener.heard
+    ]
 
 
 def left(listener: Listener) -> int:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.senders import pair_keeper
+from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.senders.digests import Head, ReceivedAnswer
 from logreplay.replay.senders.pair_keeper import (
     FILES,
@@ -40,7 +41,6 @@ class Paths:
 
 def keeper(folder: Path, together: int = 2) -> PairKeeper:
     made = PairKeeper(Keeping(folder, together, 1.0, Paths, lambda name: name == "date"))
-    made.routes.of(pl.Series(["/a", "/b"]))
     made.open()
     return made
 
@@ -49,11 +49,21 @@ def answer(body: bytes | None, head: bytes = HEAD, status: int = 200) -> Receive
     return ReceivedAnswer(status, head, body, len(body or b""), hash(body) & 0xFFFFFFFFFF, "")
 
 
-def ends(keeper: PairKeeper, pair: int, *answers: ReceivedAnswer, route: int = 0, now: int = 0) -> None:
-    keeper.noted.append((pair, (pair, keeper.routes.names[route], route), now))
-    for listener, each in zip(keeper.listeners, answers, strict=False):
-        assert not each.body or keeper.room.hold(len(each.body))
-        listener.take(pair * keeper.together, each)
+def planned(keeper: PairKeeper, pair: int, url: str = "/a") -> None:
+    keeper.plan(pl.DataFrame({"row": pair, "url": [url] * len(keeper.listeners)}))
+
+
+def hears(keeper: PairKeeper, pair: int, target: int, answer: ReceivedAnswer) -> None:
+    status, head, body, size, digest, error = answer
+    assert not body or keeper.room.hold(len(body))
+    seq = pair * len(keeper.listeners) + target
+    keeper.listeners[target].take((seq, body, (status, size, digest, ERROR_CODES[error], head)))
+
+
+def ends(keeper: PairKeeper, pair: int, *answers: ReceivedAnswer, url: str = "/a") -> None:
+    planned(keeper, pair, url)
+    for target, each in enumerate(answers):
+        hears(keeper, pair, target, each)
 
 
 def read(folder: Path) -> tuple[list[tuple[int, str, list[bytes | None]]], dict[str, tuple[int, int, int]]]:
@@ -67,8 +77,8 @@ def test_pairs_that_differ_are_kept_and_all_are_counted(tmp_path: Path) -> None:
     keeps = keeper(tmp_path)
     ends(keeps, 0, answer(b"x"), answer(b"x", HEAD.replace(b"now", b"then")))
     ends(keeps, 1, answer(b"x"), answer(b"y"))
-    ends(keeps, 2, answer(b"x"), answer(b"x", HEAD.replace(b"1\r", b"2\r")), route=1)
-    ends(keeps, 3, answer(b"x"), answer(b"x", status=500), route=1)
+    ends(keeps, 2, answer(b"x"), answer(b"x", HEAD.replace(b"1\r", b"2\r")), url="/b")
+    ends(keeps, 3, answer(b"x"), answer(b"x", status=500), url="/b")
     keeps.close()
     pairs, counts = read(tmp_path)
     assert pairs == [(1, "/a", [b"x", b"y"]), (2, "/b", [b"x", b"x"]), (3, "/b", [b"x", b"x"])]
@@ -118,32 +128,34 @@ def test_three_targets_make_one_pair(tmp_path: Path) -> None:
 def test_a_pair_that_never_ends_is_forgotten_and_gives_its_room_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pair_keeper, "_EVERY_S", 3600)
+    now = 0
+    monkeypatch.setattr(pair_keeper, "monotonic", lambda: now)
     keeps = keeper(tmp_path)
     ends(keeps, 0, answer(b"x" * 1000))
-    ends(keeps, 1, answer(b"x"), answer(b"y"), now=60 * SECOND)
-    ends(keeps, 2, answer(b"x"), answer(b"y"), now=120 * SECOND)
+    planned(keeps, 1)
+    for pair, minute in ((2, 1), (3, 2), (4, 3)):
+        now = minute * 60 * SECOND
+        ends(keeps, pair, answer(b"x"), answer(b"y"))
+        for target in range(2):
+            keeps._pair(target)
+    assert not keeps._incomplete
+    assert not keeps._about
+    assert keeps.room.held == keeps._in_block
+    for pair, target in ((0, 1), (1, 0), (1, 1)):
+        hears(keeps, pair, target, answer(b"y" * 1000))  # too late
     keeps.close()
-    assert [row for row, *_ in read(tmp_path)[0]] == [1, 2]
-    assert read_counts(*tmp_path.glob(FILES)).uncompared == 1
+    assert [row for row, *_ in read(tmp_path)[0]] == [2, 3, 4]
     assert keeps.room.held == keeps.room.freed
-    assert not any(keeps._incomplete)
 
 
-def test_an_answer_that_comes_after_its_pair_was_forgotten_gives_its_room_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pair_keeper, "_EVERY_S", 3600)
+def test_a_pair_without_its_last_answer_is_counted(tmp_path: Path) -> None:
     keeps = keeper(tmp_path)
     ends(keeps, 0, answer(b"x" * 1000))
-    keeps.noted.append((1, (1, "/a", 0), 60 * SECOND))
-    keeps._catch_up()
-    assert keeps.room.hold(1000)
-    keeps.listeners[1].take(1, answer(b"y" * 1000))
-    ends(keeps, 2, answer(b"x"), answer(b"y"), now=62 * SECOND)
+    planned(keeps, 1)
+    ends(keeps, 2, answer(b"x"), answer(b"y"))
     keeps.close()
+    assert read_counts(*tmp_path.glob(FILES)) == PairCounts({"/a": RouteCounts(1, 1, 1)}, timed_out=0, uncompared=1)
     assert keeps.room.held == keeps.room.freed
-    assert not any(keeps._incomplete)
 
 
 def test_the_sample_is_uniform_over_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,14 +175,11 @@ def test_memory_does_not_grow_with_the_number_of_differing_pairs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pair_keeper, "MOST_KEPT", 10)
-    monkeypatch.setattr(pair_keeper, "_EVERY_S", 3600)
     keeps = keeper(tmp_path)
 
     def differ(pairs: range) -> int:
         for pair in pairs:
             ends(keeps, pair, answer(b"%01000d" % pair), answer(b"x"))
-            if pair % 100 == 99:
-                keeps._catch_up()
         return tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()
@@ -209,17 +218,6 @@ def test_a_file_without_its_end_counts_for_nothing(tmp_path: Path) -> None:
     (path,) = tmp_path.glob(FILES)
     path.write_bytes(path.read_bytes()[:-40])
     assert read(tmp_path) == ([], {})
-
-
-def test_pairs_that_come_too_fast_are_counted_and_give_their_room_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pair_keeper, "MOST_WAITING", 0)
-    keeps = keeper(tmp_path)
-    ends(keeps, 0, answer(b"x"), answer(b"y"))
-    keeps.close()
-    assert read_counts(*tmp_path.glob(FILES)) == PairCounts({}, 0, 1)
-    assert keeps.room.held == keeps.room.freed
 
 
 def test_a_full_disk_ends_in_an_error_that_names_the_file(tmp_path: Path) -> None:
