@@ -40,7 +40,8 @@ _MOST: Final = 100
 """Blocks of long series, which are longer than usual then."""
 _AT_ONCE: Final = 100
 _HALF_S: Final = 0.5
-_FEWEST_MEANS: Final = 8
+FEWEST_MEANS: Final = 8
+"""Blocks of a mean, which those of the shortest series have."""
 SHORTEST_MEAN_S: Final = 1.6
 """Series of pairs shorter than this, eight blocks of 0.2 s, have no estimate of their mean."""
 _LEFT_OUT: Final = 0.2
@@ -88,8 +89,8 @@ def trimmed_mean(at: Floats, values: Floats) -> Estimate | None:
     span = float(np.ptp(at)) if len(at) else 0.0
     if span < SHORTEST_MEAN_S:
         return None
-    block, blocks = _numbered(at, max(min(_HALF_S, span / _FEWEST_MEANS), span / _MOST))
-    if blocks < _FEWEST_MEANS:
+    block, blocks = _numbered(at, max(min(_HALF_S, span / FEWEST_MEANS), span / _MOST))
+    if blocks < FEWEST_MEANS:
         return None
     means = np.sort(np.bincount(block, values) / np.bincount(block))
     left_out = int(_LEFT_OUT * blocks)

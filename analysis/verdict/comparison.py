@@ -68,6 +68,9 @@ _ONE_PAIR: Final = (
     "one pair of runs does not show how much runs differ by themselves: run both in turn, three times or more, and "
     "compare all of them: BASELINE CANDIDATE BASELINE CANDIDATE ..."
 )
+_SHORT: Final = (
+    "a short duet may take for a change what slowed one target for half a second; repeat it with --for 10s or longer"
+)
 _NOT_IN_TURN: Final = (
     "the runs of a pair did not follow each other: a change of the machine between them counts as one of the target; "
     "run in turn, and name the runs in turn: BASELINE CANDIDATE BASELINE CANDIDATE ..."
@@ -212,12 +215,15 @@ def compare_duet(baseline: Source, candidate: Source, tolerance: float = AT_ONCE
         judged = duet_verdicts(found.change, {**found.quantiles, **routes, **several}, tolerance)
         judged |= dict.fromkeys(steps.keys() - several.keys(), judged[ALL])
     text = _of_duet(found, routes, judged, tolerance) if found.change else _unknown([found])
+    notes = [*found.notes, *(drift(found.sides, tolerance, paired=found.paired) if found.sides else ())]
+    if judged.get(ALL) in DIFFERENT and found.change and found.change.blocks == bootstrap.FEWEST_MEANS:
+        notes.append(_SHORT)
     return _comparison([found], text, found.change, found.quantiles, tolerance)(
         by_step=_table("rate", steps if judged else {}, judged).sort("rate"),
         by_route=_table("route", routes if judged else {}, judged),
         at_once=True,
         verdicts={name: judged.get(name, NO_DIFFERENCE) for name in (ALL, *found.quantiles, *routes)},
-        notes=[*found.notes, *(drift(found.sides, tolerance, paired=found.paired) if found.sides else ())],
+        notes=notes,
     )
 
 

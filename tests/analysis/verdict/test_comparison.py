@@ -194,7 +194,10 @@ def test_a_duet_of_equal_targets_finds_nothing(tmp_path: Path) -> None:
 
 
 def test_a_duet_of_two_seconds_is_judged_and_a_shorter_one_says_how_long_it_must_be(tmp_path: Path) -> None:
-    assert at_once(tmp_path, 1.06, seconds=2).sentence.startswith("slower by ")
+    short = at_once(tmp_path, 1.06, seconds=2)
+    assert short.sentence.startswith("slower by ")
+    assert [note for note in short.notes if "--for 10s" in note]
+    assert not [note for note in at_once(tmp_path, 1.06).notes if "--for 10s" in note]
     assert at_once(tmp_path, 1.0, seconds=2).sentence.startswith(NO_DIFFERENCE)
     for alternate, least in ((False, "1.6 s"), (True, "5 s")):
         found = at_once(tmp_path, 1.06, alternate=alternate, seconds=1.5)
