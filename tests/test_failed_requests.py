@@ -14,6 +14,7 @@ from logreplay.analysis.output.hdr import write_hlog
 from logreplay.analysis.tables import windows
 from logreplay.analysis.verdict.comparison import compare
 from logreplay.cli.display import live_line
+from logreplay.parsers.plural import number_of
 from logreplay.parsers.record import ERRORS, RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
 from logreplay.replay.monitor.prometheus import exposition
 from logreplay.replay.monitor.snapshot import Snapshot
@@ -114,7 +115,7 @@ def test_all_places_count_the_same_requests_as_failed(seed: int, tmp_path: Path)
         assert ("failed" if np.isinf(found) else "answered") == p50
     assert compare(frame, frame).failed == (number / len(ended),) * 2
     write_hlog(tmp_path / "run.hlog", requests)
-    assert f"#[{number} requests failed" in (tmp_path / "run.hlog").read_text(encoding="ascii")
+    assert f"#[{number_of(number, 'request')} failed" in (tmp_path / "run.hlog").read_text(encoding="ascii")
     for error, status, expected in ended:  # --crash stops at each of them, and at other statuses too
         assert bool(error) or unexpected(status, expected) or not fails(error, status, expected)
 

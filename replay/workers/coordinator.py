@@ -20,6 +20,7 @@ from functools import partial
 from math import inf
 from typing import Any, Final, Self, TypeVar
 
+from logreplay.parsers.plural import number_of
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Limits
@@ -142,12 +143,13 @@ class Coordinator:
             raise ValueError("there must be at least 1 process")
         if limits.max_in_flight is not None and limits.max_in_flight < len(processes):
             raise LogreplayError(
-                f"at most {limits.max_in_flight} requests in flight cannot be shared by {len(processes)} workers; "
+                f"at most {number_of(limits.max_in_flight, 'request')} in flight cannot be shared by "
+                f"{len(processes)} workers; "
                 "raise --max-in-flight, or lower --workers"
             )
         if connections is not None and connections < len(processes):
             raise LogreplayError(
-                f"at most {connections} connections cannot be shared by {len(processes)} workers; "
+                f"at most {number_of(connections, 'connection')} cannot be shared by {len(processes)} workers; "
                 "raise --connections, or lower --workers"
             )
         self._connections, self._in_parts = connections, in_parts
@@ -234,7 +236,7 @@ class Coordinator:
             self._limits.check_none(plan.schedule)
             if plan.schedule.count < len(self._workers):
                 raise LogreplayError(
-                    f"{plan.schedule.count} users cannot be shared by {len(self._workers)} workers; "
+                    f"{number_of(plan.schedule.count, 'user')} cannot be shared by {len(self._workers)} workers; "
                     "take fewer with --workers"
                 )
         packed(plan)  # here, where an error can be raised; it is sent from another thread

@@ -189,7 +189,7 @@ def test_a_log_that_a_worker_cannot_read_ends_the_run_with_a_word(tmp_path: Path
 
 
 def test_a_limit_in_flight_is_shared_by_all() -> None:
-    with pytest.raises(LogreplayError, match="at most 1 requests in flight cannot be shared by 2 workers"):
+    with pytest.raises(LogreplayError, match="at most 1 request in flight cannot be shared by 2 workers"):
         Coordinator(processes(2), sender_to("http://127.0.0.1:1"), MemoryResults(), limits=Limits(max_in_flight=1))
 
 
@@ -210,7 +210,7 @@ def test_connections_of_http2_are_shared_by_all(tmp_path: Path) -> None:
 
 
 def test_too_few_connections_for_the_workers_are_refused() -> None:
-    with pytest.raises(LogreplayError, match="at most 1 connections cannot be shared by 2 workers"):
+    with pytest.raises(LogreplayError, match="at most 1 connection cannot be shared by 2 workers"):
         Coordinator(processes(2), sender_to("http://127.0.0.1:1"), MemoryResults(), connections=1)
 
 
