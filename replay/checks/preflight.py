@@ -35,6 +35,7 @@ _SAYS: Final = {
 }
 _CUT_OFF: Final = ("closed", "reset", "protocol")
 """Errors that may come from a port that speaks something else."""
+_TIMED_OUT: Final = ("timeout", "connect_timeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,18 @@ async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[En
     if len(endpoint.addresses) < 2:
         return endpoint, []
 
-    async def takes(address: str) -> bool:
+    good = await _accepting(endpoint, timeout_s)
+    if not good:
+        raise LogreplayError(f"target {endpoint.target}: {_SAYS['refused']} ({', '.join(endpoint.addresses)})")
+    silent = [address for address in endpoint.addresses if address not in good]
+    text = f"{endpoint.target.host} is also {', '.join(silent)}, which accepts no connection; only the others are used"
+    return replace(endpoint, addresses=good), [Finding("addresses", Severity.INFO, text)] if silent else []
+
+
+async def _accepting(endpoint: Endpoint, timeout_s: float) -> tuple[str, ...]:
+    """The addresses that accept a TCP connection."""
+
+    async def accepts(address: str) -> bool:
         try:
             async with asyncio.timeout(timeout_s):
                 _, writer = await asyncio.open_connection(address, endpoint.target.port)
@@ -162,13 +174,8 @@ async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[En
         writer.close()
         return True
 
-    answers = await asyncio.gather(*map(takes, endpoint.addresses))
-    good = tuple(address for address, answer in zip(endpoint.addresses, answers, strict=True) if answer)
-    if not good:
-        raise LogreplayError(f"target {endpoint.target}: {_SAYS['refused']} ({', '.join(endpoint.addresses)})")
-    silent = [address for address in endpoint.addresses if address not in good]
-    text = f"{endpoint.target.host} is also {', '.join(silent)}, which accepts no connection; only the others are used"
-    return replace(endpoint, addresses=good), [Finding("addresses", Severity.INFO, text)] if silent else []
+    answers = await asyncio.gather(*map(accepts, endpoint.addresses))
+    return tuple(address for address, answer in zip(endpoint.addresses, answers, strict=True) if answer)
 
 
 async def answers(
@@ -199,10 +206,12 @@ async def answers(
         unspoken = sender.counts.unspoken  # before the connection is closed from here
         sender.cancel()
         await sender.close()
+    if word in _TIMED_OUT and endpoint.addresses and not await _accepting(endpoint, timeout_s):
+        raise LogreplayError(f"target {endpoint.target}: {_SAYS['connect_timeout'].format(timeout=timeout_s)}")
     detail = sender.counts.details.get(word, "")
     cut = word == "tls" and "[SSL" not in detail
     fits = endpoint.target.scheme == "https" and (status or unspoken)  # it answered by TLS
-    silent = endpoint.target.scheme == "https" and word in ("timeout", "connect_timeout")
+    silent = endpoint.target.scheme == "https" and word in _TIMED_OUT
     unlike = unspoken or status == _BAD_REQUEST or cut or silent or word in _CUT_OFF
     if unlike and not fits and (text := await remedy(endpoint, http=http, answered=status > 0)):
         raise LogreplayError(f"target {endpoint.target}: {text}")

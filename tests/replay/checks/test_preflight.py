@@ -1,8 +1,11 @@
 """Before the first request: what is put right, what is said, what ends the run."""
 
 import shutil
+import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,9 @@ from logreplay.parsers.record import LogreplayError
 from logreplay.replay.checks import preflight
 from logreplay.replay.checks.preflight import Demand, machine
 from logreplay.replay.results.verdict import Finding
-from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context
 from logreplay.replay.senders.http2.sender import Http2Sender
+from logreplay.replay.senders.wire import WireSender
 from support.raw_server import raw_server, stall
 
 CALM = Demand(rate=10, duration=10, timeout=1)
@@ -103,3 +107,37 @@ def test_a_target_that_says_nothing_is_not_said_to_lack_http2() -> None:
 
     (finding,) = uvloop.run(probe())
     assert finding.text == "the target did not answer HEAD / (timeout); sending anyway"
+
+
+@contextmanager
+def full_port() -> Iterator[int]:
+    """A port whose queue is full: Linux drops the packets of further connections, as a firewall does."""
+    with ExitStack() as opened:
+        server = opened.enter_context(socket.socket())
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(6):
+            client = opened.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(server.getsockname())
+        yield server.getsockname()[1]
+
+
+@pytest.mark.parametrize("patience", [0.2, 5.0])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("kind", [WireSender, Http2Sender])
+def test_a_port_that_takes_no_connection_is_an_error_before_the_run(
+    kind: Callable[..., Any], scheme: str, patience: float
+) -> None:
+    """With a time-out below that of the check, and above."""
+
+    async def probe(url: str) -> None:
+        endpoint = await resolve(parse_target(url))
+        tls = tls_context(verify=False) if scheme == "https" else None
+        await preflight.answers(kind(endpoint, timeout=patience, tls=tls), endpoint, timeout_s=0.4)
+
+    with full_port() as port:
+        url = f"{scheme}://127.0.0.1:{port}"
+        with pytest.raises(LogreplayError) as error:
+            uvloop.run(probe(url))
+    assert str(error.value) == f"target {url}: no connection within 0.4 s: is it reachable from here?"
