@@ -254,12 +254,16 @@ def _comparison(
 
 @dataclass(frozen=True, slots=True)
 class _PairOfRuns:
-    """One baseline, one candidate: their requests in pairs, and what differs; ``sides`` where they ran at once."""
+    """One baseline, one candidate: their requests in pairs, and what differs; ``sides`` where they ran at once.
+
+    ``count`` requests of each, over ``span`` seconds, can be compared.
+    """
 
     paired: bool
     pairs: pl.DataFrame
     timed: pl.DataFrame
     count: int
+    span: float
     change: Change | None
     quantiles: dict[str, Change]
     failed: tuple[pl.Series, pl.Series]
@@ -278,8 +282,12 @@ class _PairOfRuns:
         if self.count < FEWEST_PAIRS:
             few = f"fewer than {FEWEST_PAIRS} requests were answered as expected, with a time above 0, in both runs"
             return f"{few}: run longer, or at a higher rate"
-        shortest = bootstrap.SHORTEST_MEAN_S if self.sides and self.paired else estimates.FEWEST_BLOCKS
-        return f"less than {shortest:g} s of requests: run longer"
+        shortest, fewest = float(estimates.FEWEST_BLOCKS), estimates.FEWEST_BLOCKS
+        if self.sides and self.paired:
+            shortest, fewest = bootstrap.SHORTEST_MEAN_S, bootstrap.FEWEST_MEANS
+        if self.span < shortest:
+            return f"less than {shortest:g} s of requests: run longer"
+        return f"the requests fall into fewer than {fewest} blocks of time: run longer, or at an even rate (--tps)"
 
 
 def _pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False) -> _PairOfRuns:
@@ -313,8 +321,10 @@ def _pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False)
         quantiles = quantile_changes(old, new)
     apart = median_change(timed) if paired else quantiles.get("p50")
     change = shared_change(sides, paired=paired) if sides else apart
-    count = timed.height if paired else min(answered(run).height for run in (old, new))
-    return _PairOfRuns(paired, pairs, timed, count, change, quantiles, failed, notes, sides)
+    times = [run["scheduled"] for run in ([timed] if paired else [answered(old), answered(new)])]
+    count = min(map(len, times))
+    span = min(float(np.ptp(each.to_numpy())) for each in times) if count else 0.0
+    return _PairOfRuns(paired, pairs, timed, count, span, change, quantiles, failed, notes, sides)
 
 
 def _sides_of(timed: pl.DataFrame) -> Sides:

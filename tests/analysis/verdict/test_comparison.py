@@ -152,10 +152,14 @@ def test_a_run_too_short_to_say_anything_says_so() -> None:
     )
 
 
-def at_once(folder: Path, slower: float, *, alternate: bool = False, seconds: float = 30) -> Comparison:
-    """A duet of 200 pairs/s on a restless machine, with two routes of which one is slower."""
+def at_once(
+    folder: Path, slower: float, *, alternate: bool = False, seconds: float = 30, bursts: bool = False
+) -> Comparison:
+    """A duet of 200 pairs/s on a restless machine, with two routes of which one is slower; or three bursts of pairs."""
     rng, size = np.random.default_rng(7), int(200 * seconds)
     at = np.sort(rng.uniform(0, seconds, size))
+    if bursts:
+        at = seconds / 2 * np.round(2 * at / seconds)
     shared = np.exp(rng.normal(0, 0.4, 31))[at.astype(np.int64)]
     slow = np.arange(size) % 2 == 0
     for name, factor in (("baseline", 1.0), ("candidate", slower)):
@@ -202,6 +206,24 @@ def test_a_duet_of_two_seconds_is_judged_and_a_shorter_one_says_how_long_it_must
     for alternate, least in ((False, "1.6 s"), (True, "5 s")):
         found = at_once(tmp_path, 1.06, alternate=alternate, seconds=1.5)
         assert found.sentence == f"nothing to compare: less than {least} of requests: run longer"
+
+
+@pytest.mark.parametrize(("alternate", "fewest"), [(False, 8), (True, 5)])
+def test_a_duet_with_too_few_bursts_is_not_called_too_short(tmp_path: Path, alternate: bool, fewest: int) -> None:
+    found = at_once(tmp_path, 1.06, alternate=alternate, bursts=True)
+    assert found.sentence == f"nothing to compare: {few_blocks(fewest)}"
+
+
+def test_runs_with_too_few_bursts_are_not_called_too_short() -> None:
+    bursts = pl.col("scheduled") % 20 < 0.5
+    once = run(1).filter(bursts)
+    assert compare(once, once).sentence == f"nothing to compare: {few_blocks(5)}"
+    other = run(2).filter(bursts).with_columns(url=pl.lit("/other"))
+    assert compare(once, other).sentence == f"nothing to compare: {few_blocks(5)}"
+
+
+def few_blocks(fewest: int) -> str:
+    return f"the requests fall into fewer than {fewest} blocks of time: run longer, or at an even rate (--tps)"
 
 
 def test_the_row_of_the_only_rate_of_a_duet_has_the_verdict_of_all_requests(tmp_path: Path) -> None:
