@@ -181,7 +181,7 @@ class Paced:
     def _pump(self) -> None:
         clock, send, buffer = self._clock, self._sender.send, self._buffer
         due, requests, at, seq = self._due, self._requests, self._at, self.taken_up
-        patience, freed, at_once = self._patience, self._freed, self._holding is not None
+        patience, freed = self._patience, self._freed
         burst, together = _BURST, -1
         while not self._is_cut:
             if at == len(due):
@@ -220,7 +220,7 @@ class Paced:
                     self.counts.limited += bisect_left(due, freed, at, end) - at
                 self.taken_up = seq + end - at
                 for when, request in zip(due[at:end], requests[at:end], strict=True):
-                    send(seq, request, now if at_once else clock(), when + patience)
+                    send(seq, request, clock(), when + patience)
                     seq += 1
                 at = end
         self._at = at

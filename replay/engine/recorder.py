@@ -39,8 +39,8 @@ DROPPED: Final = ERROR_CODES["dropped"]
 
 MOST_WAITING: Final = 500_000
 """Records that may wait for the disk: some 150 MB with their rows of the plan, 50 s at 10,000 requests/s."""
-_TOGETHER: Final = 16_384
-"""Records that are turned into rows at once: their columns fit into the caches of a processor."""
+_BATCH: Final = 16_384
+"""Records that become rows at once. Their columns fit into the caches of a processor."""
 _LATE_S: Final = 1.0
 """Rows that are written later than this after they were handed on are counted as delayed."""
 _DAY_US: Final = 86_400_000_000
@@ -177,8 +177,8 @@ class Recorder:
         elif isinstance(item, _Handed):
             began = time.monotonic()
             try:
-                for at in range(0, len(item.records), _TOGETHER):
-                    self._write(item.records[at : at + _TOGETHER])
+                for at in range(0, len(item.records), _BATCH):
+                    self._write(item.records[at : at + _BATCH])
             finally:
                 ended = time.monotonic()
                 waited = ended - item.at

@@ -20,8 +20,8 @@ class Owner(Protocol):
     clock: Clock
     counts: SenderCounts
 
-    def waits(self, connection: "Http2Connection", /) -> bool:
-        """Whether a request may wait for others that are sent in the same turn of the loop; the sender flushes."""
+    def defer_write(self, connection: "Http2Connection", /) -> bool:
+        """Whether the sender flushes later, with more requests."""
 
     def ended(self, connection: "Http2Connection", streams: Iterable[Stream], now: int, /) -> None:
         """Streams ended, or what the connection can carry has changed."""
@@ -40,7 +40,7 @@ class Http2Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_begun", "_behind", "_clock", "_fd", "_sender", "_transport", "answered", "dialled", "idle_since", "limit",
+        "_behind", "_clock", "_counted", "_fd", "_sender", "_transport", "answered", "dialled", "idle_since", "limit",
         "number", "pool", "state", "waiting",
     )  # fmt: skip
 
@@ -48,7 +48,7 @@ class Http2Connection(asyncio.Protocol):
         self._sender, self._clock, self.pool, self.state = sender, sender.clock, pool, state
         self.number = sender.counts.connections
         self._transport: asyncio.Transport | None = None
-        self._fd, self._behind, self._begun = -1, False, 1
+        self._fd, self._behind, self._counted = -1, False, 1
         self.waiting: list[Stream] = []
         self.dialled = self.idle_since = now
         self.answered, self.limit = 0, state.limit
@@ -73,7 +73,7 @@ class Http2Connection(asyncio.Protocol):
             self.waiting.append(stream)
         else:
             self.state.begin(stream)
-            if not self._sender.waits(self):
+            if not self._sender.defer_write(self):
                 self.flush()
 
     def give_up(self, stream: Stream) -> None:
@@ -89,9 +89,9 @@ class Http2Connection(asyncio.Protocol):
         out, transport, began = self.state.out, self._transport, self.state.began
         if not out or transport is None:
             return
-        if began > self._begun:
-            self._sender.counts.reused += began - self._begun
-            self._begun = began
+        if began > self._counted:
+            self._sender.counts.reused += began - self._counted
+            self._counted = began
         data = out[0] if len(out) == 1 else b"".join(out)
         out.clear()
         if self._behind and transport.get_write_buffer_size() == 0:
@@ -127,6 +127,7 @@ class Http2Connection(asyncio.Protocol):
             return
         now = self._clock()
         waiting, self.waiting = self.waiting, []
+        self._counted = max(1, len(waiting))
         for stream in waiting:
             stream.connect = now - stream.began
             self.state.begin(stream)

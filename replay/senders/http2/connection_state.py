@@ -26,12 +26,15 @@ from logreplay.replay.senders.http2.frames import (
     HEADER_BYTES,
     HEADERS,
     PADDED,
+    SMALLEST_FRAME,
     ConnectionFault,
     read_header,
 )
 from logreplay.replay.senders.http2.header_blocks import (
+    ANY,
     INDEXED,
     NO_TABLE,
+    NONE,
     USUAL_TABLE,
     BlockError,
     BlockReader,
@@ -159,11 +162,11 @@ class ConnectionState(ClientState):
             data, self._rest = self._rest + data, b""
         if not self.greeted:
             self._check_greeting(data)
-        at, end = 0, len(data)
-        while end - (at := self._read_usual(data, at)) >= HEADER_BYTES:
+        at, end, usual = 0, len(data), True
+        while end - at >= HEADER_BYTES:
             high, low, kind, flags, number = read_header(data, at)
             size = high << 8 | low
-            if size > frames.SMALLEST_FRAME:
+            if size > SMALLEST_FRAME:
                 raise ConnectionFault(frames.FRAME_SIZE_ERROR, f"a frame of {size} bytes")
             if self._block_stream and (kind != CONTINUATION or number & _NUMBER != self._block_stream):
                 raise ConnectionFault(frames.PROTOCOL_ERROR, "a header block is interrupted by another frame")
@@ -178,7 +181,10 @@ class ConnectionState(ClientState):
             elif at > end:
                 at = start - HEADER_BYTES
                 break
+            elif kind == HEADERS and usual and (after := self._read_known_responses(data, start - HEADER_BYTES)):
+                at = after
             elif kind == HEADERS and flags & 0x2C == END_HEADERS:
+                usual = False  # the next ones may be like this one, and each try takes time
                 self._headers(number & _NUMBER, flags, data[start:at])
             elif kind < len(_HANDLERS):
                 _HANDLERS[kind](self, number & _NUMBER, flags, data[start:at])
@@ -186,39 +192,59 @@ class ConnectionState(ClientState):
                 self._count_control()
         self._rest = data[at:]
 
-    def _read_usual(self, data: bytes, at: int) -> int:
-        """Take responses of one known header block and one DATA frame, as most are; returns where others begin.
+    def _read_known_responses(self, data: bytes, at: int) -> int:
+        """Read responses of one known header block and at most one DATA frame.
 
-        Does what `_headers` and `_data` do, in a third of the time.
+        Same effect as `_headers` and `_data`, in half the time.
+
+        Returns:
+            The offset of the first other frame; 0: the frame at ``at`` is another.
         """
-        if self._kept_body or self._block_stream or (known := self._reader.known_now()) is None:
-            return at
+        if self._kept_body or (known := self._reader.known_now()) is None:
+            return 0
         now, digests, streams, ended = self._now, self._digests, self.streams, self._ended
-        end, taken = len(data), 0
+        begun, end, taken = at, len(data), 0
         while end - at >= HEADER_BYTES:
             high, low, kind, flags, number = read_header(data, at)
-            second = at + HEADER_BYTES + (high << 8 | low)
-            if kind != HEADERS or flags != END_HEADERS or end - second < HEADER_BYTES or number not in streams:
+            after = at + HEADER_BYTES + (high << 8 | low)
+            if kind != HEADERS or after > end or number not in streams:
                 break
-            stream, fields = streams[number], known.get(data[at + HEADER_BYTES : second])
+            stream, fields = streams[number], known.get(data[at + HEADER_BYTES : after])
             may_be_head = not stream.request[HEADER_BYTES] & INDEXED
-            if fields is None or stream.fields is not None or stream.unsent or may_be_head:
+            if fields is None or fields.body == NONE or stream.fields is not None or stream.unsent or may_be_head:
                 break
-            high, low, kind, flags, same = read_header(data, second)
-            size = high << 8 | low
-            after = second + HEADER_BYTES + size
-            if kind != DATA or flags != END_STREAM or same != number or size != fields.in_one_frame or after > end:
+            size = 0
+            if flags == END_HEADERS:
+                if end - after < HEADER_BYTES:
+                    break
+                high, low, kind, flags, same = read_header(data, after)
+                size = high << 8 | low
+                after += HEADER_BYTES + size
+                if (
+                    kind != DATA
+                    or flags != END_STREAM
+                    or same != number
+                    or after > end
+                    or not 0 < size <= SMALLEST_FRAME
+                ):
+                    break
+                if size != fields.body and fields.body != ANY:
+                    break
+            elif flags != END_HEADERS | END_STREAM or fields.body > 0:
                 break
             at, taken = after, taken + size
             stream.first = stream.last = now
             stream.fields, stream.size = fields, size
-            if digests:
-                stream.body = digests.add(b"", data[second + HEADER_BYTES : after], stream.head)
+            if digests and size:
+                stream.body = digests.add(b"", data[after - size : after], stream.head)
             del streams[number]
             ended.append(stream)
-        if taken:
-            self._control = 0
-            self._count_taken(taken)
+        if at == begun:
+            return 0
+        self._control = 0
+        self._taken += taken
+        if self._taken >= _REFILL:
+            self._refill()
         return at
 
     def _rest_of_data(self, data: bytes) -> bytes:
@@ -248,7 +274,9 @@ class ConnectionState(ClientState):
         """Bytes of a body, which need not be a whole frame."""
         if size:
             self._control = 0
-            self._count_taken(size)
+            self._taken += size
+            if self._taken >= _REFILL:
+                self._refill()
         else:
             self._count_control()
         stream = self.streams.get(number)
@@ -269,12 +297,10 @@ class ConnectionState(ClientState):
         if flags & END_STREAM:
             self._end(stream)
 
-    def _count_taken(self, size: int) -> None:
-        """Open the window of the connection again, in large steps."""
-        self._taken += size
-        if self._taken >= _REFILL:
-            self.out.append(frames.window_update(0, self._taken))
-            self._taken = 0
+    def _refill(self) -> None:
+        """Open the window of the connection again."""
+        self.out.append(frames.window_update(0, self._taken))
+        self._taken = 0
 
     def _padded_data(self, number: int, flags: int, payload: bytes) -> None:
         body = _unpadded(payload)
@@ -347,7 +373,9 @@ class ConnectionState(ClientState):
     def _end(self, stream: Stream) -> None:
         """The response is whole."""
         stream.last = self._now
-        stream.error, stream.detail = stream.length_fault()
+        fields = stream.fields
+        if fields is None or fields.body != stream.size or not stream.request[HEADER_BYTES] & INDEXED:
+            stream.error, stream.detail = stream.length_fault()
         if stream.unsent:
             self._abandon(stream, frames.CANCEL)  # the answer came before the whole request was asked for
         else:

@@ -15,8 +15,6 @@ from typing import Any, Final
 from hpack import Decoder, HPACKError
 from hpack.table import HeaderTable
 
-from logreplay.replay.senders.http2.frames import SMALLEST_FRAME
-
 MOST_KNOWN: Final = 4096
 """Blocks that are recognised by their bytes; with one more all are forgotten."""
 _LONGEST_KNOWN: Final = 4096
@@ -36,7 +34,9 @@ _PLAIN: Final = 0x00
 _NEVER_INDEXED: Final = 0x10
 
 WITHOUT_BODY: Final = (204, 304)
-"""Responses that have none, whatever length they announce."""
+"""Statuses of responses without a body, whatever length they announce."""
+ANY: Final = -1
+NONE: Final = -2
 
 _NAME: Final = re.compile(rb"[\x21-\x39\x3b-\x40\x5b-\x7e]+")
 """Octets of a field name (RFC 9113, 8.2.1)."""
@@ -100,14 +100,14 @@ class ResponseFields:
         length: announced bytes of the body; -1: not announced.
         headers: without the status.
         fault: why the block is malformed (RFC 9113, 8.1.1); empty if it is not.
-        in_one_frame: the length, if this is a response whose body may come in one frame of DATA; -1: it is none.
+        body: bytes of the body of a final response. `ANY`: not announced. `NONE`: not a final response, or malformed.
     """
 
     status: int
     length: int
     headers: tuple[tuple[bytes, bytes], ...]
     fault: str = ""
-    in_one_frame: int = -1
+    body: int = NONE
 
 
 class BlockReader:
@@ -124,7 +124,7 @@ class BlockReader:
         self._table = self._decoder.header_table
 
     def known_now(self) -> dict[bytes, ResponseFields] | None:
-        """The blocks that are recognised by their bytes; None as long as the table is not empty."""
+        """The blocks that are recognised by their bytes; None while the dynamic table has entries."""
         return None if self._table.dynamic_entries else self._known
 
     def offer_no_table(self) -> None:
@@ -146,7 +146,8 @@ class BlockReader:
         try:
             fields: Any = self._decoder.decode(coded, raw=True)
         except HPACKError as error:
-            raise BlockError(str(error) or type(error).__name__) from None
+            text, *_ = str(error).split(" from <memory")  # where the octets are in memory
+            raise BlockError(text or type(error).__name__) from None
         read = checked([(bytes(name), bytes(value)) for name, value in fields])
         if empty and not resizes and not self._table.dynamic_entries and len(coded) <= _LONGEST_KNOWN:
             if len(self._known) >= MOST_KNOWN:
@@ -173,8 +174,8 @@ def checked(fields: Iterable[tuple[bytes, bytes]]) -> ResponseFields:
                 fault = f"the content-length {value[:20].decode('latin-1')!r} is invalid or differs from another"
             else:
                 length = int(value)
-    usual = status >= 200 and status not in WITHOUT_BODY and 0 < length <= SMALLEST_FRAME and not fault
-    return ResponseFields(status, length, tuple(headers), fault, length if usual else -1)
+    body = NONE if status < 200 or fault else 0 if status in WITHOUT_BODY else length
+    return ResponseFields(status, length, tuple(headers), fault, body)
 
 
 def _field_fault(name: bytes, value: bytes) -> str:

@@ -53,10 +53,10 @@ def render(frame: pl.DataFrame, target: Target, defaults: Mapping[str, str]) -> 
     return requests
 
 
-def _head(op: str, constant: bytes, path: int, rest: int, kind: bytes) -> bytes:
-    """A HEADERS frame up to the path, of which and of what follows it the lengths are given."""
-    coded = field(b":method", op.encode()) + constant + _PATH + integer(path, 7)
-    return (len(coded) + path + rest).to_bytes(3) + kind + coded
+def _head(op: str, constant: bytes, path_length: int, rest_length: int, kind: bytes) -> bytes:
+    """The beginning of a HEADERS frame, up to the path."""
+    coded = field(b":method", op.encode()) + constant + _PATH + integer(path_length, 7)
+    return (len(coded) + path_length + rest_length).to_bytes(3) + kind + coded
 
 
 def rendered_anew(request: bytes, scheme: str) -> bytes:

@@ -87,8 +87,8 @@ class Http2Sender:
         self._known: dict[bytes, ResponseFields] = {}
         self._closing, self._tidied = False, 0
         self._holding = False
-        self._carrier: Http2Connection | None = None
-        self._room = 0
+        self._batch: Http2Connection | None = None  # with unwritten requests
+        self._batch_room = 0  # requests that it takes before they are written
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[bytes]:
         target = self.endpoint.target
@@ -102,13 +102,13 @@ class Http2Sender:
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 
     def send(self, seq: int, request: bytes, start: int, latest: float = inf) -> None:
-        if self._room:  # as `begin` does it, in a third of the time
-            self._room -= 1
+        if self._batch_room:  # as `begin` does it, in a third of the time
+            self._batch_room -= 1
             stream = self.busy[seq] = Stream(seq, request, start)
-            stream.began, stream.carrier = start, self._carrier
-            self._begin_on_carrier(stream)
+            stream.began, stream.carrier = start, self._batch
+            self._begin_in_batch(stream)
         else:
-            if self._carrier:
+            if self._batch:
                 self._write()
             self.begin(self.pool, seq, request, start, latest)
 
@@ -121,18 +121,18 @@ class Http2Sender:
 
     def _write(self) -> None:
         """Write the requests that wait for others."""
-        carrier, self._carrier, self._room = self._carrier, None, 0
-        if carrier:
-            carrier.flush()
+        connection, self._batch, self._batch_room = self._batch, None, 0
+        if connection:
+            connection.flush()
 
-    def waits(self, connection: Http2Connection) -> bool:
-        """Whether a request may wait on its connection, which then takes the next ones too, until `flush`."""
+    def defer_write(self, connection: Http2Connection) -> bool:
+        """Leave the requests of a connection unwritten until `flush`, if requests are held; return whether they are."""
         if not self._holding or connection.pool is not self.pool:
             return False
         state = connection.state
-        self._carrier, self._begin_on_carrier = connection, state.begin
+        self._batch, self._begin_in_batch = connection, state.begin
         limit = state.limit if state.limit < self._each else self._each
-        self._room = MOST_TOGETHER - 1 if limit - len(state.streams) >= MOST_TOGETHER else 0
+        self._batch_room = int(max(0, min(MOST_TOGETHER - 1, limit - len(state.streams))))
         return True
 
     def begin(self, pool: Pool, seq: int, request: bytes, start: int, latest: float) -> None:

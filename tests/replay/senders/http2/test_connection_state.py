@@ -1,5 +1,6 @@
 """The state of a connection, told by a table: what a server may send, and what becomes of the request."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import h2.config
@@ -20,6 +21,7 @@ from hyperframe.frame import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.http2 import frames
 from logreplay.replay.senders.http2.client_state import MAX_RESETS
 from logreplay.replay.senders.http2.connection_state import ConnectionState
@@ -27,7 +29,7 @@ from logreplay.replay.senders.http2.header_blocks import ResponseFields
 from logreplay.replay.senders.http2.stream import Stream
 from support import http2_frames as peer
 from support.hostile_target import Seen
-from support.http2_frames import answer, coded, data, greeted, head, parsed, raw
+from support.http2_frames import answer, coded, data, greeted, head, parsed, raw, rst
 from support.http2_ways import LOST, OK, WAYS, Way, request, seen
 
 PREFACE: Final = len(frames.PREFACE)
@@ -41,8 +43,8 @@ class Side:
         ended: streams, in the order of their end.
     """
 
-    def __init__(self, *requests: bytes, first: bytes = b"", known: dict[bytes, ResponseFields] | None = None) -> None:
-        self.state = ConnectionState({} if known is None else known)
+    def __init__(self, *requests: bytes, first: bytes = b"", state: ConnectionState | None = None) -> None:
+        self.state = state or ConnectionState({})
         self.streams = [Stream(seq, rendered, 0) for seq, rendered in enumerate(requests)]
         self.ended: list[Stream] = []
         self.written()
@@ -73,8 +75,8 @@ def test_each_way_of_answering_ends_the_request_as_it_should(way: Way, is_known:
     All the same if another connection has received the same header.
     """
     if is_known:
-        Side(request(way.method), first=greeted(), known=KNOWN).tell(way.answer)
-    side = Side(request(way.method), first=greeted(), known=KNOWN if is_known else {})
+        Side(request(way.method), first=greeted(), state=ConnectionState(KNOWN)).tell(way.answer)
+    side = Side(request(way.method), first=greeted(), state=ConnectionState(KNOWN if is_known else {}))
     side.written()
     side.tell(way.answer)
     assert [seen(stream) for stream in side.ended] == [way.seen]
@@ -97,6 +99,49 @@ def test_the_bytes_may_be_cut_anywhere(way: Way, cut: int) -> None:
     side.tell(way.answer, cut=cut)
     assert [seen(stream)[:2] for stream in side.ended] == [way.seen[:2]]
     assert side.state.dead == (way.broken is not None)
+
+
+class ReadsEachFrame(ConnectionState):
+    """A connection on which no response is read at once."""
+
+    def _read_known_responses(self, data: bytes, at: int) -> int:
+        return 0
+
+
+ANSWERS: Final[list[Callable[[int], bytes]]] = [
+    answer,
+    lambda number: answer(number, b"longer", [("content-encoding", "identity")]),
+    lambda number: head(number) + data(number),
+    lambda number: head(number, 200, [("content-length", "5")]) + data(number, b"hel", end=False) + data(number, b"lo"),
+    lambda number: head(number, 200, [("content-length", "9")]) + data(number),
+    lambda number: head(number, 204, end=True),
+    lambda number: head(number, 204, [("content-length", "5")]) + data(number),
+    lambda number: head(number, 302, [("content-length", "5")], end=True),
+    lambda number: head(number, 304, [("content-length", "5")], end=True),
+    lambda number: head(number, 103) + answer(number),
+    lambda number: head(number) + data(number, padding=3),
+    lambda number: head(number) + data(number, end=False) + head(number, None, [("a", "b")], end=True),
+    lambda number: rst(number, 8) + peer.ping(),
+]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(ANSWERS), st.sampled_from(["GET", "POST", "HEAD", "PUT"])), max_size=12),
+    st.integers(0, 60),
+)
+@settings(max_examples=300)
+def test_responses_that_are_read_at_once_are_those_that_are_read_by_frame(
+    exchanges: list[tuple[Callable[[int], bytes], str]], cut: int
+) -> None:
+    read = []
+    for kind in (ConnectionState, ReadsEachFrame):
+        digests = Digests()
+        side = Side(*(request(method) for _, method in exchanges), first=greeted(), state=kind(KNOWN, digests=digests))
+        side.tell(b"".join(make(2 * place + 1) for place, (make, _) in enumerate(exchanges)), cut=cut)
+        hashes = [digests.of(one.seq, one.status, one.head(), one.body) for one in side.ended]
+        ends = [(one.seq, seen(one), one.first, one.last) for one in side.ended]
+        read.append((ends, hashes, [str(frame) for frame in side.written()], side.state._taken))
+    assert read[0] == read[1]
 
 
 def test_an_error_of_one_stream_harms_no_other() -> None:

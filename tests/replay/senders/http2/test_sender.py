@@ -409,9 +409,10 @@ def test_the_time_out_of_a_client_that_waits_begins_with_its_stream() -> None:
     run(stalled())
 
 
-def test_requests_that_are_due_together_are_written_together() -> None:
+@pytest.mark.parametrize("streams", [None, 8])
+def test_requests_that_are_due_together_are_written_together(streams: int | None) -> None:
     async def main() -> None:
-        async with http2_server() as server, asking(server) as client:
+        async with http2_server() as server, asking(server, streams=streams) as client:
             await client.ask("/ok", "/ok")
             client.sender.hold()
             begun = client.begin(["/ok"] * 5)

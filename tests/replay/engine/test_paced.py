@@ -1,0 +1,90 @@
+"""Requests that are due at once are sent one after the other, and each start is when its request was handed over."""
+
+import asyncio
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+import polars as pl
+import pytest
+
+from logreplay.replay.clock import Clock
+from logreplay.replay.engine.paced import Limits, Paced
+from logreplay.replay.senders.contract import Done, SenderCounts, Trace
+from support.virtual_time import VirtualTimeLoop, run
+
+SEND_NS = 1_000_000
+
+
+class SlowToSend:
+    """Sends at once, and each send takes a millisecond of the clock."""
+
+    def __init__(self) -> None:
+        self.counts = SenderCounts()
+        self.spent = 0
+        self.starts: list[int] = []
+
+    def prepare(self, frame: pl.DataFrame) -> Sequence[str]:
+        return frame["url"].to_list()
+
+    async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
+        self._done = done
+
+    def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+        self.starts.append(start)
+        self.spent += SEND_NS
+        self._done(seq, start, 0, 0, 0, 0, 0, 200, 0)
+
+    def cancel(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class SlowToHold(SlowToSend):
+    """The same, for requests that may be written together."""
+
+    def hold(self) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+@pytest.mark.parametrize("kind", [SlowToSend, SlowToHold])
+def test_the_start_of_a_request_is_when_it_was_handed_to_the_sender(kind: type[SlowToSend]) -> None:
+    loop, sender = VirtualTimeLoop(), kind()
+
+    async def main() -> None:
+        paced = Paced(sender, Limits())
+        await paced.open(lambda: loop.now_ns() + sender.spent)
+        paced.begin(0, None)
+        await paced.push(0, np.zeros(10, np.int64), ["/"] * 10)
+        await paced.finish()
+        await paced.close()
+
+    run(main(), loop)
+    assert np.diff(sender.starts).tolist() == [SEND_NS] * 9
+
+
+def test_requests_up_to_the_limit_in_flight_are_sent_and_the_others_counted() -> None:
+    """The limit falls into the middle of the requests that are due."""
+
+    class Silent(SlowToSend):
+        def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+            self.starts.append(seq)
+
+    loop, sender = VirtualTimeLoop(), Silent()
+
+    async def main() -> None:
+        paced = Paced(sender, Limits(max_in_flight=7))
+        await paced.open(loop.now_ns)
+        paced.begin(0, None)
+        await paced.push(0, np.zeros(10, np.int64), ["/"] * 10)
+        await asyncio.sleep(0.01)
+        assert (sender.starts, paced.taken_up) == ([*range(7)], 7)
+        for seq in range(2):
+            sender._done(seq, 0, 0, 0, 0, 0, 0, 200, 0)
+        await asyncio.sleep(0.01)
+        assert (sender.starts, sender.counts.limited) == ([*range(9)], 2)
+        paced.cut()
+        await paced.close()
+
+    run(main(), loop)
