@@ -49,9 +49,8 @@ class UrlRepeats:
         """The same in words."""
         return (
             f"{number_of(self.requests, 'request')} went through the log {self.requests / self.log_requests:.2f} "
-            "times: "
-            f"{100 * self.again:.3g} % asked for a URL again, and {self.touched:,} of its {self.log_distinct:,} URLs "
-            f"({self.touched / self.log_distinct:.2%}) were asked for"
+            f"times: {100 * self.again:.3g} % asked for a URL again, and {self.touched:,} of its {self.log_distinct:,} "
+            f"URLs ({self.touched / self.log_distinct:.2%}) were asked for"
         )
 
     def warning(self, remedy: str) -> str:

@@ -122,8 +122,7 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     if requests_unmatched:
         notes.append(
             f"no row of the log matches {requests_unmatched:,} of {number_of(replayed.height, 'request')} of the "
-            "replay: "
-            "injected, or sent with another method or URL"
+            "replay: injected, or sent with another method or URL"
         )
     if change:
         notes.append(

@@ -390,8 +390,7 @@ def _finish(exchanges: Outlet, path: Path) -> None:
     if exchanges.left_out:
         say(
             f"warning: {number_of(exchanges.left_out, 'exchange was', 'exchanges were')} not printed: the reader of "
-            "standard output was too slow; "
-            "write to a file, or lower the rate"
+            "standard output was too slow; write to a file, or lower the rate"
         )
 
 

@@ -438,9 +438,8 @@ class Engine:
 def _too_slow(waiting: int) -> LogreplayError:
     return LogreplayError(
         f"the result log cannot be written as fast as requests end: {number_of(waiting, 'row was', 'rows were')} "
-        "waiting in memory, so the run "
-        "was stopped; the rows are written. Write to a faster disk with -o, lower the rate, or choose another form "
-        "(.csv.zst needs a fifth of the disk's rate)"
+        "waiting in memory, so the run was stopped; the rows are written. Write to a faster disk with -o, lower the "
+        "rate, or choose another form (.csv.zst needs a fifth of the disk's rate)"
     )
 
 

@@ -68,8 +68,7 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
     if counts.unkept and counts.logins:
         text = (
             f"--login without --cookies: {number_of(counts.unkept, 'response')} set cookies, which were not sent "
-            "back, so later "
-            "requests may lack the session; add --cookies"
+            "back, so later requests may lack the session; add --cookies"
         )
         yield Finding("cookies_unkept", Severity.INFO if counts.extracted else Severity.WARNING, text)
     if answers >= _ENOUGH_ANSWERS and not counts.cookies and not counts.refused:
@@ -82,8 +81,7 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
         remedies = [remedy for why, remedy in _REMEDIES.items() if why in counts.refused]
         text = "; ".join([
             f"{number_of(sum(counts.refused.values()), 'cookie of the target was', 'cookies of the target were')} "
-            f"refused ({_listed(counts.refused)}), and "
-            "requests are sent without them",
+            f"refused ({_listed(counts.refused)}), and requests are sent without them",
             *(remedies or ["check the Set-Cookie headers with --verbose"]),
         ])  # fmt: skip
         yield Finding("cookies_refused", Severity.WARNING, text)
@@ -106,15 +104,13 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
         if not counts.inserted[rule] and not counts.missing[rule.partition("=")[0]]:
             text = (
                 f"--use {rule}: the value went into 0 requests: {number_of(count, 'request')} had no place for it; a "
-                "parameter "
-                "must be in the URL, a body needs POST, PUT or PATCH, and a header that the request has wins"
+                "parameter must be in the URL, a body needs POST, PUT or PATCH, and a header that the request has wins"
             )
             yield Finding("value_unused", Severity.WARNING, text)
     if counts.forgotten:
         text = (
             f"{number_of(counts.forgotten, 'session was', 'sessions were')} dropped for want of room: at most "
-            f"{MOST_CLIENTS:,} clients and "
-            f"{MOST_HELD >> 20} MiB are kept; replay fewer clients with --sample"
+            f"{MOST_CLIENTS:,} clients and {MOST_HELD >> 20} MiB are kept; replay fewer clients with --sample"
         )
         yield Finding("sessions_dropped", Severity.WARNING, text)
 

@@ -194,10 +194,8 @@ def _slow_disk(delay: WriteLag) -> str:
         cause = "this machine had too little processor time for the recorder"
     return (
         f"{number_of(delay.rows, 'row was', 'rows were')} written late, up to {delay.longest:.1f} s after the request "
-        "ended: "
-        f"{cause} "
-        f"(writing took {delay.writing:.1f} s); response times are not affected; a crash would have lost these rows; "
-        "write to a faster disk with -o, or lower the rate"
+        f"ended: {cause} (writing took {delay.writing:.1f} s); response times are not affected; a crash would have "
+        "lost these rows; write to a faster disk with -o, or lower the rate"
     )
 
 
@@ -208,8 +206,8 @@ def _why_late(seen: RunEvidence) -> str:
         return (
             f"--delay {late.follow_delay:g}s is too short for this log: {late.requests} of {seen.scheduled} requests "
             f"were read up to {late.longest:.1f} s after they were due; a line is written when its request ends, and "
-            "stamps of whole seconds take up to 4 s more; "
-            f"repeat with --delay {ceil(late.follow_delay + late.longest)}s or more"
+            "stamps of whole seconds take up to 4 s more; repeat with --delay "
+            f"{ceil(late.follow_delay + late.longest)}s or more"
         )
     if vitals.waited > 0.1 * max(vitals.seconds, 1e-9):
         return (
@@ -268,38 +266,35 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
                 "in_flight_limit",
                 Severity.WARNING,
                 f"{number_of(seen.limited, 'request')} had to wait for the limit of requests in flight: the target "
-                "was slower than "
-                "the schedule; the wait is in the response times; a higher --max-in-flight sends them on time",
+                "was slower than the schedule; the wait is in the response times; a higher --max-in-flight sends "
+                "them on time",
             )
         )
     if seen.queued and seen.queued_for:
         text = (
             f"{number_of(seen.queued, 'request')} waited for {seen.queued_for}; a slow target received less load, and "
-            "the wait is "
-            "in the response times, as queued"
+            "the wait is in the response times, as queued"
         )
         findings.append(Finding("streams_limit", Severity.WARNING, text))
     elif seen.queued:
         text = (
             f"{number_of(seen.queued, 'request')} waited for an answer to the same client's one before (--by-client): "
-            "the loop was "
-            "not fully open, and a slow target received less load; the wait is in the response times, as queued"
+            "the loop was not fully open, and a slow target received less load; the wait is in the response times, as "
+            "queued"
         )
         findings.append(Finding("by_client", Severity.INFO, text))
     if seen.retried > MANY_RETRIED * seen.counters.sent:
         text = (
             f"requests were sent again {number_of(seen.retried, 'time')}: the target ended their connection before it "
-            "processed "
-            "them, or refused their stream; this is in the response times; let the target keep connections for "
-            "more requests and longer (keepalive_requests and keepalive_timeout in nginx)"
+            "processed them, or refused their stream; this is in the response times; let the target keep connections "
+            "for more requests and longer (keepalive_requests and keepalive_timeout in nginx)"
         )
         findings.append(Finding("retries", Severity.WARNING, text))
     if seen.calm:
         text = (
             f"the target ended streams or connections {number_of(seen.calm, 'time')} with ENHANCE_YOUR_CALM: it "
-            "defends itself "
-            "against the requests, or against the resets of requests that timed out; lower the rate, raise --timeout, "
-            "or raise the limits of the target"
+            "defends itself against the requests, or against the resets of requests that timed out; lower the rate, "
+            "raise --timeout, or raise the limits of the target"
         )
         findings.append(Finding("enhance_your_calm", Severity.WARNING, text))
     if seen.counters.dropped:

@@ -144,8 +144,7 @@ class Coordinator:
         if limits.max_in_flight is not None and limits.max_in_flight < len(processes):
             raise LogreplayError(
                 f"at most {number_of(limits.max_in_flight, 'request')} in flight cannot be shared by "
-                f"{len(processes)} workers; "
-                "raise --max-in-flight, or lower --workers"
+                f"{len(processes)} workers; raise --max-in-flight, or lower --workers"
             )
         if connections is not None and connections < len(processes):
             raise LogreplayError(
