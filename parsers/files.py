@@ -29,9 +29,9 @@ ADVICE: Final = "choose another with -o, or replace it with --force"
 FULL: Final = {
     errno.ENOSPC: "the disk is full; free some space",
     errno.EDQUOT: "the disk quota is used up; free some space",
-    errno.EFBIG: "the limit of the size of a file is reached (ulimit -f); raise it",
+    errno.EFBIG: "the file size limit is reached (ulimit -f); raise it",
 }
-"""What ends the space for a file, and what to do, by the number of the error."""
+"""Why a file cannot grow, and the remedy, by errno."""
 _LOCK_NAME: Final = ".logreplay.lock"
 _PART: Final = ".logreplay.part"
 _SCRATCH: Final = "logreplay-"

@@ -1,12 +1,12 @@
-"""Writes a number with its noun: ``1 request``, ``2,000 requests``."""
+"""Writes a count with its noun: ``1 request``, ``2,000 requests``."""
 
 
-def number_of(number: int, one: str, many: str = "") -> str:
-    """Write a number with what there is so many of.
+def number_of(count: int, one: str, many: str = "") -> str:
+    """Write a count with its noun.
 
     Args:
-        number: of them.
-        one: the words for one: ``request``, ``request was``.
-        many: those for any other number; empty: ``one`` with an s.
+        count: the count.
+        one: the singular, such as ``request`` or ``request was``.
+        many: the plural; default: ``one`` with an s.
     """
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"

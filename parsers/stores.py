@@ -104,7 +104,7 @@ def said(address: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        why = _of_web(error) if _is_web(address) else "no such object in the store"
+        why = _web_failure(error) if _is_web(address) else "no such object in the store"
         raise LogreplayError(f"{shown}: {why}") from None
     except ImportError as error:
         scheme = address.partition("://")[0]
@@ -115,12 +115,12 @@ def said(address: str) -> Iterator[None]:
         raise LogreplayError(f"{shown}: {error}") from None
     except Exception as error:  # each store has its own errors
         if _is_web(address):
-            raise LogreplayError(f"{shown}: {_of_web(error)}") from None
+            raise LogreplayError(f"{shown}: {_web_failure(error)}") from None
         text = masked(str(error).partition("\n")[0]) or type(error).__name__
         raise LogreplayError(f"{shown}: cannot be read from the store: {text}") from None
 
 
-def _of_web(error: BaseException) -> str:
+def _web_failure(error: BaseException) -> str:
     """Why a web server did not give a file, and what to do."""
     from socket import gaierror
     from ssl import SSLError

@@ -249,7 +249,7 @@ def test_a_limit_of_the_size_of_files_is_told_with_its_remedy(
     limited = f"ulimit -f 20; exec {sys.executable} -m logreplay.cli.main {command}"
     done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
-    limit = "the limit of the size of a file is reached (ulimit -f); raise it, or write elsewhere with -o"
+    limit = "the file size limit is reached (ulimit -f); raise it, or write elsewhere with -o"
     assert f"Error: {path}: {text.format(limit=limit)}" in done.stderr
 
 

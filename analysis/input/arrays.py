@@ -27,6 +27,7 @@ from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import FAILED, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.statistics.step_finder import LONGEST_S, steps_of_seconds, usual_rate
+from logreplay.parsers.plural import number_of
 from logreplay.parsers.record import LogreplayError
 
 _WINDOWS_S: Final = (10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)
@@ -281,8 +282,8 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM
     except pl.exceptions.ComputeError as error:
         raise LogreplayError(f"{name}: cannot be read: {error}") from None
     if not len(columns):
-        why = f"none of its {unreadable} rows has a time that can be read" if unreadable else "no requests in it"
-        raise LogreplayError(f"{name}: {why}")
+        unread = f"none of {number_of(unreadable, 'row')} has a time that can be read"
+        raise LogreplayError(f"{name}: {unread if unreadable else 'no requests in it'}")
     labels = sorted(rates)
     requests = RequestArrays(
         **columns.of_requests(labels),

@@ -68,7 +68,7 @@ def so_far(search: Search) -> str:
 
 def _passed(search: Search, rate: float) -> str:
     """Say that a rate passed and was not confirmed; and why, if that was not the target's fault."""
-    invalid = search.never_valid
+    invalid = search.unconfirmed_rate
     why = f": {_no_confirmation(search.goal, invalid)}" if invalid else ""
     were = "were" if search.goal.users and rate != 1 else "was"
     return f"{search.goal.text(rate)} passed and {were} not confirmed{why}"
@@ -109,7 +109,7 @@ def _unproven(search: Search, answer: Answer) -> str:
 
 def _upper(search: Search, answer: Answer, failed: str) -> str:
     """The rate above the answer: that it failed, was invalid, or was not tried; ``failed`` is the verb of the first."""
-    goal, invalid = search.goal, search.never_valid if answer.holds else None
+    goal, invalid = search.goal, search.unconfirmed_rate if answer.holds else None
     confirming = f"; {_no_confirmation(goal, invalid)}" if invalid else ""
     if answer.high is None and not invalid:
         limit = goal.highest is not None and answer.low == goal.rounded(goal.highest)

@@ -148,8 +148,8 @@ class Search:
         return known and self.completed < COLLAPSED * kept and not self._passed_shortly(kept)
 
     @property
-    def never_valid(self) -> float | None:
-        """The lowest rate of which no confirmation was valid; None if there is none."""
+    def unconfirmed_rate(self) -> float | None:
+        """The lowest rate whose confirmations were all invalid; None: no such rate."""
         confirming = [each for each in self.judged if each.trial.phase == "confirm"]
         valid = {each.trial.rate for each in confirming if each.verdict != "void"}
         return min((each.trial.rate for each in confirming if each.trial.rate not in valid), default=None)

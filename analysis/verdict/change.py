@@ -95,7 +95,8 @@ def verdicts(changes: Mapping[Key, Change], tolerance: float = TOLERANCE, doubt:
     """Judge changes together, by the method of Holm: ``slower``, ``faster``, or ``no difference detected`` for each.
 
     The interval of a change does not allow for the others. Where it excludes no change, yet the change does not count,
-    the verdict says why: ``no difference detected above 2%``, or ``no difference detected: may be chance with 9 rows``.
+    the verdict says why: ``no difference detected above 2%``, or ``no difference detected: not significant among 9
+    rows``.
 
     Args:
         changes: by name.
@@ -110,8 +111,8 @@ def verdicts(changes: Mapping[Key, Change], tolerance: float = TOLERANCE, doubt:
         if certain and large:
             found[name] = DIFFERENT[change.ratio < 1]
         elif not change.low <= 1 <= change.high:
-            several = f" with {len(changes)} rows" if len(changes) > 1 else ""
-            found[name] += f": may be chance{several}" if large else f" above {100 * tolerance:g}%"
+            several = f" among {len(changes)} rows" if len(changes) > 1 else ""
+            found[name] += f": not significant{several}" if large else f" above {100 * tolerance:g}%"
     return found
 
 

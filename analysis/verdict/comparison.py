@@ -69,7 +69,8 @@ _ONE_PAIR: Final = (
     "compare all of them: BASELINE CANDIDATE BASELINE CANDIDATE ..."
 )
 _SHORT: Final = (
-    "a short duet may take for a change what slowed one target for half a second; repeat it with --for 10s or longer"
+    "in a duet below 4 s, a delay of half a second at one target can look like a change; repeat it with --for 10s or "
+    "longer"
 )
 _NOT_IN_TURN: Final = (
     "the runs of a pair did not follow each other: a change of the machine between them counts as one of the target; "
@@ -216,7 +217,7 @@ def compare_duet(baseline: Source, candidate: Source, tolerance: float = AT_ONCE
         judged |= dict.fromkeys(steps.keys() - several.keys(), judged[ALL])
     text = _of_duet(found, routes, judged, tolerance) if found.change else _unknown([found])
     notes = [*found.notes, *(drift(found.sides, tolerance, paired=found.paired) if found.sides else ())]
-    if judged.get(ALL) in DIFFERENT and found.change and found.change.blocks == bootstrap.FEWEST_MEANS:
+    if judged.get(ALL) in DIFFERENT and found.span < bootstrap.FEWEST_MEANS * bootstrap.HALF_S:
         notes.append(_SHORT)
     return _comparison([found], text, found.change, found.quantiles, tolerance)(
         by_step=_table("rate", steps if judged else {}, judged).sort("rate"),

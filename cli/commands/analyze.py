@@ -46,7 +46,7 @@ def analyze(
     plots = draws(no_plots=no_plots, quiet=True)
     with cluster_executor(cluster) as executor:
         summary, steps = write_folder(path, folder, plots=plots, executor=executor)
-    if not plots:  # said behind the errors of the result log, which are the user's first concern
+    if not plots:  # after errors of the result log, which matter more
         draws(no_plots=no_plots, quiet=quiet)
     if as_json:
         import json

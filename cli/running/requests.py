@@ -11,6 +11,7 @@ import click
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.requests import Shaping, base
 from logreplay.cli.running.log_and_target import replayable
+from logreplay.parsers.plural import number_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -267,7 +268,7 @@ def _expect(
     source = LogFile(log) if isinstance(log, Path) else log
     for each in needed:
         if count := lacking(source, (each.column,), each.column, methods, each.known and each.known()):
-            raise LogreplayError(f"{path or log}: none of the {count} requests has {each.text}")
+            raise LogreplayError(f"{path or log}: none of {number_of(count, 'request')} has {each.text}")
 
 
 def say_lacking(
@@ -288,10 +289,10 @@ def say_lacking(
         return lacking(source, columns, rendered, methods, value)
 
     if sending.by_client and not shaping.client_key and (count := absent(("client",), "", methods)):
-        text = f"none of the {count} requests has a value in column client; all of them share one connection"
+        text = f"none of {number_of(count, 'request')} has a value in column client; all of them share one connection"
         say(f"warning: --by-client: {where}{text}", quiet=quiet)
     if (key := shaping.client_key) and key.columns and (count := absent(key.columns, "", methods, key.value)):
-        text = f"none of the {count} requests has a value; clients are told apart by their addresses"
+        text = f"none of {number_of(count, 'request')} has a value; clients are told apart by their addresses"
         say(f"warning: --client-key {key}: {where}{text}", quiet=quiet)
     for option, value, column, name in (
         ("--host", shaping.host, "host", "Host"),
@@ -300,15 +301,15 @@ def say_lacking(
     ):
         if value == "log" and (count := absent((column,), name, methods)):
             instead = "no Referer is sent" if name == "Referer" else f"logreplay's own {name} is sent"
-            text = f"none of the {count} requests has a value in column {column}; {instead}"
+            text = f"none of {number_of(count, 'request')} has a value in column {column}; {instead}"
             say(f"warning: {option} log: {where}{text}", quiet=quiet)
     if any(isinstance(header, LoggedHeaders) for header in shaping.header) and (
         count := absent((HEADERS,), "", methods)
     ):
-        text = f"none of the {count} requests has a value in column headers; none of the log's headers is sent"
+        text = f"none of {number_of(count, 'request')} has a value in column headers; none of the log's headers is sent"
         say(f"warning: --header log: {where}{text}", quiet=quiet)
     if shaping.body:
         columns = [name for name in shaping.body.columns if name != HEADERS]
         if count := absent(columns, PAYLOAD, methods - {*BODILESS}):
-            text = f"none of the {count} requests that may have a body has a value in column {' or '.join(columns)}"
-            say(f"warning: --body: {where}{text}; they are sent without a body", quiet=quiet)
+            text = f"none of {number_of(count, 'request')} that may have a body has a value in column "
+            say(f"warning: --body: {where}{text}{' or '.join(columns)}; no body is sent", quiet=quiet)

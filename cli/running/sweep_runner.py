@@ -14,6 +14,7 @@ from logreplay.cli.options.stop import watched
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.loop import run_in_loop, unless_stopped
 from logreplay.cli.running.reporting import report_sessions
+from logreplay.parsers.plural import number_of
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream
@@ -153,7 +154,9 @@ class _Sweep:
         self.manifest.finish(done, results.mark())
         spare.hold()
         expected = counted.http_error - counted.new_errors
-        as_logged = f" ({expected:,} http_error as in the log: not failed)" if expected else ""
+        one = "of the http_error has the status of the log and does not count as failed"
+        many = "of the http_error have the status of the log and do not count as failed"
+        as_logged = f" ({number_of(expected, one, many)})" if expected else ""
         note = (
             f"{step.rate:g}{_unit(step, closed=self.closed)} for {outcome.seconds:.0f} s: "
             f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}"

@@ -36,8 +36,8 @@ MOST_KNOWN: Final = 1024
 """Combinations of headers that are recognised; with one more all are forgotten."""
 MOST_MEMBERS: Final = 1000
 """Members of gzip, or frames of zstd, in one body; more are taken for an attack."""
-TOGETHER: Final = 32
-"""Answers of a sender that are handed over together: a batch takes a third of the time that they would take alone."""
+BATCH: Final = 32
+"""Answers handed over at once, which takes a third of the time of single ones."""
 _LONGEST_KNOWN: Final = 2048
 """Bytes of such a combination."""
 _PIECE: Final = 1 << 20
@@ -119,7 +119,7 @@ class Room:
 
 
 class Listener:
-    """Holds the answers of one sender until there are `TOGETHER`.
+    """Holds the answers of one sender until there are `BATCH`.
 
     Attributes:
         room: for their bodies.
@@ -139,7 +139,7 @@ class Listener:
     def take(self, answer: Heard) -> None:
         """Take an answer, for whose body room is held."""
         self.heard.append(answer)
-        if len(self.heard) >= TOGETHER:
+        if len(self.heard) >= BATCH:
             self.hand_over()
 
 
@@ -224,7 +224,7 @@ class Digests:
                 if size <= LONGEST_KEPT and held - room.freed <= room.most:
                     room.held = held  # as `hold` and `take`, in half the time
                     listener.heard.append((seq, body, (status, size, hashed >> HEADER_BITS, 0, head)))
-                    if len(listener.heard) >= TOGETHER:
+                    if len(listener.heard) >= BATCH:
                         listener.hand_over()
                 else:
                     listener.take((seq, None, (status, size, hashed >> HEADER_BITS, 0, head)))

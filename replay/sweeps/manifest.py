@@ -151,7 +151,7 @@ def _changed(name: str, before: Any, after: Any) -> Iterator[str]:
         before, after = before or {}, after or {}
         for path in {**before, **after}:
             if before.get(path) != after.get(path):
-                content = "has other content" if path in after else "is used no more"
+                content = "has other content" if path in after else "is no longer used"
                 yield f"{path} {content if path in before else 'was not used before'}"
     else:
         option = _NAMES.get(name) or "--" + name.replace("_", "-")
@@ -159,7 +159,7 @@ def _changed(name: str, before: Any, after: Any) -> Iterator[str]:
 
 
 def _said(name: str, value: Any) -> str:
-    """The value of a setting, as it is typed or nearly so."""
+    """The value of a setting, in the form of the command line."""
     if value is None:
         return "not given"
     if isinstance(value, bool):

@@ -99,7 +99,7 @@ def test_a_day_of_no_calendar_is_no_time(tmp_path: Path, day: str) -> None:
     path.write_text(header + row.format(day) + row.format("2026-02-02"))
     assert analysis.seconds(path)["offered"].sum() == 1
     path.write_text(header + row.format(day))
-    with pytest.raises(LogreplayError, match="none of its 1 rows has a time that can be read"):
+    with pytest.raises(LogreplayError, match="none of 1 row has a time that can be read"):
         analysis.seconds(path)
 
 

@@ -37,7 +37,7 @@ def test_the_method_of_holm_asks_less_of_each_further_change() -> None:
     assert three["b"].p < 0.025
     assert verdicts(three) == dict.fromkeys("abc", "slower")
     five = verdicts({**three, "d": change(0.1, 2), "e": change(0.1, 2)})
-    assert five["c"] == f"{NO_DIFFERENCE}: may be chance with 5 rows"
+    assert five["c"] == f"{NO_DIFFERENCE}: not significant among 5 rows"
     assert five["d"] == NO_DIFFERENCE
     assert verdicts({"a": change(1.5, 0.1)}) == {"a": f"{NO_DIFFERENCE} above 2%"}
     assert verdicts({"a": change(-5, 1)}) == {"a": "faster"}
@@ -45,7 +45,8 @@ def test_the_method_of_holm_asks_less_of_each_further_change() -> None:
 
 def test_half_of_the_doubt_of_a_duet_is_for_all_pairs() -> None:
     found = duet_verdicts(change(2, 0.5), {name: change(2, 0.9) for name in ("p50", "p90", "/a")}, 0.01)
-    assert found == {ALL: "slower"} | dict.fromkeys(("p50", "p90", "/a"), f"{NO_DIFFERENCE}: may be chance with 3 rows")
+    chance = f"{NO_DIFFERENCE}: not significant among 3 rows"
+    assert found == {ALL: "slower"} | dict.fromkeys(("p50", "p90", "/a"), chance)
 
 
 @pytest.mark.parametrize("others", [0, 1, 8])
@@ -63,7 +64,7 @@ def test_a_headline_that_half_of_the_doubt_leaves_open_says_so() -> None:
     open_ = change(2.2, 1)
     (verdict,) = duet_verdicts(open_, {}, 0.01).values()
     assert open_.low > 1
-    assert open_.sentence(0.01, verdict).startswith("no difference detected: may be chance (+0.")
+    assert open_.sentence(0.01, verdict).startswith("no difference detected: not significant (+0.")
 
 
 def sides(slower: float, second_half: float | None = None, pairs: int = 4000) -> list[pl.DataFrame]:

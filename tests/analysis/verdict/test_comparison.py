@@ -202,6 +202,7 @@ def test_a_duet_of_two_seconds_is_judged_and_a_shorter_one_says_how_long_it_must
     assert short.sentence.startswith("slower by ")
     assert [note for note in short.notes if "--for 10s" in note]
     assert not [note for note in at_once(tmp_path, 1.06).notes if "--for 10s" in note]
+    assert not [note for note in at_once(tmp_path, 3.0, alternate=True, seconds=8).notes if "--for 10s" in note]
     assert at_once(tmp_path, 1.0, seconds=2).sentence.startswith(NO_DIFFERENCE)
     for alternate, least in ((False, "1.6 s"), (True, "5 s")):
         found = at_once(tmp_path, 1.06, alternate=alternate, seconds=1.5)
@@ -230,7 +231,7 @@ def test_the_row_of_the_only_rate_of_a_duet_has_the_verdict_of_all_requests(tmp_
     found = at_once(tmp_path, 1.02, seconds=2)
     assert found.change is not None
     assert 0.025 < found.change.p < 0.05
-    assert found.by_step["verdict"].to_list() == [found.verdicts["all"]] == [f"{NO_DIFFERENCE}: may be chance"]
+    assert found.by_step["verdict"].to_list() == [found.verdicts["all"]] == [f"{NO_DIFFERENCE}: not significant"]
 
 
 def test_a_change_that_is_certain_and_too_small_to_count_is_not_called_undetected() -> None:

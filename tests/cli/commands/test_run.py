@@ -383,7 +383,7 @@ def test_a_log_that_names_no_protocol_cannot_say_the_version_of_http(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["run", str(log), "http://127.0.0.1:1", *SOON, "--http", "log", "-o", str(tmp_path / "r.csv")]) == 1
-    assert "none of the 50 requests has a value in column protocol, which --http log needs" in capsys.readouterr().err
+    assert "none of 50 requests has a value in column protocol, which --http log needs" in capsys.readouterr().err
 
 
 def test_a_log_without_pauses_cannot_say_how_long_users_think(
@@ -392,7 +392,7 @@ def test_a_log_without_pauses_cannot_say_how_long_users_think(
     """They sent without a pause, as many requests as the target took, and the run was called valid."""
     users = ("http://127.0.0.1:1", "--vusers", 5, "--think", "log", "-o", tmp_path / "r.csv")
     assert logreplay("run", log, *users) == 1
-    expected = "none of the 50 requests has a pause in column thinktime, which --think log needs"
+    expected = "none of 50 requests has a pause in column thinktime, which --think log needs"
     assert f"Error: {log}: {expected}; access logs have none: use --think 1s" in capsys.readouterr().err
     pauses = tmp_path / "pauses.csv"
     pl.read_csv(log).with_columns(thinktime=pl.lit(0.5)).write_csv(pauses)
@@ -410,7 +410,7 @@ def test_a_log_without_times_cannot_be_replayed_at_its_own(
     timeless = tmp_path / "timeless.csv"
     pl.read_csv(log).with_columns(date=pl.lit(None), time=pl.lit(None)).write_csv(timeless)
     assert logreplay("run", timeless, "http://127.0.0.1:1", *pacing.split(), "-o", tmp_path / "r.csv") == 1
-    text = "none of the 50 requests has a value in column date, which --speed and --arrivals log need; use --tps"
+    text = "none of 50 requests has a value in column date, which --speed and --arrivals log need; use --tps"
     assert f"Error: {timeless}: {text}" in capsys.readouterr().err
 
 
@@ -421,7 +421,7 @@ def test_clients_of_a_log_that_names_none_are_said_to_share_a_connection(
     nameless = tmp_path / "nameless.csv"
     pl.read_csv(log).drop("client", strict=False).write_csv(nameless)
     assert logreplay("run", nameless, *options) == 1
-    text = "none of the 50 requests has a value in column client; all of them share one connection"
+    text = "none of 50 requests has a value in column client; all of them share one connection"
     assert f"warning: --by-client: {text}" in capsys.readouterr().err
     named = tmp_path / "named.csv"
     pl.read_csv(log).with_columns(client=pl.lit("192.0.2.1")).write_csv(named)

@@ -119,7 +119,7 @@ def test_a_client_key_of_which_no_request_has_a_value_is_named_once(
 ) -> None:
     given = ["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--no-loop", "--dry-run", "--by-client"]
     assert main.run([*given, "--client-key", key]) == 0
-    text = f"warning: --client-key {key}: none of the 1 requests has a value; clients are told apart by their addresses"
+    text = f"warning: --client-key {key}: none of 1 request has a value; clients are told apart by their addresses"
     assert capsys.readouterr().err.count(text) == 1
 
 

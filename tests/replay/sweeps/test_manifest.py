@@ -79,7 +79,7 @@ def test_differences_are_told_by_their_options_and_never_by_hashes() -> None:
         "the log has other content",
         "the target was http://127.0.0.1:1", "is now http://127.0.0.1:2",
         "--restart was off", "is now on",
-        "x.csv has other content", "y.csv is used no more", "z.csv was not used before",
+        "x.csv has other content", "y.csv is no longer used", "z.csv was not used before",
         "--no-keep-alive was not given", "is now on",
         "--think was not given", "is now 0.1..2",
         "--from was not given", "is now 5",
