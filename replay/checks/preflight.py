@@ -156,7 +156,10 @@ async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[En
 
     good = await _accepting(endpoint, timeout_s)
     if not good:
-        raise LogreplayError(f"target {endpoint.target}: {_SAYS['refused']} ({', '.join(endpoint.addresses)})")
+        raise LogreplayError(
+            f"target {endpoint.target}: none of its addresses ({', '.join(endpoint.addresses)}) accepts a connection: "
+            "is it running, is this its port, and is it reachable from here?"
+        )
     silent = [address for address in endpoint.addresses if address not in good]
     text = f"{endpoint.target.host} is also {', '.join(silent)}, which accepts no connection; only the others are used"
     return replace(endpoint, addresses=good), [Finding("addresses", Severity.INFO, text)] if silent else []
