@@ -408,7 +408,7 @@ def test_a_stopped_process_charges_its_pause_and_says_so(tmp_path: Path, log: Pa
     process.send_signal(signal.SIGCONT)
     done = end(process)
     assert done.code == 3, done.err
-    assert "suspended for 1." in done.err
+    assert "did not run for 1." in done.err
     identities_hold(path)
     rows = rows_of(path)
     assert rows.height == 800

@@ -174,8 +174,8 @@ def _generator(seen: RunEvidence) -> list[Finding]:
             Finding(
                 "stood_still",
                 Severity.WARNING,
-                f"the generator was suspended for {seen.vitals.longest_pause:.2g} s, by a signal or with its machine; "
-                "response times of that time are not the target's; repeat the run",
+                f"the generator did not run for {seen.vitals.longest_pause:.2g} s: it was suspended, or other programs "
+                "had the processor; response times of that time are not the target's; repeat the run",
             )
         )
     if seen.delay.longest > _WRITTEN_LATE_S + seen.vitals.longest_pause:
@@ -215,7 +215,7 @@ def _why_late(seen: RunEvidence) -> str:
             "stop them, or replay from another machine"
         )
     if vitals.longest_pause > _STOOD_STILL_S:
-        return f"it was suspended for {vitals.longest_pause:.2g} s"
+        return f"it did not run for {vitals.longest_pause:.2g} s"
     if vitals.loop_share > _BUSY:
         return (
             f"it used {vitals.loop_share:.0%} of its core; lower the rate below {seen.offered:g}/s, "

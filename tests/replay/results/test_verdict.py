@@ -157,7 +157,7 @@ def test_a_replayer_that_was_stopped_is_no_measurement(log: Path, tmp_path: Path
         os.kill(pid, signal.SIGCONT)
     seen = findings_of(output)
     assert seen["verdict"] == "GENERATOR_BOUND"
-    assert "the generator was suspended for 2 s" in seen["stood_still"]
+    assert "the generator did not run for 2 s" in seen["stood_still"]
 
 
 @pytest.mark.alone
