@@ -21,6 +21,7 @@ from logreplay.replay.senders.endpoint import Endpoint
 
 _SPARE_FILES: Final = 64
 _ROW_BYTES: Final = 160
+_LEAST_FREE: Final = 1_000_000
 _TIME_WAIT_S: Final = 60
 _PROBE_S: Final = 5.0
 _BAD_REQUEST: Final = 400
@@ -132,8 +133,11 @@ def _ports(demand: Demand) -> Finding | None:
 
 def _disk(demand: Demand, output: Path) -> Finding | None:
     free = shutil.disk_usage(output.parent).free
-    if free < 1_000_000:
-        raise LogreplayError(f"{output}: the disk is full; free some space, or write elsewhere with -o")
+    if free < _LEAST_FREE:
+        raise LogreplayError(
+            f"{output}: only {free // 1000} kB are free in {output.parent}, and a run needs at least "
+            f"{_LEAST_FREE // 1_000_000} MB; free some space, or write elsewhere with -o"
+        )
     needed = demand.rate * (demand.duration or 0) * _ROW_BYTES
     if needed < 0.9 * free:
         return None
