@@ -43,8 +43,8 @@ class Fidelity:
         by_route: ``route``, ``requests``, ``p50_log``, ``p50`` (service time, seconds), ``relative``: how much slower
             than the other routes it got; null where the log has no times or there are too few requests.
         transitions: ``baseline`` (log) and ``candidate`` (replay) status, ``requests``.
-        status_changed: share of the requests whose status class differs, with its 95 % interval.
-        bytes_changed: share of those with the same status whose bodies differ by more than 1 % and 64 bytes.
+        status_changed: share of the requests whose status class differs, with its 95 % interval; None without any.
+        bytes_changed: share of those with the same status whose bodies differ by more than 1 % and 64 bytes, likewise.
         change: of the service time, request by request; None where the log has no times for most requests.
         failed: share of requests with a status of 500 and above in the log; that failed in the replay, or have a status
             of 500 and above in both.
@@ -59,8 +59,8 @@ class Fidelity:
     sentence: str
     by_route: pl.DataFrame
     transitions: pl.DataFrame
-    status_changed: tuple[float, float, float]
-    bytes_changed: tuple[float, float, float]
+    status_changed: comparison.Share
+    bytes_changed: comparison.Share
     change: Change | None
     failed: tuple[float, float]
     failed_more: tuple[float, float, float]
@@ -78,7 +78,7 @@ class Fidelity:
         value = {name: getattr(self, name) for name in _PLAIN}
         value["change"] = asdict(self.change) if self.change else None
         value |= {name: getattr(self, name).to_dicts() for name in ("by_route", "transitions")}
-        return value | {name: list(getattr(self, name)) for name in comparison.SHARES}
+        return value | comparison.shares(self)
 
 
 _PLAIN: Final = ("sentence", "rows_unmatched", "requests_unmatched", "gap_distance", "notes")
@@ -129,7 +129,7 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
             f"service time against the log: {change.sentence(tolerance)}; a server's log leaves out the network"
         )
     return Fidelity(
-        sentence=_sentence(pairs, status[0], size[0], table),
+        sentence=_sentence(pairs, status, size, table),
         by_route=table,
         transitions=changes,
         status_changed=status,
@@ -169,11 +169,12 @@ def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(relative=(ratio - ratio.median()).exp())
 
 
-def _sentence(pairs: pl.DataFrame, status: float, size: float, table: pl.DataFrame) -> str:
-    if pairs.is_empty():
+def _sentence(pairs: pl.DataFrame, status: comparison.Share, size: comparison.Share, table: pl.DataFrame) -> str:
+    if not status:
         return "nothing to compare: no request of the replay is in the log"
-    as_logged = f"status class as in the log for {1 - status:.1%}, size for {1 - size:.1%} of those"
-    text = f"{number_of(pairs.height, 'request')}: {as_logged}"
+    text = f"{number_of(pairs.height, 'request')}: status class as in the log for {1 - status[0]:.1%}"
+    if size:
+        text += f", size for {1 - size[0]:.1%} of those"
     known = table.drop_nulls("relative")
     if known.is_empty():
         if not pairs.select((pl.col("service") > 0).any()).item():

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -46,6 +46,8 @@ from logreplay.analysis.verdict.change import (
 )
 
 SHARES: Final = ("status_changed", "bytes_changed", "failed", "failed_more")
+Share: TypeAlias = tuple[float, float, float] | None
+"""A share, and its 95 % interval; None: of nothing."""
 _GROUPS: Final = 30
 _SAME_LOG: Final = 0.9
 
@@ -96,7 +98,7 @@ class Comparison:
         by_step: the same per step; ``rate`` instead of ``pair``.
         by_route: the same per route, for the most frequent ones. The verdicts allow for the number of rows.
         transitions: ``baseline`` and ``candidate`` status, ``requests``, the most frequent first.
-        status_changed: share of the pairs whose status class differs, with its 95 % interval.
+        status_changed: share of the pairs whose status class differs, with its 95 % interval; None without pairs.
         bytes_changed: share of the answered pairs whose bodies differ by more than 1 % and 64 bytes, likewise.
         failed: share of requests that failed: of the baseline, of the candidate; all steps of a sweep.
         failed_more: difference of these shares, candidate minus baseline, with its 95 % interval.
@@ -112,8 +114,8 @@ class Comparison:
     by_step: pl.DataFrame
     by_route: pl.DataFrame
     transitions: pl.DataFrame
-    status_changed: tuple[float, float, float]
-    bytes_changed: tuple[float, float, float]
+    status_changed: Share
+    bytes_changed: Share
     failed: tuple[float, float]
     failed_more: tuple[float, float, float]
     at_once: bool = False
@@ -144,7 +146,12 @@ class Comparison:
         }
         for name in ("by_pair", "by_step", "by_route", "transitions"):
             value[name] = getattr(self, name).to_dicts()
-        return value | {name: list(getattr(self, name)) for name in SHARES}
+        return value | shares(self)
+
+
+def shares(found: object) -> dict[str, list[float] | None]:
+    """The shares of a comparison for JSON; None: unknown."""
+    return {name: list(value) if (value := getattr(found, name)) else None for name in SHARES}
 
 
 def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float | None = None) -> Comparison:
@@ -528,11 +535,12 @@ def transitions(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def share(pairs: pl.DataFrame, of: pl.Expr) -> tuple[float, float, float]:
-    """Return a share of the pairs, and its 95 % interval."""
-    hits = int(pairs.select(of.sum()).item() or 0)
-    found = hits / max(pairs.height, 1)
-    low, high = wilson(found, max(pairs.height, 1), 1.96)
+def share(pairs: pl.DataFrame, of: pl.Expr) -> Share:
+    """Return a share of the pairs, and its 95 % interval; None without pairs."""
+    if pairs.is_empty():
+        return None
+    found = int(pairs.select(of.sum()).item() or 0) / pairs.height
+    low, high = wilson(found, pairs.height, 1.96)
     return found, float(low), float(high)
 
 

@@ -116,5 +116,6 @@ def print_statuses(found: "Comparison | Fidelity") -> None:
     for old, new, requests in found.transitions.iter_rows():
         table.add(old, new if new != old else "same", f"{requests:,}")
     table.print()
-    share, low, high = found.bytes_changed
-    click.echo(f"bodies of another size: {share:.2%} (95 % interval {low:.2%} to {high:.2%})")
+    if found.bytes_changed:
+        share, low, high = found.bytes_changed
+        click.echo(f"bodies of another size: {share:.2%} (95 % interval {low:.2%} to {high:.2%})")

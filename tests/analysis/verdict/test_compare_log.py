@@ -48,6 +48,7 @@ def test_a_change_of_status_is_explained_where_it_is_usual() -> None:
     once = run(1)
     found = compare_log.against_log(log_of(once, rc=pl.lit(304)), once)
     assert found.notes[0] == "304 → 200: the replay sends no validators (If-Modified-Since)"
+    assert found.status_changed
     assert found.status_changed[0] == 1
 
 
@@ -117,6 +118,8 @@ def test_bodies_of_another_size_are_counted_where_the_status_is_the_same() -> No
     odd = pl.int_range(pl.len()) % 2 == 1
     log = log_of(once, bytes=pl.when(odd).then(5000).otherwise("bytes"), rc=pl.when(odd).then("rc").otherwise(301))
     found = compare_log.against_log(log, once)
+    assert found.bytes_changed
+    assert found.status_changed
     assert found.bytes_changed[0] == 1
     assert found.status_changed[0] == pytest.approx(0.5, abs=0.01)
 

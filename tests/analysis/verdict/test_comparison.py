@@ -25,6 +25,8 @@ def test_a_run_does_not_differ_from_itself() -> None:
     assert same.paired
     assert same.sentence == "no difference detected (+0.0% to +0.0%; smallest detectable ~2.0%)"
     assert same.slower_share == 0.5
+    assert same.status_changed
+    assert same.bytes_changed
     assert same.status_changed[0] == same.bytes_changed[0] == 0
 
 
@@ -59,6 +61,8 @@ def test_runs_of_different_logs_are_compared_by_percentiles_and_that_is_said() -
     assert found.sentence.startswith("slower by")
     assert found.notes[0] == "the runs do not replay the same requests: compared by percentiles, which sees far less"
     assert found.slower_share is None
+    unknown = found.as_dict()
+    assert unknown["status_changed"] is unknown["bytes_changed"] is None, "no pairs, and not 0 of them"
 
 
 def test_statuses_and_sizes_that_changed_are_counted() -> None:
@@ -68,6 +72,8 @@ def test_statuses_and_sizes_that_changed_are_counted() -> None:
         rc=pl.when(rows % 100 == 0).then(503).otherwise("rc"), bytes=pl.when(rows % 10 == 5).then(5).otherwise("bytes")
     )
     found = compare(once, changed)
+    assert found.status_changed
+    assert found.bytes_changed
     assert found.status_changed[0] == pytest.approx(0.01, abs=0.001)
     assert found.status_changed[1] < 0.01 < found.status_changed[2]
     assert found.bytes_changed[0] == pytest.approx(0.1, abs=0.01)
@@ -186,6 +192,7 @@ def test_a_duet_names_the_route_that_became_slower(tmp_path: Path) -> None:
     assert "1 of 2 routes slower" in found.sentence
     assert dict(found.by_route.select("route", "verdict").iter_rows()) == {"/slow": "slower", "/fast": NO_DIFFERENCE}
     assert found.slower(0.04) == ["/slow"]
+    assert found.bytes_changed
     assert found.bytes_changed[0] == pytest.approx(0.1)
     assert found.notes == []
     assert set(found.as_dict()["quantiles"]["p50"]) > {"ratio", "verdict"}

@@ -63,6 +63,15 @@ def test_the_comparison_as_json_holds_its_tables(folder: Path) -> None:
     assert {row["route"] for row in found["by_route"]} >= {"/a", "/c?d={}"}
 
 
+def test_nothing_is_said_of_pairs_where_there_are_none(folder: Path, tmp_path: Path) -> None:
+    """It said that 0.00% of the bodies have another size, of no pair of requests."""
+    other = pl.read_csv(folder / "once.csv").with_columns(url=pl.lit("/other"), date=pl.lit("2026-01-02"))
+    (tmp_path / "other.csv").write_bytes(to_csv(other, header=True))
+    done = logreplay("compare", folder / "once.csv", tmp_path / "other.csv")
+    assert done.exit_code == Exit.OK
+    assert not any(word in done.stdout for word in ("bodies", "became"))
+
+
 def test_a_log_is_compared_by_shape(folder: Path) -> None:
     done = logreplay("compare", folder / "log.csv", folder / "once.csv")
     assert done.exit_code == Exit.OK
