@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.analysis.verdict.change import Change, combined, median_change, quantile_changes
+from logreplay.analysis.verdict.change import DIFFERENT, Change, combined, median_change, quantile_changes
 
 RATE: Final = 150.0
 SLOWER: Final = 1.1
@@ -79,7 +79,7 @@ def rates(case: Case, number: int, seed: int) -> Rates:
     """Simulate comparisons of equal versions, and as many with a slower candidate."""
     equal, slower = (list(changes(case, number, factor, seed)) for factor in (1.0, SLOWER))
     return Rates(
-        float(np.mean([change.verdict() != "no difference detected" for change in equal])),
+        float(np.mean([change.verdict() in DIFFERENT for change in equal])),
         float(np.mean([change.verdict() == "slower" for change in slower])),
         float(np.median([change.detectable() for change in equal])),
     )

@@ -285,7 +285,7 @@ def test_a_terminal_of_ascii_only_gets_question_marks(tmp_path: Path, log: Path,
     out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode in MEASURED, said
     assert out.isascii()
-    assert said.isascii()
+    assert said.isascii(), [line for line in said.splitlines() if not line.isascii()]
 
 
 HOOKS = {

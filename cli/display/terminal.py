@@ -12,7 +12,7 @@ def say(text: str, *, quiet: bool = False) -> None:
     """Tell the user something besides the result. Once nobody reads standard error any more, nobody is told."""
     if not quiet:
         try:
-            click.echo(text, err=True)
+            click.echo(text, file=sys.stderr)  # not err=True: click would write UTF-8 to a terminal that has only ASCII
         except OSError:
             lead_nowhere(sys.stderr)
 
