@@ -8,11 +8,11 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
 from logreplay.replay.workers.protocol import Channel, packed, unpacked
@@ -74,6 +74,20 @@ class PipeChannel:
         self._pipe.close()
 
 
+class _Pool(ProcessPoolExecutor):
+    """A pool whose processes block Ctrl-C from their start: a new interpreter would die of it, in a traceback.
+
+    They inherit the mask of the thread that starts them; handlers can be set in the main thread only.
+    """
+
+    def submit(self, *call: Any, **given: Any) -> "Future[Any]":
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return super().submit(*call, **given)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class LocalProcess:
     """A process of this machine."""
 
@@ -83,9 +97,7 @@ class LocalProcess:
         own, self._peer = get_context("spawn").Pipe()
         self.name = "a process of this machine"
         self.channel: Channel = PipeChannel(own)
-        self._pool = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), initializer=_prepare_process, initargs=(self._peer,)
-        )
+        self._pool = _Pool(1, mp_context=get_context("spawn"), initializer=_prepare_process, initargs=(self._peer,))
         self.executor: Executor = self._pool
 
     @property
