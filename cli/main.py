@@ -127,7 +127,9 @@ def run(arguments: list[str]) -> int:
             return Exit.INTERRUPTED  # the terminal was closed, which was the signal
         from logreplay.parsers.files import FULL  # loads Polars: only when something went wrong
 
-        if error.errno in FULL and not error.filename:
+        if error.errno in FULL:
+            if error.filename:
+                return _fail(f"{error.filename}: cannot be written: {FULL[error.errno]}", arguments)
             lead_nowhere(sys.stdout)
             return _fail(f"standard output: {FULL[error.errno]}, or send it elsewhere", arguments)
         named = f"{error.filename}: {error.strerror}" if error.filename else str(error)

@@ -242,10 +242,15 @@ def atomic_path(path: Path, *, force: bool = True, advice: str = ADVICE) -> Iter
 
     Raises:
         LogreplayError: as `NewFile`.
-        OSError: it cannot be written or renamed.
+        OSError: it cannot be written or renamed; names the file where it cannot grow.
     """
     with closing(NewFile(path, force=force, advice=advice)) as new:
-        yield new.part
+        try:
+            yield new.part
+        except OSError as error:
+            if error.errno in FULL and not error.filename:  # a failed write names no file
+                error.filename = str(path)
+            raise
         new.keep()
 
 

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -231,6 +233,18 @@ def test_the_changes_can_be_drawn(folder: Path, tmp_path: Path) -> None:
     assert picture.read_text("utf-8").startswith("<?xml")
     again = logreplay("compare", folder / "once.csv", folder / "slower.csv", "-o", picture)
     assert isinstance(again.exception, LogreplayError)
+
+
+def test_a_picture_that_cannot_grow_is_named(folder: Path, tmp_path: Path) -> None:
+    """Standard output was named."""
+    picture = tmp_path / "changes.png"
+    command = f"{sys.executable} -m logreplay.cli.main compare {folder}/once.csv {folder}/slower.csv -o {picture}"
+    limited = ["bash", "-c", f"ulimit -f 16; exec {command}"]
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == Exit.FAILED
+    limit = "the file size limit is reached (ulimit -f); raise it"
+    assert f"Error: {picture}: cannot be written: {limit}\n" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_capacity_says_how_many(folder: Path) -> None:
