@@ -173,6 +173,10 @@ class Http2Sender:
 
     def _limits(self) -> str:
         """The limit for which requests wait, and the remedy; the number of connections is a worker's part."""
+        if not self.keep_alive:
+            return (
+                "a stream: --connections and --no-keep-alive limit them (raise --connections, or leave one of them out)"
+            )
         if self._each == inf:
             return "a stream: --connections and the target limit them (raise --connections, or leave it out)"
         return f"a stream: --connections and --streams {self._each:g} limit them (raise one of them, or leave it out)"

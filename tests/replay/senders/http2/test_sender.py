@@ -355,6 +355,19 @@ def test_a_target_without_http2_is_named(tls: bool, tmp_path_factory: pytest.Tem
     uvloop.run(main())
 
 
+def test_without_keep_alive_the_advice_names_no_streams() -> None:
+    """It named `--streams 1`, which `--no-keep-alive` excludes."""
+
+    async def main() -> None:
+        async with http2_server() as server, asking(server, connections=1, keep_alive=False) as client:
+            assert words(await client.ask("/ok", "/ok")) == ["", ""]
+            limits = "a stream: --connections and --no-keep-alive limit them"
+            assert client.sender.counts.queued_for.startswith(limits)
+            assert "--streams" not in client.sender.counts.queued_for
+
+    run(main())
+
+
 def test_each_client_has_a_connection_of_its_own() -> None:
     async def main() -> None:
         async with http2_server(answers={"/slow": after(0.05)}) as server, asking(server, by_client=True) as client:
