@@ -122,6 +122,7 @@ def duet_once(options: DuetOptions) -> Exit:
         UsageError: options exclude each other.
         LogreplayError: the log cannot be read, a target not be loaded, or the results not be written.
     """
+    from logreplay.parsers.record import LogreplayError
     from logreplay.replay.requests.mix import ForTargets, duet_plan
     from logreplay.replay.requests.plan import signing_part
 
@@ -156,7 +157,13 @@ def duet_once(options: DuetOptions) -> Exit:
             several = ForTargets(stream, len(options.targets), options.shaping.seed + 2, options.alternate)
             duet = _OneDuet(options, folder.path, several, duet_plan(several, pacing.schedule(options.shaping, stream)))
             with measuring(folder.path, lambda: folder.measured, quiet=options.quiet):
-                outcome, findings = duet.replay()
+                try:
+                    outcome, findings = duet.replay()
+                except LogreplayError as error:
+                    rows = [str(path) for name in NAMES if (path := folder.path / f"{name}.csv").exists()]
+                    if not rows:
+                        raise
+                    raise LogreplayError(f"{error}; the rows are kept in {' and '.join(rows)}") from error
         if not folder.measured:
             options.say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"))
             return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED

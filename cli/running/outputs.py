@@ -200,8 +200,15 @@ class ResultFolder:
         self.close()
 
     def close(self) -> None:
-        """Let another process write here; a folder that was made and holds no rows to judge is removed."""
+        """Let another process write here, and remove what nobody needs any more.
+
+        That is the pairs of a duet that ended early, and a folder that was made and holds no rows to judge.
+        """
+        from logreplay.replay.senders.pair_keeper import FILES
+
         with self._locks, suppress(OSError):
+            for pairs in self.path.glob(FILES):
+                pairs.unlink()
             if self._made and not self.measured:
                 _clear(self.path)
                 self.path.rmdir()

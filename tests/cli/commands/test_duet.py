@@ -1,6 +1,7 @@
 """``logreplay duet`` as a user meets it."""
 
 import json
+import resource
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -133,6 +134,22 @@ def test_nothing_of_a_replaced_duet_stays(servers: tuple[RawServer, RawServer], 
     left = {path.name for path in folder.iterdir()}
     assert left == {path.name for path in alone.iterdir()}
     assert {"differences.csv", "pairs.jsonl", "noise.csv"} <= first - left
+
+
+def test_a_full_disk_leaves_rows_that_the_error_names_and_no_hidden_file(
+    servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A limit of the files' size stands for the disk."""
+    folder, (soft, hard) = tmp_path / "out", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (15_001, hard))
+    try:
+        assert duet(log, servers[0].url, servers[1].url, "--tps", 100, "--for", "4s", "-o", folder) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    said = capsys.readouterr().err
+    assert "the file size limit is reached" in said
+    assert f"the rows are kept in {folder / 'baseline.csv'} and {folder / 'candidate.csv'}" in " ".join(said.split())
+    assert {path.name for path in folder.iterdir()} == {"baseline.csv", "candidate.csv"}
 
 
 @pytest.mark.parametrize(
