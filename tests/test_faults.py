@@ -299,12 +299,15 @@ def test_too_few_descriptors_void_the_run(tmp_path: Path, log: Path) -> None:
 
 
 def test_a_step_with_too_few_descriptors_is_no_step_of_the_target(tmp_path: Path, log: Path) -> None:
-    """The target answers after half a second: 150/s need 75 connections, of which 60 descriptors allow fewer."""
+    """The target answers after half a second: 150/s need 75 connections, of which 60 descriptors allow fewer.
+
+    42/s need 21, and leave enough for the log to be opened in the next step.
+    """
     head, *rows = log.read_text().splitlines()
     log.write_text("\n".join([head, *rows * 30]) + "\n")  # else the log may have to be opened again in that step
     with delayed_responses(0.5) as slow:
         done = logreplay(
-            "sweep", "20,30,40,50,60,150", log, slow, "--for", "4s", "--arrivals", "even", "--no-plots", "-o",
+            "sweep", "26,30,34,38,42,150", log, slow, "--for", "4s", "--arrivals", "even", "--no-plots", "-o",
             tmp_path / "out", "--workers", 1, under="ulimit -n 60",
         )  # fmt: skip
     assert "warning: at 150/s: " in done.err
