@@ -1,4 +1,4 @@
-"""Reads from the summary of a run what its rows cannot tell: users and pauses of a closed loop, limited steps."""
+"""Reads from the summary of a run what its rows cannot tell: users and pauses, limited steps, validity."""
 
 import json
 from collections.abc import Mapping
@@ -48,6 +48,13 @@ def limited_steps(results: Path) -> frozenset[int]:
     """Return the labels of the steps in which the replaying machine met a limit, by the summary of a result log."""
     steps = summary_of(results).get("limited_steps")
     return frozenset(int(name) for name in steps if name.isdecimal()) if isinstance(steps, dict) else frozenset()
+
+
+def void_findings(results: Path) -> dict[str, str]:
+    """Return why a run is invalid, text by code, by the summary of a result log; empty if nothing says so."""
+    told = summary_of(results).get("findings")
+    findings = [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+    return {str(each.get("code")): str(each.get("text")) for each in findings if each.get("severity") == "void"}
 
 
 def _mean_pause(think: Any) -> float:

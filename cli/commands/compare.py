@@ -11,7 +11,7 @@ from logreplay.cli.display.junit import Check, worst, write_junit
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.replay import junit_option
 from logreplay.cli.options.types import ParsedType, percent, picture
-from logreplay.cli.running.comparing import gate, print_comparison, print_statuses
+from logreplay.cli.running.comparing import check_valid, gate, print_comparison, print_statuses
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def compare(
     import json
 
     from logreplay.analysis.input import sources
+    from logreplay.analysis.input.closed_loop import void_findings
     from logreplay.analysis.verdict import compare_log, comparison
     from logreplay.parsers.files import check_absent, check_distinct
 
@@ -103,6 +104,8 @@ def compare(
         found = compare_log.against_log(baseline, candidate, tolerance=tolerance)
     else:
         found = comparison.compare(*runs, tolerance=tolerance)
+    void = {str(run): void_findings(path) for run, path in zip(runs, located, strict=True) if run not in logs}
+    valid = check_valid({run: list(why.values()) for run, why in void.items()})
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
     for note in found.notes if not as_json else ():
         say(note)
@@ -114,7 +117,11 @@ def compare(
             say(str(output))
     elif not as_json:
         _print_likeness(found)
-    checks = [Check("times", text=found.sentence)] if fail_above is None else gate(found, fail_above)
+    failing_only = {code for why in void.values() for code in why} <= {"target_failing"}  # failures can be judged
+    if fail_above is not None and failing_only:
+        checks = [valid, *gate(found, fail_above)]
+    else:
+        checks = [valid, Check("times", text=found.sentence)]
     if junit:
         write_junit(junit, "compare", checks)
     return worst(checks)

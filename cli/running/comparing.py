@@ -1,6 +1,6 @@
 """Prints what differs between runs, and judges it against the limits of ``--fail-above``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -18,6 +18,24 @@ _WIDEST: Final = 4
 _FAILED_MORE: Final = 0.01
 """Share of the requests that may fail in the candidate beyond those of the baseline."""
 _FAILURES: Final = f"failures: not {_FAILED_MORE:.0%} more"
+
+
+def check_valid(why: Mapping[str, Sequence[str]]) -> Check:
+    """Whether the runs are valid; says which are not.
+
+    Args:
+        why: of each run the findings that make it invalid.
+    """
+    from logreplay.parsers.masking import masked, terminal_safe
+
+    runs: dict[str, list[str]] = {}
+    for run, findings in why.items():
+        if findings:
+            runs.setdefault("; ".join(findings), []).append(run)
+    texts = [terminal_safe(masked(f"{' and '.join(names)}: {finding}")) for finding, names in runs.items()]
+    for text in texts:
+        say(f"invalid run, its response times do not describe the target: {text}")
+    return Check("valid runs", Exit.INVALID if texts else Exit.OK, "; ".join(texts))
 
 
 def gate(found: "Fidelity | Comparison", limit: float) -> list[Check]:

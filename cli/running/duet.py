@@ -48,6 +48,7 @@ NAMES: Final = ("baseline", "candidate", "noise")
 _GIVEN_AS: Final = ("BASELINE", "CANDIDATE", "--noise")
 _OF_TARGETS: Final = ("target", "verdict", "answer", "requests", "response_s", "by_step")
 """Figures of each target's summary that summary.json of the duet repeats."""
+_INVALID: Final = "invalid duet: its figures prove nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +278,8 @@ class _OneDuet:
             click.echo(json.dumps(summary, indent=2))
         elif not options.quiet:
             print_arrivals(summary["options"])
+            if not outcome.health.valid:
+                click.echo(_INVALID)
             click.echo(found.sentence)
             runs = [options.baseline, options.candidate]
             print_comparison(found, runs, statuses=not options.alternate)
@@ -345,13 +348,16 @@ class _OneDuet:
             **options.sending.said(),
             **options.comparing.said(),
         }
+        verdict, told = str(outcome.health.verdict), [each.as_dict() for each in findings]
+        # what makes the duet invalid makes the run of each target so: one generator made them
+        besides: dict[str, Any] = {} if outcome.health.valid else {"findings": told, "more": {"verdict": verdict}}
         targets = {
-            name: write_beside(folder / f"{name}.csv", About(log, url, said)) | {"target": url}
+            name: write_beside(folder / f"{name}.csv", About(log, url, said, **besides)) | {"target": url}
             for name, url in options.targets.items()
             if scan(folder / f"{name}.csv").head(1).collect().height
         }
         summary = {
-            "verdict": str(outcome.health.verdict),
+            "verdict": verdict,
             "log": log,
             "options": said,
             "targets": {
@@ -360,7 +366,7 @@ class _OneDuet:
             },
             "times": found.as_dict(),
             "answers": answers.as_dict(differences) if differences else None,
-            "findings": [each.as_dict() for each in findings],
+            "findings": told,
             "left_out": outcome.left_out,
             "stopped": outcome.stopped or None,
             "replay": log_report(self.stream.requests, of_one, outcome.scheduled // self.stream.together),
@@ -370,9 +376,7 @@ class _OneDuet:
         load = f"{outcome.scheduled // self.stream.together:,} in {outcome.seconds:,.1f} s"
         rate = [("mean rate", f"{of_one.rate:,.6g}/s")] if of_one.rate else []
         to = "requests, each to one target" if options.alternate else "requests to each target"
-        verdict = (
-            f"{outcome.health.verdict}{'' if outcome.health.valid else '; invalid duet: its figures prove nothing'}"
-        )
+        verdict += "" if outcome.health.valid else f"; {_INVALID}"
         facts = [*options.targets.items(), ("log", log), *rate, (to, load), ("verdict", verdict)]
         facts += [(severity_word(each.severity), each.text) for each in findings]
         answers.write(folder, title, [found.sentence, *found.notes], time_rows(found), differences, facts)

@@ -218,7 +218,7 @@ def _why_late(seen: RunEvidence) -> str:
         return f"it did not run for {vitals.longest_pause:.2g} s"
     if vitals.loop_share > _BUSY:
         return (
-            f"it used {vitals.loop_share:.0%} of its core; lower the rate below {seen.offered:g}/s, "
+            f"it used {vitals.loop_share:.0%} of its core; lower the rate, "
             "or use more processes with --workers; logreplay calibrate measures the rate that this machine can send"
         )
     if read_late:
@@ -301,7 +301,7 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
         text = f"{seen.counters.dropped} of {seen.scheduled} requests were too late to be sent, and dropped (--late)"
         findings.append(Finding("dropped", Severity.WARNING, text))
     if seen.achieved < SENT_ENOUGH and not by_generator:
-        text = f"{seen.achieved:.1%} of the schedule was sent in its time: the rate was not {seen.offered:g}/s"
+        text = f"{seen.achieved:.1%} of the schedule was sent in its time: the rate was not reached"
         findings.append(Finding("rate_missed", Severity.VOID, text))
     return findings
 

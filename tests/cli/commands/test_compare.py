@@ -120,6 +120,30 @@ def test_a_candidate_that_answers_with_errors_does_not_pass(folder: Path, tmp_pa
     assert "--fail-above: 100.00% of the requests failed, 0.00% in the baseline" in done.stderr
 
 
+@pytest.mark.parametrize("bound", [(), ("--fail-above", "3%"), ("--fail-above", "10%")])
+@pytest.mark.parametrize("invalid", ["once", "slower"])
+def test_an_invalid_run_is_named_and_passes_no_judgement(
+    folder: Path, tmp_path: Path, bound: tuple[str, ...], invalid: str
+) -> None:
+    runs = copies(folder, ["once", "slower"], tmp_path)
+    run = next(run for run in runs if run.stem.endswith(invalid))
+    finding = {"code": "lag", "severity": "void", "text": "requests were started late"}
+    run.with_suffix(".summary.json").write_text(json.dumps({"findings": [finding]}))
+    done = logreplay("compare", *runs, *bound)
+    assert done.exit_code == Exit.INVALID
+    assert f"do not describe the target: {run}: requests were started late\n" in done.stderr
+    assert "--fail-above" not in done.stderr
+
+
+def test_a_candidate_that_fails_all_requests_is_not_only_invalid(folder: Path, tmp_path: Path) -> None:
+    failing = tmp_path / "failing.csv"
+    failing.write_bytes(to_csv(pl.read_csv(folder / "once.csv").with_columns(rc=500), header=True))
+    finding = {"code": "target_failing", "severity": "void", "text": "100% of the requests failed"}
+    (tmp_path / "failing.summary.json").write_text(json.dumps({"findings": [finding]}))
+    done = logreplay("compare", folder / "once.csv", failing, "--fail-above", "5%")
+    assert (done.exit_code, f"the target: {failing}: 100% of" in done.stderr) == (Exit.CONDITION, True)
+
+
 @pytest.mark.parametrize(
     ("failures", "code", "said"),
     [

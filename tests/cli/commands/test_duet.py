@@ -85,17 +85,28 @@ def test_a_target_that_got_no_request_has_a_result_log_without_rows(
     assert sorted(scan(folder / f"{name}.csv").collect().height for name in ("baseline", "candidate")) == [0, 1]
 
 
-def test_the_report_of_an_invalid_duet_says_so(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
-    """It said only that no difference was detected."""
+def test_an_invalid_duet_says_so_everywhere(
+    servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its report and the terminal told the differences first, its result logs passed for those of valid runs."""
     log.write_text(log.read_text().replace("/ok", "/404"))
     folder = tmp_path / "out"
-    assert duet(log, servers[0].url, servers[1].url, "--tps", 200, "-q", "-o", folder) == 3
+    assert duet(log, servers[0].url, servers[1].url, "--tps", 200, "-o", folder) == 3
     summary = json.loads((folder / "summary.json").read_text())
+    said = capsys.readouterr().out
+    assert f"\ninvalid duet: its figures prove nothing\n{summary['times']['sentence']}\n" in said
     page = unescape((folder / "report.html").read_text())
     assert f"<td>{summary['verdict']}; invalid duet: its figures prove nothing</td>" in page
     for finding in summary["findings"]:
         word = "invalid" if finding["severity"] == "void" else finding["severity"]
         assert f"<tr><th>{word}</th><td>{finding['text']}</td></tr>" in page
+    sides = [folder / f"{name}.csv" for name in ("baseline", "candidate")]
+    for side in sides:
+        own = json.loads(side.with_suffix(".summary.json").read_text())
+        assert own["verdict"] == summary["verdict"] == summary["targets"][side.stem]["verdict"]
+        assert own["findings"][: len(summary["findings"])] == summary["findings"]
+    assert run(["compare", *map(str, sides)]) == 3
+    assert f"do not describe the target: {sides[0]} and {sides[1]}: " in capsys.readouterr().err
 
 
 @pytest.mark.slow
