@@ -211,6 +211,8 @@ class ResultLog:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
             self._cut(block, whole)
+            if whole and os.fstat(self._file.fileno()).st_size > whole:
+                self._empty = False
             if self._empty:
                 self.growing.unlink(missing_ok=True)
             self._open.close()

@@ -1,6 +1,7 @@
 """The result log: readable at any moment, in each of its forms."""
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,22 @@ def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, form: str) -> N
     seqs = scan(growing).collect()["seq"].to_list()
     assert seqs == list(range(len(seqs)))
     assert len(seqs) > 100
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs prlimit")
+def test_a_disk_that_fills_up_in_the_first_write_leaves_its_whole_lines(tmp_path: Path) -> None:
+    path, (soft, hard) = tmp_path / "results.csv", resource.getrlimit(resource.RLIMIT_FSIZE)
+    log = ResultLog(path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5_001, hard))
+    try:
+        with pytest.raises(LogreplayError, match="cannot be written any more"):
+            log.write(rows(0, 1000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    log.close()
+    seqs = scan(path).collect()["seq"].to_list()
+    assert seqs == list(range(len(seqs)))
+    assert len(seqs) > 10
 
 
 def test_rows_of_a_run_in_steps_have_the_step_and_the_rate_of_their_scheduled_time() -> None:
