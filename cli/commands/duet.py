@@ -60,7 +60,7 @@ def duet(**given: Any) -> int:
 
     Each request goes to both targets at the same instant, in random order: what disturbs one disturbs the
     other, so a duet detects far smaller changes than two runs one after the other. Rates count requests to each
-    target. Each target that is not on this machine needs --allow-target.
+    target; with --alternate, to both together. Each target that is not on this machine needs --allow-target.
 
     \b
     Example:

@@ -57,11 +57,19 @@ def test_both_targets_get_the_same_requests_at_the_same_instants(
     assert summary["times"]["paired"]
 
 
-def test_alternating_shares_the_requests_out(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
+def test_alternating_shares_the_requests_out_at_one_rate(
+    servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "out"
-    assert duet(log, servers[0].url, servers[1].url, "--tps", 200, "--alternate", "-o", folder, "-q") in (0, 3)
-    rows = pl.concat([scan(folder / f"{name}.csv").select("row").collect() for name in ("baseline", "candidate")])
+    pacing = ("--tps", 200, "--arrivals", "even")
+    assert duet(log, servers[0].url, servers[1].url, *pacing, "--alternate", "-o", folder, "-q") in (0, 3)
+    both = [scan(folder / f"{name}.csv").select("row", "scheduled").collect() for name in ("baseline", "candidate")]
+    rows = pl.concat(both).sort("scheduled")
     assert sorted(rows["row"].to_list()) == list(range(60))
+    assert rows["scheduled"].diff().drop_nulls().to_list() == pytest.approx([1 / 200] * 59, abs=1e-5)
+    assert duet("--help") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Rates count requests to each target; with --alternate, to both together." in text
 
 
 @pytest.mark.slow
