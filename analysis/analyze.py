@@ -13,7 +13,7 @@ from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.closed_loop import ClosedLoop, limited_steps, recorded
 from logreplay.analysis.input.external_metrics import by_step, with_watched
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, About, summarise, summarise_seconds
+from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, summarise, summarise_seconds
 from logreplay.analysis.tables import windows
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, stability
@@ -155,8 +155,7 @@ def _judged(
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
     steps = stability.judged_steps(requests, limited)
     if not requests.has_times:
-        why = f"{NO_TIMES}: saturation is not judged and nothing is drawn; {LOG_TIMES}"
-        verdict = saturation.unjudged(why, windows.without_times(steps))
+        verdict = saturation.unjudged(UNTIMED, windows.without_times(steps))
         return verdict, summarise(requests, verdict, about), None
     if closed is None or not set(requests.labels) <= set(closed.users):
         verdict = saturation.judge(steps)

@@ -34,6 +34,7 @@ OF_ONE_RATE: Final = ("rate", "siege", "ab", "response_s", "ok_response_s", "ser
 
 NO_TIMES: Final = "the log has no response times"
 LOG_TIMES: Final = "log $request_time (nginx) or %D (Apache)"
+UNTIMED: Final = f"{NO_TIMES}: saturation is not judged and nothing is drawn; {LOG_TIMES}"
 
 NARROW: Final = 0.7
 """Share of saturation above which an interval from within one step is too narrow."""
@@ -419,8 +420,7 @@ def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[
         text = "the result log has no scheduled times: generator lag is unknown, response time is service time"
         found.append({"code": "no_schedule", "severity": "warning", "text": text})
     if not requests.has_times:
-        text = f"{NO_TIMES}: saturation is not judged and nothing is drawn; {LOG_TIMES}"
-        return [*found, {"code": "no_times", "severity": "warning", "text": text}]
+        return [*found, {"code": "no_times", "severity": "warning", "text": UNTIMED}]
     warm_up = warmup.of_first_step(requests, step_windows(requests))
     if warm_up and (text := warm_up.sentence()):
         found.append({"code": "warm_up", "severity": "warning", "text": text})

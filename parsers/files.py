@@ -306,28 +306,32 @@ def check_named_once(paths: Iterable[str | Path]) -> None:
     """Check that no two of the paths to be read are one file; follows links and other spellings.
 
     Args:
-        paths: ``-`` is standard input; an address of a store is what it says.
+        paths: files, ``-`` for standard input, or addresses of stores, which are compared as text.
 
     Raises:
         LogreplayError: two of them are.
     """
     known: dict[object, str | Path] = {}
     for path in paths:
-        standard = str(path) == "-"
         file: object = str(path)
         with suppress(OSError):
-            found = os.stat(0 if standard else path)
+            found = _status(path)
             file = (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else file
-        name = "standard input" if standard else masked(str(path))
+        name = "standard input" if str(path) == "-" else masked(str(path))
         if file in known:
             twice = f"{name} is named twice" if known[file] == name else f"{known[file]} and {name} are the same file"
             raise LogreplayError(f"{twice}: its lines would be counted twice; name it once")
         known[file] = name
 
 
+def _status(path: str | Path) -> os.stat_result:
+    """The status of a file to be read; ``-`` is standard input."""
+    return os.stat(0 if str(path) == "-" else path)
+
+
 def _same_file(one: Path, other: str | Path) -> bool:
     try:
-        first, second = os.stat(one), os.stat(0 if str(other) == "-" else other)
+        first, second = os.stat(one), _status(other)
     except OSError:
         return str(other) != "-" and os.path.realpath(one) == os.path.realpath(other)
     return stat.S_ISREG(first.st_mode) and os.path.samestat(first, second)
