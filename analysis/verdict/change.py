@@ -80,6 +80,10 @@ class Change:
         """The smallest change that would have been seen, as a fraction."""
         return max(tolerance, math.sqrt(self.high / max(self.low, 1e-300)) - 1)
 
+    def may_exceed(self, limit: float) -> bool:
+        """Whether it may be slower by more than a limit, and a change of that size could not have been detected."""
+        return self.high - 1 > limit and max(self.ratio - 1, self.detectable(0)) > limit
+
     def sentence(self, tolerance: float = TOLERANCE, verdict: str = "") -> str:
         """The verdict with its figures; another verdict than that of `verdict` where it was judged with others."""
         verdict, detectable = verdict or self.verdict(tolerance), self.detectable(tolerance)

@@ -16,7 +16,7 @@ from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict import comparison
-from logreplay.analysis.verdict.change import TOLERANCE, Change, median_change
+from logreplay.analysis.verdict.change import ALL, TOLERANCE, Change, median_change
 from logreplay.parsers.plural import number_of
 
 FEWEST: Final = 20
@@ -71,7 +71,11 @@ class Fidelity:
 
     def slower(self, limit: float) -> list[str]:
         """``all`` if requests are slower by more than a limit."""
-        return ["all"] if self.change and self.change.verdict(limit) == "slower" else []
+        return [ALL] if self.change and self.change.verdict(limit) == "slower" else []
+
+    def uncertain(self, limit: float) -> list[str]:
+        """``all`` if requests may be slower by more, and a change of that size could not have been detected."""
+        return [ALL] if self.change and self.change.may_exceed(limit) else []
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

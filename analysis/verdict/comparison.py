@@ -125,17 +125,28 @@ class Comparison:
     @property
     def routes(self) -> dict[str, Change]:
         """The change of each route."""
-        names = [field.name for field in fields(Change)]
-        return {row["route"]: Change(*(row[name] for name in names)) for row in self.by_route.iter_rows(named=True)}
+        return {row["route"]: _change_of(row) for row in self.by_route.iter_rows(named=True)}
 
     def slower(self, limit: float) -> list[str]:
-        """The percentiles, and of a duet the routes, that are slower by more than a limit."""
+        """``all`` if requests are slower by more than a limit, and such percentiles, routes and rates of a duet."""
         if not self.change:
             return []
-        if not self.at_once:
-            return [ALL] if self.change.verdict(limit) == "slower" else []
-        judged = duet_verdicts(self.change, {**self.quantiles, **self.routes}, limit)
+        others = self._judged_beside
+        judged = duet_verdicts(self.change, others, limit) if self.at_once else verdicts({ALL: self.change}, limit)
         return [name for name, verdict in judged.items() if verdict == "slower"]
+
+    def uncertain(self, limit: float) -> list[str]:
+        """The names of `slower` that may be slower by more: a change of that size could not have been detected."""
+        judged = {ALL: self.change, **self._judged_beside} if self.change else {}
+        return [name for name, change in judged.items() if change.may_exceed(limit)]
+
+    @property
+    def _judged_beside(self) -> dict[str, Change]:
+        """What a limit judges beside all requests; nothing of runs made apart."""
+        if not self.at_once:
+            return {}
+        steps = self.by_step.rows(named=True) if self.by_step.height > 1 else []
+        return {**self.quantiles, **self.routes, **{f"{row['rate']:g}/s": _change_of(row) for row in steps}}
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -147,6 +158,11 @@ class Comparison:
         for name in ("by_pair", "by_step", "by_route", "transitions"):
             value[name] = getattr(self, name).to_dicts()
         return value | shares(self)
+
+
+def _change_of(row: Mapping[str, Any]) -> Change:
+    """The change in a row of `_table`."""
+    return Change(**{field.name: row[field.name] for field in fields(Change)})
 
 
 def shares(found: object) -> dict[str, list[float] | None]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _WIDEST: Final = 4
 """Ratio of the ends of an interval above which it is not printed."""
+_NAMED: Final = 3
+"""Rows that are named of those that cannot be judged."""
 _FAILED_MORE: Final = 0.01
 """Share of the requests that may fail in the candidate beyond those of the baseline."""
 _FAILURES: Final = f"failures: not {_FAILED_MORE:.0%} more"
@@ -39,7 +41,7 @@ def check_valid(why: Mapping[str, Sequence[str]]) -> Check:
 
 
 def gate(found: "Fidelity | Comparison", limit: float) -> list[Check]:
-    """Whether the candidate passes; says why not, and where a change of this size could not have been seen."""
+    """Whether the candidate passes; says why not, and what could not be judged."""
     checks = [_check_failures(found), _check_times(found, limit)]
     for check in checks:
         if check.text:
@@ -59,6 +61,7 @@ def _check_failures(found: "Fidelity | Comparison") -> Check:
 
 
 def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
+    from logreplay.analysis.verdict.change import ALL
     from logreplay.parsers.masking import masked, terminal_safe
 
     name, change = f"times: not slower by more than {limit:.1%}", found.change
@@ -68,13 +71,15 @@ def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
     if slower := found.slower(limit):
         text = f"--fail-above {limit:.1%}: slower by more: {terminal_safe(masked(', '.join(slower)))}"
         return Check(name, Exit.CONDITION, text)
-    if (least := change.detectable(0)) > limit:
-        text = (
-            f"--fail-above {limit:.1%}: a change of this size could not have been detected (smallest ~{least:.1%}); "
-            "run longer, or compare several pairs of runs"
-        )
-        return Check(name, Exit.OK, text)
-    return Check(name)
+    if not (uncertain := found.uncertain(limit)):
+        return Check(name)
+    if ALL in uncertain:
+        text = f"cannot be judged: the change may be larger (95 % interval {_interval(change.low, change.high)}); "
+        return Check(name, Exit.INVALID, f"--fail-above {limit:.1%}: {text}run longer, or on a quieter machine")
+    more = f" and {len(uncertain) - _NAMED} more rows" if len(uncertain) > _NAMED else ""
+    rows = terminal_safe(masked(", ".join(uncertain[:_NAMED])))
+    text = f"cannot be judged for {rows}{more} (run longer); all requests together pass"
+    return Check(name, text=f"--fail-above {limit:.1%}: {text}")
 
 
 def time_rows(found: "Comparison") -> list[dict[str, str]]:

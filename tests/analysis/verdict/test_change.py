@@ -67,6 +67,16 @@ def test_a_headline_that_half_of_the_doubt_leaves_open_says_so() -> None:
     assert open_.sentence(0.01, verdict).startswith("no difference detected: not significant (+0.")
 
 
+@pytest.mark.parametrize(
+    ("percent", "error", "may"),
+    [(0, 1, False), (0, 6, True), (-20, 6, False), (5.2, 2.5, True), (4, 2, False), (8, 6, True)],
+)
+def test_a_change_may_exceed_a_limit_if_its_interval_does_and_so_much_could_not_be_seen(
+    percent: float, error: float, may: bool
+) -> None:
+    assert change(percent, error).may_exceed(0.05) == may
+
+
 def sides(slower: float, second_half: float | None = None, pairs: int = 4000) -> list[pl.DataFrame]:
     """Both runs of a duet of 20 s, on a machine whose speed changes by the second."""
     rng = np.random.default_rng(5)

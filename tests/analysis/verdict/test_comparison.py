@@ -198,10 +198,25 @@ def test_a_duet_names_the_route_that_became_slower(tmp_path: Path) -> None:
     assert set(found.as_dict()["quantiles"]["p50"]) > {"ratio", "verdict"}
 
 
+def test_a_limit_judges_each_rate_of_a_duet_as_the_table_does(tmp_path: Path) -> None:
+    at_once(tmp_path, 1.0)
+    step = pl.col("scheduled") // 10
+    for name, factor in (("baseline", 1.0), ("candidate", 1.2)):
+        rows = pl.read_csv(tmp_path / f"{name}.csv").with_columns(step=step.cast(int), offered=198.0 + step)
+        slower = pl.when(pl.col("step") == 1).then(factor).otherwise(1.0)
+        rows.with_columns(pl.col("latency") * slower).write_csv(tmp_path / f"{name}.csv")
+    found = compare_duet(tmp_path / "baseline.csv", tmp_path / "candidate.csv")
+    assert [row["rate"] for row in found.by_step.rows(named=True) if row["verdict"] == "slower"] == [199.0]
+    assert "199/s" in found.slower(0.1)
+    assert not {"198/s", "200/s"} & {*found.slower(0.01)}
+
+
 def test_a_duet_of_equal_targets_finds_nothing(tmp_path: Path) -> None:
     found = at_once(tmp_path, 1.0)
     assert found.sentence.startswith(NO_DIFFERENCE)
     assert found.slower(0.0) == []
+    assert found.uncertain(0.05) == []
+    assert found.uncertain(0.0001)[0] == "all"
 
 
 def test_a_duet_of_two_seconds_is_judged_and_a_shorter_one_says_how_long_it_must_be(tmp_path: Path) -> None:

@@ -55,6 +55,20 @@ def test_a_slower_run_exits_with_4_only_above_the_bound(folder: Path, bound: str
     assert done.stdout.startswith("slower by 5.0%")
 
 
+@pytest.mark.parametrize(("factor", "code"), [(1.0, Exit.INVALID), (0.4, Exit.OK), (3.0, Exit.CONDITION)])
+def test_a_change_that_could_not_be_seen_does_not_pass(folder: Path, tmp_path: Path, factor: float, code: Exit) -> None:
+    """It ended with 0. A candidate that is certainly not slower by so much passes all the same."""
+    unsteady = factor * (1 + 0.3 * (pl.col("scheduled") // 1 % 3 - 1))
+    frame = pl.read_csv(folder / "once.csv").filter(pl.col("step") == 0)
+    before, after = tmp_path / "before.csv", tmp_path / "after.csv"
+    before.write_bytes(to_csv(frame, header=True))
+    after.write_bytes(to_csv(frame.with_columns(pl.col("latency") * unsteady, date=pl.lit("2026-01-02")), header=True))
+    done = logreplay("compare", before, after, "--fail-above", "5%")
+    said = "--fail-above 5.0%: cannot be judged: the change may be larger (95 % interval "
+    assert (done.exit_code, said in done.stderr) == (code, code == Exit.INVALID)
+    assert ("--fail-above" in done.stderr) == (code != Exit.OK)
+
+
 def test_no_url_can_steer_the_terminal(folder: Path) -> None:
     assert "\x1b" not in logreplay("compare", folder / "once.csv", folder / "slower.csv").stdout
 
