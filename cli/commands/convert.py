@@ -146,11 +146,12 @@ def convert(
     target = output or str(output_for(logs[0], given["to"] or ""))
     if as_json and target == "-":
         raise click.UsageError("--json and -o - exclude each other: both write to standard output")
+    kept = Filter(**{name: given.pop(name) for name in _FILTERS})
     try:
         kind_of(target, given["to"] or "")
+        kept.condition(given["timezone"] or "")
     except LogreplayError as error:
         raise click.UsageError(str(error)) from None
-    kept = Filter(**{name: given.pop(name) for name in _FILTERS})
     said = {name: value for name, value in given.items() if value is not None}
     options = ConvertOptions(filter=kept, limit=_limit(max_rejects, strict=strict), **said)
     try:

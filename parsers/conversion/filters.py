@@ -44,13 +44,20 @@ class Filter:
             zone: of ``since`` and ``until`` without an offset; empty: UTC.
 
         Raises:
-            LogreplayError: one of them cannot be read.
+            LogreplayError: one of them cannot be read, or ``until`` is not after ``since``.
         """
         tests: list[pl.Expr] = []
-        if self.since:
-            tests.append(pl.col("start") >= instant(self.since, zone, "--since"))
-        if self.until:
-            tests.append(pl.col("start") < instant(self.until, zone, "--until"))
+        since = instant(self.since, zone, "--since") if self.since else None
+        until = instant(self.until, zone, "--until") if self.until else None
+        if since is not None and until is not None and since >= until:
+            raise LogreplayError(
+                f"--since {self.since} and --until {self.until} exclude each other: no request starts at or after the "
+                "first and before the second; give --until a later time"
+            )
+        if since is not None:
+            tests.append(pl.col("start") >= since)
+        if until is not None:
+            tests.append(pl.col("start") < until)
         if self.match:
             tests.append(pl.col("url").str.contains(_pattern(self.match, "--match")))
         if self.exclude:
@@ -79,7 +86,7 @@ def instant(text: str, zone: str, option: str) -> int:
     """An instant in ISO 8601 → microseconds since 1970, UTC.
 
     Raises:
-        LogreplayError: it is not an instant.
+        LogreplayError: it is not an instant, or there is no such zone.
     """
     try:
         moment = datetime.fromisoformat(text)
@@ -88,8 +95,22 @@ def instant(text: str, zone: str, option: str) -> int:
             f"{option} {text!r}: not a time; write 2026-11-20, 2026-11-20T18:30 or 2026-11-20T18:30:00+01:00"
         ) from None
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=ZoneInfo(zone) if zone else UTC)
+        moment = moment.replace(tzinfo=time_zone(zone) if zone else UTC)
     return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * SECOND)
+
+
+def time_zone(name: str) -> ZoneInfo:
+    """Return the time zone of a name.
+
+    Raises:
+        LogreplayError: there is none.
+    """
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
+        raise LogreplayError(
+            f"--timezone {name!r}: no such time zone; write an IANA name such as Europe/Berlin or UTC"
+        ) from None
 
 
 def _pattern(text: str, option: str) -> str:

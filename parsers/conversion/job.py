@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, get_args
-from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -22,7 +21,7 @@ from logreplay.parsers.conversion.advice import notes
 from logreplay.parsers.conversion.captured_input import Captures, captures_among
 from logreplay.parsers.conversion.detect import Detection, detect
 from logreplay.parsers.conversion.external_sort import Sorter
-from logreplay.parsers.conversion.filters import Filter
+from logreplay.parsers.conversion.filters import Filter, time_zone
 from logreplay.parsers.conversion.ingest import Intake, Limit, Progress, TooManyRejects
 from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
 from logreplay.parsers.conversion.report import ConvertReport
@@ -176,12 +175,7 @@ def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitS
         LogreplayError: a log cannot be read, or the time zone is not known.
     """
     if options.timezone:
-        try:
-            ZoneInfo(options.timezone)
-        except (ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError
-            raise LogreplayError(_bad_zone(options.timezone)) from None
-        except KeyError:
-            raise LogreplayError(_bad_zone(options.timezone)) from None
+        time_zone(options.timezone)
     named = [one for path in paths for one in (matching(str(path)) if is_address(str(path)) else [path])]
     check_named_once(named)
     sources = []
@@ -189,10 +183,6 @@ def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitS
         sources.append(BlockSource(each))
         stack.callback(sources[-1].close)
     return sources
-
-
-def _bad_zone(name: str) -> str:
-    return f"--timezone {name!r}: no such time zone; write an IANA name such as Europe/Berlin or UTC"
 
 
 def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Detection:

@@ -96,6 +96,10 @@ def test_a_condition_on_rejects_has_its_own_exit_code(tmp_path: Path) -> None:
         ),
         (["--json", "-o", "-"], "--json and -o - exclude each other: both write to standard output"),
         (["--time-unit", "weeks"], "'weeks' is not one of"),
+        (
+            ["--since", "2026-11-21", "--until", "2026-11-20"],
+            "--since 2026-11-21 and --until 2026-11-20 exclude each other: no request starts",
+        ),
     ],
 )
 def test_wrong_usage_is_exit_code_2(tmp_path: Path, words: list[str], text: str) -> None:

@@ -56,6 +56,14 @@ def test_times_without_offset_are_in_the_zone_of_the_log() -> None:
         (Filter(status="2000"), "--status '2000': expected statuses such as 200, 3xx or 500-504"),
         (Filter(status="200,9xx"), "--status '9xx': expected statuses such as 200, 3xx or 500-504"),
         (Filter(status="504-500"), "--status '504-500': no status is in this range; write 500-504"),
+        (
+            Filter(since="2026-11-21T10:00", until="2026-11-21T09:00"),
+            "--since 2026-11-21T10:00 and --until 2026-11-21T09",
+        ),
+        (
+            Filter(since="2026-11-21", until="2026-11-21T00:00Z"),
+            "--since 2026-11-21 and --until 2026-11-21T00:00Z exclu",
+        ),
         (Filter(client="example.com"), "--client 'example.com': not an address; write 10.0.0.7 or"),
     ],
 )

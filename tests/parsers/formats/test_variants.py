@@ -68,8 +68,10 @@ def test_stamps_without_zone_are_said_to_be_read_as_utc(tmp_path: Path) -> None:
 
 
 def test_an_unknown_time_zone_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LogreplayError, match=r"^--timezone 'Mars': no such time zone"):
-        convert([log(tmp_path, *lines())], tmp_path / "out.csv", ConvertOptions(timezone="Mars"))
+    mars = ConvertOptions(timezone="Mars", filter=Filter(since="2026-11-20"))
+    for read in (lambda path: convert([path], tmp_path / "out.csv", mars), lambda path: read_log(path, mars)):
+        with pytest.raises(LogreplayError, match=r"^--timezone 'Mars': no such time zone"):
+            read(log(tmp_path, *lines()))
 
 
 def test_filters_are_accounted_for(tmp_path: Path) -> None:
