@@ -129,7 +129,8 @@ def run(arguments: list[str]) -> int:
 
         if error.errno in FULL:
             if error.filename:
-                return _fail(f"{error.filename}: cannot be written: {FULL[error.errno]}", arguments)
+                advice = f"{FULL[error.errno]}{_elsewhere(arguments)}"
+                return _fail(f"{error.filename}: cannot be written: {advice}", arguments)
             lead_nowhere(sys.stdout)
             return _fail(f"standard output: {FULL[error.errno]}, or send it elsewhere", arguments)
         named = f"{error.filename}: {error.strerror}" if error.filename else str(error)
@@ -142,6 +143,12 @@ def run(arguments: list[str]) -> int:
         if SIGNALS.raised and not isinstance(error, LogreplayError):
             return Exit.INTERRUPTED  # a library took the interruption for an error of its own
         return _fail(str(error) if isinstance(error, LogreplayError) else sentence(error), arguments)
+
+
+def _elsewhere(arguments: list[str]) -> str:
+    """The advice to write elsewhere, where the command has ``-o``."""
+    command = cli.commands[next(word for word in arguments if word in SHORT_HELP)]
+    return ", or write elsewhere with -o" if any("-o" in option.opts for option in command.params) else ""
 
 
 def _fail(text: str, arguments: list[str]) -> Exit:

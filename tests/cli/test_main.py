@@ -42,6 +42,22 @@ def test_an_error_of_the_system_without_a_text_has_a_place(
     assert "TimeoutError in tests/cli/test_main.py" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("urls /a/{{x}} --var x=1..9", "urls.csv: cannot be written: {limit}, or write elsewhere with -o\n"),
+        ("init", "logreplay.toml: cannot be written: {limit}\n"),
+    ],
+)
+def test_a_file_that_cannot_grow_is_named_with_the_option_that_moves_it(tmp_path: Path, words: str, said: str) -> None:
+    command = f"ulimit -f 0; exec {sys.executable} -m logreplay.cli.main {words.format()}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    limit = "the file size limit is reached (ulimit -f); raise it"
+    assert (done.returncode, done.stderr) == (1, f"Error: {said.format(limit=limit)}")
+
+
 def test_an_interruption_that_a_library_takes_for_an_error_of_its_own_is_still_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -280,7 +280,7 @@ def test_a_picture_that_cannot_grow_is_named(folder: Path, tmp_path: Path) -> No
     limited = ["bash", "-c", f"ulimit -f 16; exec {command}"]
     done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == Exit.FAILED
-    limit = "the file size limit is reached (ulimit -f); raise it"
+    limit = "the file size limit is reached (ulimit -f); raise it, or write elsewhere with -o"
     assert f"Error: {picture}: cannot be written: {limit}\n" in done.stderr
     assert not list(tmp_path.iterdir())
 
