@@ -85,7 +85,7 @@ class SaturationVerdict:
     onset: Bend
     saturation: Bend
     generator_limit: float | None
-    steps: pl.DataFrame = field(repr=False)
+    steps: pl.DataFrame = field(repr=False, compare=False)
     target_failing: bool = False
 
     @property

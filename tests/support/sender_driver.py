@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ import pytest
 from logreplay.parsers.record import ERRORS
 from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
-from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve
 from logreplay.replay.senders.http2.h2_sender import H2Sender
 from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.wire import WireSender
@@ -92,9 +93,15 @@ class Client:
         return row
 
 
+async def resolved(url: str) -> Endpoint:
+    """Where a URL leads. localhost is also ::1 on most machines, where the servers of the tests do not listen."""
+    endpoint = await resolve(parse_target(url))
+    return replace(endpoint, addresses=("127.0.0.1",)) if endpoint.target.host == "localhost" else endpoint
+
+
 @asynccontextmanager
 async def asking(sender: Kind, url: str, **options: Any) -> AsyncIterator[Client]:
-    client = Client(sender(await resolve(parse_target(url)), **options))
+    client = Client(sender(await resolved(url), **options))
     await client.sender.open(client.done, monotonic)
     try:
         yield client

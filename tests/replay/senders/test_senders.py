@@ -22,7 +22,7 @@ from logreplay.replay.senders.wire import WireSender
 from support.certificates import Authority
 from support.http2_server import http2_server
 from support.raw_server import CHUNKED, RawServer, raw_server, response
-from support.sender_driver import OneStream, OneStreamOfH2
+from support.sender_driver import OneStream, OneStreamOfH2, resolved
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 TIMEOUT = 0.8
@@ -61,7 +61,7 @@ def send(
 
     async def main() -> tuple[Outcome, RawServer, Any]:
         async with server_for(sender)(host, tls=certificate, socket_path=socket_path) as server:
-            endpoint = await resolve(parse_target(server.url.replace(host, name or host)))
+            endpoint = await resolved(server.url.replace(host, name or host))
             made = sender(endpoint, timeout=timeout, **options)
             plan = Plan(Requests(log, methods=methods, loop=False), Constant(rate))
             outcome = await replay(plan, made, results, limits=Limits(max_in_flight=at_once))
