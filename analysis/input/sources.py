@@ -1,5 +1,6 @@
 """Opens what can be analysed, files and tables in memory, as lazy rows or in batches that fit in memory."""
 
+import shlex
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -25,6 +26,7 @@ COLUMNS: Final = (
 )
 """The columns needed of each request."""
 
+_OF_A_DUET: Final = ("baseline", "candidate")
 _BATCH: Final = 1 << 16
 _HEAD: Final = 100
 
@@ -42,6 +44,11 @@ def locate(source: str | Path) -> Path:
         return path
     if held := results_in(path):
         return held
+    if len(pair := [str(held) for name in _OF_A_DUET if (held := results_in(path, name))]) == 2:
+        raise LogreplayError(
+            f"{path}: is the folder of a duet; name one of its two result logs, or compare both: "
+            f"logreplay compare {shlex.join(pair)}"
+        )
     raise LogreplayError(f"{path}: no results.csv in this folder; name the result log itself")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Configurable)
 @click.argument("baseline", type=click.Path(path_type=Path))
-@click.argument("candidate", type=click.Path(path_type=Path))
+@click.argument("candidate", required=False, type=click.Path(path_type=Path), metavar="CANDIDATE")
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[BASELINE CANDIDATE]...")
 @click.option(
     "--tolerance",
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 def compare(
     baseline: Path,
-    candidate: Path,
+    candidate: Path | None,
     more: Sequence[Path],
     tolerance: float | None,
     fail_above: float | None,
@@ -76,6 +76,9 @@ def compare(
     from logreplay.analysis.verdict import compare_log, comparison
     from logreplay.parsers.files import check_absent, check_distinct
 
+    if candidate is None:
+        sources.locate(baseline)  # the folder of a duet has both, and the error names them
+        raise click.UsageError(f"CANDIDATE is missing: name the run to compare with {baseline}")
     runs = (baseline, candidate, *more)
     if written := [(option, path) for option, path in (("-o", output), ("--junit", junit)) if path is not None]:
         check_distinct(written, [(("BASELINE", "CANDIDATE")[at % 2], run) for at, run in enumerate(runs)])

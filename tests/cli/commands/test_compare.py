@@ -1,6 +1,7 @@
 """``logreplay compare``, ``capacity`` and ``plot`` on result logs."""
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -229,6 +230,22 @@ def test_a_pair_too_short_to_judge_is_named_and_the_others_are_judged(folder: Pa
     done = logreplay("compare", *runs[:4], "--fail-above", "5%")
     assert done.stdout.startswith("nothing to compare: 1 of 2 pairs of runs can be judged, two are needed")
     assert (done.exit_code, "pair 1 (" in done.stderr) == (Exit.INVALID, True)
+
+
+@pytest.mark.parametrize("words", ["compare {}", "compare {} once.csv", "analyze {}", "seconds {}"])
+def test_the_folder_of_a_duet_is_refused_with_its_two_logs_to_type(folder: Path, tmp_path: Path, words: str) -> None:
+    duet = tmp_path / "my duet"
+    duet.mkdir()
+    for name, run in (("baseline.csv", "once.csv"), ("candidate.csv", "slower.csv")):
+        shutil.copy(folder / run, duet / name)
+    done = logreplay(*(word.format(duet) for word in words.split()))
+    assert isinstance(done.exception, LogreplayError)
+    command = str(done.exception).rpartition("or compare both: ")[2]
+    assert shlex.split(command) == ["logreplay", "compare", f"{duet}/baseline.csv", f"{duet}/candidate.csv"]
+    assert logreplay(*shlex.split(command)[1:]).exit_code == Exit.OK
+    once = logreplay("compare", folder / "once.csv")
+    assert isinstance(once.exception, UsageError)
+    assert once.exception.message == f"CANDIDATE is missing: name the run to compare with {folder / 'once.csv'}"
 
 
 def test_runs_without_a_partner_and_logs_among_several_pairs_are_refused(folder: Path) -> None:
