@@ -109,7 +109,7 @@ class Sending:
         return int(max(1, min(most, math.ceil(rate / can))))
 
     async def ready(
-        self, target: str, output: Path, *, rate: float, duration: float | None
+        self, target: str, output: Path, *, rate: float, duration: float | None, together: int = 1
     ) -> "tuple[Callable[[], Sender], list[Finding]]":
         """Find the target, check that it may be loaded, and that it and this machine are fit for the run.
 
@@ -118,6 +118,7 @@ class Sending:
             output: the result log; its folder is there.
             rate: requests/s, the highest of the run.
             duration: seconds, of all of it; None: unknown.
+            together: targets that get each request; the rate counts all of them.
 
         Returns:
             What makes senders to the target (here or in another process), and findings on the way.
@@ -132,7 +133,9 @@ class Sending:
         plan, endpoint = self.session_plan(), await self.endpoint(target)
         processes = self.processes(rate)
         streams = (self.streams or _USUAL_STREAMS) if self.http == "2" and self.keep_alive else 1
-        demand = preflight.Demand(rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes, streams)
+        demand = preflight.Demand(
+            rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes, streams, together
+        )
         alone = processes == 1 and not self.cluster
         findings = preflight.machine(demand, output, remembered_ceiling() if alone else None)
         if self.cacert and endpoint.target.scheme == "http" and _is_typed("cacert"):

@@ -241,7 +241,7 @@ class _OneDuet:
             makers: list[Callable[..., Sender]] = []
             findings: dict[str, Finding] = {}
             for url in options.targets.values():
-                ready = sending.ready(url, paths[0], rate=peak, duration=schedule.duration)
+                ready = sending.ready(url, paths[0], rate=peak, duration=schedule.duration, together=together)
                 make, found = await unless_stopped(stop, ready)
                 makers.append(make)
                 findings |= {finding.text: finding for finding in found}

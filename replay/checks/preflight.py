@@ -49,8 +49,9 @@ class Demand:
         timeout: seconds.
         max_in_flight: None: no limit.
         keep_alive: whether connections are used again.
-        streams: requests that a connection carries at once.
         processes: that share in it on this machine; each has its own descriptors.
+        streams: requests that a connection carries at once.
+        together: targets that get each request; the user gave the rate of one of them.
     """
 
     rate: float
@@ -60,6 +61,14 @@ class Demand:
     keep_alive: bool = True
     processes: int = 1
     streams: int = 1
+    together: int = 1
+
+    @property
+    def given(self) -> str:
+        """The rate as the user gave it."""
+        if self.together == 1:
+            return f"{self.rate:g}/s"
+        return f"{self.rate / self.together:g}/s to each of {self.together} targets ({self.rate:g}/s in all)"
 
     @property
     def connections(self) -> int:
@@ -92,7 +101,7 @@ def _ceiling(demand: Demand, ceiling: float | None) -> Finding | None:
     return Finding(
         "ceiling",
         Severity.WARNING,
-        f"{demand.rate:g}/s is more than the {ceiling:.0f}/s that this machine sent on time when calibrated; lower the "
+        f"{demand.given} is more than the {ceiling:.0f}/s that this machine sent on time when calibrated; lower the "
         "rate, replay from another machine, or repeat logreplay calibrate if this one was busy then",
     )
 
@@ -105,7 +114,7 @@ def _descriptors(demand: Demand) -> Finding | None:
     return Finding(
         "descriptors",
         Severity.INFO,
-        f"if the target stalls, {demand.rate:g}/s with a time-out of {demand.timeout:g} s need {needed} file "
+        f"if the target stalls, {demand.given} with a time-out of {demand.timeout:g} s need {needed} file "
         f"descriptors, and only {soft} are allowed; raise the limit (ulimit -Hn), shorten --timeout, or set "
         f"--max-in-flight {max(1, int(soft) - _SPARE_FILES)}",
     )
@@ -124,10 +133,10 @@ def _ports(demand: Demand) -> Finding | None:
     return Finding(
         "ports",
         Severity.WARNING,
-        f"without keep-alive {demand.rate:g}/s may use up the {high - low + 1} local ports (EADDRNOTAVAIL), each of "
+        f"without keep-alive {demand.given} may use up the {high - low + 1} local ports (EADDRNOTAVAIL), each of "
         f"which stays in TIME_WAIT for {_TIME_WAIT_S} s; widen the range with "
         "sysctl net.ipv4.ip_local_port_range='1024 65535', or "
-        f"lower the rate below {(high - low + 1) / _TIME_WAIT_S:.3g}/s",
+        f"lower the rate below {(high - low + 1) / _TIME_WAIT_S / demand.together:.3g}/s",
     )
 
 

@@ -238,11 +238,16 @@ def test_a_pipeline_gets_its_checks_a_row_of_history_and_a_report(
     assert "<th>requests to each target</th><td>60 in " in page
 
 
-def test_the_rate_is_that_of_one_target(servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path) -> None:
+def test_the_rate_is_that_of_one_target(
+    servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("logreplay.replay.checks.preflight.allow_descriptors", lambda needed: needed - 1)
     third = ("--noise", servers[1].url)
     assert duet(log, servers[0].url, servers[1].url, *third, "--tps", 60, "-o", tmp_path / "out", "-q") in (0, 3)
-    replayed = json.loads((tmp_path / "out" / "summary.json").read_text())["replay"]
-    assert replayed["factor"] == pytest.approx(60 / replayed["log_mean"])
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["replay"]["factor"] == pytest.approx(60 / summary["replay"]["log_mean"])
+    (told,) = (each["text"] for each in summary["findings"] if each["code"] == "descriptors")
+    assert "60/s to each of 3 targets (180/s in all)" in told
 
 
 def test_a_history_of_another_command_is_refused_before_the_duet(

@@ -65,6 +65,19 @@ def test_a_rate_above_what_the_machine_was_found_to_carry_is_said(tmp_path: Path
     assert findings(CALM, tmp_path, ceiling=10) == {}
 
 
+def test_the_rate_of_a_duet_is_that_of_one_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rate of both together was named as the one to lower."""
+    (tmp_path / "range").write_text("40000\t40999\n")
+    monkeypatch.setattr(preflight, "_PORTS", tmp_path / "range")
+    monkeypatch.setattr(preflight, "allow_descriptors", lambda needed: needed - 1)
+    duet = Demand(rate=100, duration=60, timeout=1, keep_alive=False, together=2)
+    told = findings(duet, tmp_path, ceiling=60)
+    assert all(
+        "50/s to each of 2 targets (100/s in all) " in told[code] for code in ("ceiling", "descriptors", "ports")
+    )
+    assert "lower the rate below 8.33/s" in told["ports"]
+
+
 def test_the_disk_must_have_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def free(left: int) -> None:
         usage: Any = shutil.disk_usage(tmp_path)._replace(free=left)
