@@ -53,6 +53,19 @@ def sentence(search: Search, tps: float | None = None) -> str:
     return f"at least {text(answer.low)} keeps {bounds}{capacity}: {held}; {upper}{_machines(answer, goal, tps)}"
 
 
+def unconfirmable(goal: Goal) -> str:
+    """Say below which rate the budget has no time for the requests of a confirmation; empty if it has for all rates."""
+    if goal.budget_s is None or goal.users:
+        return ""
+    least = goal.needs / (goal.budget_s - goal.before_confirming_s - goal.settle_s(goal.budget_s))
+    if least <= goal.start:
+        return ""
+    return (
+        f"note: {goal.rarest} needs {goal.needs:,} requests, which a --budget of {goal.budget_s:g} s has no time for "
+        f"below {goal.text(least)}: if no higher rate keeps the bounds, the answer is not proven"
+    )
+
+
 def so_far(search: Search) -> str:
     """What a search that was stopped knows; empty if no trial counts."""
     goal, passed = search.goal, search.judged[-1].low if search.judged else None

@@ -31,12 +31,12 @@ class Goal:
         precision: how close the ends of the bracket come at most: 0.05 is 5 %. Short trials cannot tell so much apart.
         trial_s: judged seconds of a full trial; None: a fifteenth of the budget, from 5 to 60.
         trials: no more than these; invalid ones do not count.
-        budget_s: seconds for all trials; the last one takes the rest. If it fails, the search may take 15 % longer
-            for one more. None: no limit, and trials of 60 s.
+        budget_s: seconds for all trials; the last one, the confirmation, takes the rest. If it fails, the search may
+            take 15 % longer for one more. None: no limit, and trials of 60 s.
         users: search for a number of users who wait for their answers; every rate here is one.
 
     Raises:
-        ValueError: no bound, or a number that makes no sense.
+        ValueError: no bound, a number that makes no sense, or a budget without room for a confirmation.
     """
 
     bounds: tuple[Bound, ...]
@@ -61,13 +61,21 @@ class Goal:
             raise ValueError(f"a trial must last at least 1 s, got {self.trial_s:g}")
         if self.trials < 1:
             raise ValueError(f"a search needs at least 1 trial, got {self.trials!r}")
-        first, confirming = CALIBRATION_SETTLES_S + self.short_s, 2 * self._base_s
-        if self.budget_s is not None and not self.budget_s >= first:
-            enough = 2 * (first + confirming + self.settle_s(confirming))
+        before, (judged, _) = self.before_confirming_s, self.confirming_s(self.highest or math.inf)
+        confirming = self.settle_s(judged) + judged
+        if self.budget_s is not None and not self.budget_s >= before + confirming:
+            proof = f" for {self.rarest}, which needs {self.needs:,} requests" if judged > 2 * self._base_s else ""
             raise ValueError(
-                f"a budget of {self.budget_s:g} s is too short for the first trial, which takes {first:g} s: "
-                f"give at least {math.ceil(enough)} s, which has room for a confirmation"
+                f"a budget of {self.budget_s:g} s (--budget) has no room for a confirmation: the trials before it take "
+                f"{before:g} s, and it takes {confirming:g} s{proof}; "
+                f"give --budget {math.ceil((before + confirming) / 40)}m{' or a shorter --trial' * bool(self.trial_s)}"
             )
+
+    @property
+    def before_confirming_s(self) -> float:
+        """Least seconds before a confirmation: the first trial, and one at a higher rate where that is allowed."""
+        higher = self.highest is None or self.highest > self.start
+        return CALIBRATION_SETTLES_S + self.short_s + (self.settle_s(self.short_s) + self.short_s) * higher
 
     @property
     def needs(self) -> int:

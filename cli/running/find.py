@@ -124,6 +124,7 @@ def find_rate(options: FindOptions) -> Exit:
         UsageError: options exclude each other.
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
     """
+    from logreplay.analysis.search.report import unconfirmable
     from logreplay.analysis.search.search import Search
 
     search, quiet = Search(options.goal), options.quiet
@@ -131,6 +132,8 @@ def find_rate(options: FindOptions) -> Exit:
     sending = reconciled(options.sending, options.shaping, users=fewest, numbered="find")
     options = replace(options, sending=sending)
     options.warn_beyond_timeout({f"--{name}": limit for name, limit in options.limits.items() if limit is not None})
+    if note := unconfirmable(search.goal):
+        options.say(note)
     reads = inputs(options.log, options.shaping, sending)
     check_apart({"--junit": options.junit}, reads)
     with ResultFolder.named(options.output, "find", reads, force=options.force) as place:

@@ -158,7 +158,7 @@ _FIND: Final[Factors] = {
     "max-tps": {"-": "--max-tps 40"},
     "precision": _option("precision", wide="50%"),
     "trial": {"-": "--trial 1s", "of the budget": ""},
-    "trials": {"-": "--trials 3 --budget 8s", "one": "--trials 1 --budget 8s", "one of two minutes": "--trials 1"},
+    "trials": {"-": "--trials 3 --budget 30s", "one": "--trials 1 --budget 30s", "one of two minutes": "--trials 1"},
     "arrivals": _option("arrivals", even="even", poisson="poisson"),
     "vusers": _flag("vusers"),
     "restart": _flag("restart"),
@@ -334,6 +334,8 @@ def _rules(command: str) -> list[Rule]:
     if command == "find":
         return [
             *both,
+            rule("--budget", bound="p999", trials="-/one", vusers="-"),
+            rule("--budget", bound="p9999/p99999", vusers="-"),
             rule("--think", "--vusers", think=..., vusers="-"),
             rule("--max-in-flight", "--vusers", max_in_flight=..., vusers="yes"),
             rule("--late", "--vusers", late="drop", vusers="yes"),

@@ -138,7 +138,7 @@ def test_convert_run_and_analyze_need_no_extra_and_say_once_that_pictures_do(tmp
 
 @pytest.mark.slow
 def test_sweep_and_find_say_once_that_pictures_need_an_extra(tmp_path: Path) -> None:
-    find = ("find", LOG, "--p90", "1s", "--start", "100", "--trial", "1s", "--trials", "1", "--budget", "6s")
+    find = ("find", LOG, "--p90", "1s", "--start", "100", "--trial", "1s", "--trials", "1", "--budget", "11s")
     for command in (("sweep", "200", LOG, "--for", "0.2"), find):
         done = plainly(tmp_path, *command, "--demo-target", "-o", command[0])
         assert done.returncode in (0, 3, 4), done.stderr

@@ -232,13 +232,13 @@ def test_find_writes_a_folder_with_the_answer_and_all_trials(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "words",
-    ["6s", "1s", "2s --start 200", "5s --trial 6s", "5s --trials 1", "6s --start 20 --max-tps 20", "6s --vusers"],
+    ["6s", "20s", "2s --start 200", "100s --trial 1m", "5s --trials 1", "17s --start 20 --max-tps 20", "20s --vusers"],
 )
-def test_a_budget_too_short_for_the_first_trial_is_refused_before_anything_is_sent(tmp_path: Path, words: str) -> None:
+def test_a_budget_without_a_confirmation_is_refused_before_anything_is_sent(tmp_path: Path, words: str) -> None:
     (tmp_path / "in.csv").write_text(LOG)
     out = ("-o", str(tmp_path / "out"))
     command = ["find", str(tmp_path / "in.csv"), "http://127.0.0.1:9", "--p99", "100ms", *out, "--budget"]
     done = CliRunner().invoke(cli, [*command, *words.split()])
     assert done.exit_code == 2
-    assert f"budget of {words[0]} s is too short for the first trial, which takes 7 s: give at least " in done.stderr
+    assert f"budget of {words.partition('s')[0]} s (--budget) has no room for a confirmation: the trials" in done.stderr
     assert not (tmp_path / "out").exists()

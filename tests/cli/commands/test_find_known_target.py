@@ -85,8 +85,9 @@ def test_a_bound_that_does_not_hold_even_at_the_lowest_rate_is_said_with_exit_co
 
 @pytest.mark.slow
 def test_a_bound_that_cannot_be_proven_by_so_few_requests_is_said_with_exit_code_3(log: Path, tmp_path: Path) -> None:
-    arguments = ("--p999", "5s", "--start", "20", "--max-tps", "20", "--trial", "1s")
-    with spawned(log, ServerCapacity()) as url:
-        done = find(log, url, tmp_path / "find", *arguments)
-    assert done.stdout.startswith("not proven: p99.9 <= 5 s needs 3,688 requests: 184 s at 20/s; use --budget ")
+    with spawned(log, ServerCapacity(workers=1, service_s=0.040)) as url:
+        done = find(log, url, tmp_path / "find", "--p999", "5s", "--start", "10", "--trial", "1s")
+    assert "a --budget of 120 s has no time for below 34.4" in done.stderr
+    assert done.stdout.startswith("not proven: p99.9 <= 5 s needs 3,688 requests: ")
+    assert "; use --budget " in done.stdout
     assert done.return_value == 3
