@@ -10,7 +10,14 @@ import polars as pl
 
 from logreplay.analysis.input import arrays, pias, sources
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.closed_loop import ClosedLoop, limited_steps, recorded
+from logreplay.analysis.input.closed_loop import (
+    ClosedLoop,
+    finished_steps,
+    limited_steps,
+    recorded,
+    stopped_in_a_step,
+    summary_of,
+)
 from logreplay.analysis.input.external_metrics import by_step, with_watched
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, summarise, summarise_seconds
@@ -18,6 +25,8 @@ from logreplay.analysis.tables import windows
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, stability
 from logreplay.analysis.verdict.saturation import Bend, SaturationVerdict
+from logreplay.analysis.verdict.stability import CUT
+from logreplay.parsers.plural import number_of
 from logreplay.parsers.record import LogreplayError
 
 
@@ -67,7 +76,8 @@ def analyse(
         verdict = saturation.judge(per_second.judged_seconds(requests))
         return Analysis(None, requests, verdict, summarise_seconds(requests, verdict, about))
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
-        judging = threads.submit(_judged, requests, about, _closed_loop(source, about), _limited(source, about))
+        closed, limited, cut = _closed_loop(source, about), _limited(source, about), _cut(source, requests, about)
+        judging = threads.submit(_judged, requests, about, closed, limited, cut)
         others = [threads.submit(work, requests) for work in meanwhile]
         counting = threads.submit(_seconds, requests)
         verdict, summary, users = judging.result()
@@ -150,19 +160,34 @@ def _limited(source: Source, about: About | None) -> Collection[int]:
     return limited_steps(path)
 
 
+def _cut(source: Source, requests: RequestArrays, about: About | None) -> Collection[int]:
+    """The steps that were cut short."""
+    path, labels = _path(source), [int(label) for label in requests.labels]
+    if path and (done := finished_steps(path)) is not None:
+        return set(labels) - done
+    summary = {"options": about.options, **about.more} if about else summary_of(path) if path else {}
+    return labels[-1:] if stopped_in_a_step(summary) else ()
+
+
 def _judged(
-    requests: RequestArrays, about: About | None, closed: ClosedLoop | None, limited: Collection[int]
+    requests: RequestArrays,
+    about: About | None,
+    closed: ClosedLoop | None,
+    limited: Collection[int],
+    cut: Collection[int],
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
-    steps = stability.judged_steps(requests, limited)
+    steps = stability.judged_steps(requests, limited, cut)
     if not requests.has_times:
         verdict = saturation.unjudged(UNTIMED, windows.without_times(steps))
         return verdict, summarise(requests, verdict, about), None
     if closed is None or not set(requests.labels) <= set(closed.users):
         verdict = saturation.judge(steps)
         return verdict, summarise(requests, verdict, about), None
-    users = UsersSweep.of(requests, closed, limited)
+    users = UsersSweep.of(requests, closed, {*limited, *cut})
     none = Bend(False, "requests were sent by users, who wait for responses, and not at a rate")
     at_a_rate = saturation.judge(steps)
     sentence = at_a_rate.sentence if at_a_rate.target_failing else users.verdict.sentence
+    sentence += saturation.not_counted(f"with {number_of(closed.users[label], 'user')}" for label in sorted(cut))
+    steps = steps.with_columns(verdict=pl.when(pl.col("step").is_in(list(cut))).then(pl.lit(CUT)).otherwise("verdict"))
     verdict = SaturationVerdict(sentence, none, none, None, users.of_steps(steps), at_a_rate.target_failing)
     return verdict, summarise(requests, verdict, about, users), users

@@ -1,4 +1,4 @@
-"""Reads from the summary of a run what its rows cannot tell: users and pauses, limited steps, validity."""
+"""Reads what the rows of a run cannot tell: users, limited steps, validity from its summary; finished steps."""
 
 import json
 from collections.abc import Mapping
@@ -48,6 +48,22 @@ def limited_steps(results: Path) -> frozenset[int]:
     """Return the labels of the steps in which the replaying machine met a limit, by the summary of a result log."""
     steps = summary_of(results).get("limited_steps")
     return frozenset(int(name) for name in steps if name.isdecimal()) if isinstance(steps, dict) else frozenset()
+
+
+def finished_steps(results: Path) -> frozenset[int] | None:
+    """Return the labels of the steps that a sweep finished, by its manifest; None if there is none that says so."""
+    if stem(results).name != "results":
+        return None
+    try:
+        return frozenset(each["index"] for each in json.loads(results.with_name("manifest.json").read_bytes())["done"])
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return None
+
+
+def stopped_in_a_step(summary: Mapping[str, Any]) -> bool:
+    """Whether a run in steps was stopped, and so its last step cut short, by its summary."""
+    options = summary.get("options")
+    return bool(summary.get("stopped") and isinstance(options, Mapping) and options.get("steps"))
 
 
 def void_findings(results: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
-from logreplay.analysis.verdict.stability import late_from
+from logreplay.analysis.verdict.stability import CUT, late_from
 from logreplay.analysis.wording import show
 from logreplay.parsers.plural import number_of
 
@@ -85,7 +85,7 @@ def capacity(
     not_counted = (
         f"; not counted, because sent late: {', '.join(f'{rate:g}/s' for rate in too_late)}" if too_late else ""
     )
-    counted = ~late & ~pl.col("verdict").is_in(("generator-limited", "outage"))
+    counted = ~late & ~pl.col("verdict").is_in(("generator-limited", "outage", CUT))
     valid = steps.filter(counted & (pl.col("scheduled") >= needed))
     valid = valid.with_columns(pl.col("mean").cast(pl.Float64))
     if percentile == "mean":  # none where nothing was answered as expected, and then no bound was kept

@@ -6,8 +6,8 @@ neither: the reason is given instead of a number.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from logreplay.analysis.statistics import queueing
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.outages import FEWEST
-from logreplay.analysis.verdict.stability import ERROR_SHARE, FAILING, LATE_S
+from logreplay.analysis.verdict.stability import CUT, ERROR_SHARE, FAILING, LATE_S
 from logreplay.analysis.wording import show
 from logreplay.parsers.plural import number_of
 
@@ -100,8 +100,18 @@ def judge(table: pl.DataFrame) -> SaturationVerdict:
     """Find onset and saturation in the steps of a run, or say why there is none.
 
     Args:
-        table: steps with their evidence, of `stability.judged_steps`.
+        table: steps with their evidence, of `stability.judged_steps`. Those that are ``cut`` do not count.
     """
+    found, cut = _judge(table.filter(pl.col("verdict") != CUT)), table.filter(pl.col("verdict") == CUT)["rate"]
+    return replace(found, sentence=found.sentence + not_counted(f"at {rate:g}/s" for rate in cut), steps=table)
+
+
+def not_counted(cut: Iterable[str]) -> str:
+    """Words for steps that were cut short."""
+    return "".join(f"; the step {name} was cut short, not counted" for name in cut)
+
+
+def _judge(table: pl.DataFrame) -> SaturationVerdict:
     measured = table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
     tested = by_rate(measured.filter(pl.col("outage").is_null()))
     usable = _sent(measured, tested)

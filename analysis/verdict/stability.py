@@ -43,12 +43,15 @@ LATE: Final = 0.2
 TRIALS: Final = 3
 """Steps of the same rate from which on the interval of p99 comes from their spread (Student's t of its logarithm)."""
 
+CUT: Final = "cut"
+"""Verdict of a step that ended before its time, and that nothing speaks against: it proves nothing."""
+
 Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 _Z99: Final = 2.5758
 
 
-def judged_steps(requests: RequestArrays, limited: Collection[int] = ()) -> pl.DataFrame:
+def judged_steps(requests: RequestArrays, limited: Collection[int] = (), cut: Collection[int] = ()) -> pl.DataFrame:
     """Return the step table with the evidence of each step: the columns of `windows.steps` and of `evidence`.
 
     ``p99_low`` and ``p99_high`` of a rate with `TRIALS` stable steps or more come from the spread of their p99; a step
@@ -57,11 +60,14 @@ def judged_steps(requests: RequestArrays, limited: Collection[int] = ()) -> pl.D
     Args:
         requests: the run.
         limited: labels of steps in which the replaying machine met a limit: they are ``generator-limited``.
+        cut: labels of steps that ended before their time: they are ``cut``, and not ``stable``.
     """
     windows = step_windows(requests)
     flow = step_flow(requests, windows)
     table = steps(requests, windows, flow)
     table = table.join(evidence(requests, table, windows, flow, limited), on="step", maintain_order="left")
+    unproven = pl.col("step").is_in(list(cut)) & (pl.col("verdict") == "stable")
+    table = table.with_columns(verdict=pl.when(unproven).then(pl.lit(CUT)).otherwise("verdict"))
     low, high = np.where(table["verdict"] == "stable", table.select("p99_low", "p99_high").to_numpy().T, np.nan)
     known = (table["verdict"] == "stable").to_numpy() & table["p99"].is_finite().fill_null(False).to_numpy()
     rates = table["rate"].to_numpy()

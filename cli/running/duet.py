@@ -350,9 +350,10 @@ class _OneDuet:
         }
         verdict, told = str(outcome.health.verdict), [each.as_dict() for each in findings]
         # what makes the duet invalid makes the run of each target so: one generator made them
-        besides: dict[str, Any] = {} if outcome.health.valid else {"findings": told, "more": {"verdict": verdict}}
+        void: list[dict[str, Any]] = [] if outcome.health.valid else told
+        more = {"stopped": outcome.stopped or None, **({} if outcome.health.valid else {"verdict": verdict})}
         targets = {
-            name: write_beside(folder / f"{name}.csv", About(log, url, said, **besides)) | {"target": url}
+            name: write_beside(folder / f"{name}.csv", About(log, url, said, void, more)) | {"target": url}
             for name, url in options.targets.items()
             if scan(folder / f"{name}.csv").head(1).collect().height
         }

@@ -25,14 +25,14 @@ def step(rate: float, **seen: Any) -> dict[str, Any]:
     good |= {"duration": 10.0, "error_base": 0.0, "failed_p50": 0.001, "outage": None}
     rates = dict.fromkeys(("rate", "sent", "completed", "goodput"), rate)
     times = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "ok_p50", "ok_p99"), 0.02)
-    return {**good, **rates, **times, **dict.fromkeys(FLAGS, False), **seen}
+    return {**good, **rates, **times, **dict.fromkeys(FLAGS, False), "verdict": "stable", **seen}
 
 
 def table(*steps: dict[str, Any]) -> pl.DataFrame:
     kinds = (
         dict.fromkeys(FLOATS, pl.Float64)
         | dict.fromkeys(FLAGS, pl.Boolean)
-        | {"failure": pl.String, "outage": pl.String}
+        | {"failure": pl.String, "outage": pl.String, "verdict": pl.String}
     )
     counts = dict.fromkeys(("scheduled", "errors", "net_errors"), pl.Int64)
     return pl.DataFrame(steps, schema={**kinds, **counts})

@@ -1,0 +1,63 @@
+"""Steps of a sweep that were cut short, by Ctrl-C or a kill, prove nothing."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.input.closed_loop import ClosedLoop
+from logreplay.analysis.summary import About, last_stable
+from logreplay.analysis.verdict.machines import capacity
+from support.simulated_results import write_results
+
+
+def swept(folder: Path, rates: Sequence[float], done: int, about: About | None = None) -> Analysis:
+    """A sweep against a server that carries 250/s, of which so many steps were finished."""
+    results = write_results(folder, rates, 4)
+    (folder / "manifest.json").write_text(json.dumps({"done": [{"index": index} for index in range(done)]}))
+    return analyse(results, about)
+
+
+def test_a_step_that_was_cut_is_not_the_last_stable_one_and_the_answer_says_so(tmp_path: Path) -> None:
+    rates = range(40, 161, 20)
+    whole, cut = swept(tmp_path, rates, 7), swept(tmp_path, rates, 6)
+    assert last_stable(whole.steps) == 6
+    assert last_stable(cut.steps) == 5
+    assert cut.steps["verdict"].to_list() == 6 * ["stable"] + ["cut"]
+    assert "up to 160/s" in whole.verdict.sentence
+    assert "up to 140/s" in cut.verdict.sentence
+    assert cut.summary["answer"].endswith("; the step at 160/s was cut short, not counted")
+    assert cut.summary["requests"] == whole.summary["requests"]
+    assert "160" not in capacity(cut.steps, tps=1000, within=1.0, percentile="p90").sentence
+
+
+def test_a_step_that_was_cut_once_its_target_had_failed_counts(tmp_path: Path) -> None:
+    rates = (100, 150, 200, 220, 400, 500)
+    assert swept(tmp_path, rates, 5).verdict.sentence == swept(tmp_path, rates, 6).verdict.sentence
+
+
+@pytest.mark.parametrize("rates", [[100], [100, 150]])
+def test_a_sweep_that_was_cut_in_its_first_step_has_no_verdict(tmp_path: Path, rates: Sequence[float]) -> None:
+    found = swept(tmp_path, rates, 0)
+    assert found.verdict.sentence.startswith("not enough data: no rate has 100 requests")
+    assert found.verdict.sentence.count("was cut short, not counted") == len(rates)
+    assert last_stable(found.steps) is None
+
+
+def test_the_last_step_of_a_run_that_was_stopped_does_not_count(tmp_path: Path) -> None:
+    results, steps = write_results(tmp_path, (50, 100), 4), {"steps": [[50, 4], [100, 9]]}
+    for stopped, last in ((None, "stable"), ("interrupted", "cut")):
+        about = About(options=steps, more={"stopped": stopped})
+        (tmp_path / "summary.json").write_text(json.dumps({"options": steps, "stopped": stopped}))
+        for found in (analyse(results, about), analyse(results)):
+            assert found.steps["verdict"].to_list() == ["stable", last]
+
+
+def test_a_step_of_users_that_was_cut_does_not_count(tmp_path: Path) -> None:
+    users = dict(enumerate((1, 2, 4, 8)))
+    found = swept(tmp_path, (50, 100, 200, 220), 3, About(closed=ClosedLoop(users, 0.0, 4.0)))
+    assert found.verdict.sentence.endswith("; the step with 8 users was cut short, not counted")
+    assert found.steps.filter(pl.col("users") == 8)["verdict"].to_list() == ["cut"]
