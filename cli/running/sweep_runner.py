@@ -149,6 +149,8 @@ class _Sweep:
         self.audience.begin(Stage(name, rate, step.seconds, level=step.rate, users=self.closed))
 
     def _end(self, done: "FinishedStep", outcome: "Outcome", results: "StepLog", spare: "_SpareDescriptors") -> None:
+        from logreplay.analysis.wording import show
+
         step, counted = done.step, outcome.counters
         spare.free()
         self.manifest.finish(done, results.mark())
@@ -158,7 +160,7 @@ class _Sweep:
         many = "of the http_error have the status of the log and do not count as failed"
         as_logged = f" ({number_of(expected, one, many)})" if expected else ""
         note = (
-            f"{step.rate:g}{_unit(step, closed=self.closed)} for {outcome.seconds:.0f} s: "
+            f"{step.rate:g}{_unit(step, closed=self.closed)} for {show(outcome.seconds)}: "
             f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}"
             f"{as_logged}; {outcome.backlog} in flight at the end"
         )
