@@ -7,7 +7,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -49,7 +49,7 @@ def shop(folder: Path) -> Iterator[WebServer]:
 
 
 def purchases(folder: Path) -> list[tuple[str, int]]:
-    with sqlite3.connect(folder / "shop.db") as database:
+    with closing(sqlite3.connect(folder / "shop.db")) as database:
         return sorted(database.execute("SELECT user, product FROM purchase"))
 
 

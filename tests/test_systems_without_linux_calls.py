@@ -15,6 +15,7 @@ from pathlib import Path
 
 for name in [name for name in dir(os) if name.startswith(("sched_", "timerfd_", "posix_f"))]:
     delattr(os, name)
+os.process_cpu_count = os.cpu_count  # of Python 3.13, as where there is no sched_getaffinity
 
 read_text = Path.read_text
 def no_proc(path, *args, **kwargs):

@@ -15,7 +15,7 @@ server.port = {port}
 server.bind = "127.0.0.1"
 server.document-root = "{folder}/files"
 server.errorlog = "{folder}/error.log"
-server.max-keep-alive-requests = 100000
+server.max-keep-alive-requests = 60000
 server.modules = ("mod_rewrite", "mod_accesslog")
 accesslog.filename = "{folder}/access.log"
 url.rewrite-once = ("" => "/all")

@@ -7,6 +7,8 @@ import hmac
 import os
 import secrets
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from flask import Flask, abort, redirect, render_template_string, request, session
@@ -20,8 +22,10 @@ app = Flask(__name__)
 app.secret_key = secrets.token_hex()  # cookies of another instance mean nothing to this one
 
 
-def database() -> sqlite3.Connection:
-    return sqlite3.connect(DATABASE, timeout=20)
+@contextmanager
+def database() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(DATABASE, timeout=20)) as opened, opened:
+        yield opened
 
 
 with database() as made:

@@ -143,7 +143,7 @@ NEEDED = {
     "analyze": ["a.csv"],
     "seconds": ["a.csv"],
     "capacity": ["a.csv", "--tps", "1", "--within", "1s"],
-    "compare": ["a.csv", "a.csv"],
+    "compare": ["a.csv"],
     "duet": ["a.csv", TARGET, TARGET],
     "plot": ["a.csv"],
     "completion": ["bash"],
