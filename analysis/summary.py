@@ -15,7 +15,7 @@ from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.closed_loop import ClosedLoop
 from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
-from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile
+from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile, rank
 from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.schedule_accuracy import punctuality
 from logreplay.analysis.tables.users import UsersSweep
@@ -290,9 +290,25 @@ def latency_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
         return [("mean", show(summary["response_s"]["mean"]), "–", "–")]
     response, service, lag = summary["response_s"], summary["service_s"], summary["lag_s"]
     return [
-        (name, show(response[name], failed=response["failed"] > 0), show(service[name]), show(lag[name]))
+        (name, show(response[name], failed=fell_on_failure(response, name)), show(service[name]), show(lag[name]))
         for name in ("min", "mean", *LADDER, "max")
     ]
+
+
+def fell_on_failure(response: Mapping[str, Any], name: str) -> bool:
+    """Return whether a figure of the response times is null because a request failed, and not for too few requests.
+
+    Args:
+        response: as in summary.json: ``response_s`` of a run or of a step.
+        name: of a percentile; or ``min``, ``mean`` or ``max``, which fail where all requests did.
+    """
+    count, failed, p = response["count"], response["failed"], LADDER.get(name, 0.0)
+    return bool(failed and _enough(count, p) and rank(count, p) > count - failed)
+
+
+def _enough(count: int, p: float) -> bool:
+    """Whether the p-quantile of so many requests is given."""
+    return p < 0.99 or count >= SMALLEST_SAMPLE.get(p, 1)
 
 
 def siege_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -395,10 +411,7 @@ def _times(ordered: Micros, answered: Micros) -> dict[str, Any]:
         "count": len(ordered),
         "min": None if least is None else int(least) / SECOND,
         "mean": None if mean is None else mean / SECOND,
-        **{
-            name: quantile(ordered, p) if len(ordered) >= SMALLEST_SAMPLE.get(p, 1) or p < 0.99 else None
-            for name, p in LADDER.items()
-        },
+        **{name: quantile(ordered, p) if _enough(len(ordered), p) else None for name, p in LADDER.items()},
         "max": None if most is None else int(most) / SECOND,
     }
 

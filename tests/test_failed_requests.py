@@ -10,6 +10,7 @@ import pytest
 from logreplay.analysis import summary
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.input import arrays
+from logreplay.analysis.output import html
 from logreplay.analysis.output.hdr import write_hlog
 from logreplay.analysis.tables import windows
 from logreplay.analysis.verdict.comparison import compare
@@ -134,3 +135,29 @@ def test_requests_that_the_stop_cancelled_are_in_no_count_of_failures_and_in_no_
     assert (table["scheduled"], table["errors"], table["p90"]) == (100, 0, 0.25)
     seconds = windows.seconds(requests).filter(pl.col("offered") > 0)
     assert seconds.select("offered", "errors", "p90").rows() == [(100, 0, 0.25)]
+
+
+@pytest.mark.parametrize(
+    ("number", "failures", "shown"),
+    [
+        (350, 1, {"p99": "–", "p999": "–"}),
+        (200, 1, {"p99": "–", "p999": "–"}),
+        (200, 12, {"p90": "250 ms", "p95": "failed", "p99": "–", "p999": "–"}),
+        (400, 4, {"p99": "250 ms", "p999": "–", "mean": "250 ms"}),
+        (400, 5, {"p95": "250 ms", "p99": "failed", "p999": "–", "mean": "250 ms"}),
+        (4000, 4, {"p999": "250 ms"}),
+        (4000, 5, {"p99": "250 ms", "p999": "failed"}),
+        (10, 10, {"min": "failed", "mean": "failed", "p50": "failed", "p99": "–", "max": "failed"}),
+    ],
+)
+def test_a_percentile_failed_only_if_it_falls_on_a_failed_request(
+    number: int, failures: int, shown: dict[str, str]
+) -> None:
+    frame = result_rows([("", 200, 200)] * (number - failures) + [("refused", 0, 200)] * failures)
+    analysis = analyse(frame)
+    rows = {name: response for name, response, *_ in summary.latency_rows(analysis.summary)}
+    assert {name: rows[name] for name in shown} == shown
+    tiles = {name: value for name, value, _ in html._tiles(analysis)}
+    assert tiles["response time p99"] == rows["p99"]
+    (step,) = summary.step_rows(windows.steps(arrays.read(frame)).with_columns(verdict=pl.lit("stable")))
+    assert step[5:9] == tuple(rows[name] for name in ("p50", "p90", "p95", "p99"))

@@ -218,7 +218,7 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
     for name in ("p50", "p99"):
         if times.get(name) is not None or (not best and name in times):
             value = times.get(name)
-            failed = value == np.inf or (not best and times.get("failed", 0) > 0)
+            failed = value == np.inf or (not best and summary.fell_on_failure(times, name))
             tiles.append((f"response time {name}", show(value, failed=failed), where))
     lag, late = run.get("lag_s", {}).get("p99"), "how late this machine sent"
     if best:
