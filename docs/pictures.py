@@ -39,8 +39,8 @@ COMMANDS: Final = (
 )
 COLUMNS: Final = 118
 LONGEST_PAUSE_S: Final = 1.0
-FIRST_ROWS: Final = 16
-LAST_ROWS: Final = 2
+FIRST_ROWS: Final = 24
+LAST_ROWS: Final = 3
 """Of what a command prints, the rows that are shown; ``…`` stands for those between them."""
 COLORS: Final = 96
 SVG: Final = """\
