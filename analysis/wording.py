@@ -18,6 +18,12 @@ def show(seconds: float | None, *, failed: bool = False) -> str:
     return f"{seconds * 1e6:.0f} µs" if seconds else "0"
 
 
+def signed(seconds: float) -> str:
+    """Write a change of a time with its sign: ``+12.6 s``, ``-35.1 ms``."""
+    text = show(abs(seconds))
+    return text if text in ("0", "0 µs") else f"{'-' if seconds < 0 else '+'}{text}"
+
+
 def between(step: Mapping[str, Any]) -> str:
     """Write between what the p99 of a step lies, as far as that is known: ``35.1–38 ms``."""
     low, high = step.get("p99_low"), step.get("p99_high")

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from logreplay.analysis.statistics.quantiles import Ints
 from logreplay.analysis.statistics.slices import slices
+from logreplay.analysis.wording import show, signed
 
 _SECOND = 1_000_000
 _MOST_GAPS = 1_000_000
@@ -39,8 +40,8 @@ class Punctuality:
         """The figures in words."""
         return (
             f"{self.misplaced:.2%} of the requests were sent in another second than scheduled; gaps between requests "
-            f"are off by {self.gap_distance_s * 1e6:.0f} µs on average ({self.gap_distance:.1%}); lag changed by "
-            f"{self.drift_s * 1e6:+.0f} µs from start to end"
+            f"are off by {show(self.gap_distance_s)} on average ({self.gap_distance:.1%}); lag changed by "
+            f"{signed(self.drift_s)} from start to end"
         )
 
 

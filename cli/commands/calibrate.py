@@ -59,11 +59,13 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
 
 
 def _print(found: "Calibration") -> None:
+    from logreplay.analysis.wording import show
+
     click.echo(
         f"ceiling        {found.ceiling:.0f} requests/s start on time, all rows written\n"
-        f"added latency  {found.added_p50 * 1e6:.0f} µs at the median, p99 {found.added_p99 * 1e6:.0f} µs: "
+        f"added latency  {show(found.added_p50)} at the median, p99 {show(found.added_p99)}: "
         "a target that does nothing, at 1000/s\n"
-        f"timer          {found.timer_p50 * 1e6:.0f} µs late at the median, p99 {found.timer_p99 * 1e6:.0f} µs: "
+        f"timer          {show(found.timer_p50)} late at the median, p99 {show(found.timer_p99)}: "
         "sending nothing, at 1000/s"
     )
     if not found.ceiling:

@@ -189,6 +189,7 @@ def changed_routes(changes: Mapping[tuple[str, str], int]) -> list[tuple[str, st
 
 def report_left_out(stream: "RequestStream", *, quiet: bool = False) -> None:
     """Report the requests not sent, and the time spent in a hook."""
+    from logreplay.analysis.wording import show
     from logreplay.parsers.masking import masked
     from logreplay.replay.requests.hook import hooked
 
@@ -196,7 +197,7 @@ def report_left_out(stream: "RequestStream", *, quiet: bool = False) -> None:
         left_out = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
         say(f"not sent: {left_out}{base(stream).methods_remedy()}", quiet=quiet)
     if hook := hooked(stream):
-        say(f"hook: {hook.calls} calls, {hook.cost * 1e6:.1f} us each", quiet=quiet)
+        say(f"hook: {number_of(hook.calls, 'call')}, {show(hook.cost)} each", quiet=quiet)
         if hook.first_error:
             say(f"hook: first failure: {masked(hook.first_error)}", quiet=quiet)
 

@@ -100,11 +100,11 @@ class Outcome:
 def describe_course(outcome: Outcome) -> str:
     """The load of the generator's process in a run, as text."""
     evidence, vitals = outcome.evidence, outcome.evidence.vitals
-    p50, p95, p99 = ((outcome.counters.lag.quantile(share) or 0.0) * 1e6 for share in (0.5, 0.95, 0.99))
+    p50, p95, p99 = ((outcome.counters.lag.quantile(share) or 0.0) * 1000 for share in (0.5, 0.95, 0.99))
     return (
         f"{number_of(evidence.scheduled, 'request')} taken up in {evidence.seconds:.3f} s, {outcome.backlog} in "
         f"flight then, {evidence.limited} had to wait for the limit of these\n"
         f"the loop used {vitals.loop_share:.0%} of a processor, all threads {vitals.process:.2f} s; it waited "
         f"{vitals.waited:.2f} s for one; its longest pause was {vitals.longest_pause * 1000:.1f} ms\n"
-        f"lag p50 {p50:.0f} µs, p95 {p95:.0f} µs, p99 {p99:.0f} µs"
+        f"lag p50 {p50:,.2f} ms, p95 {p95:,.2f} ms, p99 {p99:,.2f} ms"
     )

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from logreplay.analysis.wording import show, spoken
+from logreplay.analysis.wording import show, signed, spoken
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,14 @@ from logreplay.analysis.wording import show, spoken
 )
 def test_a_time_has_three_figures_and_the_unit_that_suits_it(seconds: float | None, text: str) -> None:
     assert show(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(12.607941, "+12.6 s"), (-0.0351, "-35.1 ms"), (-0.000002, "-2 µs"), (0.0, "0"), (-0.0000001, "0 µs")],
+)
+def test_a_change_of_a_time_has_a_sign(seconds: float, text: str) -> None:
+    assert signed(seconds) == text
 
 
 def test_what_never_came_has_failed() -> None:

@@ -50,3 +50,6 @@ def test_the_figures_are_said_in_words() -> None:
     assert said.startswith("1.20% of the requests were sent in another second than scheduled")
     assert "off by 123 µs on average (4.5%)" in said
     assert "-2 µs from start to end" in said
+    said = Punctuality(0.012, 0.024106, 0.045, 12.607941).sentence()
+    assert "off by 24.1 ms on average" in said
+    assert "lag changed by +12.6 s from start to end" in said

@@ -64,5 +64,5 @@ def test_the_course_of_a_run_is_told_even_if_nothing_was_sent() -> None:
     assert said.splitlines() == [
         "0 requests taken up in 10.000 s, 2 in flight then, 3 had to wait for the limit of these",
         "the loop used 20% of a processor, all threads 3.00 s; it waited 0.50 s for one; its longest pause was 25.0 ms",
-        "lag p50 0 µs, p95 0 µs, p99 0 µs",
+        "lag p50 0.00 ms, p95 0.00 ms, p99 0.00 ms",
     ]
