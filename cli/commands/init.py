@@ -70,7 +70,7 @@ def _ask(target: str, allow_target: tuple[str, ...], *, quiet: bool) -> None:
     async def ask() -> None:
         sending = Sending(allow_target=allow_target)
         endpoint, findings = await preflight.reachable(await sending.endpoint(target))
-        findings += await preflight.answers(sending.sender_to(endpoint), endpoint)
+        findings += await preflight.answers(sending.sender_to(endpoint), endpoint, cacert=sending.cacert)
         for finding in findings:
             say_finding(finding.severity, finding.text, quiet=quiet)
 

@@ -145,7 +145,7 @@ class Sending:
         findings += silent
         for version in ("1.1", "2") if self.http == "log" else (self.http,):
             sender = replace(self, http=version).sender_to(endpoint)
-            findings += await preflight.answers(sender, endpoint, http=version)
+            findings += await preflight.answers(sender, endpoint, http=version, cacert=self.cacert)
         return partial(self.sender_to, endpoint, plan=plan), findings
 
     @property

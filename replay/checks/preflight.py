@@ -30,10 +30,13 @@ _SAYS: Final = {
     "refused": "connection refused: is it running, and is this its port?",
     "no_socket": "nothing listens on this socket: is the server running, and is this its path?",
     "connect_timeout": "no connection within {timeout:g} s: is it reachable from here?",
-    "tls": "no TLS connection: {detail}; --cacert trusts a certificate, --insecure does not look",
+    "tls": "no TLS connection: {detail}; {advice}",
     "plain": "no TLS connection: its answer is not TLS ({detail}); if the port speaks plain HTTP, write http:// for https://",
     "cut": "no TLS connection: it closed the connection in the handshake; is this its port for https?",
 }
+_WRONG_NAME: Final = "certificate is not valid for"
+_UNTRUSTED: Final = ("self-signed", "self signed", "local issuer", "issuer certificate", "first certificate")
+"""Words of OpenSSL about a certificate of an authority that it does not know."""
 _CUT_OFF: Final = ("closed", "reset", "protocol")
 """Errors that may come from a port that speaks something else."""
 _TIMED_OUT: Final = ("timeout", "connect_timeout")
@@ -195,9 +198,16 @@ async def _accepting(endpoint: Endpoint, timeout_s: float) -> tuple[str, ...]:
 
 
 async def answers(
-    sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_S, *, http: str = "1.1"
+    sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_S, *, http: str = "1.1", cacert: Path | None = None
 ) -> list[Finding]:
     """Ask the target for ``/`` once (HEAD), with the sender that the run will use, for this version of HTTP.
+
+    Args:
+        sender: not open yet.
+        endpoint: the target.
+        timeout_s: for the answer.
+        http: version, as `--http` names it.
+        cacert: the certificates that the sender trusts; None: those of the system.
 
     Raises:
         LogreplayError: no connection can be made, or the target speaks something else.
@@ -243,8 +253,21 @@ async def answers(
             word = "cut" if cut else "plain"
         if word == "refused" and endpoint.target.path:
             word = "no_socket"
-        text = _SAYS[word].format(timeout=timeout_s, detail=detail)
+        text = _SAYS[word].format(timeout=timeout_s, detail=detail, advice=_tls_advice(detail, cacert))
         raise LogreplayError(f"target {endpoint.target}: {text}")
     if not word:
         return []
     return [Finding("no_answer", Severity.WARNING, f"the target did not answer HEAD / ({word}); sending anyway")]
+
+
+def _tls_advice(detail: str, cacert: Path | None) -> str:
+    """What helps against an error of the TLS handshake."""
+    if "CERTIFICATE_VERIFY_FAILED" not in detail:
+        return "check which TLS versions, ciphers and client certificates its port expects"
+    if _WRONG_NAME in detail:
+        return "write the certificate's name in TARGET, or accept any certificate with --insecure"
+    if not any(word in detail for word in _UNTRUSTED):
+        return "replace the certificate, or accept any with --insecure"
+    if cacert:
+        return f"{cacert} (--cacert) does not hold its authority; name a file that does, or accept any with --insecure"
+    return "trust its authority with --cacert, or accept any certificate with --insecure"

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +61,26 @@ PLAIN_400 = Port([(b"HEAD", _BAD)])
 SENDERS: dict[str, Callable[..., Any]] = {"1.1": WireSender, "2": Http2Sender, "aiohttp": AiohttpSender, "h2": H2Sender}
 
 
-async def told(port: Port, scheme: str, kind: str, cacert: Path | None = None, within: float = 5.0) -> str:
+async def told(
+    port: Port,
+    scheme: str,
+    kind: str,
+    cacert: Path | None = None,
+    within: float = 5.0,
+    *,
+    verify: bool = False,
+    host: str = "127.0.0.1",
+) -> str:
     server = await asyncio.start_server(port, "127.0.0.1", 0, ssl=port.tls)
     async with server:
-        url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        endpoint = await resolve(parse_target(url))
-        tls = tls_context(cacert=cacert, verify=bool(cacert)) if scheme == "https" else None
+        url = f"{scheme}://{host}:{server.sockets[0].getsockname()[1]}"
+        endpoint = replace(await resolve(parse_target(url)), addresses=("127.0.0.1",))
+        tls = tls_context(cacert=cacert, verify=verify) if scheme == "https" else None
         sender = SENDERS[kind](endpoint, timeout=within, tls=tls)
         try:
             http = "2" if kind in ("2", "h2") else "1.1"
-            found = await preflight.answers(sender, endpoint, min(within, 0.5) if port.waits else 5.0, http=http)
+            patience = min(within, 0.5) if port.waits else 5.0
+            found = await preflight.answers(sender, endpoint, patience, http=http, cacert=cacert)
         except LogreplayError as error:
             return str(error).removeprefix(f"target {url}: ")
         return found[0].text if found else ""
@@ -137,7 +147,31 @@ def test_without_evidence_nothing_is_said_of_the_port(kind: str, tmp_path: Path)
     assert uvloop.run(told(SILENT, "http", kind)) == "the target did not answer HEAD / (closed); sending anyway"
     said = uvloop.run(told(SILENT, "https", kind))
     assert said == "no TLS connection: it closed the connection in the handshake; is this its port for https?"
-    stranger = Port([(b"", _OK)], Authority(tmp_path / "a").good)
-    said = uvloop.run(told(stranger, "https", kind, Authority(tmp_path / "b").cert))
-    assert "CERTIFICATE_VERIFY_FAILED" in said
-    assert "--cacert trusts a certificate" in said
+
+
+@pytest.mark.parametrize("kind", SENDERS)
+def test_a_certificate_that_is_not_accepted_is_told_with_what_helps_against_it(kind: str, tmp_path: Path) -> None:
+    mine, other = Authority(tmp_path / "a"), Authority(tmp_path / "b")
+
+    def said(tls: ssl.SSLContext, cacert: Path | None, host: str = "localhost") -> str:
+        return uvloop.run(told(Port([(b"", _OK)], tls), "https", kind, cacert, verify=True, host=host))
+
+    wrong_name = said(mine.good, mine.cert, "127.0.0.1")
+    assert "IP address mismatch, certificate is not valid for '127.0.0.1'" in wrong_name
+    assert wrong_name.endswith("; write the certificate's name in TARGET, or accept any certificate with --insecure")
+    assert said(mine.context("old", days=-1), mine.cert).endswith(
+        "; replace the certificate, or accept any with --insecure"
+    )
+    for tls in (mine.good, mine.self_signed()):
+        assert said(tls, None).endswith(
+            "; trust its authority with --cacert, or accept any certificate with --insecure"
+        )
+        unheld = f"; {other.cert} (--cacert) does not hold its authority; name a file that does, or accept any with "
+        assert said(tls, other.cert).endswith(f"{unheld}--insecure")
+
+
+@pytest.mark.parametrize("kind", SENDERS)
+def test_a_handshake_that_no_trust_helps_is_told_without_certificates(kind: str) -> None:
+    said = uvloop.run(told(REFUSES_PLAIN, "https", kind))
+    assert "HANDSHAKE_FAILURE" in said
+    assert said.endswith("; check which TLS versions, ciphers and client certificates its port expects")
