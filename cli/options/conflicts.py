@@ -124,7 +124,8 @@ def _versions(sending: Sending) -> Iterator[str]:
     if sending.sender == "h2" and sending.http != "2":
         yield f"--sender h2 needs --http 2: it does not speak HTTP/1.1 (--http {sending.http})"
     if sending.http != "1.1" and sending.sender == "aiohttp":
-        yield f"--http {sending.http} needs --sender wire: --sender aiohttp speaks HTTP/1.1 only"
+        able = "wire or h2" if sending.http == "2" else "wire"
+        yield f"--http {sending.http} needs --sender {able}: --sender aiohttp speaks HTTP/1.1 only"
     for option, given in (("--connections", sending.connections), ("--streams", sending.streams)):
         if given and sending.http == "1.1":
             yield (

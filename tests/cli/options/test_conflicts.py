@@ -178,6 +178,15 @@ def test_settings_with_both_are_refused(folder: Path, capsys: pytest.CaptureFixt
     assert "--insecure and --cacert a.pem exclude each other" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("http", "able"), [("2", "--sender wire or h2:"), ("log", "--sender wire:")])
+def test_a_version_that_a_sender_does_not_speak_is_refused_with_the_senders_that_do(
+    http: str, able: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "--tps", "5", "access.log", "http://127.0.0.1:1", "--http", http, "--sender", "aiohttp"]
+    assert main.run([*words, "-o", "out.csv"]) == 2
+    assert f"--http {http} needs {able}" in capsys.readouterr().err
+
+
 def test_a_delay_without_follow_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["run", "access.log", "http://127.0.0.1:1", "--tps", "5", "--delay", "3"]) == 2
     assert "--delay needs --follow" in capsys.readouterr().err
