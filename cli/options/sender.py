@@ -138,9 +138,11 @@ class Sending:
         )
         alone = processes == 1 and not self.cluster
         findings = preflight.machine(demand, output, remembered_ceiling() if alone else None)
-        if self.cacert and endpoint.target.scheme == "http" and _is_typed("cacert"):
-            text = f"--cacert is not used: {endpoint.target} is not encrypted; write https:// if the port speaks TLS"
-            findings.append(Finding("cacert", Severity.INFO, text))
+        for name in ("cacert", "insecure"):
+            if getattr(self, name) and endpoint.target.scheme == "http" and _is_typed(name):
+                text = f"--{name} is not used: {endpoint.target} is not encrypted; "
+                text += "write https:// if the port speaks TLS"
+                findings.append(Finding(name, Severity.INFO, text))
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
         for version in ("1.1", "2") if self.http == "log" else (self.http,):

@@ -228,15 +228,22 @@ def test_https_to_a_plain_port_is_told_with_its_remedy(
     assert "if the port speaks plain HTTP, write http:// for https://" in capsys.readouterr().err
 
 
-def test_certificates_for_a_plain_target_are_said_to_be_unused_if_they_were_typed(
-    log: Path, server: RawServer, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("option", "value"), [("--cacert", "a.pem"), ("--insecure", "")])
+def test_trust_for_a_plain_target_is_said_to_be_unused_if_it_was_typed(
+    option: str,
+    value: str,
+    log: Path,
+    server: RawServer,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = (log, server.url, "--tps", 50, "-n", 2)
-    assert_ran(*run, "--cacert", tmp_path / "a.pem", "-o", tmp_path / "typed.csv")
-    assert f"info: --cacert is not used: {server.url} is not encrypted" in capsys.readouterr().err
-    monkeypatch.setenv("LOGREPLAY_CACERT", str(tmp_path / "a.pem"))
+    assert_ran(*run, option, *value.split(), "-o", tmp_path / "typed.csv")
+    assert f"info: {option} is not used: {server.url} is not encrypted" in capsys.readouterr().err
+    monkeypatch.setenv(f"LOGREPLAY_{option[2:].upper()}", value or "true")
     assert_ran(*run, "-o", tmp_path / "set.csv")
-    assert "--cacert" not in capsys.readouterr().err
+    assert option not in capsys.readouterr().err
 
 
 def test_a_condition_that_no_response_can_meet_is_told(
