@@ -48,9 +48,9 @@ class UrlRepeats:
     def sentence(self) -> str:
         """The same in words."""
         return (
-            f"{number_of(self.requests, 'request')} went through the log {self.requests / self.log_requests:.2f} "
-            f"times: {100 * self.again:.3g} % asked for a URL again, and {self.touched:,} of its {self.log_distinct:,} "
-            f"URLs ({self.touched / self.log_distinct:.2%}) were asked for"
+            f"{number_of(self.requests, 'request is', 'requests are')} {self.requests / self.log_requests:.2f} rounds "
+            f"of the log; {100 * self.again:.3g} % ask for a URL again, and {self.touched:,} of its "
+            f"{self.log_distinct:,} URLs ({self.touched / self.log_distinct:.2%}) were asked for"
         )
 
     def warning(self, remedy: str) -> str:
