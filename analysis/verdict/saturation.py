@@ -25,7 +25,10 @@ FEWEST_STEPS: Final = 5
 GIVES_UP_AFTER: Final = 2
 """Bad steps in a row after which a sweep goes no higher: if it had no others, that is the answer."""
 FEWEST_REQUESTS: Final = 100
+STEADY: Final = 1.5
+"""Below so many times their value at the lowest rate, response times stay flat."""
 RISE: Final = 3.0
+"""From so many times on, they rise."""
 TWICE: Final = 2.0
 """The onset is where p90 is so many times its floor."""
 FLAT: Final = 2.0
@@ -232,7 +235,7 @@ def find_onset(steps: pl.DataFrame) -> Bend:
     limit = rising[0] + math.log(TWICE)
     above = int(np.searchsorted(rising, limit))
     if above == len(rates):
-        return Bend(False, f"response times stay at their floor ({name} rose {math.exp(rising[-1] - rising[0]):.1f}x)")
+        return Bend(False, f"{name} stays below twice its floor (it rose {math.exp(rising[-1] - rising[0]):.1f}x)")
     at = float(np.interp(limit, rising[above - 1 : above + 1], rates[above - 1 : above + 1]))
     return Bend(True, f"{name} is twice its floor", at, *widened(rates, above))
 
@@ -381,7 +384,8 @@ def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame, outages: str) 
     rise = float(tail.max() / tail[0]) if len(tail) and tail[0] > 0 else 1.0
     name = "p99 of the good responses" if name == "ok_p99" else name
     if rise < RISE:
-        text = f"no saturation up to {round(high, 1):g}/s: response times stay flat ({name} rose {rise:.1f}x)"
+        seen = "response times stay flat" if round(rise, 1) < STEADY else "no queue builds up"
+        text = f"no saturation up to {round(high, 1):g}/s: {seen} ({name} rose {rise:.1f}x)"
     else:
         text = f"no saturation up to {round(high, 1):g}/s; response times rise"
         text += f" (onset ~{onset.rate:.0f}/s, range {_span(onset)})" if onset.found else f" ({name} rose {rise:.1f}x)"

@@ -151,6 +151,15 @@ def test_no_rate_above_a_limited_one_is_called_carried() -> None:
     assert said.sentence.startswith("replay machine limited at 250/s of 300/s offered (generator lag p95 2400 ms)")
 
 
+@pytest.mark.parametrize(
+    ("times", "seen"), [(1.4, "response times stay flat"), (1.5, "no queue builds up"), (2.9, "no queue builds up")]
+)
+def test_response_times_that_rose_without_a_backlog_are_not_called_flat(times: float, seen: str) -> None:
+    steps = [step(rate) for rate in RATES]
+    steps[-1]["p99"] *= times
+    assert judge(table(*steps)).sentence == f"no saturation up to 400/s: {seen} (p99 rose {times}x)"
+
+
 def test_response_times_of_a_limited_step_are_no_rise() -> None:
     steps = [step(rate) for rate in RATES]
     steps[3] = limited(RATES[3])
@@ -290,14 +299,14 @@ def test_overloaded_steps_do_not_count_for_the_onset() -> None:
     steps = [step(rate, p90=0.02, over=rate > 250, slope=0.3) | ({"p90": 5.0} if rate > 250 else {}) for rate in RATES]
     said = judge(table(*steps))
     assert said.saturation.found
-    assert said.onset.why == "response times stay at their floor (p90 rose 1.0x)"
+    assert said.onset.why == "p90 stays below twice its floor (it rose 1.0x)"
 
 
 def test_the_mean_serves_where_no_quantile_is_known() -> None:
     unknown = dict.fromkeys(("p50", "p90", "p95", "p99", "ok_p50", "ok_p99"))
     said = judge(table(*(step(rate, **unknown) for rate in RATES)))
     assert said.sentence == "no saturation up to 400/s: response times stay flat (mean rose 1.0x)"
-    assert said.onset.why == "response times stay at their floor (mean rose 1.0x)"
+    assert said.onset.why == "mean stays below twice its floor (it rose 1.0x)"
 
 
 def test_steps_without_any_time_are_judged_all_the_same() -> None:
