@@ -169,7 +169,15 @@ def capacity(
     """
     found = timed(results)
     users = found.users.verdict if found.users else None
-    return machines.capacity(found.steps, tps=tps, within=within, percentile=percentile, headroom=headroom, users=users)
+    return machines.capacity(
+        found.steps,
+        tps=tps,
+        within=within,
+        percentile=percentile,
+        headroom=headroom,
+        saturation=found.verdict.saturation.rate,
+        users=users,
+    )
 
 
 def hockey_stick(ax: "Axes", results: Results, *, slo: float | None = None, linear: bool = False) -> "Axes":

@@ -136,8 +136,9 @@ def _machines(answer: Answer, goal: Goal, tps: float | None) -> str:
     needed = _machines_needed(answer, goal, tps)
     if needed is None or tps is None:
         return ""
-    fewer = math.ceil(tps / answer.high) if answer.high and not answer.high_void else needed
-    unless = f" ({fewer} if the upper end held)" if fewer < needed else ""
+    most = _about(answer) if answer.capacity else 0 if answer.high_void else answer.high
+    fewer = math.ceil(tps / most) if most else needed
+    unless = f" ({fewer} if one carried {goal.text(most)})" if most and fewer < needed else ""
     return f". {goal.text(tps)} need {number_of(needed, 'such machine')}{unless}"
 
 

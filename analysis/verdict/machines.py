@@ -8,6 +8,7 @@ import polars as pl
 
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
+from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.stability import CUT, late_from
 from logreplay.analysis.wording import show
 from logreplay.parsers.plural import number_of
@@ -24,10 +25,13 @@ class Capacity:
 
     Attributes:
         sentence: the answer in words.
-        machines: as many as are surely needed; None if one machine never kept the bound, or nothing was tested.
-        machines_at_best: if one machine carries the upper end of the bracket; None if no rate failed.
-        low: highest rate that one machine carried within the bound, as did all below; requests/s.
+        machines: as many as are surely needed; None if one machine never kept the bound with room to saturation, or
+            nothing was tested.
+        machines_at_best: if one machine carries nearly the upper end of the bracket; None if no rate failed.
+        low: highest rate that one machine carried within the bound and clearly below saturation, as did all below;
+            requests/s.
         high: lowest rate above at which it did not.
+        saturation: estimate of the rate at which one machine saturates, requests/s; None if no rate overloaded it.
         mean: mean response time at ``low``, seconds; of several steps at that rate the mean of their means.
         approximate: whether the rates are read off steps too short to be trusted to a few percent.
     """
@@ -39,6 +43,7 @@ class Capacity:
     high: float | None = None
     approximate: bool = True
     mean: float | None = None
+    saturation: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -52,13 +57,16 @@ def capacity(
     within: float,
     percentile: str = "p90",
     headroom: float = 0.0,
+    saturation: float | None = None,
     users: UsersVerdict | None = None,
 ) -> Capacity:
     """Read off a sweep how many such machines carry a load.
 
     One machine is taken to carry the highest rate up to which all valid steps kept the bound without a growing
-    backlog or errors. Steps whose requests were sent late are not valid: their response times hold the lag.
-    Load is taken to be split evenly, without a shared resource behind the machines: measure two machines once to know.
+    backlog or errors, and which is below saturation by `NEAR` at least. Closer to it, a step may look stable by chance,
+    and machines that carry their share of the load would run full. Steps whose requests were sent late are not valid:
+    their response times hold the lag. Load is taken to be split evenly, without a shared resource behind the machines:
+    measure two machines once to know.
 
     Args:
         steps: step table with evidence, as `logreplay.analysis.verdict.stability.judged_steps` returns it.
@@ -66,6 +74,7 @@ def capacity(
         within: bound of the response time, seconds.
         percentile: which figure is bounded: p50, p90, p95, p99, p999 or mean.
         headroom: share of each machine that is to stay free, 0 to below 1.
+        saturation: the estimate of the sweep, requests/s; None: the most that it answered when overloaded.
         users: of a sweep over users: its verdict; see `of_plateau`.
 
     Raises:
@@ -100,30 +109,56 @@ def capacity(
     rates, kept = by_rate["rate"].to_list(), by_rate["kept"].to_list()
     bound = f"{percentile} within {show(within)}"
     if not kept[0]:
-        return Capacity(f"{bound} is not kept even at {rates[0]:g}/s: sweep lower{not_counted}", high=rates[0])
-    failed = kept.index(False) if not all(kept) else None
+        text = f"{bound} is not kept even at {rates[0]:g}/s: sweep lower{not_counted}"
+        return Capacity(text, high=rates[0], saturation=saturation)
+    if saturation is None and not all(kept):
+        saturation = _most_answered(valid, rates[kept.index(False) - 1])
+    room = math.inf if saturation is None else (1 - NEAR) * saturation
+    near = f"but one machine saturates at about {saturation:.3g}/s" if saturation else ""
+    if rates[0] > room:
+        text = f"{bound} is kept at {rates[0]:g}/s, {near}, which leaves too little room: sweep lower{not_counted}"
+        return Capacity(text, high=rates[0], saturation=saturation)
+    carried = [held and rate <= room for rate, held in zip(rates, kept, strict=True)]
+    failed = carried.index(False) if not all(carried) else None
     low = rates[(failed or len(rates)) - 1]
     high = rates[failed] if failed is not None else None
     mean = valid.filter(pl.col("rate") == low)["mean"].mean()
     short = bool((valid["duration"] < 0.9 * LONG_STEP_S).any())
     machines = _machines(tps, low, headroom)
-    at_best = _machines(tps, high, headroom) if high is not None else None
+    at_best = _machines(tps, min(high, room), headroom) if high is not None else None
     about = "~" if short else ""
     spare = f", {headroom:.0%} of each kept free" if headroom else ", no headroom"
-    plural = "s" if machines != 1 else ""
-    sentence = f"{about}{machines} machine{plural} for {tps:g}/s with {bound}{spare}: one carries {about}{low:g}/s"
+    sentence = (
+        f"{about}{number_of(machines, 'machine')} for {tps:g}/s with {bound}{spare}: one carries {about}{low:g}/s"
+    )
     if isinstance(mean, float):
         sentence += f" (mean {show(mean)})"
-    if high is None:
+    if high is None or failed is None:
         sentence += f"; it kept the bound at every rate tried, up to {low:g}/s: sweep higher"
         sentence += ", it may be fewer" if machines > 1 else ""
-    elif at_best != machines:
-        sentence += f", not {high:g}/s; {at_best} if the upper end holds"
+    elif kept[failed]:
+        sentence += f"; {high:g}/s kept the bound, too, {near}, which leaves too little room"
     else:
         sentence += f", not {high:g}/s"
+    if high is not None and at_best != machines:
+        sentence += f"; {at_best} if one carries nearly {min(high, room):.3g}/s within the bound"
     return Capacity(
-        sentence + not_counted, machines, at_best, low, high, short, mean if isinstance(mean, float) else None
+        sentence + not_counted,
+        machines,
+        at_best,
+        low,
+        high,
+        short,
+        mean if isinstance(mean, float) else None,
+        saturation,
     )
+
+
+def _most_answered(steps: pl.DataFrame, carried: float) -> float | None:
+    """The most that a machine answered when overloaded, above a rate it carried: for sweeps of too few rates."""
+    over = steps.filter((pl.col("verdict") == "overloaded") & (pl.col("rate") > carried))
+    answered = [rate for rate in over["completed"].to_list() if rate is not None]
+    return max(carried, *answered) if answered else None
 
 
 def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0) -> Capacity:

@@ -32,7 +32,8 @@ from logreplay.cli.settings.configurable import Configurable
 def capacity(results: Path, tps: float, within: float, percentile: str, headroom: float, as_json: bool) -> int:
     """Compute how many machines carry a load within a bound, from a sweep of one of them.
 
-    RESULTS is the result log of a sweep, or its folder. Steps in which the generator was the limit do not count.
+    RESULTS is the result log of a sweep, or its folder. Steps in which the generator was the limit do not count. A rate
+    counts only if it is at least 7.5 % below saturation: closer to it, machines would run full.
     ~ marks an optimistic estimate: the steps were too short for queues to build up. A sweep over users gives the least
     number of machines, by the throughput at which it levels off.
 

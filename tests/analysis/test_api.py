@@ -48,7 +48,9 @@ def test_a_part_of_a_run_can_be_analysed(loaded: pd.DataFrame) -> None:
 def test_the_verdicts(path: Path, loaded: pd.DataFrame) -> None:
     assert analysis.saturation(loaded).saturation.rate == pytest.approx(250, rel=0.1)
     assert analysis.compare(path, loaded).sentence.startswith("no difference detected")
-    assert analysis.capacity(path, tps=1000, within=0.2).machines in (4, 5)
+    needed = analysis.capacity(path, tps=1000, within=0.2)
+    assert needed.machines in (4, 5)
+    assert needed.saturation == analysis.saturation(path).saturation.rate
 
 
 def test_pictures_are_drawn_on_the_axes_given_and_on_no_other(loaded: pd.DataFrame, path: Path) -> None:

@@ -323,7 +323,7 @@ def test_all_bounds_must_hold() -> None:
         (Goal((P99,), start=50, budget_s=120.0), 225, 1e9,
          "at least 172.5/s keeps p99 <= 300 ms, capacity about 205/s: confirmed by a fresh trial of 78 s "
          "(13,416 requests, 0 % over 300 ms); 230.3/s does not. "
-         "200/s need 2 such machines (1 if the upper end held)"),
+         "200/s need 2 such machines (1 if one carried 205/s)"),
         (Goal((P99,), start=50, trials=3), 400, 1e9, "not finished: 128/s passed and was not confirmed; "
          "no higher rate was tried"),
     ],

@@ -9,8 +9,10 @@ from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.verdict.machines import Capacity, capacity
 
 
-def table(*rows: tuple[float, float, str], seconds: float = 60, scheduled: int = 5000) -> pl.DataFrame:
-    """Steps of (rate, p90, verdict); the mean is half of p90."""
+def table(
+    *rows: tuple[float, float, str], seconds: float = 60, scheduled: int = 5000, answered: float = 1e9
+) -> pl.DataFrame:
+    """Steps of (rate, p90, verdict); the mean is half of p90; responses/s are at most ``answered``."""
     return pl.DataFrame(
         [
             {
@@ -22,6 +24,7 @@ def table(*rows: tuple[float, float, str], seconds: float = 60, scheduled: int =
                 "service_p50": p90 / 2,
                 "duration": seconds,
                 "scheduled": scheduled,
+                "completed": min(rate, answered),
             }
             for rate, p90, verdict in rows
         ],
@@ -41,8 +44,46 @@ def test_both_ends_of_the_bracket_are_said() -> None:
     assert (found.machines, found.machines_at_best) == (6, 5)
     assert found.sentence == (
         "6 machines for 200/s with p90 within 300 ms, no headroom: one carries 38/s (mean 100 ms), "
-        "not 42/s; 5 if the upper end holds"
+        "not 42/s; 5 if one carries nearly 42/s within the bound"
     )
+
+
+FULL = table(
+    *((rate, 0.1, "stable") for rate in (40, 60, 80)), (100, 0.25, "stable"), (120, 2.0, "overloaded"), answered=99
+)
+
+
+@pytest.mark.parametrize("saturation", [99.0, None])  # of the sweep; of too few rates: what was answered at 120/s
+def test_machines_do_not_run_at_their_saturation(saturation: float | None) -> None:
+    """A step of some seconds at the saturation can look stable."""
+    found = ask(FULL, saturation=saturation)
+    assert (found.machines, found.machines_at_best, found.low, found.high) == (3, 3, 80, 100)
+    assert found.saturation == pytest.approx(100, abs=1)
+    assert found.sentence.startswith(
+        "3 machines for 200/s with p90 within 300 ms, no headroom: one carries 80/s (mean 50 ms); "
+        f"100/s kept the bound, too, but one machine saturates at about {found.saturation:.3g}/s, "
+        "which leaves too little room"
+    )
+
+
+def test_a_rate_clearly_below_saturation_counts_though_the_next_is_far_above() -> None:
+    assert ask(FULL, saturation=110.0).low == 100
+    assert ask(BRACKET, within=0.5, saturation=46.0).low == 42
+
+
+def test_rates_all_near_saturation_name_no_number() -> None:
+    found = ask(table((95, 0.1, "stable"), (120, 2.0, "overloaded")), saturation=99.0)
+    assert found.machines is None
+    assert found.sentence == (
+        "p90 within 300 ms is kept at 95/s, but one machine saturates at about 99/s, which leaves too little room: "
+        "sweep lower"
+    )
+
+
+def test_a_bound_that_fails_below_saturation_is_the_limit() -> None:
+    found = ask(BRACKET, saturation=46.0)
+    assert (found.low, found.high) == (38, 42)
+    assert "too little room" not in found.sentence
 
 
 def test_the_mean_at_the_carried_rate_is_said_and_may_be_bounded() -> None:
@@ -96,7 +137,9 @@ def test_steps_sent_late_are_left_out_and_named() -> None:
     late = steps.with_columns(lag_p95=pl.when(pl.col("rate") == 20).then(0.142).otherwise("lag_p95"))
     found = ask(late, within=0.2)
     assert (found.low, found.high) == (60, 80)
-    assert found.sentence.endswith("3 if the upper end holds; not counted, because sent late: 20/s")
+    assert found.sentence.endswith(
+        "3 if one carries nearly 80/s within the bound; not counted, because sent late: 20/s"
+    )
     nothing = ask(late.filter(pl.col("rate") == 20), within=0.2)
     assert nothing.machines is None
     assert nothing.sentence.endswith("use longer steps; not counted, because sent late: 20/s")
