@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome as Ran
     from logreplay.replay.results.stop_rules import StopRule
-    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.results.verdict import Finding, RunEvidence
     from logreplay.replay.schedules.rates import Schedule
     from logreplay.replay.senders.contract import Sender
 
@@ -230,6 +230,7 @@ def _search(
     from logreplay.replay.engine.engine import stopped_by
     from logreplay.replay.results.recent import RecentRequests
     from logreplay.replay.results.result_log import ResultLog
+    from logreplay.replay.results.verdict import held_back_in_steps
 
     path, sending, goal = folder / "results.csv", options.sending, search.goal
 
@@ -263,7 +264,8 @@ def _search(
                     on_end=teller.end,
                 )
         answers = teller.answered * sending.cookies
-        return ended, findings + audience.findings + report_sessions(engine, path, answers=answers)
+        sessions = report_sessions(engine, path, answers=answers)
+        return ended, [*findings, *audience.findings, *held_back_in_steps(teller.evidence), *sessions]
 
     with options.telling.audience("find", target, path, free=sending.free, quiet=options.quiet) as audience:
         return run_in_loop(main)
@@ -274,11 +276,13 @@ class _Teller:
 
     Attributes:
         answered: requests of its trials with a whole response.
+        evidence: figures of its trials.
     """
 
     def __init__(self, search: "Search", audience: Audience, *, quiet: bool, drawn: bool) -> None:
         self._search, self._audience, self._warned = search, audience, False
         self.answered = 0
+        self.evidence: list[RunEvidence] = []
         bounds = [bound.limit for bound in search.goal.bounds if bound.statistic != "errors"]
         unit = "users" if search.goal.users else "req/s"
         self._curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None))
@@ -307,6 +311,7 @@ class _Teller:
         from logreplay.analysis.search.report import trial_line
 
         self.answered += ran.counters.completed
+        self.evidence.append(ran.evidence)
         note, verdict = trial_line(judged, self._search.goal), judged.verdict
         self._audience.end(ran, state=_STATES[verdict], note=note)
         budget = self._search.goal.budget_s

@@ -272,10 +272,12 @@ def _report(
 ) -> Exit:
     """Write and print the findings; ``by_rule``: a condition of --stop came true."""
     from logreplay.analysis.summary import About
+    from logreplay.replay.results.verdict import held_back_in_steps
 
     more: dict[str, Any] = {"left_out": dict(stream.left_out), **urls}
     report_left_out(stream, quiet=options.quiet)
-    told = [finding.as_dict() for finding in (*findings, *of_the_generator(outcomes))]
+    waited = held_back_in_steps([outcome.evidence for outcome in outcomes])
+    told = [finding.as_dict() for finding in (*findings, *of_the_generator(outcomes), *waited)]
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     about = About(options.log, url, options.said(), told, more, options.closed_loop, limited)
     plots = draws(no_plots=options.no_plots, quiet=options.quiet)

@@ -4,8 +4,8 @@ The thresholds: generator lag is mentioned from ``p99 > max(5 ms, 10 % of the me
 invalid from ``p95 > max(50 ms, 20 % of it)`` on, or when less than 98 % of the schedule was sent.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from math import ceil
 from typing import Any, Final
@@ -18,6 +18,8 @@ from logreplay.replay.results.write_lag import WriteLag
 SENT_ENOUGH: Final = 0.98
 MANY_RETRIED: Final = 0.01
 """Share of requests that were sent twice above which that is told."""
+HELD_BACK: Final = ("in_flight_limit", "streams_limit", "by_client", "retries", "enhance_your_calm", "dropped")
+"""The codes of `held_back`."""
 _NO_LIMIT: Final = ("lag", "target_failing", "rate_missed")
 FAILING: Final = 0.5
 """Share of requests without a usable response above which the run measured only failures."""
@@ -253,53 +255,84 @@ def _target(seen: RunEvidence) -> list[Finding]:
     if counters.new_errors:
         words += f"{', ' if words else ''}{counters.new_errors} x status 400 and above that the log did not have"
     severity = Severity.VOID if share > FAILING else Severity.WARNING
-    text = f"{share:.0%} of the requests failed ({words}): check the target's log; run --crash shows the first"
+    remedy = "check the target's log; run --crash shows the first"
+    if seen.queued_for and seen.queued > failed / 2:
+        remedy = f"{number_of(seen.queued, 'request')} waited for {seen.queued_for}"
+    text = f"{share:.0%} of the requests failed ({words}): {remedy}"
     return [Finding("target_failing", severity, text)]
 
 
-def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
-    """Findings on the rate."""
+def held_back(*parts: RunEvidence) -> list[Finding]:
+    """Findings that count requests which were sent later than scheduled, again, or not at all.
+
+    Args:
+        parts: of a run: its workers, or its steps.
+    """
     findings = []
-    if seen.limited:
+    limited, queued, retried, calm = (
+        sum(getattr(part, name) for part in parts) for name in ("limited", "queued", "retried", "calm")
+    )
+    if limited:
         findings.append(
             Finding(
                 "in_flight_limit",
                 Severity.WARNING,
-                f"{number_of(seen.limited, 'request')} had to wait for the limit of requests in flight: the target "
+                f"{number_of(limited, 'request')} had to wait for the limit of requests in flight: the target "
                 "was slower than the schedule; the wait is in the response times; a higher --max-in-flight sends "
                 "them on time",
             )
         )
-    if seen.queued and seen.queued_for:
+    if queued and (limit := _queued_for(parts)):
         text = (
-            f"{number_of(seen.queued, 'request')} waited for {seen.queued_for}; a slow target received less load, and "
-            "the wait is in the response times, as queued"
+            f"{number_of(queued, 'request')} waited for {limit}; they reached the target later than scheduled, and the "
+            "wait is in the response times, as queued"
         )
         findings.append(Finding("streams_limit", Severity.WARNING, text))
-    elif seen.queued:
+    elif queued:
         text = (
-            f"{number_of(seen.queued, 'request')} waited for an answer to the same client's one before (--by-client): "
+            f"{number_of(queued, 'request')} waited for an answer to the same client's one before (--by-client): "
             "the loop was not fully open, and a slow target received less load; the wait is in the response times, as "
             "queued"
         )
         findings.append(Finding("by_client", Severity.INFO, text))
-    if seen.retried > MANY_RETRIED * seen.counters.sent:
+    if retried > MANY_RETRIED * sum(part.counters.sent for part in parts):
         text = (
-            f"requests were sent again {number_of(seen.retried, 'time')}: the target ended their connection before it "
+            f"requests were sent again {number_of(retried, 'time')}: the target ended their connection before it "
             "processed them, or refused their stream; this is in the response times; let the target keep connections "
             "for more requests and longer (keepalive_requests and keepalive_timeout in nginx)"
         )
         findings.append(Finding("retries", Severity.WARNING, text))
-    if seen.calm:
+    if calm:
         text = (
-            f"the target ended streams or connections {number_of(seen.calm, 'time')} with ENHANCE_YOUR_CALM: it "
+            f"the target ended streams or connections {number_of(calm, 'time')} with ENHANCE_YOUR_CALM: it "
             "defends itself against the requests, or against the resets of requests that timed out; lower the rate, "
             "raise --timeout, or raise the limits of the target"
         )
         findings.append(Finding("enhance_your_calm", Severity.WARNING, text))
-    if seen.counters.dropped:
-        text = f"{seen.counters.dropped} of {seen.scheduled} requests were too late to be sent, and dropped (--late)"
+    if dropped := sum(part.counters.dropped for part in parts):
+        scheduled = sum(part.scheduled for part in parts)
+        text = f"{dropped} of {scheduled} requests were too late to be sent, and dropped (--late)"
         findings.append(Finding("dropped", Severity.WARNING, text))
+    return findings
+
+
+def held_back_in_steps(steps: Sequence[RunEvidence]) -> list[Finding]:
+    """`held_back` of the steps of a sweep or the trials of a search; names the rates."""
+    findings = []
+    for finding in held_back(*steps):
+        rates = {step.offered for step in steps if any(each.code == finding.code for each in held_back(step))}
+        at = f"at {', '.join(f'{rate:g}' for rate in sorted(rates))}/s: " if rates and all(rates) else ""
+        findings.append(replace(finding, text=f"{at}{finding.text}"))
+    return findings
+
+
+def _queued_for(parts: Sequence[RunEvidence]) -> str:
+    return next((part.queued_for for part in parts if part.queued_for), "")
+
+
+def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
+    """Findings on the rate."""
+    findings = held_back(seen)
     if seen.achieved < SENT_ENOUGH and not by_generator:
         text = f"{seen.achieved:.1%} of the schedule was sent in its time: the rate was not reached"
         findings.append(Finding("rate_missed", Severity.VOID, text))

@@ -10,7 +10,7 @@ from logreplay.replay.requests.plan import Plan, RequestStream
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.self_monitor import ProcessLoad
-from logreplay.replay.results.verdict import Finding, Health, RunEvidence, RunVerdict, Severity
+from logreplay.replay.results.verdict import HELD_BACK, Finding, Health, RunEvidence, RunVerdict, Severity, held_back
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
@@ -119,7 +119,8 @@ class SharedPlan:
     def health(self) -> Health:
         """The verdict on all workers: invalid if one worker's is, or one was lost."""
         health = combined_health({name: end.outcome.health for name, end in self.ended.items()})
-        findings = (*health.findings, *self._clocks())
+        apart = [finding for finding in health.findings if finding.code not in HELD_BACK]
+        findings = (*apart, *held_back(*(outcome.evidence for outcome in self.outcomes)), *self._clocks())
         if not self.lost:
             return Health(health.verdict, findings)
         gone = "; ".join(f"{lost.name}, {lost.where or 'not started'}: {lost.why}" for lost in self.lost)

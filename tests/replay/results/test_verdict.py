@@ -18,7 +18,7 @@ import pytest
 
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.self_monitor import ProcessLoad
-from logreplay.replay.results.verdict import ReadLate, RunEvidence, RunVerdict, Severity, judge
+from logreplay.replay.results.verdict import ReadLate, RunEvidence, RunVerdict, Severity, held_back_in_steps, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.servers.minimal import responding
 from support.command_line import COMMAND, wait_until
@@ -91,6 +91,25 @@ def test_each_kind_of_evidence_has_its_verdict(
     assert health.verdict is verdict
     assert health.valid == (verdict is RunVerdict.VALID)
     assert any(finding.severity is Severity.VOID for finding in health.findings) != health.valid
+
+
+def test_steps_in_which_requests_waited_are_named_and_their_requests_added_up() -> None:
+    limited = {"queued": 5, "queued_for": "a stream"}
+    steps = [evidence(offered=10.0), evidence(offered=30.0, **limited), evidence(offered=20.0, **limited, calm=1)]
+    assert [(each.code, each.text.partition(";")[0]) for each in held_back_in_steps(steps)] == [
+        ("streams_limit", "at 20, 30/s: 10 requests waited for a stream"),
+        ("enhance_your_calm", "at 20/s: the target ended streams or connections 1 time with ENHANCE_YOUR_CALM: it "
+         "defends itself against the requests, or against the resets of requests that timed out"),
+    ]  # fmt: skip
+
+
+def test_where_most_requests_that_failed_had_waited_for_a_limit_the_limit_is_named() -> None:
+    failed = {"failed": 6000, "net_error": 6000, "errors": {"timeout": 6000}}
+    judged = judge(evidence(**failed, queued=7000, queued_for="a stream: --streams 4 limits them (raise it)"))
+    assert judged.findings[0].text == (
+        "60% of the requests failed (6000 x timeout): 7,000 requests waited for a stream: --streams 4 limits them "
+        "(raise it)"
+    )
 
 
 def test_a_finding_says_what_was_seen_and_what_helps() -> None:
