@@ -284,13 +284,20 @@ def plain(value: Any) -> Any:
     return value
 
 
-def latency_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Return rows (figure, response time, service time, lag) as text, for a table on a terminal."""
+def latency_heads(summary: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the heads of `latency_rows` after the first; ``queued`` only if a request was."""
+    queued = summary.get("queued_s", {}).get("max")
+    return ("response time", "service time", "generator lag", *(["queued"] if queued else []))
+
+
+def latency_rows(summary: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return rows (figure, and those of `latency_heads`) as text, for a table on a terminal."""
     if "service_s" not in summary:
         return [("mean", show(summary["response_s"]["mean"]), "–", "–")]
-    response, service, lag = summary["response_s"], summary["service_s"], summary["lag_s"]
+    response = summary["response_s"]
+    others = [summary[name] for name in ("service_s", "lag_s", "queued_s")][: len(latency_heads(summary)) - 1]
     return [
-        (name, show(response[name], failed=fell_on_failure(response, name)), show(service[name]), show(lag[name]))
+        (name, show(response[name], failed=fell_on_failure(response, name)), *(show(times[name]) for times in others))
         for name in ("min", "mean", *LADDER, "max")
     ]
 

@@ -149,7 +149,8 @@ def _embedded(value: Any) -> Markup:
 
 def _tables(figures: Mapping[str, Any], requests: RequestArrays | None) -> dict[str, Any]:
     """The tables of requests that were sent at one rate: times, kinds, routes, the figures of siege and ab."""
-    tables: dict[str, Any] = {"ladder": summary.latency_rows(figures), "kinds": [], "routes": [], "ab": None}
+    ladder = {"heads": summary.latency_heads(figures), "ladder": summary.latency_rows(figures)}
+    tables: dict[str, Any] = {**ladder, "kinds": [], "routes": [], "ab": None}
     if requests is None:
         return tables
     kinds = requests.kinds

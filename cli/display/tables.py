@@ -83,9 +83,9 @@ def print_classic(summary: Mapping[str, Any]) -> None:
 
 def print_times(summary: Mapping[str, Any]) -> None:
     """Print the times of a run, by percentile."""
-    from logreplay.analysis.summary import latency_rows
+    from logreplay.analysis.summary import latency_heads, latency_rows
 
-    table = OpenTable("", "response time", "service time", "generator lag")
+    table = OpenTable("", *latency_heads(summary))
     for cells in latency_rows(summary):
         table.add(*cells)
     table.print()

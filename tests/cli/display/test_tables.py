@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.cli.display.tables import OpenTable
+from logreplay.cli.display.tables import OpenTable, print_times
 
 
 def printed(capsys: pytest.CaptureFixture[str], table: OpenTable) -> list[str]:
@@ -67,3 +67,17 @@ def test_a_row_is_one_line_whatever_it_holds(cells: list[tuple[str, str]]) -> No
     assert len(lines) == len(cells) + 3  # its head, and a blank line after it
     assert "[bold]count[/]" in lines[0]
     assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize(("longest", "column"), [(0.25, ["queued"]), (0.0, [])])
+def test_the_times_have_a_column_of_the_queued_requests_if_any_was(
+    longest: float, column: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = dict.fromkeys(("min", "mean", "p50", "p75", "p90", "p95", "p99", "p999"), 0.0)
+    response = times | {"max": 0.5, "count": 4, "failed": 0}
+    print_times(
+        {"response_s": response, "service_s": response, "lag_s": response, "queued_s": times | {"max": longest}}
+    )
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert re.split(r"\s{2,}", head.strip()) == ["response time", "service time", "generator lag", *column]
+    assert rows[-2].split()[-2:] == (["250", "ms"] if column else ["500", "ms"])
