@@ -198,6 +198,7 @@ def test_a_full_disk_ends_a_run_and_keeps_what_was_measured(small_disk: Path, lo
     done = logreplay("run", log, target, "--tps", 2500, "--for", "60s", "-o", path)
     assert done.code == 1
     assert f"Error: {path}: cannot be written any more: the disk is full; free some space" in done.err
+    assert f"the rows written so far are kept in {path}\n" in done.err
     rows = rows_of(path)
     assert rows.height > 1000
     assert rows["seq"].n_unique() == rows.height
@@ -212,7 +213,7 @@ def test_a_full_disk_keeps_the_earlier_result_and_names_the_place_of_the_rows(
     done = logreplay("run", log, target, "--tps", 2500, "--for", "60s", "-o", path, "--force")
     assert done.code == 1
     assert "the disk is full" in done.err
-    assert f"the rows are in {path}.running.csv" in done.err
+    assert f"the rows written so far are kept in {path}.running.csv" in done.err
     assert path.read_text() == summary.read_text() == "precious"
     assert rows_of(small_disk / "r.csv.running.csv").height > 1000
 
@@ -280,6 +281,7 @@ def test_a_folder_that_is_removed_ends_the_run_with_a_word(tmp_path: Path, log: 
     done = end(process)
     assert done.code == 1
     assert f"Error: {folder / 'r.csv'}: cannot be written any more: it was removed" in done.err
+    assert "kept" not in done.err
 
 
 # limits of this machine

@@ -161,7 +161,8 @@ def duet_once(options: DuetOptions) -> Exit:
                 try:
                     outcome, findings = duet.replay()
                 except LogreplayError as error:
-                    rows = [str(path) for name in NAMES if (path := folder.path / f"{name}.csv").exists()]
+                    paths = [path for name in NAMES if (path := folder.path / f"{name}.csv").exists()]
+                    rows = [str(path) for path in paths if not str(error).endswith(f"kept in {path}")]
                     if not rows:
                         raise
                     raise LogreplayError(f"{error}; the rows are kept in {' and '.join(rows)}") from error

@@ -215,8 +215,9 @@ class ResultLog:
                 self._empty = False
             if self._empty:
                 self.growing.unlink(missing_ok=True)
+            lost = self._empty or not os.fstat(self._file.fileno()).st_nlink
             self._open.close()
-            kept = f"; the rows are in {self.growing}" if self.growing != self.path and not self._empty else ""
+            kept = "" if lost else f"; the rows written so far are kept in {self.growing}"
             raise LogreplayError(f"{self.path}: cannot be written any more: {why(error)}{kept}") from None
 
     def _cut(self, block: bytes, whole: int) -> None:
