@@ -234,7 +234,7 @@ class _OneRun:
                 with measuring(grows, grows.exists, quiet=options.quiet):
                     outcome, findings, course, counts = run_in_loop(main)
                 with SIGNALS.finishing():
-                    findings += outcome.health.findings
+                    findings += self._advising(outcome.health.findings)
                     besides = {
                         "replay": log_report(self.plan.requests, self.plan.schedule, outcome.scheduled),
                         **counts,
@@ -305,6 +305,13 @@ class _OneRun:
             yield Check(f"--stop {condition.text}", Exit.CONDITION if hit else Exit.OK, self.rule.hit if hit else "")
         why = "; ".join(finding.text for finding in outcome.health.findings)
         yield Check("valid run", Exit.OK if outcome.health.valid else Exit.INVALID, why)
+
+    def _advising(self, findings: "Sequence[Finding]") -> "list[Finding]":
+        """The findings, without the advice to use --crash where it is in use."""
+        from logreplay.replay.results.verdict import SEE_FIRST
+
+        needless = SEE_FIRST if self.options.crash else ""
+        return [replace(finding, text=finding.text.removesuffix(needless)) for finding in findings]
 
     def _summary(self, outcome: "Outcome", findings: "list[Finding]", besides: dict[str, Any]) -> dict[str, Any]:
         """Write the summary and the histograms of the result log beside it, and return the summary."""

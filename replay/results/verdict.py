@@ -29,6 +29,10 @@ _WRITTEN_LATE_S: Final = 3.0
 """Rows are on disk within about a second, on a busy machine within two."""
 
 
+SEE_FIRST: Final = "; run --crash shows the first"
+"""Advice on failed requests, for a run that does not do so already."""
+
+
 class Severity(StrEnum):
     """The effect of a finding on the run."""
 
@@ -255,7 +259,7 @@ def _target(seen: RunEvidence) -> list[Finding]:
     if counters.new_errors:
         words += f"{', ' if words else ''}{counters.new_errors} x status 400 and above that the log did not have"
     severity = Severity.VOID if share > FAILING else Severity.WARNING
-    remedy = "check the target's log; run --crash shows the first"
+    remedy = f"check the target's log{SEE_FIRST}"
     if seen.queued_for and seen.queued > failed / 2:
         remedy = f"{number_of(seen.queued, 'request')} waited for {seen.queued_for}"
     text = f"{share:.0%} of the requests failed ({words}): {remedy}"

@@ -148,6 +148,9 @@ def test_crash_stops_at_the_first_failure_and_shows_it(
     assert "> GET /404 HTTP/1.1" in shown
     assert "< 404 Not Found" in shown
     assert "! status 404; the log had 200" in shown
+    assert "run --crash" not in shown
+    assert "of the requests failed (1 x status 400 and above that the log did not have): check the target's" in shown
+    assert "run --crash" not in (tmp_path / "r.summary.json").read_text()
     assert rows_of(tmp_path / "r.csv").height < 100
 
 
