@@ -72,6 +72,7 @@ def summarise(
     are seconds. In ``response_s`` a request that failed counts as later than any other, and one that the run
     cancelled as it stopped is left out; a percentile that falls on a failed one is null, and ``failed`` says how
     many there are; mean and max are of the answered ones. ``ok_response_s`` is of those answered as expected only.
+    ``lag_s`` is of all requests, as in the findings and in the step table.
 
     Several rates have no common percentile: times, rates and the figures of siege and ab of a sweep
     stand in ``by_step``, once for each step, and not at the top.
@@ -170,6 +171,7 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
         "siege": siege_ab.siege(requests, served),
         "ab": siege_ab.ab(requests, served),
         **_all_times(finished, counts["unexpected"], siege_ab.served(finished)),
+        "lag_s": _times(np.sort(requests.lag), requests.lag),
     }
     return {
         "requests": counts,
@@ -392,7 +394,7 @@ def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
 
 
 def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str, dict[str, Any]]:
-    """Response times of all and of the answered, service times, lag, waits for a connection."""
+    """Response times of all and of the answered, service times, waits for a connection."""
     answered = requests.outcome <= HTTP_ERROR
     ordered = requests.judged
     ordered.sort()  # in place: 20 million take 80 MB
@@ -406,7 +408,6 @@ def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str
     return {
         **times,
         "service_s": _times(of_sent, served),
-        "lag_s": _times(np.sort(requests.lag), requests.lag),
         "queued_s": _times(np.sort(requests.queued), requests.queued),
     }
 

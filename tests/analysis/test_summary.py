@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from logreplay.analysis.output.folder import write_beside
+from logreplay.analysis.summary import latency_rows
 from support.simulated_results import write_results
 
 
@@ -22,3 +23,20 @@ def test_requests_cancelled_by_the_stop_are_counted_by_name_and_not_in_percentil
     assert summary["answer"].endswith(f"; {number} cancelled by the stop")
     assert summary["response_s"]["p95"] is not None
     assert summary["response_s"]["count"] == stopped.height - number
+
+
+def test_the_lag_is_that_of_all_requests_also_of_those_cancelled_by_the_stop(tmp_path: Path) -> None:
+    """The findings of a run count the lag of requests that were sent late and then cancelled: so does the table."""
+    step = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None).with_row_index("place")
+    cut = pl.col("place") >= step.height - step.height // 10
+    stopped = step.with_columns(
+        error=pl.when(cut).then(pl.lit("cancelled")).otherwise(pl.col("error").cast(pl.String)),
+        rc=pl.when(cut).then(None).otherwise("rc"),
+        lag=pl.when(cut).then(0.234).otherwise(0.001),
+    ).drop("place")
+    stopped.write_csv(tmp_path / "stopped.csv")
+    summary = write_beside(tmp_path / "stopped.csv")
+    assert (summary["lag_s"]["p50"], summary["lag_s"]["p95"]) == (0.001, 0.234)
+    assert summary["lag_s"]["count"] == stopped.height
+    lags = {name: lag for name, _, _, lag in latency_rows(summary)}
+    assert (lags["min"], lags["p95"]) == ("1 ms", "234 ms")
