@@ -156,14 +156,20 @@ class ResultFolder:
         """Go on in a folder.
 
         Raises:
-            LogreplayError: another process writes it, or it holds an input.
+            LogreplayError: another process writes it, it holds an input, or a sweep that was to replace it was killed.
         """
         from logreplay.parsers.files import Lock, check_distinct
+        from logreplay.parsers.record import LogreplayError
 
         check_distinct([("--resume", folder / name) for name in _names()], reads)
         with ExitStack() as locks:
             if folder.is_dir():
                 locks.enter_context(Lock(folder, folder))
+            if (newer := folder / _RUNNING).is_dir():
+                raise LogreplayError(
+                    f"{folder}: {newer} holds a newer sweep, which did not end: --resume {newer} goes on with it; to go "
+                    f"on with the older one in {folder}, delete {newer} first"
+                )
             return cls(folder, folder, locks.pop_all())
 
     @property

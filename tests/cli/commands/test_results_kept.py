@@ -296,7 +296,10 @@ def test_a_new_sweep_replaces_all_of_the_old_one_and_nothing_else(target: str) -
 
 
 @pytest.mark.slow
-def test_a_killed_sweep_leaves_the_old_one_and_goes_on_beside_it(target: str) -> None:
+def test_a_killed_sweep_leaves_the_old_one_and_goes_on_beside_it(
+    target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--resume sw`` found all steps done and passed the old sweep off as the new one."""
     words = ("sweep", "20,30", "in.csv", target, "--for", "1s", "--no-plots", "--keep-going")
     assert logreplay(*words, "-o", "sw") in MEASURED
     old = {path.name: path.read_bytes() for path in Path("sw").iterdir()}
@@ -307,6 +310,13 @@ def test_a_killed_sweep_leaves_the_old_one_and_goes_on_beside_it(target: str) ->
         kill(process)
     assert {path.name: path.read_bytes() for path in Path("sw").iterdir() if path.is_file()} == old
     assert Path("sw/running/manifest.json").exists()
+    capsys.readouterr()
+    assert logreplay(*words, "--resume", "sw") == 1
+    assert capsys.readouterr().err == (
+        "Error: sw: sw/running holds a newer sweep, which did not end: --resume sw/running goes on with it; to go on "
+        "with the older one in sw, delete sw/running first\n"
+    )
+    assert logreplay(*words[:4], "--for", "60s", *words[6:], "--resume", "sw") == 1
     assert logreplay(*words, "-o", "sw", "--force") in MEASURED
     assert left_in(Path("sw")) == sorted(old)
     assert Path("sw/results.csv").read_bytes() != old["results.csv"]
