@@ -30,7 +30,7 @@ class Capacity:
         machines_at_best: if one machine carries nearly the upper end of the bracket; None if no rate failed.
         low: highest rate that one machine carried within the bound and clearly below saturation, as did all below;
             requests/s.
-        high: lowest rate above at which it did not.
+        high: lowest rate above at which it did not; without ``machines``, the lowest that counts, None if none does.
         saturation: estimate of the rate at which one machine saturates, requests/s; None if no rate overloaded it.
         mean: mean response time at ``low``, seconds; of several steps at that rate the mean of their means.
         approximate: whether the rates are read off steps too short to be trusted to a few percent.

@@ -36,6 +36,7 @@ def capacity(results: Path, tps: float, within: float, percentile: str, headroom
     counts only if it is at least 7.5 % below saturation: closer to it, machines would run full.
     ~ marks an optimistic estimate: the steps were too short for queues to build up. A sweep over users gives the least
     number of machines, by the throughput at which it levels off.
+    Exit code 3: no step counts, or the throughput did not level off. Exit code 4: no rate kept the bound with room.
 
     \b
     Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%
@@ -49,4 +50,6 @@ def capacity(results: Path, tps: float, within: float, percentile: str, headroom
         click.echo(json.dumps(found.as_dict(), indent=2))
     else:
         click.echo(found.sentence)
-    return Exit.OK if found.machines is not None else Exit.CONDITION
+    if found.machines is not None:
+        return Exit.OK
+    return Exit.INVALID if found.high is None else Exit.CONDITION

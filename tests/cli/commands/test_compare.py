@@ -316,6 +316,15 @@ def test_capacity_that_cannot_be_had_exits_with_4(folder: Path) -> None:
     assert done.stdout == "p90 within 1 ms is not kept even at 50/s: sweep lower\n"
 
 
+def test_capacity_without_a_step_that_counts_exits_with_3(folder: Path, tmp_path: Path) -> None:
+    """Nothing was measured: that the bound does not hold is not known."""
+    few = tmp_path / "few.csv"
+    few.write_text("".join((folder / "once.csv").read_text().splitlines(keepends=True)[:20]))
+    done = logreplay("capacity", few, "--tps", 1000, "--within", "1ms")
+    assert done.exit_code == Exit.INVALID
+    assert done.stdout == "no valid step with the 36 requests that p90 needs: use longer steps\n"
+
+
 @pytest.mark.parametrize("kind", ["hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline"])
 def test_each_picture_is_drawn(folder: Path, tmp_path: Path, kind: str) -> None:
     picture = tmp_path / f"{kind}.png"
