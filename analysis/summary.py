@@ -71,7 +71,7 @@ def summarise(
     ``verdict`` is a word: whether the target was measured; ``answer`` is the sentence that the steps support. Times
     are seconds. In ``response_s`` a request that failed counts as later than any other, and one that the run
     cancelled as it stopped is left out; a percentile that falls on a failed one is null, and ``failed`` says how
-    many there are; mean and max are of the answered ones. ``ok_response_s`` is of those answered as expected only.
+    many there are; min, mean and max are those of the others. ``ok_response_s`` has only these.
     ``lag_s`` is of all requests, as in the findings and in the step table.
 
     Several rates have no common percentile: times, rates and the figures of siege and ab of a sweep
@@ -400,7 +400,7 @@ def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str
     ordered.sort()  # in place: 20 million take 80 MB
     good = ordered[: len(ordered) - failed]
     times = {
-        "response_s": {**_times(ordered, those(requests.response, answered)), "failed": failed},
+        "response_s": {**_times(ordered, good), "failed": failed},
         "ok_response_s": _times(good, good),
     }
     del ordered, good
@@ -412,9 +412,9 @@ def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str
     }
 
 
-def _times(ordered: Micros, answered: Micros) -> dict[str, Any]:
-    """Quantiles of the ordered; mean, min and max of the answered; microseconds → seconds."""
-    least, mean, most = (answered.min(), average(answered), answered.max()) if len(answered) else (None,) * 3
+def _times(ordered: Micros, some: Micros) -> dict[str, Any]:
+    """Quantiles of the ordered; min, mean and max of some of them; microseconds → seconds."""
+    least, mean, most = (some.min(), average(some), some.max()) if len(some) else (None,) * 3
     return {
         "count": len(ordered),
         "min": None if least is None else int(least) / SECOND,

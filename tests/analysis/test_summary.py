@@ -40,3 +40,17 @@ def test_the_lag_is_that_of_all_requests_also_of_those_cancelled_by_the_stop(tmp
     assert summary["lag_s"]["count"] == stopped.height
     lags = {name: lag for name, _, _, lag in latency_rows(summary)}
     assert (lags["min"], lags["p95"]) == ("1 ms", "234 ms")
+
+
+def test_the_mean_and_the_maximum_are_those_of_the_requests_that_did_not_fail(tmp_path: Path) -> None:
+    step = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None).with_row_index("place")
+    failing = pl.col("place") % 5 == 0
+    slow = step.with_columns(
+        rc=pl.when(failing).then(500).otherwise("rc"), latency=pl.when(failing).then(9.5).otherwise("latency")
+    )
+    slow.drop("place").write_csv(tmp_path / "slow.csv")
+    summary = write_beside(tmp_path / "slow.csv")
+    response, ok = summary["response_s"], summary["ok_response_s"]
+    assert response["failed"] == slow.filter(failing).height
+    assert [response[name] for name in ("min", "mean", "max")] == [ok[name] for name in ("min", "mean", "max")]
+    assert response["max"] < 9
