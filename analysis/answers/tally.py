@@ -142,7 +142,8 @@ class AnswerDifferences:
         noise: a second instance of the baseline answered, too.
         share: of all pairs with a difference that counts, less the share of the noise.
         timed_out: pairs that were not compared, because a request timed out.
-        uncompared: other pairs that were not compared (`logreplay.replay.senders.pair_keeper.PairCounts`).
+        uncompared: other pairs that were not compared: both requests failed alike, neither was sent, or an answer is
+            missing.
         unused: words of ``--ignore`` that no difference matched.
         examples: pairs to look at: of the rows that count, in their order, then others.
     """
@@ -166,7 +167,7 @@ class AnswerDifferences:
         """One sentence for each reason for which pairs were not compared."""
         reasons = (
             (self.timed_out, "a request timed out"),
-            (self.uncompared, "both requests failed alike, or an answer is missing"),
+            (self.uncompared, "both requests failed alike, neither was sent, or an answer is missing"),
         )
         return [
             f"{number_of(number, 'pair was', 'pairs were')} not compared: {reason}"

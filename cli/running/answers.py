@@ -26,8 +26,14 @@ def keeping(folder: Path, together: int, timeout: float) -> "Keeping":
     return Keeping(folder, together, timeout, Routes, default_ignored)
 
 
-def differences(folder: Path, comparing: Comparing) -> "AnswerDifferences":
-    """Compare the pairs that the keepers wrote into a folder, and remove their files."""
+def differences(folder: Path, comparing: Comparing, pairs: int) -> "AnswerDifferences":
+    """Compare the pairs that the keepers wrote into a folder, and remove their files.
+
+    Args:
+        folder: of the duet.
+        comparing: as the user asked for it.
+        pairs: of the schedule, sent or not: those of which no keeper heard are counted as not compared.
+    """
     from logreplay.analysis.answers.tally import RouteTotal, Tally
     from logreplay.analysis.answers.two_answers import AnswerOf
     from logreplay.replay.senders.digests import pairs_of
@@ -35,11 +41,10 @@ def differences(folder: Path, comparing: Comparing) -> "AnswerDifferences":
 
     tally = Tally(comparing.rules, comparing.examples)
     counts: dict[str, Counter[str]] = {}
-    timed_out = uncompared = 0
+    timed_out = 0
     for path in sorted(folder.glob(FILES)):
         kept = read_counts(path)
         timed_out += kept.timed_out
-        uncompared += kept.uncompared
         for route, count in kept.routes.items():
             counts.setdefault(route, Counter()).update(
                 pairs=count.pairs, differing=count.differing, looked_at=count.sampled
@@ -55,7 +60,8 @@ def differences(folder: Path, comparing: Comparing) -> "AnswerDifferences":
     totals = {
         route: RouteTotal(count["pairs"], count["differing"], count["looked_at"]) for route, count in counts.items()
     }
-    return tally.differences(totals, timed_out, uncompared)
+    compared = sum(total.pairs for total in totals.values())
+    return tally.differences(totals, timed_out, max(0, pairs - compared - timed_out))
 
 
 def as_dict(found: "AnswerDifferences") -> dict[str, Any]:

@@ -132,7 +132,7 @@ class PairKeeper:
         self._patience = int(2 * keeping.timeout * 1e9) + _GRACE_NS
         self._sweep_at = monotonic() + self._patience
         self._newest = self._passed = -1
-        self._timed_out = self._uncompared = 0
+        self._timed_out = 0
         self._compared: defaultdict[int, int] = defaultdict(int)
         self._differing: defaultdict[int, int] = defaultdict(int)
         self._places: list[bytes] = []
@@ -185,9 +185,8 @@ class PairKeeper:
             with self._file as file:
                 if self._failure is None:
                     sampled = {route: min(number, MOST_KEPT) for route, number in self._differing.items()}
-                    left_out = (self._timed_out, self._uncompared)
                     counts = ({**self._compared}, {**self._differing}, sampled)
-                    _append(file, (), marshal.dumps(([*self._routes.names], *left_out, *counts)))
+                    _append(file, (), marshal.dumps(([*self._routes.names], self._timed_out, *counts)))
         except OSError as error:
             self._failure = self._failure or error
         if self._failure:
@@ -233,10 +232,8 @@ class PairKeeper:
                 self._compare(known, answers, held)
                 continue
             freed += held
-            if known:
+            if known:  # else it was forgotten
                 self._compared[known[2]] += 1
-            else:  # it was forgotten
-                self._uncompared += 1
         self.room.free(freed)
         if taken:
             self._newest = max(self._newest, taken[-1][0] // together)
@@ -253,7 +250,6 @@ class PairKeeper:
 
     def _forget(self, numbers: Iterable[int]) -> None:
         for number in numbers:
-            self._uncompared += 1
             self.room.free(sum([len(answer[1] or b"") for answer in self._incomplete.pop(number) if answer]))
 
     def _compare(self, about: About, answers: Sequence[Heard], held: int) -> None:
@@ -277,16 +273,13 @@ class PairKeeper:
         self.room.free(held)
 
     def _comparable(self, errors: set[str]) -> bool:
-        """Whether there is something to compare where requests failed; counts pairs without that."""
+        """Whether there is something to compare where requests failed; counts pairs that timed out."""
         if errors & _INTERRUPTED:
-            self._uncompared += 1
-        elif errors & _TIMED_OUT:
+            return False
+        if errors & _TIMED_OUT:
             self._timed_out += 1
-        elif len(errors) > 1:
-            return True
-        else:
-            self._uncompared += 1
-        return False
+            return False
+        return len(errors) > 1
 
     def _heads_differ(self, first: Head, other: Head) -> bool:
         """Whether headers differ that are not ignored. Often they are as those of the pair before."""
@@ -399,13 +392,10 @@ class PairCounts:
     Attributes:
         routes: of each route.
         timed_out: pairs that were not compared: a request timed out.
-        uncompared: other pairs of which an answer came: both requests failed alike, or an answer is missing or was
-            interrupted.
     """
 
     routes: Mapping[str, RouteCounts]
     timed_out: int
-    uncompared: int
 
 
 def read_counts(path: Path) -> PairCounts:
@@ -413,13 +403,13 @@ def read_counts(path: Path) -> PairCounts:
     with path.open("rb") as file:
         for places, length in _blocks(file):
             if not places:
-                names, timed_out, uncompared, compared, differing, sampled = marshal.loads(file.read(length))
+                names, timed_out, compared, differing, sampled = marshal.loads(file.read(length))
                 routes = {
                     names[at]: RouteCounts(number, differing.get(at, 0), sampled.get(at, 0))
                     for at, number in compared.items()
                 }
-                return PairCounts(routes, timed_out, uncompared)
-    return PairCounts({}, 0, 0)
+                return PairCounts(routes, timed_out)
+    return PairCounts({}, 0)
 
 
 def read_pairs(path: Path) -> Iterator[KeptPair]:
