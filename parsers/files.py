@@ -302,11 +302,14 @@ def check_distinct(writes: Sequence[tuple[str, Path]], reads: Sequence[tuple[str
                 raise LogreplayError(f"{path}: {other} and {role} name the same file; choose another name for one")
 
 
-def check_named_once(paths: Iterable[str | Path]) -> None:
+def check_named_once(
+    paths: Iterable[str | Path], advice: str = "its lines would be counted twice; name it once"
+) -> None:
     """Check that no two of the paths to be read are one file; follows links and other spellings.
 
     Args:
         paths: files, ``-`` for standard input, or addresses of stores, which are compared as text.
+        advice: why that is an error, and what to do.
 
     Raises:
         LogreplayError: two of them are.
@@ -320,7 +323,7 @@ def check_named_once(paths: Iterable[str | Path]) -> None:
         name = "standard input" if str(path) == "-" else masked(str(path))
         if file in known:
             twice = f"{name} is named twice" if known[file] == name else f"{known[file]} and {name} are the same file"
-            raise LogreplayError(f"{twice}: its lines would be counted twice; name it once")
+            raise LogreplayError(f"{twice}: {advice}")
         known[file] = name
 
 

@@ -74,7 +74,8 @@ def compare(
     from logreplay.analysis.input import sources
     from logreplay.analysis.input.closed_loop import void_findings
     from logreplay.analysis.verdict import compare_log, comparison
-    from logreplay.parsers.files import check_absent, check_distinct
+    from logreplay.parsers.files import check_absent, check_distinct, check_named_once
+    from logreplay.parsers.record import LogreplayError
 
     if candidate is None:
         sources.locate(baseline)  # the folder of a duet has both, and the error names them
@@ -94,8 +95,10 @@ def compare(
     logs = [run for run, path in zip(runs, located, strict=True) if compare_log.is_log(path)]
     if logs and (len(more) or logs != [baseline]):
         raise click.UsageError(f"{logs[-1]} is a log, not a run: compare it with one run, logreplay compare LOG RUN")
-    if more and (twice := [run for run, path in zip(runs, located, strict=True) if located.count(path) > 1]):
-        raise click.UsageError(f"{twice[-1]} is named twice, but each pair needs runs of its own: name each run once")
+    try:
+        check_named_once(map(sources.locate, runs), "a run does not differ from itself; name each run once")
+    except LogreplayError as error:
+        raise click.UsageError(str(error)) from None
     if tolerance is None:
         tolerance = comparison.usual_tolerance(*runs)
     if fail_above is not None:

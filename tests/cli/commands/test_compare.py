@@ -43,10 +43,10 @@ def logreplay(*arguments: object) -> Result:
     return done
 
 
-def test_a_run_compared_with_itself_exits_with_0(folder: Path) -> None:
-    done = logreplay("compare", folder / "once.csv", folder / "once.csv", "--fail-above", "5%")
+def test_a_run_compared_with_a_copy_of_itself_exits_with_0(folder: Path, tmp_path: Path) -> None:
+    done = logreplay("compare", *copies(folder, ["once", "once"], tmp_path), "--fail-above", "5%")
     assert done.exit_code == Exit.OK
-    assert done.stdout.startswith("no difference detected (+0.0% to +0.0%; smallest detectable ~2.0%)\n")
+    assert done.stdout.startswith("no difference detected (+0.0% to +0.0%; smallest detectable ~1.0%)\n")
 
 
 @pytest.mark.parametrize(("bound", "code"), [("3%", Exit.CONDITION), ("10%", Exit.OK)])
@@ -180,7 +180,7 @@ def test_failures_that_may_be_chance_neither_fail_the_candidate_nor_let_it_pass(
 
 
 def test_runs_too_short_to_judge_do_not_pass(folder: Path, tmp_path: Path) -> None:
-    short = tmp_path / "short.csv"
+    short, other = tmp_path / "short.csv", tmp_path / "other.csv"
     once = pl.read_csv(folder / "once.csv")
     few = (
         "fewer than 100 requests were answered as expected, with a time above 0, in both runs: "
@@ -191,7 +191,8 @@ def test_runs_too_short_to_judge_do_not_pass(folder: Path, tmp_path: Path) -> No
         (once.filter(pl.col("step") == 0, pl.col("scheduled") < 4), "less than 5 s of requests: run longer"),
     ):
         short.write_bytes(to_csv(rows, header=True))
-        done = logreplay("compare", short, short, "--fail-above", "5%")
+        other.write_bytes(to_csv(rows.with_columns(date=pl.lit("2026-01-02")), header=True))
+        done = logreplay("compare", short, other, "--fail-above", "5%")
         assert done.exit_code == Exit.INVALID
         assert done.stdout.startswith(f"nothing to compare: {reason}\n")
         assert "--fail-above 5.0%: cannot be judged" in done.stderr
@@ -210,13 +211,22 @@ def test_several_pairs_of_runs_are_shown_one_by_one(folder: Path, tmp_path: Path
     assert "one pair of runs does not show" in logreplay("compare", folder / "once.csv", folder / "slower.csv").stderr
 
 
-def test_among_several_pairs_no_run_counts_twice(folder: Path, tmp_path: Path) -> None:
+def test_no_run_is_compared_with_itself_and_among_several_pairs_none_counts_twice(folder: Path, tmp_path: Path) -> None:
+    """``--fail-above`` passed where a pipeline had named one run for both."""
     once, slower, third = copies(folder, ["once", "slower", "slower"], tmp_path)
-    (tmp_path / "link.csv").symlink_to(once)
-    for runs in ((once, slower, once, slower), (once, slower, tmp_path / "link.csv", third)):
-        done = logreplay("compare", *runs)
+    link, hard = tmp_path / "link.csv", tmp_path / "hard.csv"
+    link.symlink_to(once)
+    hard.hardlink_to(once)
+    advice = "a run does not differ from itself; name each run once"
+    for runs, said in (
+        ((once, once), f"{once} is named twice: {advice}"),
+        ((once, hard), f"{once} and {hard} are the same file: {advice}"),
+        ((once, slower, once, slower), f"{once} is named twice: {advice}"),
+        ((once, slower, link, third), f"{once} and {link} are the same file: {advice}"),
+    ):
+        done = logreplay("compare", *runs, "--fail-above", "5%")
         assert isinstance(done.exception, UsageError)
-        assert "is named twice, but each pair needs runs of its own: name each run once" in done.exception.message
+        assert done.exception.message == said
 
 
 def test_a_pair_too_short_to_judge_is_named_and_the_others_are_judged(folder: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ PACING = ["--tps", "500", "--for", "20ms"]
 BASES = {
     "calibrate": ["--trial", "50ms", "-q"],
     "capacity": ["results.csv", "--tps", "10", "--within", "1s"],
-    "compare": ["results.csv", "results.csv"],
+    "compare": ["results.csv", "again.csv"],
     "convert": ["access.log", "-o", "converted.csv", "--force"],
     "find": ["log.csv", "http://127.0.0.1:{free}", "--p99", "1s"],
     "duet": ["log.csv", "http://127.0.0.1:{free}", "http://127.0.0.1:{free}", "--tps", "20"],
@@ -96,6 +96,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: int, results: 
     Path("log.csv").write_text(LOG)
     Path("access.log").write_text('127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET /ok HTTP/1.1" 200 5\n')
     Path("results.csv").write_bytes(results)
+    Path("again.csv").write_bytes(results)
     Path("a_folder").mkdir()
     Path("folder.csv").mkdir()
     return tmp_path
