@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from logreplay.cli.display.bug_report import no_tracebacks, sentence
-from logreplay.cli.display.outlet import lead_nowhere
+from logreplay.cli.display.outlet import UnreadOutput, lead_nowhere
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.registry import SHORT_HELP, Commands
@@ -99,6 +99,9 @@ def _open_standard_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # where the terminal has no µ
+    if isinstance(out := sys.stdout, TextIOWrapper):
+        encoding, by_line, at_once = out.encoding, out.line_buffering, out.write_through
+        sys.stdout = UnreadOutput(out.detach(), encoding, "replace", None, by_line, at_once)
 
 
 def run(arguments: list[str]) -> int:

@@ -507,6 +507,14 @@ def reading_one_line(words: Sequence[object], folder: Path) -> tuple[str, Ended]
     return line, end(process)
 
 
+def reading_nothing(words: Sequence[object], folder: Path) -> tuple[str, Ended]:
+    """As ``| true``."""
+    process = start(*words, cwd=folder)
+    process.stdout.close()  # type: ignore[union-attr]
+    process.stdout = None
+    return "", end(process)
+
+
 def test_nobody_reads_on_and_the_measurement_goes_on(tmp_path: Path, log: Path, target: str) -> None:
     path = tmp_path / "r.csv"
     line, done = reading_one_line(("run", log, target, "--tps", 200, "--for", "1s", "-v", "-o", path), tmp_path)
@@ -522,6 +530,26 @@ def test_nobody_reads_on_and_a_conversion_ends(tmp_path: Path, raw: Path) -> Non
     assert line.startswith("date,time,latency,")
     assert done.code == 1
     assert "Traceback" not in done.err
+
+
+def test_nobody_reads_on_and_a_verdict_has_its_exit_code(tmp_path: Path, log: Path, target: str) -> None:
+    """As ``compare --fail-above 5% | head -1``, which ended with 1 and without a word."""
+    run, before, after, report = (tmp_path / name for name in ("run.csv", "before.csv", "after.csv", "junit.xml"))
+    assert logreplay("run", log, target, "--tps", 100, "--for", "6s", "-o", run).code in MEASURED
+    rows = pl.read_csv(run, infer_schema=False)
+    rows.write_csv(before)  # without a summary, which says if this machine was too busy
+    rows.with_columns((pl.col("latency").cast(float) + 0.1).cast(str)).write_csv(after)
+    words = ("compare", before, after, "--fail-above", "5%", "--junit", report)
+    whole = logreplay(*words)
+    assert whole.code == 4
+    report.unlink()
+    for read in (reading_one_line, reading_nothing):
+        _, done = read(words, tmp_path)
+        assert (done.code, done.err) == (4, whole.err)
+        assert report.exists()
+        _, done = read(("analyze", before, "--no-plots", "--force", "-o", "out"), tmp_path)
+        assert done.code == 0, done.err
+        assert done.err.splitlines()[-1] == "out"
 
 
 @pytest.mark.parametrize("closing", ["exec >&-", "exec 2>&-", "exec <&- >&- 2>&-"])

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from io import TextIOWrapper
 from typing import Final, TextIO
 
 MOST_WAITING: Final = 8_000_000
@@ -119,6 +120,26 @@ def _writer(stream: TextIO) -> Callable[[str], object]:
                 select.select([], [number], [])
 
     return write
+
+
+class UnreadOutput(TextIOWrapper):
+    """Standard output of a command whose verdict and files do not depend on a reader: it writes on to nowhere.
+
+    Only for text: a product such as that of ``convert -o -`` is bytes, and to write these without a reader is an error.
+    """
+
+    def write(self, text: str, /) -> int:
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            lead_nowhere(self)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except BrokenPipeError:
+            lead_nowhere(self)
 
 
 def lead_nowhere(stream: TextIO) -> None:
