@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.display.terminal import say
+from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.running.engines import cluster_executor, cluster_option
 from logreplay.cli.running.outputs import place_for
 from logreplay.cli.running.reporting import draws
@@ -54,6 +54,9 @@ def analyze(
         click.echo(json.dumps(summary, indent=2))
     else:
         print_summary(summary, steps)
+    for finding in summary["findings"]:
+        if finding["text"] != summary["answer"]:
+            say_finding(finding["severity"], finding["text"], quiet=quiet)
     say(f"{summary['answer']}\n{folder}", quiet=quiet)
 
 

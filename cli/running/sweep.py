@@ -198,7 +198,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
         place = folder.path if half else folder.keep()
         with _telling_of_steps(options, folder) if half else nullcontext():
             return _report(
-                options, place, url, stream, outcomes, findings, urls,
+                options, place, url, stream, outcomes, findings + warnings_of_steps(manifest, outcomes), urls,
                 limited_steps(manifest, outcomes), by_rule=bool(rule.hit),
             )  # fmt: skip
 
@@ -277,7 +277,7 @@ def _report(
     more: dict[str, Any] = {"left_out": dict(stream.left_out), **urls}
     report_left_out(stream, quiet=options.quiet)
     waited = held_back_in_steps([outcome.evidence for outcome in outcomes])
-    told = [finding.as_dict() for finding in (*findings, *of_the_generator(outcomes), *waited)]
+    told = [finding.as_dict() for finding in (*findings, *waited)]
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     about = About(options.log, url, options.said(), told, more, options.closed_loop, limited)
     plots = draws(no_plots=options.no_plots, quiet=options.quiet)
@@ -299,17 +299,10 @@ def limited_steps(manifest: "Manifest", outcomes: "Sequence[Outcome]") -> dict[i
     return {step: limit for step, limit in limits.items() if limit}
 
 
-def of_the_generator(outcomes: "Sequence[Outcome]") -> "Iterator[Finding]":
-    """What spoils single steps and lies with us, not with the target: who was too slow, or was lost.
+def warnings_of_steps(manifest: "Manifest", outcomes: "Sequence[Outcome]") -> "list[Finding]":
+    """What spoils steps of a sweep, those made before a resumption too; of outcomes also that of an unfinished step."""
+    from logreplay.replay.sweeps.steps import of_the_generator
 
-    The verdict of a sweep rests on the other steps, so such a finding is a warning.
-    """
-    from logreplay.replay.results.verdict import RunVerdict, Severity
-
-    for outcome in outcomes:
-        if outcome.health.verdict is RunVerdict.GENERATOR_BOUND:
-            for finding in outcome.health.findings:
-                if finding.severity is Severity.VOID:
-                    text = f"at {outcome.offered:g}/s: {finding.text}"
-                    text += f"; {'capacity' if finding.code == 'lag' else 'the verdict'} does not count this step"
-                    yield replace(finding, severity=Severity.WARNING, text=text)
+    done = {each.step.index for each in manifest.done}
+    kept = [finding for each in manifest.done for finding in each.warnings]
+    return kept + list(of_the_generator([outcome for outcome in outcomes if outcome.step not in done]))

@@ -15,6 +15,7 @@ from logreplay.parsers.files import atomic_path, unwritable
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.requests.remote import Stored
 from logreplay.replay.requests.siege_list import UrlList
+from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step
 
@@ -67,7 +68,11 @@ class Manifest:
             "schema": SCHEMA,
             "what": self.what,
             "done": [
-                {**asdict(each.step), **{name: getattr(each, name) for name in ("carried", "failed", "sent", "limit")}}
+                {
+                    **asdict(each.step),
+                    **{name: getattr(each, name) for name in ("carried", "failed", "sent", "limit")},
+                    "warnings": [finding.as_dict() for finding in each.warnings],
+                }
                 for each in self.done
             ],
             "mark": asdict(self.mark),
@@ -101,6 +106,10 @@ class Manifest:
                     _of(int, each["failed"]),
                     _of(int, each["sent"]),
                     _of(str, each.get("limit", "")),
+                    tuple(
+                        Finding(_of(str, told["code"]), Severity(told["severity"]), _of(str, told["text"]))
+                        for told in _of(list, each.get("warnings", []))
+                    ),
                 )
                 for each in _of(list, value["done"])
             ]

@@ -6,7 +6,7 @@ each URL as often as its visitors ask, not again in each step.
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot, sqrt
 from typing import Final, Literal
 
@@ -15,7 +15,7 @@ import numpy as np
 from logreplay.replay.engine.engine import Replayer
 from logreplay.replay.requests.plan import Plan, RequestStream
 from logreplay.replay.results.outcome import Outcome, Progress
-from logreplay.replay.results.verdict import FAILING
+from logreplay.replay.results.verdict import FAILING, Finding, RunVerdict, Severity
 from logreplay.replay.schedules.rates import Constant, Schedule
 from logreplay.replay.sweeps.step_log import StepLog
 
@@ -55,6 +55,7 @@ class FinishedStep:
         sent: requests that were sent.
         limit: the limit of this machine that the step met (`logreplay.replay.results.verdict.Health.limit`): then it
             says nothing about the target.
+        warnings: what spoils the step and lies with this machine; told again when the sweep is resumed.
     """
 
     step: Step
@@ -62,6 +63,7 @@ class FinishedStep:
     failed: int = 0
     sent: int = 0
     limit: str = ""
+    warnings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ def finished(step: Step, outcome: Outcome, midway: int, done: Sequence[FinishedS
     more = _more_failed(failed, sent, sum(each.failed for each in lower), sum(each.sent for each in lower))
     grew = backlog > max(outcome.offered, 1) and (backlog - midway > 3 * sqrt(backlog) or outcome.evidence.limited > 0)
     carried = not grew and failed <= FAILING * sent and more <= MORE_FAILED
-    return FinishedStep(step, carried, failed, sent, outcome.health.limit)
+    return FinishedStep(step, carried, failed, sent, outcome.health.limit, tuple(of_the_generator([outcome])))
 
 
 def _more_failed(failed: int, sent: int, base_failed: int, base: int) -> float:
@@ -163,6 +165,20 @@ def _wilson(share: float, number: int, z: float) -> float:
     """One end of the Wilson interval of a share: the upper one for z above 0, else the lower one."""
     square = z * z / number
     return (share + square / 2 + z * sqrt(share * (1 - share) / number + square / (4 * number))) / (1 + square)
+
+
+def of_the_generator(outcomes: Sequence[Outcome]) -> Iterator[Finding]:
+    """What spoils single steps and lies with us, not with the target: who was too slow, or was lost.
+
+    The verdict of a sweep rests on the other steps, so such a finding is a warning.
+    """
+    for outcome in outcomes:
+        if outcome.health.verdict is RunVerdict.GENERATOR_BOUND:
+            for finding in outcome.health.findings:
+                if finding.severity is Severity.VOID:
+                    text = f"at {outcome.offered:g}/s: {finding.text}"
+                    text += f"; {'capacity' if finding.code == 'lag' else 'the verdict'} does not count this step"
+                    yield replace(finding, severity=Severity.WARNING, text=text)
 
 
 def evenly(rate: float, seconds: float, index: int) -> Schedule:

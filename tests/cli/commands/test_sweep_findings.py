@@ -4,12 +4,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from logreplay.cli.running.sweep import limited_steps, of_the_generator
+from logreplay.cli.running.sweep import limited_steps, warnings_of_steps
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.verdict import Finding, Health, RunVerdict, Severity
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import Mark
-from logreplay.replay.sweeps.steps import FinishedStep, Step
+from logreplay.replay.sweeps.steps import FinishedStep, Step, of_the_generator
 
 LATE = Finding("lag", Severity.VOID, "requests were started late: lag p95 142 ms")
 
@@ -45,5 +45,18 @@ def test_steps_that_met_a_limit_of_this_machine_are_named_those_made_before_a_re
         manifest.finish(FinishedStep(Step(index, 20.0 * index, 5.0), False, 3, 100, limit), Mark())
     made = [outcome(60, RunVerdict.GENERATOR_BOUND, emfile), outcome(80, RunVerdict.GENERATOR_BOUND, LATE)]
     assert limited_steps(Manifest.read(tmp_path), made) == {1: "no local port", 2: emfile.text}
-    (found, _) = of_the_generator(made)
+    (found, _) = warnings_of_steps(manifest, made)
     assert found.text == f"at 60/s: {emfile.text}; the verdict does not count this step"
+
+
+def test_warnings_about_finished_steps_are_told_again_when_the_sweep_is_resumed(tmp_path: Path) -> None:
+    """The second ``--resume`` had no outcomes, and dropped the steps that the first one had warned about."""
+    made = [outcome(60, RunVerdict.GENERATOR_BOUND, LATE), outcome(80, RunVerdict.GENERATOR_BOUND, LATE)]
+    manifest = Manifest(tmp_path, {})
+    for index, each in ((2, made[0]), (3, made[1])):
+        warnings = tuple(of_the_generator([each]))
+        manifest.finish(FinishedStep(Step(index, each.offered, 5.0), True, warnings=warnings), Mark())
+    first = warnings_of_steps(manifest, made)
+    again = warnings_of_steps(Manifest.read(tmp_path), [])
+    assert [finding.text.partition(":")[0] for finding in again] == ["at 60/s", "at 80/s"]
+    assert again == first

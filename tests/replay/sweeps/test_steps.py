@@ -18,6 +18,7 @@ from logreplay.parsers.record import RESPONSE_PARTS, LogreplayError, scan
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.verdict import Health, RunVerdict
 from logreplay.replay.schedules.arrivals import Scattered
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.sweeps.step_log import ASIDE, JUDGED, Mark, StepLog
@@ -148,7 +149,7 @@ def judged(step: Step, failed: int, done: Sequence[FinishedStep]) -> FinishedSte
     sent = round(step.rate * step.seconds)
     seen: Any = SimpleNamespace(
         counters=SimpleNamespace(failed=failed, sent=sent), backlog=0, offered=step.rate,
-        evidence=SimpleNamespace(limited=0), health=SimpleNamespace(limit=""),
+        evidence=SimpleNamespace(limited=0), health=Health(RunVerdict.VALID, ()),
     )  # fmt: skip
     return finished(step, seen, 0, done)
 
