@@ -286,6 +286,19 @@ def plain(value: Any) -> Any:
     return value
 
 
+def protocol(target: str | None, options: Mapping[str, Any]) -> str:
+    """Return the protocol of a run as text, such as ``HTTP/2, TLS``; empty if no target is known.
+
+    Args:
+        target: its URL, as in summary.json.
+        options: of the run, as in summary.json.
+    """
+    if not target:
+        return ""
+    version = options.get("http", "1.1")
+    return ("HTTP as in the log" if version == "log" else f"HTTP/{version}") + ", TLS" * target.startswith("https:")
+
+
 def latency_heads(summary: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the heads of `latency_rows` after the first; ``queued`` only if a request was."""
     queued = summary.get("queued_s", {}).get("max")

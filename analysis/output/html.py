@@ -121,6 +121,7 @@ def html(analysis: Analysis) -> str:
         charts=_embedded(interactive),
         chart_kinds=list(interactive),
         run=analysis.summary,
+        protocol=summary.protocol(analysis.summary["target"], analysis.summary["options"]),
         tiles=_tiles(analysis),
         steps=analysis.steps.to_dicts() if analysis.steps.height > 1 else [],
         names=summary.step_names(analysis.steps, analysis.summary),

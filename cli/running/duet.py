@@ -337,7 +337,7 @@ class _OneDuet:
     ) -> dict[str, Any]:
         """Write the summary of the duet, and the files of each target's result log."""
         from logreplay.analysis.output.folder import write_beside
-        from logreplay.analysis.summary import About
+        from logreplay.analysis.summary import About, protocol
         from logreplay.parsers.files import write_atomically
         from logreplay.parsers.record import scan
         from logreplay.replay.schedules.rates import Together
@@ -380,7 +380,8 @@ class _OneDuet:
         rate = [("mean rate", f"{of_one.rate:,.6g}/s")] if of_one.rate else []
         to = "requests, each to one target" if options.alternate else "requests to each target"
         verdict += "" if outcome.health.valid else f"; {_INVALID}"
-        facts = [*options.targets.items(), ("log", log), *rate, (to, load), ("verdict", verdict)]
+        spoken = " and ".join(dict.fromkeys(protocol(url, said) for url in options.targets.values()))
+        facts = [*options.targets.items(), ("log", log), ("protocol", spoken), *rate, (to, load), ("verdict", verdict)]
         facts += [(severity_word(each.severity), each.text) for each in findings]
         answers.write(folder, title, [found.sentence, *found.notes], time_rows(found), differences, facts)
         return summary

@@ -411,6 +411,7 @@ def _punctuality(summary: dict[str, Any]) -> str:
 
 def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
     """The figures of a run on stdout, with the tables of siege and ab."""
+    from logreplay.analysis.summary import protocol
     from logreplay.cli.display.tables import print_classic, print_summary, print_times
 
     counts = summary["requests"]
@@ -426,11 +427,13 @@ def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
         f"scheduled {counts['scheduled']} = sent {counts['sent']} + dropped {counts['dropped']}; "
         f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}{stopped}"
     )
+    rates = ""
     if rate := summary.get("rate"):
-        click.echo(
+        rates = (
             f"offered {rate['offered']:.6g}/s, sent {rate['sent']:.6g}/s, completed {rate['completed']:.6g}/s, "
-            f"goodput {rate['goodput']:.6g}/s"
+            f"goodput {rate['goodput']:.6g}/s; "
         )
+    click.echo(f"{rates}protocol {protocol(summary['target'], summary['options'])}")
     if found := summary["unexpected_status"]:
         more = f", {len(found) - _STATUSES} more in the summary" if len(found) > _STATUSES else ""
         named = ", ".join(f"{count:,} x {change}" for change, count in list(found.items())[:_STATUSES])

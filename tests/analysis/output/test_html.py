@@ -62,6 +62,18 @@ def text(sweep: pl.DataFrame) -> str:
     return page(sweep, About("<b>log</b>", "http://t/<i>", {"<u>": "</script><script>"}, [finding]))
 
 
+@pytest.mark.parametrize(
+    ("target", "options", "protocol"),
+    [
+        ("https://t", {"http": "2"}, "HTTP/2, TLS"),
+        ("http://t", {}, "HTTP/1.1"),
+        ("http://t", {"http": "log"}, "HTTP as in the log"),
+    ],
+)
+def test_the_head_names_the_protocol(target: str, options: dict[str, str], protocol: str, sweep: pl.DataFrame) -> None:
+    assert f"{target} · {protocol}" in page(sweep.filter(pl.col("step") == 0), About("log", target, options))
+
+
 def test_the_verdict_is_the_heading(text: str) -> None:
     assert re.search(r"<h1>Saturation ~2\d\d/s", text)
 

@@ -233,7 +233,7 @@ def test_a_pipeline_gets_its_checks_a_row_of_history_and_a_report(
     page = (folder / "report.html").read_text()
     assert "<h2>Times</h2>" in page
     urls = {"baseline": servers[0].url, "candidate": servers[1].url}
-    for name, value in {**urls, "log": log, "mean rate": "60/s"}.items():
+    for name, value in {**urls, "log": log, "protocol": "HTTP/1.1", "mean rate": "60/s"}.items():
         assert f"<tr><th>{name}</th><td>{value}</td></tr>" in page
     assert "<th>requests to each target</th><td>60 in " in page
 

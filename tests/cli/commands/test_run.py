@@ -243,7 +243,9 @@ def test_trust_for_a_plain_target_is_said_to_be_unused_if_it_was_typed(
 ) -> None:
     run = (log, server.url, "--tps", 50, "-n", 2)
     assert_ran(*run, option, *value.split(), "-o", tmp_path / "typed.csv")
-    assert f"info: {option} is not used: {server.url} is not encrypted" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert f"info: {option} is not used: {server.url} is not encrypted" in said.err
+    assert "/s; protocol HTTP/1.1\n" in said.out
     monkeypatch.setenv(f"LOGREPLAY_{option[2:].upper()}", value or "true")
     assert_ran(*run, "-o", tmp_path / "set.csv")
     assert option not in capsys.readouterr().err
