@@ -1,6 +1,6 @@
 """Reads a result log and computes its tables, verdict and summary."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,7 +77,7 @@ def analyse(
         return Analysis(None, requests, verdict, summarise_seconds(requests, verdict, about))
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
         closed, limited, cut = _closed_loop(source, about), _limited(source, about), _cut(source, requests, about)
-        judging = threads.submit(_judged, requests, about, closed, limited, cut)
+        judging = threads.submit(_judged, requests, about, closed, limited, cut, _asked(source, about))
         others = [threads.submit(work, requests) for work in meanwhile]
         counting = threads.submit(_seconds, requests)
         verdict, summary, users = judging.result()
@@ -169,19 +169,28 @@ def _cut(source: Source, requests: RequestArrays, about: About | None) -> Collec
     return labels[-1:] if stopped_in_a_step(summary) else ()
 
 
+def _asked(source: Source, about: About | None) -> Collection[float]:
+    """The rates of a sweep, also those that it left out."""
+    path = _path(source)
+    options = about.options if about else summary_of(path).get("options") if path else None
+    rates = options.get("rates") if isinstance(options, Mapping) else None
+    return [rate for rate in rates if isinstance(rate, int | float)] if isinstance(rates, list) else ()
+
+
 def _judged(
     requests: RequestArrays,
     about: About | None,
     closed: ClosedLoop | None,
     limited: Collection[int],
     cut: Collection[int],
+    asked: Collection[float],
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
     steps = stability.judged_steps(requests, limited, cut)
     if not requests.has_times:
         verdict = saturation.unjudged(UNTIMED, windows.without_times(steps))
         return verdict, summarise(requests, verdict, about), None
     if closed is None or not set(requests.labels) <= set(closed.users):
-        verdict = saturation.judge(steps)
+        verdict = saturation.judge(steps, asked)
         return verdict, summarise(requests, verdict, about), None
     users = UsersSweep.of(requests, closed, {*limited, *cut})
     none = Bend(False, "requests were sent by users, who wait for responses, and not at a rate")

@@ -6,7 +6,7 @@ neither: the reason is given instead of a number.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
@@ -99,13 +99,14 @@ class SaturationVerdict:
         return "TARGET_FAILING" if self.target_failing else "VALID"
 
 
-def judge(table: pl.DataFrame) -> SaturationVerdict:
+def judge(table: pl.DataFrame, asked: Collection[float] = ()) -> SaturationVerdict:
     """Find onset and saturation in the steps of a run, or say why there is none.
 
     Args:
         table: steps with their evidence, of `stability.judged_steps`. Those that are ``cut`` do not count.
+        asked: the rates of a sweep that ended by itself, also those that it left out.
     """
-    found, cut = _judge(table.filter(pl.col("verdict") != CUT)), table.filter(pl.col("verdict") == CUT)["rate"]
+    found, cut = _judge(table.filter(pl.col("verdict") != CUT), asked), table.filter(pl.col("verdict") == CUT)["rate"]
     return replace(found, sentence=found.sentence + not_counted(f"at {rate:g}/s" for rate in cut), steps=table)
 
 
@@ -114,7 +115,7 @@ def not_counted(cut: Iterable[str]) -> str:
     return "".join(f"; the step {name} was cut short, not counted" for name in cut)
 
 
-def _judge(table: pl.DataFrame) -> SaturationVerdict:
+def _judge(table: pl.DataFrame, asked: Collection[float]) -> SaturationVerdict:
     measured = table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
     tested = by_rate(measured.filter(pl.col("outage").is_null()))
     usable = _sent(measured, tested)
@@ -122,7 +123,10 @@ def _judge(table: pl.DataFrame) -> SaturationVerdict:
     if _failed(counting := by_rate(table.filter(pl.col("outage").is_null()))):
         return unjudged(_all_failed(counting), table, target_failing=True)
     if tested.height < FEWEST_STEPS and not (GIVES_UP_AFTER <= usable.height == tested.height and bad.all()):
-        return unjudged(f"not enough data: {_too_few(measured, tested.height)}{_outages(measured)}", table)
+        return unjudged(
+            f"not enough data: {_too_few(measured, tested.height)}{_remedy(table, tested, asked)}{_outages(measured)}",
+            table,
+        )
     first_generator, first_bad = persistent(tested["generator"].to_numpy()), _first_bad(usable, bad)
     if first_generator is not None:
         below = int((usable["rate"] < tested["rate"][first_generator]).sum())
@@ -334,6 +338,45 @@ def _too_few(measured: pl.DataFrame, usable: int) -> str:
     calm = " and no outage" * (tried > usable)
     have = "no rate has" if not usable else number_of(usable, "rate has", "rates have")
     return f"{have} {FEWEST_REQUESTS} requests or more{calm}; {FEWEST_STEPS} such rates are needed"
+
+
+def _remedy(table: pl.DataFrame, tested: pl.DataFrame, asked: Collection[float]) -> str:
+    """Words for what to do about fewer rates than a verdict needs; empty where nothing but outages was measured."""
+    tried = table.filter(pl.col("rate").is_not_nan())
+    rates = tried["rate"].unique().to_list()
+    if not rates or (not tested.height and tried["outage"].is_not_null().any()):
+        return ""
+    left_out = len(set(asked)) - len(rates)
+    ended_itself = tested.height > 0 and bool((tested["over"] | tested["failing"])[-1])
+    if left_out > 0 and not ended_itself:
+        return f": measure the {number_of(left_out, 'other rate')}, too"
+    told = more_data(rates, float(tried["duration"].to_numpy().max())) or "repeat the measurement"
+    return f": {told}" + f", or add --keep-going for the {number_of(left_out, 'rate')} left out" * (left_out > 0)
+
+
+def foreseen(rates: Collection[float], seconds: float) -> str:
+    """Say why a sweep of steps so long cannot have an answer, before it is made; empty if it can."""
+    enough = sum(rate * seconds >= FEWEST_REQUESTS for rate in set(rates))
+    if enough >= FEWEST_STEPS:
+        return ""
+    text = f"an answer needs {FEWEST_STEPS} rates with {FEWEST_REQUESTS} requests each, and this sweep has {enough}"
+    return f"{text}: {more_data(rates, seconds)}"
+
+
+def more_data(rates: Collection[float], seconds: float) -> str:
+    """Say which rates, and how long steps, give enough rates enough requests; empty where these do."""
+    some = sorted(set(rates), reverse=True)
+    low, high = some[-1], some[0] if len(some) > 1 else FEWEST_STEPS * some[0]
+    fewer = f"give more rates, such as {low:g}..{high:g}:{_step((high - low) / (FEWEST_STEPS - 1)):g}"
+    needed = FEWEST_REQUESTS / some[:FEWEST_STEPS][-1]
+    longer = f"make the steps longer, such as --for {math.ceil(needed - 1e-9)}s"
+    return " and ".join([fewer] * (len(some) < FEWEST_STEPS) + [longer] * (needed > 1.01 * seconds))
+
+
+def _step(most: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is not above."""
+    power = 10.0 ** math.floor(math.log10(most))
+    return next(factor * power for factor in (5, 2, 1) if factor * power <= most * (1 + 1e-9))
 
 
 def _failed(steps: pl.DataFrame) -> bool:

@@ -110,6 +110,13 @@ class SweepOptions(ReplayOptions):
         return f"{count}: {', '.join(shown)}{unit}, {self.duration:g} s each{again}; about {seconds:g} s"
 
     @property
+    def lacking(self) -> str:
+        """Why the sweep cannot have an answer, as far as that is known before it; empty if it can."""
+        from logreplay.analysis.verdict.saturation import foreseen
+
+        return "" if self.vusers or self.refine else foreseen(self.levels, self.duration)
+
+    @property
     def course(self) -> "Course":
         """The steps, and the pauses between them."""
         from logreplay.replay.sweeps.steps import Course
@@ -163,6 +170,8 @@ def sweep_rates(options: SweepOptions) -> Exit:
     """
     options = options.checked()
     options.warn_beyond_timeout({})
+    if lacking := options.lacking:
+        options.say(f"note: {lacking}")
     rule, quiet = stop_rule(options.stop_at), options.quiet
     log = LogName().convert(options.log, None, None) if options.log else None
     with _folder(options) as folder:

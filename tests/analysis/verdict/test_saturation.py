@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from logreplay.analysis.verdict.saturation import by_rate, find_onset, judge, persistent, widened
+from logreplay.analysis.verdict.saturation import by_rate, find_onset, foreseen, judge, persistent, widened
 
 FLOATS = (
     *("mean", "p50", "p90", "p95", "p99", "sent", "completed", "goodput", "slope", "lag_p95", "rate"),
@@ -172,7 +172,8 @@ def test_response_times_of_a_limited_step_are_no_rise() -> None:
         ([], "not enough data: no rate has 100 requests or more; 5 such rates are needed"),
         (
             [step(rate) for rate in RATES[:4]],
-            "not enough data: 4 rates have 100 requests or more; 5 such rates are needed",
+            "not enough data: 4 rates have 100 requests or more; 5 such rates are needed: give more rates, such as "
+            "50..200:20",
         ),
         ([step(rate, scheduled=99) for rate in RATES], "not enough data: no rate has"),
         ([step(50.0) | {"rate": float("nan")}] * 9, "not enough data: no rate has"),
@@ -184,7 +185,8 @@ def test_response_times_of_a_limited_step_are_no_rise() -> None:
         ([step(50.0, outage=OUTAGE)], "not enough data: the only rate had an outage; 6 s of 502"),
         (
             [step(rate, outage=OUTAGE if rate > 50 else None) for rate in RATES],
-            "not enough data: 1 rate has 100 requests or more and no outage; 5 such rates are needed; 6 s of 502",
+            "not enough data: 1 rate has 100 requests or more and no outage; 5 such rates are needed: repeat the "
+            "measurement; 6 s of 502",
         ),
         ([step(rate, over=True) for rate in RATES[:2]], "saturated already at the lowest rate, 50/s: sweep lower"),
         ([step(rate, failing=True) for rate in RATES], "saturated already at the lowest rate, 50/s: sweep lower"),
@@ -194,6 +196,42 @@ def test_too_few_steps_or_none_that_was_carried_are_said(steps: list[dict[str, A
     said = judge(table(*steps))
     assert said.sentence.startswith(answer)
     assert said.saturation.as_dict() == {"found": False, "why": said.sentence}
+
+
+def test_a_sweep_that_ended_itself_with_too_few_rates_is_told_to_keep_going() -> None:
+    steps = [step(50.0), step(100.0, over=True), step(150.0, over=True)]
+    needed = "not enough data: 3 rates have 100 requests or more; 5 such rates are needed: "
+    more = "give more rates, such as 50..150:20"
+    assert judge(table(*steps), RATES).sentence == f"{needed}{more}, or add --keep-going for the 5 rates left out"
+    assert judge(table(*steps), RATES[:3]).sentence == needed + more
+    interrupted = [step(rate) for rate in RATES[:3]]
+    assert judge(table(*interrupted), RATES).sentence == f"{needed}measure the 5 other rates, too"
+
+
+def test_steps_with_too_few_requests_are_told_to_be_longer() -> None:
+    said = judge(table(*(step(rate, scheduled=int(10 * rate)) for rate in (1.0, 2.0, 4.0, 5.0, 8.0, 10.0))))
+    assert said.sentence == (
+        "not enough data: 1 rate has 100 requests or more; 5 such rates are needed: make the steps longer, such as "
+        "--for 50s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rates", "seconds", "note"),
+    [
+        ([40, 80, 160], 10, "has 3: give more rates, such as 40..160:20"),
+        ([40, 60, 80, 100], 10, "has 4: give more rates, such as 40..100:10"),
+        ([40], 10, "has 1: give more rates, such as 40..200:20"),
+        ([40, 40], 10, "has 1: give more rates, such as 40..200:20"),
+        ([50, 100, 150, 200, 250], 1, "has 4: make the steps longer, such as --for 2s"),
+        ([0.5, 1.5], 10, "has 0: give more rates, such as 0.5..1.5:0.2 and make the steps longer, such as --for 200s"),
+        ([10, 20, 30, 40, 50], 10, ""),
+        ([1, 10, 20, 30, 40, 50], 10, ""),
+    ],
+)
+def test_a_sweep_that_cannot_have_an_answer_is_foreseen(rates: list[float], seconds: float, note: str) -> None:
+    text = "an answer needs 5 rates with 100 requests each, and this sweep "
+    assert foreseen(rates, seconds) == (text + note if note else "")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
+from logreplay.cli.main import run
 from logreplay.cli.running.sweep import limited_steps, warnings_of_steps
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.verdict import Finding, Health, RunVerdict, Severity
@@ -60,3 +63,22 @@ def test_warnings_about_finished_steps_are_told_again_when_the_sweep_is_resumed(
     again = warnings_of_steps(Manifest.read(tmp_path), [])
     assert [finding.text.partition(":")[0] for finding in again] == ["at 60/s", "at 80/s"]
     assert again == first
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (["40,80,160"], "and this sweep has 3: give more rates, such as 40..160:20"),
+        (["50..250:50", "--for", "1s"], "and this sweep has 4: make the steps longer, such as --for 2s"),
+        (["40,80,160", "-q"], ""),
+        (["--vusers", "1,2,4"], ""),
+        (["10..50:10"], ""),
+    ],
+)
+def test_a_sweep_too_small_for_an_answer_is_noted_before_anything_is_read_or_sent(
+    words: list[str], note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["sweep", *words, str(tmp_path / "no.log"), "http://127.0.0.1:9"]) == 1
+    said = capsys.readouterr().err
+    assert note in said
+    assert said.startswith("note: an answer needs 5 rates with 100 requests each") == bool(note)
