@@ -52,6 +52,7 @@ class About:
         more: further keys of summary.json.
         closed: what a sweep over users asked for; None: requests were sent at a rate, or the summary on disk says.
         limited: this machine's limits that were reached, by label of step; such a step does not describe the target.
+        answered: False: a search had no answer, and its verdict is ``NO_ANSWER`` where it would be ``VALID``.
     """
 
     log: str | None = None
@@ -61,6 +62,7 @@ class About:
     more: Mapping[str, Any] = field(default_factory=dict)
     closed: ClosedLoop | None = None
     limited: Mapping[int, str] = field(default_factory=dict)
+    answered: bool = True
 
 
 def summarise(
@@ -236,7 +238,7 @@ def _common(verdict: SaturationVerdict, about: About, found: Sequence[Mapping[st
     told = {finding.get("code") for finding in about.findings}
     return {
         "schema": SCHEMA,
-        "verdict": verdict.word,
+        "verdict": verdict.word if about.answered or verdict.word != "VALID" else "NO_ANSWER",
         "answer": verdict.sentence,
         "findings": [*map(dict, about.findings), *(dict(each) for each in found if each["code"] not in told)],
         "log": about.log,

@@ -194,9 +194,11 @@ def _report(
 
     text, facts = sentence(search, options.tps), slo(search, options.tps) | {"seed": options.shaping.seed}
     log, more = str(options.log) if options.log else None, {"answer": text, "slo": facts, **urls}
-    if not search.trials:
+    answer = answer_of(search)
+    if not search.trials or answer.why == "generator":
         more["verdict"] = "GENERATOR_BOUND"
-    about = About(log, url, options.said(search.goal), found + weaknesses(search), more=more)
+    answered = answer.holds or answer.why == "not-met"
+    about = About(log, url, options.said(search.goal), found + weaknesses(search), more=more, answered=answered)
     plots = draws(no_plots=options.no_plots, quiet=options.quiet)
 
     def show(*_: object) -> None:
@@ -214,7 +216,6 @@ def _report(
         with atomic_path(folder / "search.png") as fresh:
             save(figure(lambda ax: trace(ax, facts)), fresh)
     options.say(f"verdict: {summary['verdict']}\nresults: {folder}")
-    answer = answer_of(search)
     failed = Exit.CONDITION if answer.why == "not-met" and summary["verdict"] == "VALID" else Exit.INVALID
     code = Exit.OK if answer.holds else failed
     if options.junit:

@@ -182,6 +182,34 @@ def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -
     assert text in done.stderr
 
 
+@pytest.mark.parametrize("why", ["open", "drifted"])
+def test_a_search_without_an_answer_is_not_called_valid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """It ended with 3, and ``verdict: VALID``."""
+    monkeypatch.setattr("logreplay.analysis.search.search.Search._why", lambda *_: why)
+    monkeypatch.setattr("logreplay.analysis.search.report._contradiction", lambda _: "")
+    monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
+    words = [
+        "--p99",
+        "9s",
+        "--start",
+        "20",
+        "--max-tps",
+        "20",
+        "--trial",
+        "1s",
+        "--no-plots",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    done = CliRunner().invoke(cli, ["find", *words], standalone_mode=False)
+    assert done.return_value == 3
+    told = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
+    assert told in ("NO_ANSWER", "GENERATOR_BOUND")
+    assert f"verdict: {told}" in done.stderr
+
+
 def test_a_search_without_a_valid_trial_is_not_called_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("logreplay.cli.running.search_runner._void", lambda _: "the machine was busy")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
