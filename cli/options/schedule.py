@@ -77,21 +77,26 @@ class Pacing:
     loop: bool | None = None
     skip_idle: float | None = None
 
-    def checked(self) -> Self:
+    def checked(self, *, users: bool = True) -> Self:
         """Return the same, with the arrivals named if a rate is given.
+
+        Args:
+            users: the command takes ``--vusers``.
 
         Raises:
             UsageError: two options exclude each other; names both.
         """
-        self._check()
+        self._check(users=users)
         return replace(self, arrivals=self.arrivals or INDEPENDENT) if self.peak else self
 
-    def _check(self) -> None:
+    def _check(self, *, users: bool) -> None:
         modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers, self.follow or None]
         if (said := sum(mode is not None for mode in modes)) != 1:
             raise click.UsageError(
                 ("one of these is needed: " if not said else "these exclude each other; give one only: ")
-                + "--tps R, --speed X, --ramp R..R, --steps, --vusers N or --follow"
+                + "--tps R, --speed X, --ramp R..R, --steps"
+                + ", --vusers N" * users
+                + " or --follow"
             )
         if self.delay is not None and not self.follow:
             raise click.UsageError("--delay needs --follow: it is the time from a line of the log to its request")

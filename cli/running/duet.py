@@ -111,7 +111,7 @@ class DuetOptions(ReplayOptions):
             raise click.UsageError(
                 f"duet and --auth {auth} exclude each other: each target would need its own signature"
             )
-        pacing = self.pacing.checked()
+        pacing = self.pacing.checked(users=False)
         sending = reconciled(self.sending, self.shaping, pacing)
         return replace(self, pacing=pacing, sending=replace(sending, digest=sending.digest is not False))
 

@@ -72,6 +72,11 @@ def test_just_one_mode_is_given(first: str, second: str | None) -> None:
             pacing.checked()
 
 
+def test_a_command_without_users_does_not_ask_for_them() -> None:
+    with pytest.raises(click.UsageError, match="--steps or --follow"):
+        Pacing().checked(users=False)
+
+
 @pytest.mark.parametrize(
     ("given", "both"),
     [
