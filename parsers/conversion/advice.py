@@ -44,10 +44,12 @@ def notes(
         )
     elif "total" in fields and "first" not in fields:
         found.append("latency holds the whole response time: the log has no time to the first byte")
-    if intake.report.converted and time_unit and not {"total", "first"} & fields:
+    if intake.report.converted and formats and time_unit and not {"total", "first"} & fields:
         found.append(f"--time-unit {time_unit} had no effect: the log has no response times")
     if intake.report.converted and timezone and not (intake.naive or zoned):
         why = "the zone of each time stamp is known" if "time" in fields else "the log has no times"
+        if not formats:  # the log's own directives name its fields
+            why = "the times of a W3C log are UTC"
         found.append(f"--timezone {timezone} had no effect: {why}")
     if intake.naive and not timezone:
         found.append(

@@ -19,7 +19,7 @@ def said(
     *formats: Any, time_unit: str = "", timezone: str = "", server: str = "unknown", converted: int = 100,
     zoned: bool = False, **seen: Any
 ) -> str:  # fmt: skip
-    reading = Detection(formats or (COMBINED,), server=server)
+    reading = Detection(() if formats == (None,) else formats or (COMBINED,), server=server)
     intake = Intake([], reading, "", ConvertReport(100, converted), lambda *_: None, **{"fine": 1e-6, **seen})
     return "\n".join(notes(intake, [], time_unit, timezone, zoned=zoned))
 
@@ -53,6 +53,7 @@ def test_options_for_what_the_log_does_not_leave_open_are_said_to_have_no_effect
     assert "--time-unit ms had no effect: the log has no response times" in said(time_unit="ms")
     assert "--time-unit" not in said(TIMED, time_unit="ms")
     assert "--timezone UTC had no effect: the zone of each time stamp is known" in said(timezone="UTC")
+    assert "--timezone UTC had no effect: the times of a W3C log are UTC" in said(None, timezone="UTC")
     assert "--timezone" not in said(timezone="UTC", naive=1) + said(timezone="UTC", zoned=True)
 
 
