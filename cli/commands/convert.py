@@ -121,7 +121,7 @@ def convert(
     logreplay detects the format from the content. Names for -f: combined, common, vhost_combined, combinedio,
     nginx-main, nginx-combined-timed (with $request_time), nginx-ingress, npm, npmplus, apache-combined-us (with %D),
     apache-combined-s-us (with %T/%D), json, ltsv, w3c, cloudfront, caddy, traefik, traefik-clf, envoy, envoy-json,
-    haproxy, aws-alb, aws-elb, aws-s3, atlassian, bitbucket, pias, urls; an unknown name prints all. Captured requests:
+    haproxy, aws-alb, aws-elb, aws-s3, atlassian, bitbucket, pias, urls; docs/formats.md has all. Captured requests:
     har, gor, mitmproxy, envoy-tap, warc, vegeta; their bodies go to NAME.bodies.zst beside the CSV.
 
     \b
