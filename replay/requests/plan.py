@@ -205,7 +205,7 @@ class Requests:
             pass
         if not once.figures.mean:
             raise record.LogreplayError(
-                f"{self.source}: it has no times, which --arrivals log needs; use --arrivals poisson or even"
+                f"{self.source}: --arrivals log needs requests at two different times; use --arrivals poisson or even"
             )
         return once.figures
 
