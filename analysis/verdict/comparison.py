@@ -453,7 +453,7 @@ def _comparable(
     left_out = sorted((offered[0] | offered[1]) - both)
     if left_out:
         rates = ", ".join(f"{rate:g}" for rate in left_out)
-        notes.append(f"left out, since not both runs carried them: steps at {rates}/s")
+        notes.append(f"left out: rates that one of the runs does not have, or did not carry: {rates}/s")
     return _settled(old, both), _settled(new, both)
 
 

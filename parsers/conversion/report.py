@@ -75,7 +75,8 @@ class ConvertReport:
         total = sum(count for count, _ in parts)
         if self.lines != total:
             raise AssertionError(f"{self.lines} {self.unit}, but {total} accounted for")
-        return f"{self.lines:,} {self.unit} = " + " + ".join(f"{count:,} {word}" for count, word in parts)
+        unit = self.unit.removesuffix("s") if self.lines == 1 else self.unit
+        return f"{self.lines:,} {unit} = " + " + ".join(f"{count:,} {word}" for count, word in parts)
 
     def summary(self) -> dict[str, Any]:
         """The output of ``--json``."""

@@ -51,7 +51,7 @@ def test_five_percent_are_found_between_two_runs(seed: int) -> None:
 def test_only_steps_that_both_runs_carried_are_compared() -> None:
     found = compare(run(1, rates=[100, 200, 400], seconds=20), run(2, rates=[100, 200, 400], seconds=20))
     assert sorted(found.by_step["rate"]) == [100, 200]
-    assert found.notes[0] == "left out, since not both runs carried them: steps at 400/s"
+    assert found.notes[0] == "left out: rates that one of the runs does not have, or did not carry: 400/s"
 
 
 def test_runs_of_different_logs_are_compared_by_percentiles_and_that_is_said() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.parsers.conversion.report import FIRST_SHOWN, ConvertReport
+from logreplay.parsers.plural import number_of
 
 COUNTS = st.integers(0, 10**9)
 
@@ -19,7 +20,7 @@ def test_all_lines_are_accounted_for(
     report.converted, report.unreplayable, report.rejected = converted, unreplayable, rejected
     report.blank, report.filtered = blank, filtered
     said = report.sentence()
-    assert said.startswith(f"{report.lines:,} lines = {converted:,} converted + ")
+    assert said.startswith(f"{number_of(report.lines, 'line')} = {converted:,} converted + ")
     assert ("filtered" in said) == (filtered > 0)
     report.lines += 1
     with pytest.raises(AssertionError, match=rf"^{report.lines} lines, but {report.lines - 1} accounted for$"):
