@@ -152,7 +152,7 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
     if given is None and reading.share < ENOUGH and not _holds_requests(reading.formats[0], shown):
         rest = shown.gather(_misfits(shown, reading.formats))
         raise LogreplayError(
-            f"{name}: not an access log, or in an unknown format: {reading.share:.0%} of {len(lines)} sample lines fit"
+            f"{name}: not an access log, or in an unknown format: {reading.share:.0%} of the sample's lines fit"
             + (f"; one that does not fit: {rest[0][:120]!r}" if len(rest) else "")
             + "; give the format with -f"
         )
@@ -166,6 +166,10 @@ def _holds_requests(format: Format, lines: pl.Series) -> bool:
 
 
 def _by_directives(data: bytes, name: str) -> Detection:
+    if not _FIELDS.search(data):
+        raise LogreplayError(
+            f"{name}: has no #Fields line, which -f w3c and iis need; leave out -f, or name another format"
+        )
     header, count, rows = FieldsDirective(), 0, 0
     for begin, end, format in stretches(data, header):
         parsed = parse(text_lines(data[begin:end]), [format] if format else [])
@@ -173,7 +177,7 @@ def _by_directives(data: bytes, name: str) -> Detection:
         count += parsed.rows.height + len(parsed.refusals)
     if count and rows < ENOUGH * count:
         why = header.fault() or "give the format with -f"
-        raise LogreplayError(f"{name}: has #Fields, but only {rows} of {count} sample lines fit; {why}")
+        raise LogreplayError(f"{name}: has #Fields, but only {rows / count:.0%} of the sample's lines fit; {why}")
     server = "iis" if "Internet Information" in header.software else "w3c"
     return Detection((), share=rows / count if count else 1.0, sample=count, server=server)
 

@@ -84,10 +84,15 @@ def test_some_requests_beyond_doubt_among_other_lines_are_a_log() -> None:
     ("data", "wanted", "problem"),
     [
         (b"date,time,latency,xfertime,thinktime,bytes,url,rc,op\n", "auto", "log: is a normalized CSV already; name"),
-        (b"x y z\n" * 3, "auto", "log: not an access log, or in an unknown format: 0% of 3 sample lines fit; one that"),
+        (
+            b"x y z\n" * 3,
+            "auto",
+            "log: not an access log, or in an unknown format: 0% of the sample's lines fit; one that",
+        ),
         (COMBINED, "json", "log: -f json: no line of the sample is JSON with a request in it; its first line: '10.0.0"),
+        (COMBINED, "iis", "log: has no #Fields line, which -f w3c and iis need; leave out -f, or name another format"),
         (COMBINED, "nope", "format 'nope': no such name"),
-        (W3C + b"x\n" * 3, "auto", "log: has #Fields, but only 1 of 4 sample lines fit"),
+        (W3C + b"x\n" * 3, "auto", "log: has #Fields, but only 25% of the sample's lines fit"),
     ],
 )
 def test_what_is_no_log_in_the_wanted_format_is_said(data: bytes, wanted: str, problem: str) -> None:

@@ -208,7 +208,7 @@ def test_the_output_name_comes_from_the_log() -> None:
         (_TAR, "{log}: is an archive of files; unpack it first: tar -xOf {log} | logreplay convert -"),
         (zstd.compress(_TAR), "{log}: is an archive of files; unpack it first: tar -xOf {log} |"),
         (b"PK\3\4\0a\n", "{log}: is an archive of files; unpack it first: unzip -p {log} | logreplay convert -"),
-        (b"root:x:0\n", "{log}: not an access log, or in an unknown format: 0% of 1 sample lines fit"),
+        (b"root:x:0\n", "{log}: not an access log, or in an unknown format: 0% of the sample's lines fit"),
     ],
 )
 def test_errors_say_what_is_wrong(tmp_path: Path, content: bytes | None, text: str) -> None:

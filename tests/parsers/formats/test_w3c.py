@@ -100,7 +100,7 @@ def test_a_log_whose_lines_cannot_be_read_says_what_its_fields_lack(
     tmp_path: Path, fields: str, line: str, why: str
 ) -> None:
     (tmp_path / "access.log").write_text(f"#Fields: {fields}\n{line}\n{line}\n")
-    with pytest.raises(LogreplayError, match=f"access.log: has #Fields, but only 0 of [23] sample lines fit; {why}"):
+    with pytest.raises(LogreplayError, match=f"access.log: has #Fields, but only 0% of the sample's lines fit; {why}"):
         convert([tmp_path / "access.log"], tmp_path / "out.csv")
 
 
