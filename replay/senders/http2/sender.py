@@ -268,6 +268,10 @@ class Http2Sender:
                 queue.popleft()
                 stream.error = "dropped"
                 self._report(stream, now)
+            elif now - stream.since >= self.timeout_ns:  # it would be sent and reset at once
+                queue.popleft()
+                stream.error = "timeout"
+                self._report(stream, now)
             elif self.assign(stream, pool, now):
                 queue.popleft()
             else:

@@ -209,7 +209,7 @@ def test_a_queued_request_times_out_and_is_dropped_when_it_must_not_be_late() ->
         ):
             first = client.begin(["/stall"])
             dropped = client.begin(["/ok"], latest=50 * MS)
-            kept = client.begin(["/stall"])  # it may be sent in the instant in which its time is up
+            kept = client.begin(["/stall"])
             rows = [await one for one in (*first, *kept, *dropped)]
             assert words(rows) == ["timeout", "timeout", "dropped"]
             assert [row.total for row in rows[:2]] == [300 * MS] * 2
@@ -292,6 +292,21 @@ def test_a_request_that_times_out_is_cancelled_alone() -> None:
             assert rows[0].total == 400 * MS
             assert server.connections == 1
             assert await settles(lambda: server.peers[0].resets == {1: 8})
+
+    run(main())
+
+
+def test_a_queued_request_whose_time_is_up_is_not_sent() -> None:
+    """The stream that the one before it leaves would carry it for a moment, and then a reset."""
+
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/stall": stall}) as server,
+            asking(server, timeout=0.3, connections=1, streams=2) as client,
+        ):
+            assert words(await client.ask("/ok", *["/stall"] * 20)) == ["", *["timeout"] * 20]
+            assert server.counts["/stall"] < 6
+            assert words(await client.ask("/ok")) == [""]
 
     run(main())
 
