@@ -90,7 +90,7 @@ def _users(text: str) -> Sequence[int]:
     show_default=True,
     help="Order of the steps.",
 )
-@click.option("--keep-going", is_flag=True, help="Do not stop after two overloaded rates in a row.")
+@click.option("--keep-going", is_flag=True, help="Do not stop after two rates in a row that fall behind or fail.")
 @restart_option
 @click.option("--refine", is_flag=True, help="Add smaller steps around saturation afterwards.")
 @click.option(
@@ -102,9 +102,11 @@ def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) 
     """Replay LOG against TARGET at each of RATES, and find the rate at which the target saturates.
 
     RATES are requests/s: 50..400 (about eight round steps: 50, 100, … 400), 50..400:25 (steps of 25) or 10,20,50.
-    Each step reads on in the log where the last one ended, goes
-    round at its end, and waits for all responses. The sweep stops after two overloaded rates in a row. --resume
-    continues an interrupted sweep; repeat its other arguments. LOG is an access log or a normalized CSV; TARGET is
+    Each step reads on in the log where the last one ended, goes round at its end, and waits for all responses. The
+    sweep stops after two rates in a row that fall behind or fail: at the end of the step more than one second of
+    its requests is in flight, and their number still grows, or 1 % more of them failed than at lower rates, or more
+    than half. The step table judges by all rows, and may call lower rates overloaded. --resume continues an
+    interrupted sweep; repeat its other arguments. LOG is an access log or a normalized CSV; TARGET is
     http://HOST:PORT.
     Exit code 4: a --stop condition came true.
     Units: R requests/s, D a duration (300ms, 10s, 5m, 1h; a bare 10 is seconds), P% a share (5% or 0.05). Without a

@@ -50,7 +50,7 @@ class FinishedStep:
     Attributes:
         step: the step.
         carried: whether the target kept up; judged at once, to decide if the sweep goes higher. The verdict of a step,
-            such as ``overloaded``, is that of the analysis, which sees all rows.
+            such as ``overloaded``, is that of the analysis, which sees all rows and may be stricter.
         failed: requests that were sent and failed.
         sent: requests that were sent.
         limit: the limit of this machine that the step met (`logreplay.replay.results.verdict.Health.limit`): then it

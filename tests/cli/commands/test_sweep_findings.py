@@ -5,8 +5,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from click.testing import CliRunner
 
-from logreplay.cli.main import run
+from logreplay.cli.main import cli, run
 from logreplay.cli.running.sweep import limited_steps, warnings_of_steps
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.verdict import Finding, Health, RunVerdict, Severity
@@ -82,3 +83,12 @@ def test_a_sweep_too_small_for_an_answer_is_noted_before_anything_is_read_or_sen
     said = capsys.readouterr().err
     assert note in said
     assert said.startswith("note: an answer needs 5 rates with 100 requests each") == bool(note)
+
+
+def test_the_help_says_which_rule_stops_a_sweep() -> None:
+    """It said "overloaded", as the step table does of rates after which the sweep goes on."""
+    said = " ".join(CliRunner().invoke(cli, ["sweep", "--help"]).output.split())
+    assert (
+        "stops after two rates in a row that fall behind or fail: at the end of the step more than one second" in said
+    )
+    assert "two overloaded rates" not in said
