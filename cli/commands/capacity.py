@@ -12,7 +12,13 @@ from logreplay.cli.settings.configurable import Configurable
 @click.command(cls=Configurable)
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--tps", "--rate", "tps", type=RATE, required=True, metavar="R", help="Load to carry, requests/s.")
-@click.option("--within", type=DURATION, required=True, metavar="D", help="Bound on the response time: 300ms, 2s.")
+@click.option(
+    "--within",
+    type=DURATION,
+    required=True,
+    metavar="D",
+    help="Bound on the response time: 300ms, 2s; a bare 2 is seconds.",
+)
 @click.option(
     "--percentile",
     type=click.Choice(["mean", "p50", "p90", "p95", "p99", "p999"]),

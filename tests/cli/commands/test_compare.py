@@ -326,6 +326,10 @@ def test_capacity_that_cannot_be_had_exits_with_4(folder: Path) -> None:
     assert done.stdout == "p90 within 1 ms is not kept even at 50/s: sweep lower\n"
 
 
+def test_capacity_says_that_a_bare_bound_is_in_seconds() -> None:
+    assert "300ms, 2s; a bare 2 is seconds" in " ".join(logreplay("capacity", "--help").output.split())
+
+
 def test_capacity_without_a_step_that_counts_exits_with_3(folder: Path, tmp_path: Path) -> None:
     """Nothing was measured: that the bound does not hold is not known."""
     few = tmp_path / "few.csv"
