@@ -342,7 +342,7 @@ def _too_few(measured: pl.DataFrame, usable: int) -> str:
 
 def _remedy(table: pl.DataFrame, tested: pl.DataFrame, asked: Collection[float]) -> str:
     """Words for what to do about fewer rates than a verdict needs; empty where nothing but outages was measured."""
-    tried = table.filter(pl.col("rate").is_not_nan())
+    tried = table.filter(pl.col("rate").is_not_nan() & (pl.col("rate") > 0))  # 0: of users, who set no rate
     rates = tried["rate"].unique().to_list()
     if not rates or (not tested.height and tried["outage"].is_not_null().any()):
         return ""
