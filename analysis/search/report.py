@@ -58,7 +58,7 @@ def unconfirmable(goal: Goal) -> str:
     if goal.budget_s is None or goal.users:
         return ""
     least = goal.needs / (goal.budget_s - goal.before_confirming_s - goal.settle_s(goal.budget_s))
-    if least <= goal.start:
+    if least <= goal.start or least >= (goal.highest or math.inf):
         return ""
     return (
         f"note: {goal.rarest} needs {goal.needs:,} requests, which a --budget of {goal.budget_s:g} s has no time for "

@@ -114,7 +114,7 @@ def capacity(
     if saturation is None and not all(kept):
         saturation = _most_answered(valid, rates[kept.index(False) - 1])
     room = math.inf if saturation is None else (1 - NEAR) * saturation
-    near = f"but one machine saturates at about {saturation:.3g}/s" if saturation else ""
+    near = f"but one machine saturates at about {_rate(saturation)}" if saturation else ""
     if rates[0] > room:
         text = f"{bound} is kept at {rates[0]:g}/s, {near}, which leaves too little room: sweep lower{not_counted}"
         return Capacity(text, high=rates[0], saturation=saturation)
@@ -141,7 +141,7 @@ def capacity(
     else:
         sentence += f", not {high:g}/s"
     if high is not None and at_best != machines:
-        sentence += f"; {at_best} if one carries nearly {min(high, room):.3g}/s within the bound"
+        sentence += f"; {at_best} if one carries nearly {_rate(min(high, room))} within the bound"
     return Capacity(
         sentence + not_counted,
         machines,
@@ -154,11 +154,17 @@ def capacity(
     )
 
 
+def _rate(rate: float) -> str:
+    """A rate of three digits, or of all before the point."""
+    return f"{rate:.3g}/s" if rate < 1000 else f"{rate:.0f}/s"
+
+
 def _most_answered(steps: pl.DataFrame, carried: float) -> float | None:
-    """The most that a machine answered when overloaded, above a rate it carried: for sweeps of too few rates."""
+    """The most that a machine answered, for sweeps of too few rates; None where an overloaded one answered far less."""
     over = steps.filter((pl.col("verdict") == "overloaded") & (pl.col("rate") > carried))
     answered = [rate for rate in over["completed"].to_list() if rate is not None]
-    return max(carried, *answered) if answered else None
+    most = max(answered, default=0.0)
+    return max(carried, most) if most > (1 - NEAR) * carried else None
 
 
 def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0) -> Capacity:

@@ -78,7 +78,8 @@ def compare(
     from logreplay.parsers.record import LogreplayError
 
     if candidate is None:
-        sources.locate(baseline)  # the folder of a duet has both, and the error names them
+        if not sources.locate(baseline).exists():  # the folder of a duet has both, and the error names them
+            raise LogreplayError(f"{baseline}: no such file")
         raise click.UsageError(f"CANDIDATE is missing: name the run to compare with {baseline}")
     runs = (baseline, candidate, *more)
     if written := [(option, path) for option, path in (("-o", output), ("--junit", junit)) if path is not None]:

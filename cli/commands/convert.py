@@ -136,7 +136,7 @@ def convert(
     # blocks are parsed side by side, each by one thread; more threads inside each would be in each other's way
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     _use_one_heap()
-    from logreplay.parsers.conversion.filters import Filter
+    from logreplay.parsers.conversion.filters import Filter, time_zone
     from logreplay.parsers.conversion.ingest import TooManyRejects
     from logreplay.parsers.conversion.job import ConvertOptions, output_for
     from logreplay.parsers.conversion.job import convert as convert_logs
@@ -149,6 +149,8 @@ def convert(
     kept = Filter(**{name: given.pop(name) for name in _FILTERS})
     try:
         kind_of(target, given["to"] or "")
+        if given["timezone"]:
+            time_zone(given["timezone"])
         kept.condition(given["timezone"] or "")
     except LogreplayError as error:
         raise click.UsageError(str(error)) from None

@@ -78,7 +78,7 @@ def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
         return Check(name, Exit.INVALID, f"--fail-above {limit:.1%}: {text}run longer, or on a quieter machine")
     more = f" and {len(uncertain) - _NAMED} more rows" if len(uncertain) > _NAMED else ""
     rows = terminal_safe(masked(", ".join(uncertain[:_NAMED])))
-    text = f"cannot be judged for {rows}{more} (run longer); all requests together pass"
+    text = f"all requests together pass; too uncertain to judge: {rows}{more} (run longer)"
     return Check(name, text=f"--fail-above {limit:.1%}: {text}")
 
 

@@ -167,8 +167,8 @@ class ResultFolder:
                 locks.enter_context(Lock(folder, folder))
             if (newer := folder / _RUNNING).is_dir():
                 raise LogreplayError(
-                    f"{folder}: {newer} holds a newer sweep, which did not end: --resume {newer} goes on with it; to "
-                    f"go on with the older one in {folder}, delete {newer} first"
+                    f"{folder}: {newer} holds what a later command left: if it was a sweep, --resume {newer} makes "
+                    f"what it lacks; to go on with the older one in {folder}, move {newer} elsewhere, or delete it"
                 )
             return cls(folder, folder, locks.pop_all())
 

@@ -51,8 +51,8 @@ class Filter:
         until = instant(self.until, zone, "--until") if self.until else None
         if since is not None and until is not None and since >= until:
             raise LogreplayError(
-                f"--since {self.since} and --until {self.until} exclude each other: no request starts at or after the "
-                "first and before the second; give --until a later time"
+                f"--until {self.until} must be after --since {self.since}: no request starts at or after the second "
+                "and before the first"
             )
         if since is not None:
             tests.append(pl.col("start") >= since)

@@ -260,8 +260,9 @@ def _target(seen: RunEvidence) -> list[Finding]:
         words += f"{', ' if words else ''}{counters.new_errors} x status 400 and above that the log did not have"
     severity = Severity.VOID if share > FAILING else Severity.WARNING
     remedy = f"check the target's log{SEE_FIRST}"
-    if seen.queued_for and seen.queued > failed / 2:
-        remedy = f"{number_of(seen.queued, 'request')} waited for {seen.queued_for}"
+    timed_out = sum(count for word, count in counters.errors.items() if word.endswith("timeout"))
+    if seen.queued_for and min(timed_out, seen.queued) > failed / 2:
+        remedy = f"{number_of(seen.queued, 'request')} waited for {seen.queued_for}; otherwise {remedy}"
     text = f"{share:.0%} of the requests failed ({words}): {remedy}"
     return [Finding("target_failing", severity, text)]
 
@@ -273,9 +274,8 @@ def held_back(*parts: RunEvidence) -> list[Finding]:
         parts: of a run: its workers, or its steps.
     """
     findings = []
-    limited, queued, retried, calm = (
-        sum(getattr(part, name) for part in parts) for name in ("limited", "queued", "retried", "calm")
-    )
+    limited, queued, calm = (sum(getattr(part, name) for part in parts) for name in ("limited", "queued", "calm"))
+    retried = sum(part.retried for part in parts if part.retried > MANY_RETRIED * part.counters.sent)
     if limited:
         findings.append(
             Finding(
@@ -294,12 +294,12 @@ def held_back(*parts: RunEvidence) -> list[Finding]:
         findings.append(Finding("streams_limit", Severity.WARNING, text))
     elif queued:
         text = (
-            f"{number_of(queued, 'request')} waited for an answer to the same client's one before (--by-client): "
+            f"{number_of(queued, 'request')} waited for the response to the client's previous request (--by-client): "
             "the loop was not fully open, and a slow target received less load; the wait is in the response times, as "
             "queued"
         )
         findings.append(Finding("by_client", Severity.INFO, text))
-    if retried > MANY_RETRIED * sum(part.counters.sent for part in parts):
+    if retried:
         text = (
             f"requests were sent again {number_of(retried, 'time')}: the target ended their connection before it "
             "processed them, or refused their stream; this is in the response times; let the target keep connections "
@@ -325,7 +325,8 @@ def held_back_in_steps(steps: Sequence[RunEvidence]) -> list[Finding]:
     findings = []
     for finding in held_back(*steps):
         rates = {step.offered for step in steps if any(each.code == finding.code for each in held_back(step))}
-        at = f"at {', '.join(f'{rate:g}' for rate in sorted(rates))}/s: " if rates and all(rates) else ""
+        known = rates and all(rate > 0 for rate in rates)
+        at = f"at {', '.join(f'{rate:.10g}' for rate in sorted(rates))}/s: " if known else ""
         findings.append(replace(finding, text=f"{at}{finding.text}"))
     return findings
 

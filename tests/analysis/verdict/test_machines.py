@@ -71,6 +71,17 @@ def test_a_rate_clearly_below_saturation_counts_though_the_next_is_far_above() -
     assert ask(BRACKET, within=0.5, saturation=46.0).low == 42
 
 
+def test_a_target_that_collapses_beyond_what_it_carried_does_not_saturate_at_that_rate() -> None:
+    found = ask(table((20, 0.1, "stable"), (40, 0.1, "stable"), (50, 2.0, "overloaded"), answered=20), saturation=None)
+    assert (found.low, found.high, found.saturation) == (40, 50, None)
+
+
+def test_rates_of_thousands_are_written_without_an_exponent() -> None:
+    steps = ((rate, 0.1, "stable") for rate in (1000, 1500, 2000))
+    found = ask(table(*steps, (2500, 2.0, "overloaded"), answered=2100), saturation=2134.5)
+    assert "one machine saturates at about 2134/s" in found.sentence
+
+
 def test_rates_all_near_saturation_name_no_number() -> None:
     found = ask(table((95, 0.1, "stable"), (120, 2.0, "overloaded")), saturation=99.0)
     assert found.machines is None

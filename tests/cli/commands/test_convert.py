@@ -98,7 +98,7 @@ def test_a_condition_on_rejects_has_its_own_exit_code(tmp_path: Path) -> None:
         (["--time-unit", "weeks"], "'weeks' is not one of"),
         (
             ["--since", "2026-11-21", "--until", "2026-11-20"],
-            "--since 2026-11-21 and --until 2026-11-20 exclude each other: no request starts",
+            "--until 2026-11-20 must be after --since 2026-11-21: no request starts",
         ),
     ],
 )

@@ -313,8 +313,8 @@ def test_a_killed_sweep_leaves_the_old_one_and_goes_on_beside_it(
     capsys.readouterr()
     assert logreplay(*words, "--resume", "sw") == 1
     assert capsys.readouterr().err == (
-        "Error: sw: sw/running holds a newer sweep, which did not end: --resume sw/running goes on with it; to go on "
-        "with the older one in sw, delete sw/running first\n"
+        "Error: sw: sw/running holds what a later command left: if it was a sweep, --resume sw/running makes what it "
+        "lacks; to go on with the older one in sw, move sw/running elsewhere, or delete it\n"
     )
     assert logreplay(*words[:4], "--for", "60s", *words[6:], "--resume", "sw") == 1
     assert logreplay(*words, "-o", "sw", "--force") in MEASURED

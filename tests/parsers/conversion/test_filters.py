@@ -58,11 +58,11 @@ def test_times_without_offset_are_in_the_zone_of_the_log() -> None:
         (Filter(status="504-500"), "--status '504-500': no status is in this range; write 500-504"),
         (
             Filter(since="2026-11-21T10:00", until="2026-11-21T09:00"),
-            "--since 2026-11-21T10:00 and --until 2026-11-21T09",
+            "--until 2026-11-21T09:00 must be after --since 2026-11-21T10:00",
         ),
         (
             Filter(since="2026-11-21", until="2026-11-21T00:00Z"),
-            "--since 2026-11-21 and --until 2026-11-21T00:00Z exclu",
+            "--until 2026-11-21T00:00Z must be after --since 2026-11-21",
         ),
         (Filter(client="example.com"), "--client 'example.com': not an address; write 10.0.0.7 or"),
     ],

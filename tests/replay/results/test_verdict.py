@@ -108,8 +108,18 @@ def test_where_most_requests_that_failed_had_waited_for_a_limit_the_limit_is_nam
     judged = judge(evidence(**failed, queued=7000, queued_for="a stream: --streams 4 limits them (raise it)"))
     assert judged.findings[0].text == (
         "60% of the requests failed (6000 x timeout): 7,000 requests waited for a stream: --streams 4 limits them "
-        "(raise it)"
+        "(raise it); otherwise check the target's log; run --crash shows the first"
     )
+
+
+def test_failures_that_are_no_time_outs_are_not_put_down_to_a_limit() -> None:
+    failed = evidence(failed=600, http_error=600, queued=700, queued_for="a stream: --streams 4 limits them (raise it)")
+    assert judge(failed).findings[0].text.endswith("): check the target's log; run --crash shows the first")
+
+
+def test_many_retries_at_one_rate_are_told_however_many_requests_the_others_had() -> None:
+    (told,) = held_back_in_steps([evidence(offered=5.0, retried=101), evidence(offered=9.0), evidence(offered=8.0)])
+    assert told.text.startswith("at 5/s: requests were sent again 101 times")
 
 
 def test_a_finding_says_what_was_seen_and_what_helps() -> None:
