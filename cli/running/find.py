@@ -124,7 +124,6 @@ def find_rate(options: FindOptions) -> Exit:
         UsageError: options exclude each other.
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
     """
-    from logreplay.analysis.search.report import unconfirmable
     from logreplay.analysis.search.search import Search
 
     search, quiet = Search(options.goal), options.quiet
@@ -132,8 +131,6 @@ def find_rate(options: FindOptions) -> Exit:
     sending = reconciled(options.sending, options.shaping, users=fewest, numbered="find")
     options = replace(options, sending=sending)
     options.warn_beyond_timeout({f"--{name}": limit for name, limit in options.limits.items() if limit is not None})
-    if note := unconfirmable(search.goal):
-        options.say(note)
     reads = inputs(options.log, options.shaping, sending)
     check_apart({"--junit": options.junit}, reads)
     with ResultFolder.named(options.output, "find", reads, force=options.force) as place:
@@ -289,10 +286,12 @@ class _Teller:
         self._curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None))
 
     def begin(self, trial: "Trial") -> None:
-        from logreplay.analysis.search.report import heading
+        from logreplay.analysis.search.report import heading, unconfirmable
         from logreplay.replay.monitor.snapshot import Stage
 
         if trial.number == 1:
+            if note := unconfirmable(self._search.goal):
+                self._curve.say(note)
             left = "" if self._search.goal.budget_s is None else "  left of --budget"
             self._curve.say(heading() + left)
         users = self._search.goal.users

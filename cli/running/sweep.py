@@ -100,21 +100,18 @@ class SweepOptions(ReplayOptions):
 
     @property
     def described(self) -> str:
-        """Each step with its rate or users, and the duration of all, in words."""
+        """Each step with its rate or users, the duration of all, and why they are too few, in words."""
+        from logreplay.analysis.verdict.saturation import foreseen
+
         levels = [f"{level:g}" for level in self.levels]
         shown = levels if len(levels) <= _SHOWN_LEVELS else [*levels[: _SHOWN_LEVELS - 2], "...", levels[-1]]
         unit, again = " users" if self.vusers else "/s", f", {self.repeat} times" if self.repeat > 1 else ""
         course = self.course
         seconds = course.warm_up + sum(step.seconds + course.settle for step in course.steps())
         count = number_of(len(levels), "step")
-        return f"{count}: {', '.join(shown)}{unit}, {self.duration:g} s each{again}; about {seconds:g} s"
-
-    @property
-    def lacking(self) -> str:
-        """Why the sweep cannot have an answer, as far as that is known before it; empty if it can."""
-        from logreplay.analysis.verdict.saturation import foreseen
-
-        return "" if self.vusers or self.refine else foreseen(self.levels, self.duration)
+        judged = not (self.vusers or self.refine or self.resume)
+        note = f"\nnote: {why}" if judged and (why := foreseen(self.levels, self.duration)) else ""
+        return f"{count}: {', '.join(shown)}{unit}, {self.duration:g} s each{again}; about {seconds:g} s{note}"
 
     @property
     def course(self) -> "Course":
@@ -170,8 +167,6 @@ def sweep_rates(options: SweepOptions) -> Exit:
     """
     options = options.checked()
     options.warn_beyond_timeout({})
-    if lacking := options.lacking:
-        options.say(f"note: {lacking}")
     rule, quiet = stop_rule(options.stop_at), options.quiet
     log = LogName().convert(options.log, None, None) if options.log else None
     with _folder(options) as folder:

@@ -1,5 +1,6 @@
 """What a sweep says of single steps that this machine spoiled."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -7,10 +8,12 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
+from logreplay.analysis.verdict.saturation import foreseen
 from logreplay.cli.main import cli, run
 from logreplay.cli.running.sweep import limited_steps, warnings_of_steps
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.verdict import Finding, Health, RunVerdict, Severity
+from logreplay.replay.servers.minimal import responding
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step, of_the_generator
@@ -67,22 +70,29 @@ def test_warnings_about_finished_steps_are_told_again_when_the_sweep_is_resumed(
 
 
 @pytest.mark.parametrize(
-    ("words", "note"),
+    ("levels", "seconds", "note"),
     [
-        (["40,80,160"], "and this sweep has 3: give more rates, such as 40..160:20"),
-        (["50..250:50", "--for", "1s"], "and this sweep has 4: make the steps longer, such as --for 2s"),
-        (["40,80,160", "-q"], ""),
-        (["--vusers", "1,2,4"], ""),
-        (["10..50:10"], ""),
+        ((40, 80, 160), 10.0, "and this sweep has 3: give more rates, such as 40..160:20"),
+        ((50, 100, 150, 200, 250), 1.0, "and this sweep has 4: make the steps longer, such as --for 2s"),
+        ((10, 20, 30, 40, 50), 10.0, ""),
     ],
 )
-def test_a_sweep_too_small_for_an_answer_is_noted_before_anything_is_read_or_sent(
-    words: list[str], note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_a_sweep_lacks_for_an_answer_is_foreseen(levels: Sequence[float], seconds: float, note: str) -> None:
+    assert foreseen(levels, seconds).endswith(note)
+    assert bool(foreseen(levels, seconds)) == bool(note)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("more", "told"), [((), True), (("-q",), False)])
+def test_a_sweep_too_small_for_an_answer_says_so_before_the_first_step(
+    more: Sequence[str], told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["sweep", *words, str(tmp_path / "no.log"), "http://127.0.0.1:9"]) == 1
-    said = capsys.readouterr().err
-    assert note in said
-    assert said.startswith("note: an answer needs 5 rates with 100 requests each") == bool(note)
+    log = tmp_path / "requests.http"
+    log.write_text("GET / HTTP/1.1\nHost: a\n\n")
+    with responding() as url:
+        run(["sweep", "20,30", str(log), url, "--for", "500ms", "--no-plots", "-o", str(tmp_path / "s"), *more])
+    before = capsys.readouterr().err.partition("20/s for")[0]
+    assert ("note: an answer needs 5 rates with 100 requests each, and this sweep has 0" in before) == told
 
 
 def test_the_help_says_which_rule_stops_a_sweep() -> None:
