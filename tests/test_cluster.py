@@ -11,8 +11,10 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import polars as pl
@@ -231,6 +233,43 @@ def test_a_sweep_on_a_local_cluster(sample: Path, tmp_path: Path) -> None:
     assert (rows.filter(pl.col("step") == 1)["scheduled"] > 1).all()
 
 
+TRESPASS = """
+import sys
+from distributed import Client, Security
+
+for address, security in ((sys.argv[1].replace("tls://", "tcp://"), None), (sys.argv[1], Security.temporary())):
+    try:
+        with Client(address, security=security, timeout=2) as client:
+            print(client.run_on_scheduler(int, "7"))
+    except (OSError, TimeoutError):
+        print("refused")
+"""
+
+
+def test_no_other_process_of_this_machine_can_use_a_local_cluster_or_read_of_it() -> None:
+    """Whoever connects to a scheduler runs functions in its process, which is that of logreplay."""
+    psutil = pytest.importorskip("psutil")
+
+    def listening() -> set[tuple[str, int]]:
+        processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        sockets = [each for process in processes for each in process.net_connections()]
+        return {tuple(each.laddr) for each in sockets if each.status == "LISTEN"}
+
+    before = listening()
+    with cluster_client("local:2") as client:
+        assert client.submit(int, "7").result() == 7
+        address = str(client.scheduler_info()["address"])
+        command = [sys.executable, "-c", TRESPASS, address]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert ended.stdout.split() == ["refused", "refused"], ended.stderr
+        opened = listening() - before
+        assert {host for host, _ in opened} == {"127.0.0.1"}
+        assert len(opened) > 3
+        for _, port in opened:
+            with pytest.raises((OSError, HTTPException)):
+                urlopen(f"http://127.0.0.1:{port}/health", timeout=5)
+
+
 def test_a_scheduler_that_is_not_there_is_named(
     sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -239,6 +278,15 @@ def test_a_scheduler_that_is_not_there_is_named(
             logreplay("run", sample, url, "--tps", 10, "--cluster", "tcp://127.0.0.1:1", "-o", tmp_path / "r.csv") == 1
         )
     assert "Error: cluster tcp://127.0.0.1:1: no scheduler can be reached there" in capsys.readouterr().err
+
+
+def test_a_scheduler_with_tls_and_no_certificate_for_it_is_an_error_that_says_what_to_set(
+    sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with arrivals() as (url, _):
+        words = ("run", sample, url, "--tps", 10, "--cluster", "tls://127.0.0.1:1", "-o", tmp_path / "r.csv")
+        assert logreplay(*words) == 1
+    assert "TLS needs a certificate; set DASK_DISTRIBUTED__COMM__TLS__CA_FILE" in capsys.readouterr().err
 
 
 def test_more_workers_than_there_are_cannot_be_had(cluster: str) -> None:

@@ -281,11 +281,10 @@ def _left_out(analysis: Analysis) -> str:
 
 def svg(draw: "Callable[[Axes], object]", size: tuple[float, float], title: str) -> Markup:
     """Draw a picture as SVG that takes text and frames from the colour of the page."""
-    from matplotlib import rc_context  # `plots` says it if matplotlib is missing
-
     text = io.StringIO()
-    with rc_context(_STYLE):
-        hockey_stick.figure(draw, size=size).savefig(text, format="svg", dpi=110, metadata={"Date": None})
+    made = hockey_stick.figure(draw, size=size, changes=_STYLE)
+    with hockey_stick.style(_STYLE):
+        made.savefig(text, format="svg", dpi=110, metadata={"Date": None})
     drawn = text.getvalue()
     drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor").replace(hockey_stick.BLUE, "var(--mark)")
     drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)

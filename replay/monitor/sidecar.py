@@ -77,7 +77,7 @@ class Sidecar:
         self._hear = hear
         self._down: queue.Queue[Snapshot | None] = queue.Queue(_BACKLOG)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "logreplay.replay.monitor.sidecar_main"],
+            [sys.executable, "-P", "-m", "logreplay.replay.monitor.sidecar_main"],  # -P: runs no file of this folder
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C is for the replay

@@ -38,7 +38,7 @@ def responding() -> AbstractContextManager[str]:
         LogreplayError: it did not start.
     """
     module = "logreplay.replay.servers.minimal"
-    return server_process("-m", module, failed=f"the responder did not start; to see why, run: python -m {module}")
+    return server_process("-m", module, failed=f"the responder did not start; to see why, run: python -P -m {module}")
 
 
 async def serve(protocol: type[MinimalResponder]) -> None:

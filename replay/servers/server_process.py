@@ -43,7 +43,7 @@ def server_process(*arguments: object, failed: str) -> Iterator[str]:
         LogreplayError: it did not start.
     """
     with subprocess.Popen(
-        [sys.executable, *map(str, arguments)],
+        [sys.executable, "-P", *map(str, arguments)],  # -P: runs no file of this folder
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

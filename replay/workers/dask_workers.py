@@ -24,12 +24,15 @@ from logreplay.parsers.installation import needs_extra
 from logreplay.parsers.plural import number_of
 from logreplay.parsers.record import LogreplayError
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
-from logreplay.replay.workers.processes import WorkerProcess
+from logreplay.replay.workers.processes import WorkerProcess, safe_path
 from logreplay.replay.workers.protocol import Alive, Channel, packed, unpacked
 
 if TYPE_CHECKING:
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, Security
 
+_LOOPBACK: Final = "127.0.0.1"
+_NO_PAGES: Final[dict[str, list[str]]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+"""Dask serves pages about a cluster to everybody, also without its dashboard."""
 _CONNECT_S: Final = 10.0
 _SCHEDULER_GONE: Final = "the scheduler of the cluster does not answer"
 _ANSWER_S: Final = 15.0
@@ -158,24 +161,28 @@ def cluster_client(address: str) -> "Iterator[Client]":
 
     Args:
         address: ``tcp://HOST:PORT`` of a scheduler (or what else Dask takes), or ``local:N`` for N workers of this
-            machine that end with the block.
+            machine that end with the block. Only processes that it starts can connect to these.
 
     Raises:
         LogreplayError: Dask is not installed, or there is no scheduler at that address.
     """
     try:
+        from dask import config
         from distributed import Client, LocalCluster
     except ImportError:
         raise LogreplayError(f"a Dask cluster {needs_extra('cluster')}") from None
     with ExitStack() as stack:
         scheduler: Any = address
         if address.startswith("local:"):
-            with _starting():
+            count = _number(address)
+            stack.enter_context(safe_path())  # until the end: Dask starts a lost worker anew
+            with _starting(), config.set(_NO_PAGES):
                 scheduler = LocalCluster(
-                    n_workers=_number(address),
+                    n_workers=count,
                     threads_per_worker=1,
-                    host="127.0.0.1",
-                    dashboard_address=":0",
+                    host=_LOOPBACK,
+                    security=_temporary_certificate(),
+                    scheduler_kwargs={"dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"},
                     silence_logs=logging.CRITICAL,
                 )
             stack.callback(_close, scheduler)
@@ -183,7 +190,26 @@ def cluster_client(address: str) -> "Iterator[Client]":
             client = stack.enter_context(Client(scheduler, timeout=_CONNECT_S))
         except (OSError, TimeoutError, ValueError) as error:
             raise LogreplayError(f"cluster {address}: no scheduler can be reached there: {error}") from None
+        except TypeError:  # tls:// without a certificate
+            raise LogreplayError(
+                f"cluster {address}: TLS needs a certificate; set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …CLIENT__CERT "
+                "and …CLIENT__KEY, see the page on clusters"
+            ) from None
         yield client
+
+
+def _temporary_certificate() -> "Security":
+    """TLS with a certificate in memory: whoever connects to a scheduler or worker may run functions in it.
+
+    Raises:
+        LogreplayError: the package that makes certificates is not installed.
+    """
+    from distributed import Security
+
+    try:
+        return cast("Security", Security.temporary())
+    except ImportError:
+        raise LogreplayError(f"--cluster local:N {needs_extra('cluster')}") from None
 
 
 def _close(cluster: "LocalCluster") -> None:

@@ -7,8 +7,9 @@ own; processes are spawned, not forked, because forked ones would share locks an
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -74,6 +75,27 @@ class PipeChannel:
         self._pipe.close()
 
 
+_SAFE_PATH: Final = "PYTHONSAFEPATH"
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """Keep Python processes that the block starts from running files of the current folder while they start.
+
+    `multiprocessing` then gives a spawned process the ``sys.path`` of this one.
+    Source: https://docs.python.org/3/using/cmdline.html#envvar-PYTHONSAFEPATH
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
+
+
 class _Pool(ProcessPoolExecutor):
     """A pool whose processes block Ctrl-C from their start: a new interpreter would die of it, in a traceback.
 
@@ -83,7 +105,8 @@ class _Pool(ProcessPoolExecutor):
     def submit(self, *call: Any, **given: Any) -> "Future[Any]":
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            return super().submit(*call, **given)
+            with safe_path():
+                return super().submit(*call, **given)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -97,7 +120,8 @@ class LocalProcess:
         own, self._peer = get_context("spawn").Pipe()
         self.name = "a process of this machine"
         self.channel: Channel = PipeChannel(own)
-        self._pool = _Pool(1, mp_context=get_context("spawn"), initializer=_prepare_process, initargs=(self._peer,))
+        with safe_path():  # a pool starts the tracker of its semaphores
+            self._pool = _Pool(1, mp_context=get_context("spawn"), initializer=_prepare_process, initargs=(self._peer,))
         self.executor: Executor = self._pool
 
     @property

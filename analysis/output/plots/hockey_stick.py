@@ -6,13 +6,15 @@ Tables are those of `logreplay.analysis.tables.windows`, as Polars or pandas fra
 vision deficiencies as well, and by line style.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
-from matplotlib import rc_context
+from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -44,12 +46,30 @@ _MOST_RATES: Final = 40
 """Rates that are drawn one by one."""
 
 
-def figure(draw: Callable[["Axes"], object], *, size: tuple[float, float] = (9.0, 5.5)) -> Figure:
-    """Draw on the one Axes of a fresh figure, which belongs to nobody else."""
-    made = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(made)
-    draw(made.add_subplot())
-    return made
+@contextmanager
+def style(changes: Mapping[Any, Any]) -> Iterator[None]:
+    """Draw with Matplotlib's defaults and these changes.
+
+    A ``matplotlibrc`` of the current folder does not count: it may be a stranger's, and can start programs.
+    """
+    with rc_context():
+        rcdefaults()
+        rcParams.update(changes)
+        yield
+
+
+def figure(
+    draw: Callable[["Axes"], object],
+    *,
+    size: tuple[float, float] = (9.0, 5.5),
+    changes: Mapping[Any, Any] = MappingProxyType({}),
+) -> Figure:
+    """Draw on the one Axes of a fresh figure, which belongs to nobody else; ``changes`` of the `style`."""
+    with style(changes):
+        made = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(made)
+        draw(made.add_subplot())
+        return made
 
 
 def save(made: Figure, path: str | Path) -> Path:
@@ -58,7 +78,7 @@ def save(made: Figure, path: str | Path) -> Path:
     The same data give the same bytes: no date, no random ids.
     """
     path = Path(path)
-    with rc_context({"svg.hashsalt": "logreplay"}):
+    with style({"svg.hashsalt": "logreplay"}):
         made.savefig(path, dpi=130, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
     return path
 

@@ -1,0 +1,124 @@
+"""A folder that others filled: no command runs its Python files, whatever its settings file says."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from logreplay.cli.registry import SHORT_HELP
+from logreplay.replay.servers.minimal import responding
+
+ROOT: Final = Path(__file__).parent.parent
+LOG: Final = ROOT / "sample_logs" / "nginx_request_time.log"
+SETTINGS: Final = """
+timeout = "5s"
+workers = 2
+live = true
+metrics = "127.0.0.1:0"
+[run]
+tps = 40
+for = "1s"
+[duet]
+tps = 40
+for = "1s"
+[sweep]
+rates = "20,40"
+for = "1s"
+[find]
+p99 = "500ms"
+max-tps = 40
+trial = "1s"
+budget = "1m"
+"""
+COMMANDS: Final[dict[str, list[str]]] = {
+    "demo": ["demo", "-q", "-o", "demo"],
+    "convert": ["convert", "access.log", "-o", "other.csv", "--cluster", "local:1"],
+    "urls": ["urls", "/item/{n}", "--var", "n=1..9", "-o", "urls.csv"],
+    "run": ["run", "access.csv", "{url}", "--watch", "figure=!python3 -P -c 'print(1)'", "-o", "one.csv"],
+    "sweep": ["sweep", "20,40", "access.csv", "--demo-target", "-o", "sweep"],
+    "find": ["find", "access.csv", "{url}", "-o", "find"],
+    "duet": ["duet", "access.csv", "{url}", "{url}", "-o", "duet"],
+    "analyze": ["analyze", "one.csv", "-o", "analyzed"],
+    "seconds": ["seconds", "one.csv"],
+    "capacity": ["capacity", "sweep", "--tps", "100", "--within", "500ms"],
+    "compare": ["compare", "access.csv", "one.csv"],
+    "plot": ["plot", "one.csv", "-o", "one.png"],
+    "serve": ["serve", "access.csv"],
+    "calibrate": ["calibrate", "--trial", "200ms"],
+    "init": ["init", "--log", "access.log", "--force"],
+    "completion": ["completion", "bash"],
+    "man": ["man", "run"],
+}
+"""Each command as it is used, in the order of the work: later ones read what earlier ones wrote."""
+
+
+@pytest.fixture(scope="module")
+def entry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program `logreplay`, as pip writes it: Python puts its folder, not the current one, on ``sys.path``."""
+    program = tmp_path_factory.mktemp("bin") / "logreplay"
+    program.write_text(
+        "import sys\nfrom logreplay.cli.start import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
+    )
+    return program
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a log, a settings file, and a module of each name that Python could look for."""
+    folder = tmp_path_factory.mktemp("hostile")
+    (folder / "access.log").write_bytes(b"".join(LOG.read_bytes().splitlines(keepends=True)[:200]))
+    (folder / "logreplay.toml").write_text(SETTINGS)
+    (folder / "matplotlibrc").write_text("text.usetex: True\n")  # starts LaTeX
+    marker = f"open({str(folder / 'ran')!r}, 'a').write(__name__ + '\\n')\n"
+    names = {*sys.stdlib_module_names, *packages_distributions(), "sitecustomize", "usercustomize"}
+    for name in names - {"logreplay"}:
+        if name.isidentifier():
+            (folder / f"{name}.py").write_text(marker)
+    (folder / "logreplay").mkdir()
+    (folder / "logreplay" / "__init__.py").write_text(marker)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with responding() as url:
+        yield url
+
+
+def ran(folder: Path) -> list[str]:
+    marker = folder / "ran"
+    return sorted(set(marker.read_text().split())) if marker.exists() else []
+
+
+def use(entry: Path, folder: Path, words: list[str]) -> "subprocess.CompletedProcess[str]":
+    """Run a command in the folder; those that take long until they have started all their processes."""
+    command = [sys.executable, str(entry), *words]
+    environment = {name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")}
+    environment["XDG_CACHE_HOME"] = str(folder.with_name("cache"))
+    if words[0] in ("demo", "find", "serve"):
+        command = ["timeout", "--signal=INT", "4", *command]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
+    )
+
+
+def test_the_shadowing_modules_would_run_if_the_folder_were_searched(folder: Path) -> None:
+    command = [sys.executable, "-c", "import aiohttp, uuid"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    assert {"aiohttp", "uuid"} <= set(ran(folder))
+    (folder / "ran").unlink()
+
+
+@pytest.mark.slow
+def test_no_command_runs_a_python_file_of_the_current_folder(entry: Path, folder: Path, url: str) -> None:
+    assert COMMANDS.keys() == SHORT_HELP.keys(), "a new command must be tried here"
+    use(entry, folder, ["convert", "access.log", "-o", "access.csv"])
+    for name, words in COMMANDS.items():
+        done = use(entry, folder, [word.replace("{url}", url) for word in words])
+        assert ran(folder) == [], (name, done.stderr)
+        assert done.returncode in (0, 3, 4, 124, 130), (name, done.returncode, done.stderr)
