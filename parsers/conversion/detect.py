@@ -13,7 +13,7 @@ from logreplay.parsers.conversion.source import Block, count_lines, text_lines
 from logreplay.parsers.fields.units import UNITS
 from logreplay.parsers.formats import infer, json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
-from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.format import Format, TextLayout
 from logreplay.parsers.formats.format_spec import defined
 from logreplay.parsers.formats.prefixes import PREFIXES, Prefix
 from logreplay.parsers.formats.w3c import FieldsDirective, stretches
@@ -138,10 +138,8 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
             stripped = _best(bare, given, wanted)
             if stripped.clean >= reading.clean and stripped.share > reading.share - FEW:
                 reading, shown = replace(stripped, prefix=prefix), bare
-    if wanted == "auto" and reading.clean < GOOD and (format := infer.from_sample(shown.to_list())):
-        own = _choose(shown, [*reading.formats, format])
-        if own.clean > reading.clean and own.share > reading.share - FEW:
-            reading = replace(own, prefix=reading.prefix)
+    if wanted == "auto":
+        reading = _of_its_own(reading, shown)
     if not reading.formats:
         seen = f"; its first line: {lines[0][:120]!r}" if len(lines) else ""
         raise LogreplayError(
@@ -157,6 +155,40 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
             + "; give the format with -f"
         )
     return reading
+
+
+def _of_its_own(reading: Detection, lines: pl.Series) -> Detection:
+    """The layout learned from the lines, where the known ones fit few of them, or mistake referers for user agents."""
+    mistaken = _mistaken_texts(reading, lines)
+    if (reading.clean >= GOOD and not mistaken) or not (format := infer.from_sample(lines.to_list())):
+        return _without(reading, mistaken)
+    own = _choose(lines, [format] if mistaken else [*reading.formats, format])
+    better = own.clean >= reading.clean if mistaken else own.clean > reading.clean
+    if better and own.share > reading.share - FEW:
+        return replace(own, prefix=reading.prefix)
+    return _without(reading, mistaken)
+
+
+def _mistaken_texts(reading: Detection, lines: pl.Series) -> frozenset[str]:
+    """Referer or agent, where their columns mostly hold the other, or numbers."""
+    have = reading.formats[0].layout.fields & {"referer", "agent"} if reading.formats else frozenset()
+    if not have or not isinstance(reading.formats[0].layout, TextLayout):
+        return frozenset()
+    rows = parse(lines, reading.formats[:1]).rows
+    looks = {slot: infer.look_of(rows[slot].drop_nulls().to_list()) for slot in have}
+    return frozenset(slot for slot, look in looks.items() if look not in (slot, "empty", ""))
+
+
+def _without(reading: Detection, slots: frozenset[str]) -> Detection:
+    """A reading that leaves out these fields of its main format, and says so."""
+    if not slots:
+        return reading
+    main = reading.formats[0]
+    assert isinstance(main.layout, TextLayout)
+    what = " and ".join("user agent" if slot == "agent" else slot for slot in sorted(slots))
+    note = f"where {main.name} has the {what}, other values stand, so these are left out: give the format with -f"
+    main = replace(main, layout=main.layout.without(slots), note="; ".join(filter(None, (main.note, note))))
+    return replace(reading, formats=(main, *reading.formats[1:]))
 
 
 def _holds_requests(format: Format, lines: pl.Series) -> bool:

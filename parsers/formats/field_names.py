@@ -69,6 +69,11 @@ def has_status(names: Iterable[str]) -> bool:
     return any(name.lower() in _STATUS for name in names)
 
 
+def slot_of(name: str) -> str:
+    """The raw field that a name stands for; empty if it is unknown."""
+    return next((slot for slot, aliases in _ALIASES.items() if name.lower() in map(str.lower, aliases)), "")
+
+
 def choose(names: Mapping[str, int]) -> dict[str, str]:
     """Assign names to slots; empty if none of them is a request."""
     lower = {name.lower(): name for name in names}

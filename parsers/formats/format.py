@@ -8,7 +8,8 @@ Raw fields are ``time``, ``request`` (the whole request line) or ``op``, ``url``
 byte of the response), ``client``, ``host``, ``user``, ``referer``, ``agent``, ``request_bytes`` and ``body``.
 """
 
-from dataclasses import dataclass
+from collections.abc import Set
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import polars as pl
@@ -79,6 +80,18 @@ class TextLayout:
 
     def split_carefully(self, lines: pl.Series, tier: int) -> pl.DataFrame:
         return lines.str.extract_groups(self.careful[tier]).struct.unnest()
+
+    def without(self, slots: Set[str]) -> "TextLayout":
+        """The layout with these fields skipped over."""
+
+        def ungrouped(pattern: str) -> str:
+            for slot in slots:
+                pattern = pattern.replace(f"(?P<{slot}>", "(?:")
+            return pattern
+
+        parts = (replace(p, slot="") if isinstance(p, Value) and p.slot in slots else p for p in self.parts)
+        careful = tuple(ungrouped(pattern) for pattern in self.careful)
+        return TextLayout(ungrouped(self.fast), careful, self.fields - slots, tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)

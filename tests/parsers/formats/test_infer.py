@@ -113,3 +113,73 @@ def test_an_instant_after_the_duration_is_no_duration_of_an_upstream(tmp_path: P
     rows = scan(tmp_path / "a.csv").collect()
     assert rows["latency"].to_list() == [0.25] * 5
     assert {time[-10:] for time in rows["time"]} == {":25.464000"}
+
+
+REFERER, AGENT = '"https://shop.example/basket"', '"Mozilla/5.0 (X11; Linux x86_64)"'
+
+
+@pytest.mark.parametrize(
+    ("tail", "duration"),
+    [
+        (f"{REFERER} {AGENT}", 0),
+        (f"{AGENT} {REFERER}", 0),
+        (f"0.250 {REFERER} {AGENT}", 0.25),
+        (f"0.250 {AGENT} {REFERER}", 0.25),
+        (f'"0.250" {REFERER} {AGENT}', 0.25),
+        (f'"10.1.1.1, 10.2.2.2" {REFERER} {AGENT}', 0),
+        (f'"10.1.1.1" "1f2e3d" {REFERER} {AGENT} "shop.example"', 0),
+        (f'rt=0.250 host="https://shop.example" ua={AGENT} referrer={REFERER}', 0.25),
+    ],
+)
+@pytest.mark.parametrize("head", ["", "shop.example:443 "])
+def test_referer_and_agent_are_told_by_what_they_hold_in_any_order(
+    tmp_path: Path, head: str, tail: str, duration: float
+) -> None:
+    text = [f"{head}10.0.0.7 - - {CORE.format(second=n)} {tail}" for n in range(9)]
+    convert([log(tmp_path, *text)], tmp_path / "out.csv")
+    rows = scan(tmp_path / "out.csv").collect()
+    assert set(rows["referer"]) == {REFERER.strip('"')}
+    assert set(rows["agent"]) == {AGENT.strip('"')}
+    assert set(rows["latency"]) == {duration}
+    assert set(rows["client"]) == {"10.0.0.7"}
+
+
+@pytest.mark.parametrize("tail", [f'0.250 "-" {AGENT}', f'"10.1.1.1" "-" {AGENT}'])
+def test_an_empty_value_before_the_agent_is_the_referer(tail: str) -> None:
+    format = from_sample([f"10.0.0.7 - - {CORE.format(second=n)} {tail}" for n in range(9)])
+    assert format is not None
+    later = f"10.0.0.7 - - {CORE.format(second=1)} " + tail.replace('"-"', REFERER)
+    assert parse(pl.Series([later]), [format]).rows["referer"].to_list() == [REFERER.strip('"')]
+
+
+@pytest.mark.parametrize(
+    ("tail", "missing", "note"),
+    [
+        ('0.250 "-" "-"', {"referer", "agent"}, "no quoted value is certainly the referer or the user agent"),
+        (f'0.250 "1f2e3d" {REFERER} "4d5e6f"', {"agent"}, "no quoted value is certainly the user agent"),
+        (f"0.250 {REFERER} {REFERER}", {"referer", "agent"}, "no quoted value is certainly the referer or the user"),
+        (f'0.250 {AGENT} "x1"', {"referer"}, "no quoted value is certainly the referer,"),
+    ],
+)
+def test_a_value_that_may_be_referer_or_agent_or_neither_is_left_out_and_said(
+    tmp_path: Path, tail: str, missing: set[str], note: str
+) -> None:
+    report = convert(
+        [log(tmp_path, *(f"10.0.0.7 - - {CORE.format(second=n)} {tail}" for n in range(9)))], tmp_path / "out.csv"
+    )
+    assert {"referer", "agent"} - set(scan(tmp_path / "out.csv").collect_schema()) == missing
+    assert any(note in text for text in report.notes)
+
+
+def test_a_known_layout_with_other_values_in_place_of_referer_and_agent_leaves_them_out_and_says_so(
+    tmp_path: Path,
+) -> None:
+    text = [
+        f'10.0.0.7 | https | o@1x2x3 | - | 2026-11-20 18:58:{n:02},123 | "GET /a HTTP/1.1" | {AGENT} {REFERER} | '
+        "200 | 5 | 17 | - | 12 | s1 | "
+        for n in range(9)
+    ]
+    report = convert([log(tmp_path, *text)], tmp_path / "out.csv")
+    assert report.format == "bitbucket"
+    assert not {"referer", "agent"} & set(scan(tmp_path / "out.csv").collect_schema())
+    assert any("where bitbucket has the user agent and referer, other values stand" in note for note in report.notes)
