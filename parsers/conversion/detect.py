@@ -202,13 +202,16 @@ def _by_directives(data: bytes, name: str) -> Detection:
         raise LogreplayError(
             f"{name}: has no #Fields line, which -f w3c and iis need; leave out -f, or name another format"
         )
-    header, count, rows = FieldsDirective(), 0, 0
+    header, count, rows, misfits = FieldsDirective(), 0, 0, []
     for begin, end, format in stretches(data, header):
-        parsed = parse(text_lines(data[begin:end]), [format] if format else [])
-        rows += parsed.rows.height + sum(refusal.kind == "unreplayable" for refusal in parsed.refusals)
+        lines = text_lines(data[begin:end])
+        parsed = parse(lines, [format] if format else [])
+        rejected = [refusal.line for refusal in parsed.refusals if refusal.kind == "rejected"]
+        misfits += [(lines[number], header.mismatch(lines[number])) for number in rejected[:1]]
+        rows += parsed.rows.height + len(parsed.refusals) - len(rejected)
         count += parsed.rows.height + len(parsed.refusals)
     if count and rows < ENOUGH * count:
-        why = header.fault() or "give the format with -f"
+        why = header.fault() or f"one that does not fit{misfits[0][1]}: {misfits[0][0][:120]!r}"
         raise LogreplayError(f"{name}: has #Fields, but only {rows / count:.0%} of the sample's lines fit; {why}")
     server = "iis" if "Internet Information" in header.software else "w3c"
     return Detection((), share=rows / count if count else 1.0, sample=count, server=server)

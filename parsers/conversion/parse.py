@@ -222,8 +222,9 @@ def _typed(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
     total, first = (pl.col(name) if name in have else pl.lit(None, pl.Float64) for name in ("total", "first"))
     latency = pl.coalesce(pl.min_horizontal(first, total), pl.lit(0.0)) if "first" in have else total.fill_null(0.0)
     xfertime = (total - latency).fill_null(0.0) if "first" in have else pl.lit(0.0)
+    stamp = [name for name in ("day", "time") if name in have]
     columns = {
-        "time": pl.col("time") if "time" in have else pl.lit(""),
+        "time": pl.concat_str(stamp, separator="T") if stamp else pl.lit(""),
         "latency": latency,
         "xfertime": xfertime,
         "bytes": number("bytes"),
@@ -280,7 +281,7 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
         raise values.Unreplayable(_DUMMY_REASON)
     return {
         "line": row["line"],
-        "time": row.get("time") or "",
+        "time": "T".join(filter(None, (row.get("day"), row.get("time")))),
         "latency": latency,
         "xfertime": max((total or 0.0) - latency, 0.0),
         "bytes": sizes[0],

@@ -3,9 +3,10 @@
 A layout answers with one row for each line: raw fields, all text. A line that the strict rules do not fit is a row of
 nulls; `split_carefully` then tries wider rules on just those lines.
 
-Raw fields are ``time``, ``request`` (the whole request line) or ``op``, ``url``, ``protocol`` and ``query`` (with its
-``?``) or ``args`` (without), ``rc``, ``bytes``, ``total`` (duration of the whole exchange), ``first`` (up to the first
-byte of the response), ``client``, ``host``, ``user``, ``referer``, ``agent``, ``request_bytes`` and ``body``.
+Raw fields are ``time``, or ``day`` and ``time``; ``request`` (the whole request line) or ``op``, ``url``, ``protocol``
+and ``query`` (with its ``?``) or ``args`` (without); ``rc``, ``bytes``, ``total`` (duration of the whole exchange),
+``first`` (up to the first byte of the response), ``client``, ``host``, ``user``, ``referer``, ``agent``,
+``request_bytes`` and ``body``.
 """
 
 from collections.abc import Set

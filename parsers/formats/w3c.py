@@ -88,13 +88,20 @@ class FieldsDirective:
             return "#Fields does not name date, and there is no #Date; add date to the fields that the server logs"
         return ""
 
+    def mismatch(self, line: str) -> str:
+        """Say, in brackets, why a line does not fit: its number of values, otherwise its date or time."""
+        values = line.split("\t") if self.separator == "\t" else line.split()
+        if len(values) == len(self.fields):
+            return " (dates must be as 2026-11-20, times as 18:58:56)"
+        return f" ({len(values)} values, but #Fields names {len(self.fields)})"
+
     def format(self) -> Format | None:
         """The format that these directives describe; None without a field for the request, or with too many fields."""
         if len(self.fields) > _MOST_FIELDS or not self._names & _REQUEST:
             return None
-        cloudfront = "x-edge-location" in self.fields
+        cloudfront = "x-edge-location" in self._names
         format = w3c_format(self.fields, "\t" if cloudfront else self.separator, "cloudfront" if cloudfront else "w3c")
-        if "time" in self.fields and "date" not in self.fields:
+        if "time" in self._names and "date" not in self._names:
             format = replace(format, stamp=replace(format.stamp, day=self.day))
         if "Internet Information" in self.software:
             return replace(format, total_unit=MILLISECOND, agent_coding="plus", server="iis")
@@ -102,7 +109,7 @@ class FieldsDirective:
 
 
 def w3c_format(fields: Sequence[str], separator: str, name: str) -> Format:
-    """The format of lines with these columns, in this order."""
+    """The format of lines with these columns, in this order; date and time may stand apart."""
     tokens: list[str | Field] = []
     names = [field.lower() for field in fields]
     place = 0
@@ -113,6 +120,8 @@ def w3c_format(fields: Sequence[str], separator: str, name: str) -> Format:
             field = Field("time", "shape", stamp=Stamp("iso"), shape=r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ \t]+[0-9:.]+")
         elif names[place] == "time":
             field = Field("time", "shape", stamp=Stamp("iso"), shape=r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?")
+        elif names[place] == "date":
+            field = Field("day", "shape", shape=r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
         else:
             field = _FIELDS.get(names[place], Field("", "w3c"))
             if field.kind in ("text", "w3c"):

@@ -104,6 +104,42 @@ def test_a_log_whose_lines_cannot_be_read_says_what_its_fields_lack(
         convert([tmp_path / "access.log"], tmp_path / "out.csv")
 
 
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ("Date Time CS-Method Cs-Uri-Stem", "2026-11-20 18:58:56 POST /a"),
+        ("date s-ip time cs-method cs-uri-stem", "2026-11-20 1.2.3.4 18:58:56 POST /a"),
+        ("Time cs-method cs-uri-stem Date", "18:58:56 POST /a 2026-11-20"),
+    ],
+)
+def test_date_and_time_are_read_in_any_case_and_also_apart(fields: str, line: str) -> None:
+    found = row(fields, line)
+    assert (found["us"], found["op"], found["url"]) == (1_795_201_136_000_000, "POST", "/a")
+    odd = row(fields, line.replace("/a", "/a%22é"))  # by the careful rules
+    assert odd["us"] == found["us"]
+
+
+def test_a_time_with_a_capital_takes_its_day_from_the_directive() -> None:
+    assert row("Time cs-uri-stem", "18:58:56 /a", "#Date: 2026-11-20")["us"] == 1_795_201_136_000_000
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (
+            "20/11/2026 18:58:56 /a",
+            "one that does not fit (dates must be as 2026-11-20, times as 18:58:56): '20/11/2026",
+        ),
+        ("2026-11-20 18:58:56 /a 9", "one that does not fit (4 values, but #Fields names 3): '2026-11-20"),
+    ],
+)
+def test_a_log_that_does_not_fit_its_fields_shows_a_line_and_why(tmp_path: Path, line: str, why: str) -> None:
+    (tmp_path / "access.log").write_text(f"#Fields: date time cs-uri-stem\n{line}\n{line}\n")
+    with pytest.raises(LogreplayError) as caught:
+        convert([tmp_path / "access.log"], tmp_path / "out.csv")
+    assert why in str(caught.value)
+
+
 def test_iis_counts_milliseconds_and_writes_blanks_of_an_agent_as_plus() -> None:
     fields = "date time cs-uri-stem cs(User-Agent) time-taken"
     line = "2026-11-20 18:58:56 /a Mozilla/5.0+(X11) 65"
