@@ -56,6 +56,12 @@ def notes(
             f"{number_of(intake.naive, 'time stamp has no zone and is', 'time stamps have no zone and are')} read as "
             "UTC; give the zone with --timezone"
         )
+    found += (
+        f"{name}: begins in an hour that the clock of {timezone} ran through twice, and nothing tells in which pass: "
+        "read as the first; if it is the second, convert this file with its offset, such as --timezone Etc/GMT-1 for "
+        "UTC+1"
+        for name in intake.unsure
+    )
     if intake.report.converted and intake.backwards > SCRAMBLED * intake.report.converted:
         found.append(
             f"of {intake.report.converted:,} requests {intake.backwards:,} are older than some line before them by "

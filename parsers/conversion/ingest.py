@@ -19,7 +19,7 @@ from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, Refusal
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import LONGEST, Block, BlockSource, text_lines
-from logreplay.parsers.conversion.subsecond import Spreader
+from logreplay.parsers.conversion.subsecond import RepeatedHour, Spreader, begins_in_second_pass
 from logreplay.parsers.fields.timestamps import SECOND, Times
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.lines import clean_lines
@@ -100,6 +100,7 @@ class Intake:
         naive: stamps that carried no zone.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
         columns: of the CSV, behind date and time; empty: `rows` are wanted, not `lines`.
+        unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
     """
 
     sources: Sequence[BlockSource]
@@ -114,6 +115,7 @@ class Intake:
     naive: int = 0
     backwards: int = 0
     columns: Sequence[str] = ()
+    unsure: list[str] = field(default_factory=list)
 
     def rows(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of all logs with the column ``start``.
@@ -265,6 +267,7 @@ class _Stream:
         self._ahead: deque[tuple[Block, Future[tuple[ParsedBlock, Lines | None]]]] = deque()
         self._lines = _Unsettled()
         self._spreader = Spreader()
+        self._hour: RepeatedHour | None = None
         self._newest = -(1 << 62)
         self._open = True
         self.behind = self._first_stamp() if len(intake.sources) > 1 else 0
@@ -297,17 +300,37 @@ class _Stream:
             self._intake.account(self._source, block, parsed)
             if block.part in ("first", "more"):  # lines of other logs must not come between its parts
                 continue
-            if parsed.rows.height:
-                self._observe(parsed.rows)
+            rows = self._placed(parsed.rows)
+            if rows.height:
+                self._observe(rows)
             if lines is None:
-                return self._spreader.add(parsed.rows), None
-            settled = self._spreader.add(self._lines.add(parsed.rows, lines))
+                return self._spreader.add(rows), None
+            settled = self._spreader.add(self._lines.add(rows, lines))
             return settled, self._lines.settled(settled)
         if self._open:
             self._open = False
             settled = self._spreader.close()
             return settled, self._lines.settled(settled) if self._intake.columns else None
         return None
+
+    def _placed(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows with the stamps of an hour that the clock ran through twice in the right pass."""
+        if self._hour is None and rows.height:
+            second = rows["fold"][0] and self._begins_in_second_pass()
+            if second is None:
+                self._intake.unsure.append(self._source.name)
+            self._hour = RepeatedHour(second=bool(second))
+        return self._hour.settle(rows) if self._hour else rows
+
+    def _begins_in_second_pass(self) -> bool | None:
+        reading, zone = self._intake.reading, self._intake.zone
+        if (source := self._source.again()) is None:
+            return None
+        try:
+            pieces = reading.pieces(block for block in source.blocks() if not block.part)
+            return begins_in_second_pass(reading.parse(block.lines(), formats, zone).rows for block, formats in pieces)
+        finally:
+            source.close()
 
     def _observe(self, rows: pl.DataFrame) -> None:
         stamps = rows["us"].to_numpy()

@@ -108,7 +108,8 @@ class BlockSource:
         Raises:
             LogreplayError: no such file, or not readable.
         """
-        self.name = "standard input" if str(path) == "-" else masked(str(path))
+        self._path = str(path)
+        self.name = "standard input" if self._path == "-" else masked(self._path)
         self.size = 0
         self._stored: StoredFile | None = None
         try:
@@ -138,6 +139,10 @@ class BlockSource:
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             self.close()
             raise LogreplayError(f"{self.name}: is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path}")
+
+    def again(self) -> "BlockSource | None":
+        """The same log, opened once more; None if it can be read only once."""
+        return BlockSource(self._path) if self.size else None
 
     def _begin(self, head: bytes) -> None:
         """Read on from the beginning, of which these bytes are read already."""

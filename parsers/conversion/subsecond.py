@@ -6,12 +6,70 @@ subtracted. Measured against true send times at 45 requests a second this cuts t
 ``$time_local`` from 511 ms to 65 ms.
 """
 
+from collections.abc import Iterable
+from typing import Final
+
 import numpy as np
 import polars as pl
 
 from logreplay.parsers.conversion.parse import ROW_SCHEMA
 from logreplay.parsers.conversion.source import compact
 from logreplay.parsers.fields.timestamps import SECOND
+
+_NEVER: Final = 1 << 62
+
+
+class RepeatedHour:
+    """Tells the two passes of an hour that a clock ran through twice: file order shows where the second begins.
+
+    Attributes:
+        second: the rows added last end in the second pass.
+    """
+
+    def __init__(self, *, second: bool = False) -> None:
+        self.second = second
+        self._newest = 0
+
+    def settle(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Move the stamps of the second pass, which are read as those of the first; rows come in file order."""
+        if not (rows["fold"] != 0).any():
+            self.second = self.second and not rows.height
+            return rows
+        stamps, fold = rows["us"].to_numpy(), rows["fold"].to_numpy()
+        twice = fold > 0
+        before = np.maximum.accumulate(
+            np.where(np.r_[self._newest > 0, twice[:-1]], np.r_[self._newest, stamps[:-1]], 0)
+        )
+        fell_back = twice & (stamps + fold // 2 < before)
+        after = np.minimum.accumulate(np.where(twice, stamps, _NEVER)[::-1])[::-1]
+        late = stamps - fold // 2 > after  # of the first pass, written when the second had begun
+        second = np.maximum.accumulate(np.r_[self.second, fell_back])[1:].astype(bool) & twice & ~late
+        self.second = bool(second[-1])
+        self._newest = int(max(self._newest, stamps[twice].max()))
+        return rows.with_columns(us=pl.Series(stamps + np.where(second, fold, 0)))
+
+
+def begins_in_second_pass(blocks: Iterable[pl.DataFrame]) -> bool | None:
+    """Tell the pass in which a log begins whose first stamp may be of either.
+
+    A log that leaves the hour without falling back began in its second pass: in the first, it would have no request for
+    more than an hour.
+
+    Args:
+        blocks: its rows as read; no more are taken than it needs.
+
+    Returns:
+        None if the log ends before that is known.
+    """
+    hour = RepeatedHour()
+    for rows in blocks:
+        inside = rows.filter((rows["fold"] == 0).cum_sum() == 0)  # up to the first stamp that is certain
+        hour.settle(inside)
+        if hour.second:
+            return False
+        if inside.height < rows.height:
+            return True
+    return None
 
 
 class Spreader:
@@ -23,12 +81,9 @@ class Spreader:
 
     def __init__(self) -> None:
         self._held = pl.DataFrame()
-        self._second_pass = False
-        self._newest = 0
 
     def add(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Add rows; return those whose start is settled, with the column ``start``: microseconds since 1970, UTC."""
-        rows = self._settle_clock_change(rows)
         if self._held.height:
             rows = pl.concat([self._held, rows])
         newest = rows["us"].max() if rows["whole"].all() else rows.filter("whole")["us"].max()
@@ -43,22 +98,6 @@ class Spreader:
         """Return the rows held back."""
         rows, self._held = self._held, self._held.clear()
         return start_times(rows) if rows.width else start_times(pl.DataFrame(schema=ROW_SCHEMA))
-
-    def _settle_clock_change(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Tell the two passes of an hour that a clock ran through twice: file order shows where the second begins."""
-        if not (rows["fold"] != 0).any():
-            self._second_pass = False
-            return rows
-        stamps, fold = rows["us"].to_numpy(), rows["fold"].to_numpy()
-        twice = fold > 0
-        before = np.maximum.accumulate(
-            np.where(np.r_[self._newest > 0, twice[:-1]], np.r_[self._newest, stamps[:-1]], 0)
-        )
-        fell_back = twice & (stamps + fold // 2 < before)
-        second = np.maximum.accumulate(np.r_[self._second_pass, fell_back])[1:].astype(bool) & twice
-        self._second_pass = bool(second[-1])
-        self._newest = int(max(self._newest, stamps[twice].max()))
-        return rows.with_columns(us=pl.Series(stamps + np.where(second, fold, 0)))
 
 
 def start_times(rows: pl.DataFrame) -> pl.DataFrame:

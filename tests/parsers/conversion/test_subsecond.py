@@ -11,7 +11,8 @@ from polars.testing import assert_frame_equal
 
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.parse import ROW_SCHEMA
-from logreplay.parsers.conversion.subsecond import Spreader, start_times
+from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.subsecond import RepeatedHour, Spreader, start_times
 from logreplay.parsers.fields.timestamps import SECOND
 from logreplay.parsers.record import scan
 
@@ -91,10 +92,10 @@ def test_after_nothing_there_is_nothing(added: int) -> None:
 
 
 def test_a_clock_that_falls_back_is_in_its_second_pass_from_there_on() -> None:
-    spreader = Spreader()
+    repeated = RepeatedHour()
     hour = rows(0, 1800, 3599, 1, 1800, 3599, fold=HOUR)
-    later = pl.concat([spreader.add(hour[:4]), spreader.add(hour[4:]), spreader.add(rows(7200)), spreader.close()])
-    assert [int(start) for start in starts(later)] == [0, 1800, 3599, 3601, 5400, 7199, 7200]
+    placed = pl.concat([repeated.settle(part) for part in (hour[:4], hour[:0], hour[4:], rows(7200))])
+    assert [us // SECOND for us in placed["us"]] == [0, 1800, 3599, 3601, 5400, 7199, 7200]
 
 
 def test_an_hour_that_comes_twice_is_told_apart_by_file_order(tmp_path: Path) -> None:
@@ -108,3 +109,57 @@ def test_an_hour_that_comes_twice_is_told_apart_by_file_order(tmp_path: Path) ->
     assert found["url"].to_list() == [f"/{n}" for n in range(7)]
     hours = [clock[:2] for clock in found["time"]]
     assert hours == ["00", "00", "00", "01", "01", "01", "02"]
+
+
+FORM = '$remote_addr $time_iso8601 "$request" $status'
+
+
+def autumn(folder: Path, clocks: list[str]) -> tuple[ConvertReport, list[str]]:
+    """Convert lines with these times of the day on which clocks of Berlin fall back; their hours in UTC."""
+    text = [f'::1 2026-10-25T{clock} "GET /{n} HTTP/1.1" 200' for n, clock in enumerate(clocks)]
+    (folder / "access.log").write_text("\n".join(text) + "\n")
+    report = convert([folder / "access.log"], folder / "out.csv", ConvertOptions(format=FORM, timezone="Europe/Berlin"))
+    found = scan(folder / "out.csv").collect()
+    assert found["url"].to_list() == [f"/{n}" for n in range(len(clocks))]
+    return report, [clock[:2] for clock in found["time"]]
+
+
+def every_second(hour: str) -> list[str]:
+    return [f"{hour}:{second // 60:02}:{second % 60:02}" for second in range(3600)]
+
+
+def test_lines_of_both_passes_are_not_called_scrambled(tmp_path: Path) -> None:
+    report, hours = autumn(tmp_path, every_second("02") * 2)
+    assert hours == ["00"] * 3600 + ["01"] * 3600
+    assert not [note for note in report.notes if "scrambled" in note or "twice" in note]
+
+
+@pytest.mark.parametrize(
+    ("clocks", "hours"),
+    [
+        (["02:10:00", "02:59:59", "03:00:00"], ["01", "01", "02"]),
+        (["02:10:00", "02:59:59", "02:10:00", "03:00:00"], ["00", "00", "01", "02"]),
+        (["01:59:59", "02:10:00", "02:59:59"], ["23", "00", "00"]),
+        (["02:10:00", "02:59:59", "02:10:00"], ["00", "00", "01"]),
+    ],
+)
+def test_the_pass_in_which_a_log_begins_is_told_by_how_it_goes_on(
+    tmp_path: Path, clocks: list[str], hours: list[str]
+) -> None:
+    report, found = autumn(tmp_path, clocks)
+    assert found == hours
+    assert not [note for note in report.notes if "twice" in note]
+
+
+def test_a_line_of_the_first_pass_written_late_is_not_moved_to_the_end_of_the_second() -> None:
+    placed = RepeatedHour().settle(rows(3598, 0, 3599, 1, 3599, fold=HOUR))
+    assert [us // SECOND for us in placed["us"]] == [3598, 3600, 3599, 3601, 7199]
+
+
+def test_a_log_that_lies_within_one_pass_is_read_as_the_first_and_says_so(tmp_path: Path) -> None:
+    report, hours = autumn(tmp_path, ["02:10:00", "02:59:59"])
+    assert hours == ["00", "00"]
+    assert [note for note in report.notes if "access.log: begins in an hour that the clock of Europe/Berlin" in note]
+    options = ConvertOptions(format=FORM, timezone="Etc/GMT-1", force=True)
+    convert([tmp_path / "access.log"], tmp_path / "out.csv", options)
+    assert [clock[:2] for clock in scan(tmp_path / "out.csv").collect()["time"]] == ["01", "01"]
