@@ -418,14 +418,20 @@ def to_pandas(frame: pl.DataFrame) -> "pd.DataFrame":
         return frame.to_pandas()
 
 
-def to_csv(frame: pl.DataFrame, *, header: bool) -> bytes:
-    """Write rows as the text of a normalized CSV: RFC 4180, UTF-8, ``\\n``, seconds with up to 6 decimals."""
-    return csv_text(frame, header=header).getvalue()
+def to_csv(frame: pl.DataFrame, *, header: bool, exact: Collection[str] = ()) -> bytes:
+    """Write rows as the text of a normalized CSV: RFC 4180, UTF-8, ``\\n``, seconds with up to 6 decimals.
+
+    Args:
+        frame: the rows.
+        header: write the names of the columns first.
+        exact: columns with as many decimals as they need to be read back as they are, such as rates.
+    """
+    return csv_text(frame, header=header, exact=exact).getvalue()
 
 
-def csv_text(frame: pl.DataFrame, *, header: bool) -> BytesIO:
+def csv_text(frame: pl.DataFrame, *, header: bool, exact: Collection[str] = ()) -> BytesIO:
     """`to_csv`, as a buffer."""
-    floats = [name for name, dtype in frame.schema.items() if dtype == pl.Float64]
+    floats = [name for name, dtype in frame.schema.items() if dtype == pl.Float64 and name not in exact]
     sink = BytesIO()
     frame.with_columns(pl.col(floats).round(6)).write_csv(
         sink, include_header=header, float_scientific=False, quote_style="necessary"

@@ -327,7 +327,7 @@ class _Columns:
         return columns
 
 
-def _last_of_each(labels: npt.NDArray[np.int32], values: npt.NDArray[np.float32]) -> dict[int, float]:
+def _last_of_each(labels: npt.NDArray[np.int32], values: npt.NDArray[np.float64]) -> dict[int, float]:
     """Label → its last value."""
     last = np.flatnonzero(np.diff(labels, append=labels[-1:] + 1))
     return dict(zip(labels[last].tolist(), values[last].tolist(), strict=True))

@@ -92,7 +92,7 @@ def _reduced() -> dict[str, pl.Expr]:
         "kind": kind,
         "good": ~bad & (kind != CANCELLED),
         "step": pl.col("step").fill_null(0).cast(pl.Int32, strict=False).fill_null(-1),
-        "offered": pl.col("offered").cast(pl.Float32).fill_null(float("nan")),
+        "offered": pl.col("offered").cast(pl.Float64).fill_null(float("nan")),
         "bytes": pl.col("bytes").fill_null(0).clip(0, 2**32 - 1).cast(pl.UInt32),
         "url": pl.col("url"),
         "url_hash": hashed(pl.col("url")),

@@ -71,7 +71,7 @@ def write_folder(
         folder.mkdir(parents=True, exist_ok=True)
         _remove_outdated(folder, located, plots=plots)
         write_atomically(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
-        write_atomically(folder / "steps.csv", to_csv(analysis.steps, header=True))
+        write_atomically(folder / "steps.csv", to_csv(analysis.steps, header=True, exact=("rate",)))
         _write_summary(folder / SUMMARY, analysis)
         if analysis.users:
             write_atomically(folder / "users.csv", to_csv(analysis.users.table, header=True))

@@ -191,7 +191,7 @@ class ResultLog:
         raise TakenError(in_use(self.path))
 
     def write(self, rows: pl.DataFrame) -> None:
-        self._append(to_csv(rows, header=False))
+        self._append(to_csv(rows, header=False, exact=("offered",)))
         self._empty = False
 
     def sync(self) -> int:

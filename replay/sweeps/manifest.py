@@ -177,7 +177,7 @@ def _said(name: str, value: Any) -> str:
         return ",".join(_said(name, each) for each in value)
     if isinstance(value, dict):  # random pauses of --think
         return f"{value.get('low')}..{value.get('high')}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def fingerprint(log: Path | Stored | UrlList) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from logreplay.analysis.input.arrays import read
 from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA, LogreplayError, scan
 from logreplay.replay.results.result_log import FORMS, InSteps, MemoryResults, ResultLog
 
@@ -88,6 +89,23 @@ def test_a_disk_that_fills_up_in_the_first_write_leaves_its_whole_lines(tmp_path
     seqs = scan(path).collect()["seq"].to_list()
     assert seqs == list(range(len(seqs)))
     assert len(seqs) > 10
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_offered_rate_is_read_back_exactly_as_it_was_given(tmp_path: Path, form: str) -> None:
+    rates = [33.3, 44.44444449, 100 / 3, 1234567.891, 0.0001234567, 2.0]
+    path = tmp_path / f"results{form}"
+    with ResultLog(path) as log:
+        log.write(
+            rows(0, 12).with_columns(
+                offered=pl.Series([rate for rate in rates for _ in range(2)]),
+                step=pl.Series([step for step in range(6) for _ in range(2)]),
+                scheduled=pl.Series([float(place) for place in range(12)]),
+                rc=pl.lit(200, SCHEMA["rc"]),
+            )
+        )
+    assert scan(path).collect()["offered"].unique(maintain_order=True).to_list() == rates
+    assert read(path).rates == tuple(rates)
 
 
 def test_rows_of_a_run_in_steps_have_the_step_and_the_rate_of_their_scheduled_time() -> None:
