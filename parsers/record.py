@@ -424,7 +424,7 @@ def to_csv(frame: pl.DataFrame, *, header: bool, exact: Collection[str] = ()) ->
     Args:
         frame: the rows.
         header: write the names of the columns first.
-        exact: columns with as many decimals as they need to be read back as they are, such as rates.
+        exact: columns written with all their decimals, so that they are read back unchanged, such as rates.
     """
     return csv_text(frame, header=header, exact=exact).getvalue()
 

@@ -2,7 +2,7 @@
 
 People put ``$request_time`` and other variables in any place. So the text around the fixed core (time in brackets,
 request in quotes, status, size) is cut into words; those that always look alike become fields. Referer and user agent
-are told by what they hold, as people also choose the order of the quoted values.
+are found by their values, as people also choose the order of the quoted fields.
 """
 
 import re
