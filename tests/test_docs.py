@@ -111,7 +111,7 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 
 
 def test_the_reference_of_commands_has_each_command_with_all_its_options() -> None:
-    spec = importlib.util.spec_from_file_location("commands_page", ROOT / "docs" / "commands_page.py")
+    spec = importlib.util.spec_from_file_location("commands_page", ROOT / "tools" / "commands_page.py")
     assert spec is not None
     assert spec.loader is not None
     page = importlib.util.module_from_spec(spec)

@@ -16,7 +16,7 @@ ratio over the resamples is its standard error. With few blocks an error would b
 number, and Student's t with one degree of freedom less than blocks gives the interval.
 
 Source: Künsch, The jackknife and the bootstrap for general stationary observations, 1989; Yuen, The two-sample trimmed
-t for unequal population variances, 1974; Bulej and others, Duet benchmarking, 2020. docs/duet_table.py measures it.
+t for unequal population variances, 1974; Bulej and others, Duet benchmarking, 2020. tools/duet_table.py measures it.
 """
 
 import math

@@ -11,7 +11,7 @@ So half of the values equal to x count as below x, and the share between two val
 
 Source: Müller, A theory of robust long-run variance estimation, 2007; Lazarus, Lewis, Stock and Watson, HAR inference:
 recommendations for practice, 2018 (equal-weighted cosines); Ma, Genton and Parzen, Asymptotic properties of sample
-quantiles of discrete distributions, 2011 (mid-distribution). docs/compare_table.py measures it.
+quantiles of discrete distributions, 2011 (mid-distribution). tools/compare_table.py measures it.
 """
 
 import math

@@ -33,11 +33,12 @@ def cells(path: Path, kind: str) -> list[Any]:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_from_a_clean_kernel_and_shows_pictures(path: Path, tmp_path: Path) -> None:
     notebook = notebook_of(path)
-    shutil.copy(path.with_name("simulate.py"), tmp_path)
-    for folder in ("sweep", "duet"):
-        shutil.copytree(path.with_name(folder), tmp_path / folder)
+    folder = tmp_path / "notebooks"
+    for stored in ("sweep", "duet"):
+        shutil.copytree(path.with_name(stored), folder / stored)
+    (tmp_path / "tools").symlink_to(path.parents[1] / "tools")
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}}).execute()
     assert pictures(notebook) >= 1
     assert not [output for output in outputs(notebook) if output.get("name") == "stderr"]
 

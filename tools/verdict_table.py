@@ -1,4 +1,4 @@
-"""Make the table of docs/simulated-systems.md: ``PYTHONPATH=notebooks:tests python docs/verdict_table.py [SEED]``.
+"""Make the table of docs/simulated-systems.md: ``PYTHONPATH=tests python tools/verdict_table.py [SEED]``.
 
 Three seeds of each system, from this one on, take half a minute in all.
 """

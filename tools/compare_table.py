@@ -1,4 +1,4 @@
-"""Make the table of docs/howto/compare.md: ``python docs/compare_table.py [PAIRS [SEED]]`` (400: ten minutes).
+"""Make the table of docs/howto/compare.md: ``python tools/compare_table.py [PAIRS [SEED]]`` (400: ten minutes).
 
 Both runs of a pair replay one log: the same arrivals at 150 requests/s, work that depends on the request and differs by
 10 % from run to run. The share of pairs of equal versions that are called different is the share of false verdicts.

@@ -1,4 +1,4 @@
-"""Make the table of docs/howto/duet.md: ``python docs/duet_table.py FOLDER [FIRST]``, of rounds from number FIRST on.
+"""Make the table of docs/howto/duet.md: ``python tools/duet_table.py FOLDER [FIRST]``, of rounds from number FIRST on.
 
 `duet_rehearsal.py` makes the rounds.
 

@@ -1,4 +1,4 @@
-"""Rehearses the verdict on per-second tables that others made: ``PYTHONPATH=notebooks python docs/table_rehearsal.py``.
+"""Rehearses the verdict on per-second tables that others made: ``python tools/table_rehearsal.py``.
 
 Each table is a sweep against a simulated server of known capacity, with what such tables have: steps of any length that
 nothing names and that begin in mid-second, arrivals of any kind, stragglers after the end, means only, counts that are

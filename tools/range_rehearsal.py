@@ -1,4 +1,4 @@
-"""Measures how often printed ranges hold the truth: ``PYTHONPATH=notebooks python docs/range_rehearsal.py [RUNS]``.
+"""Measures how often printed ranges hold the truth: ``python tools/range_rehearsal.py [RUNS]``.
 
 Sweeps against simulated servers with one queue and random arrivals, of which the capacity and every percentile are
 known (Erlang 1917). The table in docs/analysis.md comes from this module.

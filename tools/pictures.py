@@ -28,7 +28,7 @@ from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from support.browser import browser
 
 ROOT: Final = Path(__file__).parent.parent
-PICTURES: Final = Path(__file__).parent / "pictures"
+PICTURES: Final = ROOT / "docs" / "pictures"
 TARGET: Final = ServerCapacity(workers=10, service_s=0.22)
 ADDRESS: Final = "http://127.0.0.1:8080"
 COMMANDS: Final = (

@@ -1,6 +1,7 @@
 """Simulates queues of known capacity and writes their result logs.
 
-The notebooks, the tests and docs/search_rehearsal.py compare the results of the analysis with the known capacity. There
+The notebooks, the tests and tools/search_rehearsal.py compare the results of the analysis with the known
+capacity. There
 is no clock and no socket: arrival times and service times are random, and waiting times follow from them. A FIFO queue
 with K workers of mean service time D carries K/D requests/s.
 """

@@ -1,4 +1,4 @@
-"""Make the tables of docs/search.md: ``PYTHONPATH=notebooks python docs/search_table.py [SEARCHES]``.
+"""Make the tables of docs/search.md: ``python tools/search_table.py [SEARCHES]``.
 
 100 searches of each server take five minutes. ``truths`` instead of a number prints what each server keeps in the long
 run.

@@ -209,7 +209,7 @@ def warming_up(seconds: float, rng: np.random.Generator) -> Speed:
 
 FOUR: Final = SimulatedQueue(4, 0.016)
 
-# The truths: of M/M/4 from Erlang's formula, of the others from 1.2 million requests (docs/search_table.py truths).
+# The truths: of M/M/4 from Erlang's formula, of the others from 1.2 million requests (tools/search_table.py truths).
 MM4: Final = Server("M/M/4", FOUR, Bound("p99", 0.2), 225.67)
 NOISY: Final = Server(
     "noisy",

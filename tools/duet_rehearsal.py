@@ -1,6 +1,8 @@
 """Rehearse duets beside runs one after the other.
 
-Usage: ``python docs/duet_rehearsal.py FOLDER calm|burn duets|runs ROUNDS FIRST``. The targets answer after 20 ms, after
+Usage: ``python tools/duet_rehearsal.py FOLDER calm|burn duets|runs ROUNDS FIRST``.
+
+The targets answer after 20 ms, after
 20 ms and after 20.6 ms. ``duets``: one of 10 s of the equal targets, one of 20 s with the slower one. ``runs``: one of
 60 s against the first target, then one against the slower one. The rounds of a call are made at the same time, in the
 folders ``calm-FIRST`` and so on. ``burn``: another process burns one core half of the time, 5 s on, 5 s off.
