@@ -1,27 +1,36 @@
 """Options from variables: ``LOGREPLAY_RUN_TPS`` for one command, ``LOGREPLAY_TIMEOUT`` for all that share it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
 import click
 
+from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.file import alike, configurable, shared
-from logreplay.cli.settings.option_names import is_switch, nearest, switched, takes_several
+from logreplay.cli.settings.option_names import is_switch, switched, takes_several
 from logreplay.cli.settings.precedence import Rank, Setting
+from logreplay.parsers.masking import terminal_safe
 
 PREFIX: Final = "LOGREPLAY_"
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
-def read_variables(group: click.Group, environment: Mapping[str, str]) -> dict[str, dict[str, Setting]]:
+def read_variables(
+    group: click.Group, environment: Mapping[str, str], tell: Callable[[str], object] = say
+) -> dict[str, dict[str, Setting]]:
     """Read the settings in an environment. An empty variable counts as not set.
+
+    A variable of an unknown name has no effect: it may belong to a build or a cluster, such as ``LOGREPLAY_IMAGE``.
+
+    Args:
+        tell: called with a sentence for each such variable.
 
     Returns:
         For each command the settings by the name of the parameter.
 
     Raises:
-        ClickException: a variable has an unknown name, or a switch has a value other than 1 or 0.
+        ClickException: an option does not mean the same in all commands, or a switch has a value other than 1 or 0.
     """
     found = {name: text for name, text in environment.items() if name.startswith(PREFIX) and text}
     if not found:
@@ -42,8 +51,11 @@ def read_variables(group: click.Group, environment: Mapping[str, str]) -> dict[s
                 if key in options and alike(options[key], everywhere[key]):
                     given = _setting(variable, key, options[key], text, Rank.VARIABLE)
                     general[other][options[key].name or ""] = given
+        elif having := [name for name, options in commands.items() if key in options]:
+            names = " or ".join(_variable(name, key) for name in having)
+            raise click.ClickException(f"{variable}: {key!r} does not mean the same in all commands; set {names}")
         else:
-            raise click.ClickException(f"{variable}: {_unknown(key, command, commands, everywhere)}")
+            tell(f"{terminal_safe(variable)} has no effect: {_unknown(key, command, commands, everywhere)}")
     return {name: general[name] | single[name] for name in commands}
 
 
@@ -52,20 +64,16 @@ def _unknown(
 ) -> str:
     """Say that no option has this name, and which names are near to it."""
     if command:
-        own = {_variable(command, name) for name in commands[command]}
-        text = f"{command} has no option {key.removeprefix(f'{command}-')!r}"
-        return text + nearest(_variable(key), own)
-    if having := [name for name, options in commands.items() if key in options]:
-        names = " or ".join(_variable(name, key) for name in having)
-        return f"{key!r} does not mean the same in all commands; set {names}"
-    by_option = {
-        option: _variable(name, option) for name, options in reversed(list(commands.items())) for option in options
-    }
-    by_option |= {option: _variable(option) for option in everywhere}
-    near = get_close_matches(key, by_option)
-    known = [by_option[option] for option in near or by_option]
-    said = f"there is no option {key!r} for all commands"
-    return said + (f"; did you mean {' or '.join(known)}?" if near else nearest("", known))
+        key = key.removeprefix(f"{command}-")
+        by_option = {option: _variable(command, option) for option in commands[command]}
+    else:
+        by_option = {
+            option: _variable(name, option) for name, options in reversed(list(commands.items())) for option in options
+        }
+        by_option |= {option: _variable(option) for option in everywhere}
+    near = " or ".join(by_option[option] for option in get_close_matches(key, by_option))
+    where = f"{command} has" if command else "there is"
+    return f"{where} no option {key!r}" + (f"; did you mean {near}?" if near else "")
 
 
 def _variable(*parts: str) -> str:

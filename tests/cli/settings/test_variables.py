@@ -1,14 +1,17 @@
-"""Options from variables: one command wins over all, and a variable that sets nothing is an error."""
+"""Options from variables: one command wins over all, and a variable that sets nothing is told."""
+
+from pathlib import Path
 
 import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.cli.main import cli
+from logreplay.cli.main import cli, run
 from logreplay.cli.settings.option_names import is_switch, settable
 from logreplay.cli.settings.precedence import Rank, Setting
 from logreplay.cli.settings.variables import PREFIX, read_variables
+from logreplay.parsers.masking import terminal_safe
 
 
 @click.group()
@@ -49,31 +52,64 @@ def test_a_switch_is_turned_on_and_off_under_both_names(text: str, on: bool) -> 
     ("variable", "said"),
     [
         ("LOGREPLAY_RUN_CACHE", "LOGREPLAY_RUN_CACHE=2: 'cache' is a switch; set 1 or 0"),
-        ("LOGREPLAY_RUN_TSP", "run has no option 'tsp'; did you mean LOGREPLAY_RUN_TPS"),
         (
             "LOGREPLAY_WHAT",
             "'what' does not mean the same in all commands; set LOGREPLAY_RUN_WHAT or LOGREPLAY_SWEEP_WH",
         ),
-        ("LOGREPLAY_HAEDER", "there is no option 'haeder' for all commands; did you mean LOGREPLAY_HEADER"),
-        ("LOGREPLAY_", "there is no option '' for all commands; there are LOGREPLAY_"),
     ],
 )
-def test_a_variable_that_sets_nothing_is_an_error_that_names_it(variable: str, said: str) -> None:
+def test_a_variable_of_an_option_whose_value_cannot_count_is_an_error_that_names_it(variable: str, said: str) -> None:
     with pytest.raises(click.ClickException) as told:
         read_variables(group, {variable: "2"})
     assert told.value.message.startswith(variable)
     assert said in told.value.message
 
 
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("LOGREPLAY_RUN_HEADERS", "run has no option 'headers'; did you mean LOGREPLAY_RUN_HEADER?"),
+        ("LOGREPLAY_HAEDER", "there is no option 'haeder'; did you mean LOGREPLAY_HEADER?"),
+        ("LOGREPLAY_VERSION", "there is no option 'version'"),
+        ("LOGREPLAY_IMAGE", "there is no option 'image'"),
+        ("LOGREPLAY_SERVICE_HOST", "there is no option 'service-host'"),
+        ("LOGREPLAY_RUN_ID", "run has no option 'id'"),
+        ("LOGREPLAY_\x1b[2J", "there is no option '\\x1b[2j'"),
+        ("LOGREPLAY_", "there is no option ''"),
+    ],
+)
+def test_a_variable_that_no_option_has_is_told_and_has_no_effect(variable: str, said: str) -> None:
+    told: list[str] = []
+    found = read_variables(group, {variable: "2", "LOGREPLAY_HEADER": "a"}, told.append)
+    assert told == [f"{variable.replace(chr(27), '?')} has no effect: {said}"]
+    assert found["run"]["header"].value == ("a",)
+
+
 @given(st.text(st.characters(codec="ascii", exclude_characters="\0="), max_size=12), st.text(min_size=1, max_size=5))
 def test_no_variable_is_passed_over_in_silence(end: str, value: str) -> None:
+    told: list[str] = []
     try:
-        found = read_variables(group, {PREFIX + end: value})
+        found = read_variables(group, {PREFIX + end: value}, told.append)
     except click.ClickException as error:
-        told = error.message
+        told = [error.message]
     else:
-        told = str([setting.origin for settings in found.values() for setting in settings.values()])
-    assert PREFIX + end in told or repr(PREFIX + end)[1:-1] in told
+        told += [setting.origin for settings in found.values() for setting in settings.values()]
+    assert PREFIX + end in str(told) or terminal_safe(PREFIX + end) in told[0]
+
+
+@pytest.mark.parametrize("command", [["convert", "access.log"], ["urls", "/a"], ["analyze", "one.csv"]])
+def test_variables_of_a_pipeline_stop_no_command(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
+    Path("access.log").write_bytes(log.read_bytes())
+    run(["convert", "access.log", "-o", "one.csv", "-q"])
+    for name in ("VERSION", "IMAGE"):
+        monkeypatch.setenv(PREFIX + name, "1.2")
+    assert run([*command, "-q"]) == 0
+    said = capsys.readouterr().err
+    assert said.count("LOGREPLAY_VERSION has no effect") == said.count("LOGREPLAY_IMAGE has no effect") == 1
 
 
 SETTABLE = [
