@@ -31,7 +31,11 @@ _NESTED: Final = re.compile(
     re.IGNORECASE,
 )
 _JSON_PAIR: Final = re.compile(r'"(?P<name>[^"]{1,100})"(?P<colon>\s*:\s*)(?:"(?:[^"\\]|\\.)*"|[^\s,}\]"]+)')
-_USERINFO: Final = re.compile(r"(?<=://)[^/?#\s@\"']+(?=@)")
+_USERINFO: Final = re.compile(
+    r"(?:(?<=://)|(?<![^\s\"'=(,])(?=[\w.+-]{1,64}+:(?!//)))"  # behind a scheme; or NAME:PASSWORD@HOST without one
+    r"(?:[^/?#\s@:\"]{0,64}+:(?!\d{1,5}(?:[/?#\s]|$))[^\s\"]{0,256}|[^/?#\s\"]{1,256})(?=@)"
+)
+"""User and password. A password may hold any sign that its user did not encode, but a port is not one."""
 _SCHEME: Final = re.compile(
     r"\b(bearer|basic|(?<!--)(?<!--no-)digest|negotiate|ntlm|token)(\s+)(?=\S*[\w+/=.~-]{6})[^\s,\"']+", re.IGNORECASE
 )

@@ -30,6 +30,7 @@ SECRET = "hunter2-0123456789"
         "/r?next=%252Fcb%253Ftoken%253D{}",
         "http://bob:{}@example.org/",
         "https://{}@example.org/",
+        "target 'user:{}@h': no such host",
         "Authorization: Bearer {}",
         "curl --header Digest {}",
         "Proxy-Authorization: Basic {}",
@@ -50,6 +51,16 @@ def test_a_secret_is_not_shown(text: str) -> None:
     assert MASK in shown
 
 
+@pytest.mark.parametrize("scheme", ["http://", "https://", ""])
+@pytest.mark.parametrize("sign", "@:/?#'!$&()*+,;=[]%")
+def test_no_part_of_a_password_is_shown_whatever_sign_it_holds(scheme: str, sign: str) -> None:
+    for secret in (f"pa{sign}ss", f"{sign}pass", f"pass{sign}", f"pa{sign}{sign}ss@pa"):
+        shown = masked(f"{scheme}user:{secret}@h:80/a failed")
+        assert "pa" not in shown
+        assert "ss" not in shown
+        assert shown.endswith("@h:80/a failed")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -61,6 +72,9 @@ def test_a_secret_is_not_shown(text: str) -> None:
         "target 'ftp://h': the scheme must be http or https; write http://HOST:PORT",
         '{"user": "bob", "n": 17}',
         "/a//b@c",
+        "http://h:80/a@b",
+        "http://h/a@b",
+        "connect to [::1]:80 or h:80: refused",
         "session.har: no such file",
         "auth.log.1: no such file",
         "csrf.csv: exists already; choose another with -o",
@@ -111,7 +125,10 @@ def test_hiding_twice_hides_no_more(text: str) -> None:
     assert masked(masked(text)) == masked(text)
 
 
-@pytest.mark.parametrize("piece", ["a", "=a", '"a":"', "eyJ", "://", "token ", "%3Fa", "a;", "basic !", " ", '"a" '])
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "=a", '"a":"', "eyJ", "://", "://a:b", "a:b", " a:b", "a:@", "token ", "%3Fa", "a;", "basic !", " ", '"a" '],
+)
 def test_the_time_it_takes_is_linear_in_the_text(piece: str) -> None:
     def seconds(length: int) -> float:
         text = piece * (length // len(piece))
