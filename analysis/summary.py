@@ -409,7 +409,7 @@ def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
 
 
 def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str, dict[str, Any]]:
-    """Response times of all and of the answered, service times, waits for a connection."""
+    """Response times of all and of the answered, service times, waits that an option or the target made necessary."""
     answered = requests.outcome <= HTTP_ERROR
     ordered = requests.judged
     ordered.sort()  # in place: 20 million take 80 MB

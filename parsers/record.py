@@ -73,10 +73,10 @@ RESULT_COLUMNS: Final = (
 
 ``seq``: number of the request in the run, from 0. ``row``: its row in the input, from 0; repeats when the log is
 looped. ``step``: index of the step. ``offered``: its offered rate, requests/s. ``scheduled``: seconds since the start
-of the run. ``lag`` (actual start - scheduled), ``queued`` (from the start until a connection was free) and
-``connect``: seconds. ``protocol``: of the connection that the request was given to, empty if it was given to none;
-``connection``: its number in the run, from 1, with HTTP/2. ``digest``: hash of the decoded body and of
-chosen headers, empty without ``--digest`` or an answer. ``error``: empty or one of `ERRORS`. A dropped request was
+of the run. ``lag`` (actual start - scheduled), ``queued`` (from the start until a limit let it go and a connection was
+free) and ``connect``: seconds. ``protocol``: of the connection that the request was given to, empty if it was given to
+none; ``connection``: its number in the run, from 1, with HTTP/2. ``digest``: hash of the decoded body and of chosen
+headers, empty without ``--digest`` or an answer. ``error``: empty or one of `ERRORS`. A dropped request was
 never sent: ``lag + queued`` is its delay when it was dropped, its other times are 0, its date and time the scheduled
 instant. A failed request's times end at the failure; a timed-out one's ``connect + latency + xfertime`` is the
 time-out.

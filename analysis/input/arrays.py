@@ -71,7 +71,7 @@ class RequestArrays:
     Attributes:
         scheduled: (n,) int64, microseconds since the start of the run.
         lag: (n,) uint32, microseconds; times over 71 minutes count as 71 minutes.
-        queued: (n,) uint32, microseconds: waiting for a connection.
+        queued: (n,) uint32, microseconds: waits that an option or the target made necessary.
         response: (n,) uint32, microseconds from the scheduled instant to the end, as measured, whatever the outcome.
         connect: (n,) uint32, microseconds: opening a connection, 0 where one was reused.
         latency: (n,) uint32, microseconds: from the request to the first byte of the answer.

@@ -128,7 +128,7 @@ class Telling:
 
     @contextmanager
     def audience(
-        self, command: str, target: str, results: Path, *, first: int = 0, free: bool = True, quiet: bool = False
+        self, command: str, target: str, results: Path, *, first: int = 0, quiet: bool = False
     ) -> Iterator[Audience]:
         """All who asked to be told, until the block ends.
 
@@ -136,7 +136,6 @@ class Telling:
             command, target: what runs.
             results: the result log, where it grows.
             first: the second of the run at which it begins; above 0 if it goes on.
-            free: as in `logreplay.replay.monitor.snapshot_builder.SnapshotBuilder`.
             quiet: only explicitly requested output is told.
 
         Raises:
@@ -150,7 +149,7 @@ class Telling:
             readings = stack.enter_context(closing(ProbeLog(watch_beside(results), first)))
             outlet = stack.enter_context(_stderr())
             line = LiveLine(outlet, enabled=self.progress == "auto" and can_redraw() and not quiet)
-            audience = Audience(SnapshotBuilder(command, target, free=free), outlet.write, line, readings)
+            audience = Audience(SnapshotBuilder(command, target), outlet.write, line, readings)
             if self.progress == "json":
                 audience.add(lambda snapshot: outlet.write(json.dumps(snapshot.as_dict()) + "\n"))
             if sidecar := self._sidecar(audience, readings, quiet=quiet):

@@ -78,11 +78,6 @@ class Sending:
 
         return Limits(self.max_in_flight, self.late)
 
-    @property
-    def free(self) -> bool:
-        """Whether requests start when they are due: a wait for a connection counts as queued, not as lag."""
-        return self.max_in_flight is None
-
     def said(self) -> dict[str, Any]:
         """What the user said of how to send, for the summary: what differs from the defaults."""
         given = {name: getattr(self, name) for name in _MEASURED if getattr(self, name) != getattr(_NONE, name)}

@@ -262,7 +262,7 @@ class _OneDuet:
             return outcome, [*findings.values(), *audience.findings, *told]
 
         grows, where = grows_at(paths[0], belonging), " and ".join(options.targets.values())
-        with options.telling.audience("duet", where, grows, free=sending.free, quiet=options.quiet) as audience:
+        with options.telling.audience("duet", where, grows, quiet=options.quiet) as audience:
             return run_in_loop(main)
 
     def report(self, folder: Path, outcome: "Outcome", findings: "list[Finding]") -> Exit:

@@ -265,7 +265,7 @@ def _search(
         sessions = report_sessions(engine, path, answers=answers)
         return ended, [*findings, *audience.findings, *held_back_in_steps(teller.evidence), *sessions]
 
-    with options.telling.audience("find", target, path, free=sending.free, quiet=options.quiet) as audience:
+    with options.telling.audience("find", target, path, quiet=options.quiet) as audience:
         return run_in_loop(main)
 
 

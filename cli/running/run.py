@@ -230,7 +230,7 @@ class _OneRun:
 
         grows = grows_at(path, belonging)
         try:
-            with options.telling.audience("run", self.url, grows, free=sending.free, quiet=options.quiet) as audience:
+            with options.telling.audience("run", self.url, grows, quiet=options.quiet) as audience:
                 with measuring(grows, grows.exists, quiet=options.quiet):
                     outcome, findings, course, counts = run_in_loop(main)
                 with SIGNALS.finishing():

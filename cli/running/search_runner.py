@@ -87,7 +87,7 @@ async def drive(
         void, contended = "", False
         failing = _fails(ran)
         if not failing:
-            void = _void(ran) or await off_loop(look.sent_late, until, ran.scheduled, limited=ran.evidence.limited > 0)
+            void = _void(ran) or await off_loop(look.sent_late, until, ran.scheduled)
         if contention and not (failing or void) and (watch.cut or not search.keeps(evidence)):
             void = await contention()
             contended = bool(void)
@@ -208,12 +208,9 @@ class _Look:
         known_by = until - _ROWS_AFTER_S
         return self._search.hopeless(self.evidence(known_by, taken_up, known_by=known_by))
 
-    def sent_late(self, until: float, taken_up: int, *, limited: bool) -> str:
-        """Whether a bound was missed only because the generator sent late, in words; empty if not.
-
-        Lag is sent_late, except where requests had to wait for the in-flight limit: there the target held them up.
-        """
-        if limited or self._search.keeps(self.evidence(until, taken_up)):
+    def sent_late(self, until: float, taken_up: int) -> str:
+        """Whether a bound was missed only because the generator sent late, in words; empty if not."""
+        if self._search.keeps(self.evidence(until, taken_up)):
             return ""
         if not self._search.keeps(self.evidence(until, taken_up, without_lag=True)):
             return ""

@@ -56,7 +56,7 @@ def sweep_into(
 
     made = {each.step.index for each in manifest.done}
     first, path, telling = manifest.mark.next_s, manifest.folder / JUDGED, telling or Telling()
-    with telling.audience("sweep", target, path, first=first, free=sending.free, quiet=quiet) as audience:
+    with telling.audience("sweep", target, path, first=first, quiet=quiet) as audience:
         if described and not quiet:
             audience.write(f"{described}\n")
         drawn, unit = telling.progress == "auto", "users" if closed else "req/s"

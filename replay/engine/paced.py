@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.replay.clock import Clock
+from logreplay.replay.engine.time_at_limit import TimeAtLimit
 from logreplay.replay.engine.timer import ticker
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import Users
@@ -35,7 +36,8 @@ class Limits:
     """The means by which a run may keep its schedule.
 
     Attributes:
-        max_in_flight: requests under way at once; None: as many as the schedule asks for.
+        max_in_flight: requests under way at once; the others wait, which is part of their ``queued`` time. None: as
+            many as the schedule asks for.
         drop_after: give up a request that is this many seconds late; None: send it however late.
     """
 
@@ -86,7 +88,7 @@ class Paced:
         self._holding = sender if isinstance(sender, Holding) else None
         self._cap = inf if limits.max_in_flight is None else limits.max_in_flight
         self._patience = inf if limits.drop_after is None else limits.drop_after * 1e9
-        self._buffer.tell = None if self._cap == inf else self._end
+        self._waits: dict[int, int] = {}
         self._error: BaseException | None = None
         self._change: asyncio.Future[None] | None = None
         self._forget()
@@ -98,8 +100,8 @@ class Paced:
         self._due: list[int] = []
         self._requests: Sequence[Any] = ()
         self._at = 0
-        self._idle, self._blocked, self._is_cut = True, False, True
-        self._freed = 0
+        self._idle, self._is_cut = True, True
+        self._at_limit = TimeAtLimit()
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:
         return self._sender.prepare(frame)
@@ -107,12 +109,14 @@ class Paced:
     async def open(self, clock: Clock, trace: Trace | None = None) -> None:
         self._loop, self._clock = asyncio.get_running_loop(), clock
         self._ticker = ticker(self._loop, clock, self._wake_up)
-        await self._sender.open(self._buffer.add, clock, trace)
+        await self._sender.open(self._buffer.add if self._cap == inf else self._end_of_few, clock, trace)
 
-    def _end(self, seq: int) -> None:
-        """A request ended, of which only so many may be in flight."""
-        if self._blocked:
-            self._freed = self._clock()
+    def _end_of_few(self, seq: int, start: int, queued: int, /, *rest: int) -> None:
+        """Record the end of a request of which only so many may be in flight."""
+        waited = self._waits.pop(seq, 0)
+        self._buffer.add(seq, start - waited, queued + waited, *rest)
+        if self._at_limit.met:
+            self._at_limit.end(self._clock())
             self._wake()
 
     @property
@@ -163,7 +167,6 @@ class Paced:
 
     def _wake(self) -> None:
         """Look again for requests to send."""
-        self._blocked = False
         self._ticker.arm(self._clock())
 
     def _wake_up(self) -> None:
@@ -181,7 +184,7 @@ class Paced:
     def _pump(self) -> None:
         clock, send, buffer = self._clock, self._sender.send, self._buffer
         due, requests, at, seq = self._due, self._requests, self._at, self.taken_up
-        patience, freed = self._patience, self._freed
+        patience, at_limit = self._patience, self._at_limit
         burst, together = _BURST, -1
         while not self._is_cut:
             if at == len(due):
@@ -202,22 +205,24 @@ class Paced:
                 together = when + _GRAIN_NS
             if now - when > patience:
                 burst -= 1
-                self.counts.limited += self._blocked or when < freed
+                waited = at_limit.since(when, now)
+                self.counts.limited += waited > 0
                 self.taken_up = seq = seq + 1
                 at += 1
-                blocked, self._blocked = self._blocked, False  # none in flight ended
-                buffer.add(seq - 1, now, 0, 0, 0, 0, 0, 0, _DROPPED)
-                self._blocked = blocked
+                buffer.add(seq - 1, now - waited, waited, 0, 0, 0, 0, 0, _DROPPED)
             elif (room := self._cap - (seq - buffer.count)) < 1:
-                self._blocked = True
+                if not at_limit.met:
+                    at_limit.begin(now)
                 self._ticker.arm(now + _NEVER if patience == inf else when + int(patience) + 1)
                 break
             else:
                 end = bisect_right(due, now, at, min(len(due), at + (burst if patience == inf else 1)))
                 end = end if end - at <= room else at + int(room)
                 burst -= end - at
-                if when < freed:  # all that were due by then waited, as the limit was met
-                    self.counts.limited += bisect_left(due, freed, at, end) - at
+                if when < at_limit.ended:  # all that were due by then waited
+                    waits = [at_limit.since(each, now) for each in due[at : bisect_left(due, at_limit.ended, at, end)]]
+                    self.counts.limited += len(waits)
+                    self._waits.update(enumerate(waits, seq))
                 self.taken_up = seq + end - at
                 for when, request in zip(due[at:end], requests[at:end], strict=True):
                     send(seq, request, clock(), when + patience)

@@ -20,12 +20,10 @@ class SnapshotBuilder:
     Args:
         command: that runs.
         target: where to.
-        free: requests start when they are due, and wait for no limit in flight; only then is a lag generator lag.
     """
 
-    def __init__(self, command: str, target: str = "", *, free: bool = True) -> None:
+    def __init__(self, command: str, target: str = "") -> None:
         self.last = Snapshot(command, target)
-        self._free = free
         self._past = Counters()
         self._began: float | None = None
         self._seen: Progress | None = None
@@ -129,11 +127,10 @@ class SnapshotBuilder:
 
     def _judge(self, now: Progress) -> tuple[str, tuple[str, ...]]:
         """The verdict on the requests that have ended by now."""
-        counters = now.started
         evidence = RunEvidence(
             offered=self.last.stage.rate or 0.0,
             scheduled=now.scheduled,
-            counters=counters if self._free else replace(counters, lag=Histogram()),
+            counters=now.started,
             duration=None,
             seconds=now.elapsed,
             limited=0,

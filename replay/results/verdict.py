@@ -171,7 +171,7 @@ def _generator(seen: RunEvidence) -> list[Finding]:
     p50 = seen.counters.response.quantile(0.5) or 0.0
     p95, p99 = (seen.counters.lag.quantile(share) or 0.0 for share in (0.95, 0.99))
     late = p95 > max(0.05, 0.2 * p50)
-    if not seen.limited and (late or p99 > max(0.005, 0.1 * p50)):
+    if late or p99 > max(0.005, 0.1 * p50):
         severity = Severity.VOID if late else Severity.WARNING
         text = f"requests were started late: lag p95 {_ms(p95)}, p99 {_ms(p99)}; {_why_late(seen)}"
         findings.append(Finding("lag", severity, text))
@@ -282,8 +282,8 @@ def held_back(*parts: RunEvidence) -> list[Finding]:
                 "in_flight_limit",
                 Severity.WARNING,
                 f"{number_of(limited, 'request')} had to wait for the limit of requests in flight: the target "
-                "was slower than the schedule; the wait is in the response times; a higher --max-in-flight sends "
-                "them on time",
+                "was slower than the schedule; the wait is in the response times, as queued; a higher --max-in-flight "
+                "sends them on time",
             )
         )
     if queued and (limit := _queued_for(parts)):

@@ -389,13 +389,14 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame, name: st
 
 
 def _times(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
-    """No part of a response time is negative, and a request waits for a connection only where one is limited."""
+    """No part of a response time is negative, and a request waits only where an option makes it wait."""
     for part in RESPONSE_PARTS:
         if rows.filter(pl.col(part).is_null() | (pl.col(part) < 0)).height:
             yield Finding("identities", f"{part} is missing or negative in some rows")
-    limited = case.choice["by-client"] == "yes" or case.choice["http"] in ("two", "log")
+    choice = case.choice
+    limited = choice["by-client"] == "yes" or choice["http"] in ("two", "log") or choice["max-in-flight"] != "-"
     if not limited and rows.filter(pl.col("queued") > 0).height:
-        yield Finding("identities", "requests were queued, and nothing limits connections")
+        yield Finding("identities", "requests were queued, and no option makes them wait")
 
 
 def _positions(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
 from logreplay.cli.running.search_runner import by_chance, drive, users
 from logreplay.cli.running.signals import Interrupted
-from logreplay.replay.engine.engine import Engine
+from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults, Results
@@ -38,6 +38,7 @@ def searched(
     contention: Callable[[], Awaitable[str]] | None = None,
     writes_to: Callable[[Results], Results] = lambda results: results,
     sender: OneServerQueue | None = None,
+    limits: Limits | None = None,
 ) -> Search:
     """Search one server of 200 requests/s in virtual time, the engine between it and the search."""
     loop, search = VirtualTimeLoop(), Search(goal)
@@ -45,7 +46,8 @@ def searched(
 
     async def main() -> bool:
         target = sender or OneServerQueue(0.005, stall=(0.0, 0.0))
-        async with Engine(target, writes_to(results), clock=loop.now_ns, threaded=False, closed=goal.users) as engine:
+        closed, into = goal.users, writes_to(results)
+        async with Engine(target, into, limits=limits, clock=loop.now_ns, threaded=False, closed=closed) as engine:
             return await drive(
                 search,
                 engine,
@@ -165,6 +167,27 @@ def test_a_trial_that_failed_while_others_kept_the_machine_busy_counts_for_nothi
     assert {judged.outcome.void for judged in search.judged if judged.verdict == "void"} == {
         "others used 90% of this machine's processors"
     }
+
+
+class PausingGenerator(OneServerQueue):
+    """Answers each request in 5 ms; the loop stands still for 0.25 s as it sends the request of number 600."""
+
+    def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+        self._loop.call_later(0.005, self._done, seq, start, 0, 0, 5_000_000, 0, 10, 200, 0)
+        if seq == 600:
+            self._loop.virtual += 0.25  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("limits", [None, Limits(max_in_flight=5)])
+def test_a_bound_that_only_late_sending_missed_is_no_failure_of_the_target_whatever_waited_for_a_limit(
+    log: Path, limits: Limits | None
+) -> None:
+    """With --max-in-flight, some of the late requests wait for others, too, and the trial failed by that."""
+    goal = Goal((Bound("p99", 0.05),), start=100, trial_s=4, trials=2, highest=100)
+    search = searched(log, goal, sender=PausingGenerator(0.005, stall=(0.0, 0.0)), limits=limits)
+    assert [(judged.verdict, judged.outcome.void[:27]) for judged in search.judged[:2]] == [
+        ("void", "requests were late because "), ("pass", "")
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

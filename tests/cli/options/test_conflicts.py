@@ -224,13 +224,6 @@ def test_two_watched_figures_of_one_name_are_refused(folder: Path, capsys: pytes
     assert "--watch: a_per_s is given twice; give each figure its own name" in capsys.readouterr().err
 
 
-def test_only_a_limit_in_flight_makes_requests_late() -> None:
-    """The others' waits are queued, so that the live view judges the lag."""
-    assert Sending(by_client=True).free
-    assert Sending(http="2", connections=1).free
-    assert not Sending(max_in_flight=1).free
-
-
 @pytest.mark.parametrize(
     ("words", "names"),
     [

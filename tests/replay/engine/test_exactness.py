@@ -18,6 +18,7 @@ from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.results.verdict import RunVerdict
 from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.senders import wire
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
@@ -159,23 +160,24 @@ def test_rows_are_in_order_of_completion_and_add_up(log: Path) -> None:
     assert rows["row"].to_list() == [seq % 100 for seq in range(500)]
 
 
-def test_the_limit_of_requests_in_flight_is_kept_and_its_wait_is_lag(log: Path) -> None:
+def test_the_limit_of_requests_in_flight_is_kept_and_its_wait_is_queued(log: Path) -> None:
     """One at a time, 10 ms each: 100/s of the 200/s asked; the wait of the last is half the time."""
     with delayed_responses(0.01) as url:
         outcome, rows = run(url, log, Constant(200, 1), limits=Limits(max_in_flight=1))
     assert outcome.counters.ok == 200
-    start = (rows["scheduled"] + rows["lag"]).to_numpy()
+    start = (rows["scheduled"] + rows["lag"] + rows["queued"]).to_numpy()
     end = start + rows["service"].to_numpy()
     assert (start[1:] >= end[:-1] - 1e-6).all()
-    assert rows["lag"][-1] >= 0.9
-    assert not outcome.health.valid
+    assert rows["queued"][-1] >= 0.9
+    assert outcome.health.verdict is RunVerdict.RATE_MISSED
 
 
 def test_each_request_that_waited_for_the_limit_is_counted(log: Path) -> None:
     """Four at a time, 40 ms each: 100/s of the 400/s asked. Several may become free at once, all later ones wait."""
     with delayed_responses(0.04) as url:
         outcome, rows = run(url, log, Constant(400, 0.5), limits=Limits(max_in_flight=4))
-    assert (rows["lag"] > 0.05).sum() <= outcome.evidence.limited <= 196
+    assert (rows["queued"] > 0).sum() == outcome.evidence.limited <= 196
+    assert (rows["queued"] > 0.05).sum() > 100
 
 
 def test_late_requests_are_dropped_when_asked_and_never_forgotten(log: Path) -> None:
@@ -185,9 +187,11 @@ def test_late_requests_are_dropped_when_asked_and_never_forgotten(log: Path) -> 
     dropped = rows.filter(pl.col("error") == "dropped")
     assert outcome.scheduled == rows.height == 200
     assert outcome.counters.dropped == dropped.height > 100
-    assert (dropped["lag"] > 0.1).all()
+    waited = pl.col("lag") + pl.col("queued")
+    assert dropped.filter(waited <= 0.1).is_empty()
+    assert (dropped["queued"] > dropped["lag"]).all()
     assert dropped["service"].sum() == 0
-    assert rows.filter(pl.col("error").is_null())["lag"].max() <= 0.1  # type: ignore[operator]
+    assert rows.filter(pl.col("error").is_null(), waited > 0.1).is_empty()
 
 
 @pytest.mark.alone

@@ -88,3 +88,34 @@ def test_requests_up_to_the_limit_in_flight_are_sent_and_the_others_counted() ->
         await paced.close()
 
     run(main(), loop)
+
+
+def test_of_a_wait_the_limit_has_its_part_and_the_generator_has_the_other() -> None:
+    """One at a time, 100 ms each: the second waits 90 ms for the limit, then 30 ms for a generator that stands still.
+
+    The third is due 10 ms before that ends, and waits 100 ms for the second.
+    """
+
+    class Silent(SlowToSend):
+        def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+            loop.call_later(0.1, self._done, seq, start, 0, 0, 100_000_000, 0, 0, 200, 0)
+
+    loop, sender = VirtualTimeLoop(), Silent()
+
+    async def main() -> list[tuple[float, float, float]]:
+        paced = Paced(sender, Limits(max_in_flight=1))
+        await paced.open(lambda: loop.now_ns() + sender.spent)
+        paced.begin(0, None)
+        due = np.array([0, 10_000_000, 120_000_000], np.int64)
+        pushed = asyncio.create_task(paced.push(0, due, ["/"] * 3))
+        await asyncio.sleep(0.1)
+        sender.spent = 30_000_000  # the loop stands still when the first response has been read
+        await pushed
+        await paced.finish()
+        await asyncio.sleep(0.2)
+        await paced.close()
+        records = paced.records()
+        parts = records["start"] - due, records["queued"], records["latency"]
+        return [*zip(*(part / 1e6 for part in parts), strict=True)]
+
+    assert run(main(), loop) == [(0, 0, 100), (30, 90, 100), (10, 100, 100)]
