@@ -31,7 +31,7 @@ from logreplay.replay.senders.digests import BodyReader, Digests, Read
 from logreplay.replay.senders.encode import default_headers, header_rows
 from logreplay.replay.senders.endpoint import Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
-from logreplay.replay.senders.wire import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN
+from logreplay.replay.senders.wire import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN, persists
 
 _SKIP: Final = ("Accept-Encoding", "Content-Type", "User-Agent", "Accept")
 
@@ -267,7 +267,7 @@ class _TimedHandler(ResponseHandler):
 
     def serve(self, points: _Points) -> None:
         """Note the times of an exchange."""
-        self._points, self._rests, self._idling = points, False, 0
+        self._points, self._rests, self._heads, self._idling = points, False, 0, 0
         points.handler = self
 
     def rest(self, *, usable: bool) -> None:
@@ -301,20 +301,25 @@ class _TimedHandler(ResponseHandler):
         before = self._progress()
         super().data_received(data)
         self._idling = self._idling + len(data) if self._progress() == before else 0
-        if self._idling > MAX_HEAD:  # aiohttp would keep all of an endless head, or of what follows the last chunk
-            self.set_exception(HttpProcessingError(message=f"a head or trailer is longer than {MAX_HEAD} bytes"))
+        if self._idling > MAX_HEAD:  # aiohttp would keep endless heads and interim answers, and endless trailers
+            what = "trailer or the frame of a chunk" if self._heads else "head, with the interim answers before it,"
+            self.set_exception(HttpProcessingError(message=f"the {what} is longer than {MAX_HEAD} bytes"))
             self.close()
 
     def _progress(self) -> tuple[int, int]:
-        """Heads and bytes of the body so far."""
+        """Heads, without those of interim answers, and bytes of the body so far."""
         return self._heads, self._payload.total_bytes if self._payload is not None else 0
 
     def feed_data(self, item: Any, size: int = 0) -> None:
         """Take a head: the first byte that counts is that of the answer, not of an interim one before it."""
-        self._heads += 1
+        message = item[0]
+        interim = 100 <= message.code < 200
+        self._heads += not interim
         if (points := self._points) is not None:
-            interim = 100 <= item[0].code < 200
             points.first = 0 if interim else points.first or points.last
+        if self._skip_payload:  # aiohttp takes an answer to a HEAD without a length for one that ends the connection
+            options = ",".join(message.headers.getall("Connection", ()))
+            self._should_close = not persists("{}.{}".format(*message.version), options.encode())
         super().feed_data(item, size)
 
     def set_exception(self, exc: Any, *cause: BaseException) -> None:

@@ -37,11 +37,14 @@ IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"
 TLS_UNSEEN: Final = 1 << 16
 """Unsent bytes below a TLS layer up to which it continues writing."""
 MAX_HEAD: Final = 1 << 20
-"""Bytes of a response's head; more is a protocol error."""
+"""Bytes of a response's head with the interim answers before it, of a trailer, of the frame of a chunk; more is a
+protocol error."""
 
 UNNEEDED_NS: Final = 30_000_000_000
 """A connection that was idle for this long is closed, so that connections opened in a stall do not stay."""
 _OK: Final = 0
+_NOT_YET: Final = -1
+"""Status of a response that is not whole."""
 _NUMBER: Final = 0
 """Of every connection."""
 _write: Final = os.write
@@ -177,8 +180,8 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_begun", "_body", "_clock", "_complete", "_fd", "_feed", "_first", "_head", "_heads", "_in_body", "_lasting",
-        "_parser", "_request", "_retried", "_sender", "_transport", "_unsent", "connect", "reused", "seq", "start",
+        "_answered", "_body", "_clock", "_fd", "_feed", "_first", "_head", "_heads", "_in_body", "_lasting", "_parser",
+        "_request", "_retried", "_sender", "_transport", "_unsent", "_useless", "connect", "reused", "seq", "start",
     )  # fmt: skip
 
     reads_all: ClassVar[bool] = False
@@ -195,8 +198,9 @@ class Connection(asyncio.Protocol):
 
     def _clear(self) -> None:
         """No byte of a response has arrived."""
-        self._first = self._body = self._begun = 0
-        self._complete = self._in_body = self._lasting = False
+        self._first = self._body = self._useless = 0
+        self._answered = _NOT_YET
+        self._in_body = self._lasting = False
         self._head = b""
         self._retried = False
 
@@ -276,36 +280,50 @@ class Connection(asyncio.Protocol):
                     self._skim(now, known, head, data)
                     return
             if data[0] != _H and not self._head:
-                data = data.lstrip(_LINE_ENDS)  # empty lines before a status line, which the parser skips
+                received, data = len(data), data.lstrip(_LINE_ENDS)  # the parser skips empty lines before a status line
                 if not data:
+                    self._count_useless(received)
                     return
             self._first = now
+        body, in_body = self._body, self._in_body
         try:
             self._feed(data)
         except httptools.HttpParserUpgrade:
             self.fail("protocol", "an upgrade nobody asked for")
             return
         except httptools.HttpParserError as error:
-            if not self._complete:
+            if self._answered < 0:
                 self._head += data
                 self.fail("protocol", str(error))
                 return
-            self._begun = 2  # the answer was whole, what follows is not ours
-        if self._complete:
+            self._lasting = False  # the answer was whole, what follows is not ours
+        if self._answered >= 0:
             if self._heads is not None:
                 self._remember(data)
             self._finish(now, data)
-        elif not self._in_body:
+            return
+        if not in_body:
             self._collect_head(data)
+        if self._body > body or self._in_body > in_body:
+            self._useless = 0
+        else:
+            self._count_useless(len(data))
+
+    def _count_useless(self, size: int) -> None:
+        """Take note of bytes that ended no head and were none of a body."""
+        self._useless += size
+        if self._useless > MAX_HEAD:
+            what = "trailer or the frame of a chunk" if self._in_body else "head, with the interim answers before it,"
+            self.fail("protocol", f"the {what} is longer than {MAX_HEAD} bytes")
 
     def _remember(self, data: bytes) -> None:
         """Remember the head of a whole response, if it is all that came and leaves the connection open."""
-        end, status = data.find(_END_OF_HEAD) + 4, self._parser.get_status_code()
-        whole = self._begun == 1 and not self._head and end + self._body == len(data) and self._lasting
-        if whole and end <= _LONGEST_HEAD and status >= 200:
+        end = data.find(_END_OF_HEAD) + 4
+        whole = self._lasting and not self._head and end + self._body == len(data)
+        if whole and end <= _LONGEST_HEAD and self._answered >= 200:
             if len(self._sender.heads) == MOST_HEADS:
                 self._sender.heads.clear()
-            self._sender.heads[data[:end]] = len(data), self._body, status
+            self._sender.heads[data[:end]] = len(data), self._body, self._answered
 
     def _skim(self, now: int, known: tuple[int, int, int], head: bytes, data: bytes) -> None:
         """End the exchange by a response with a remembered head, of the same length."""
@@ -325,8 +343,6 @@ class Connection(asyncio.Protocol):
             if self._head.startswith(b"HTTP/1.1 1"):
                 self._head = _INTERIM.sub(b"", self._head, count=1)
             self._in_body = b"\r\n\r\n" in self._head
-        elif len(self._head) > MAX_HEAD:
-            self.fail("protocol", f"the head of the response is longer than {MAX_HEAD} bytes")
 
     def eof_received(self) -> None:
         return None  # the transport closes itself, and says so to connection_lost
@@ -351,7 +367,7 @@ class Connection(asyncio.Protocol):
             sender.dial(seq, self._request, self.start)
             sender.busy[seq]._retried = True
         elif exc is None and self._in_body and _ends_with_connection(self._head):
-            self._lasting = False
+            self._answered = self._parser.get_status_code()
             self._finish(self._clock(), b"")
         else:
             if exc and (local := local_fault(exc)):
@@ -361,20 +377,20 @@ class Connection(asyncio.Protocol):
     # what the parser says
 
     def on_message_begin(self) -> None:
-        self._begun += 1
+        if self._answered >= 0:
+            raise _UnaskedError  # ends the parser: it would speak of this answer from here on
 
     def on_body(self, data: bytes) -> None:
-        if self._begun == 1:  # else it belongs to an answer that nobody asked for
-            self._body += len(data)
+        self._body += len(data)
 
     def on_message_complete(self) -> None:
         parser = self._parser
-        if 100 <= parser.get_status_code() < 200 and not parser.should_upgrade():
-            self._begun = self._first = 0  # an interim answer
+        status = parser.get_status_code()
+        if 100 <= status < 200 and not parser.should_upgrade():
+            self._first = 0  # an interim answer
             self._heads = None  # the parser may hold a part of the next answer, or accept none
         else:
-            self._complete = True
-            self._lasting = parser.should_keep_alive()  # later it speaks of the next answer
+            self._answered, self._lasting = status, parser.should_keep_alive()
 
     # the end of an exchange
 
@@ -384,11 +400,11 @@ class Connection(asyncio.Protocol):
         if now - self.start > sender.timeout_ns:
             self.fail("timeout")
             return
-        status = self._parser.get_status_code()
+        status = self._answered
         if status < 200:
             self.fail("protocol", f"an answer with the status {status}")
             return
-        lasting = self._lasting and self._begun == 1 and sender.keep_alive
+        lasting = self._lasting and sender.keep_alive
         if self._unsent:
             lasting = lasting and self._sent_all()
         seq, start, connect, first = self.seq, self.start, self.connect, self._first or now
@@ -445,7 +461,9 @@ class Connection(asyncio.Protocol):
 
     def _status(self) -> int:
         """The status, if its line arrived; otherwise 0."""
-        if self._begun and (self._in_body or self._complete):
+        if self._answered >= 0:
+            return self._answered
+        if self._in_body:
             return int(self._parser.get_status_code())
         line = re.match(rb"HTTP/\d\.\d ([2-9]\d\d|101)[ \r\n]", self._head)
         return int(line[1]) if line else 0
@@ -459,25 +477,45 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
 
+class _UnaskedError(Exception):
+    """A response begins for which there was no request."""
+
+
 class _HeadAnswer:
-    """Listens to the parser for the response to a HEAD, which ends with its head even if that announces a body."""
+    """Listens to the parser for the response to a HEAD, which ends with its head even if that announces a body.
+
+    The parser does not know that, and takes a response without a length for one that ends with its connection.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._show = getattr(connection, "on_header", None)
+        if show_reason := getattr(connection, "on_status", None):
+            self.on_status = show_reason
 
     def on_message_begin(self) -> None:
         self._connection.on_message_begin()
+        self._options = b""
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name.lower() == b"connection":
+            self._options += value + b","
+        if self._show:
+            self._show(name, value)
 
     def on_headers_complete(self) -> None:
-        if self._connection._parser.get_status_code() >= 200:
-            self._connection._complete = True
-            self._connection._lasting = self._connection._parser.should_keep_alive()
+        connection = self._connection
+        status = connection._parser.get_status_code()
+        if status >= 200:
+            connection._answered = status
+            connection._lasting = persists(connection._parser.get_http_version(), self._options)
 
     def on_message_complete(self) -> None:
-        self._connection.on_message_complete()
+        if self._connection._answered < 0:
+            self._connection.on_message_complete()
 
     def on_body(self, data: bytes) -> None:
-        self._connection._begun = 2  # a body where none may be: what follows cannot be trusted
+        self._connection._lasting = False  # a body where none may be: what follows cannot be trusted
 
 
 class TracedConnection(Connection):
@@ -490,6 +528,10 @@ class TracedConnection(Connection):
         self._headers: list[tuple[bytes, bytes]] = []
         self._reason = self._kept = b""
 
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._headers.clear()  # those of an interim answer
+
     def on_status(self, reason: bytes) -> None:
         self._reason = reason
 
@@ -497,7 +539,7 @@ class TracedConnection(Connection):
         self._headers.append((name, value))
 
     def on_body(self, data: bytes) -> None:
-        if self._begun == 1 and len(self._kept) < KEPT_BODY:
+        if len(self._kept) < KEPT_BODY:
             self._kept += data[: KEPT_BODY - len(self._kept)]
         super().on_body(data)
 
@@ -519,12 +561,11 @@ class DigestConnection(Connection):
     _read: Read = b""
 
     def on_body(self, data: bytes) -> None:
-        if self._begun == 1:
-            if self._body:
-                self._add(data)
-            else:
-                self._read = data
-            self._body += len(data)
+        if self._body:
+            self._add(data)
+        else:
+            self._read = data
+        self._body += len(data)
 
     def _add(self, data: bytes) -> None:
         """Take a piece of the body that is not the first one."""
@@ -547,6 +588,17 @@ class DigestConnection(Connection):
 
 class TracedDigestConnection(TracedConnection, DigestConnection):
     """A connection with both."""
+
+
+def persists(version: str, options: bytes) -> bool:
+    """Whether a connection stays open after a response that does not end with it (RFC 9112, 9.3).
+
+    Args:
+        version: of HTTP, such as ``1.1``.
+        options: values of its ``Connection`` headers, joined by commas.
+    """
+    named = {option.strip().lower() for option in options.split(b",")}
+    return b"close" not in named and (version == "1.1" or b"keep-alive" in named)
 
 
 def _ends_with_connection(head: bytes) -> bool:

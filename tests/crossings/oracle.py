@@ -17,7 +17,7 @@ import polars as pl
 from crossings.pairs import Case
 from crossings.running import Ran, other_targets
 from crossings.target import Got
-from crossings.world import FOLDERS, LINES, OLD, World, output_of, summary_of
+from crossings.world import CLIENTS, FOLDERS, LINES, OLD, World, output_of, summary_of
 from logreplay.parsers.record import RESPONSE_PARTS, scan
 from logreplay.parsers.zstd import zstd
 
@@ -467,6 +467,9 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
         yield Finding("received", f"--max-in-flight 1, and {got.most} requests at once")
     if case.choice["no-keep-alive"] == "yes" and got.most_on_one > 1:
         yield Finding("received", f"--no-keep-alive, and {got.most_on_one} requests on a connection")
+    by_client = case.command == "run" and case.choice["by-client"] == "yes" and case.choice["timeout"] != "short"
+    if plain and by_client and got.connections > CLIENTS + 1:  # one asks before the run
+        yield Finding("received", f"--by-client with {CLIENTS} clients, and {got.connections} connections")
     yield from _versions(case, got, rows)
     if case.choice["http"] in ("two", "log"):
         yield from _streams(case, got, plain=plain)

@@ -186,8 +186,9 @@ class _Strict(asyncio.Protocol):
     def _answer(self, status: bytes, *, headless: bool = False) -> None:
         self._got.now -= 1
         if not self._transport.is_closing():
+            # an answer to a HEAD need not say how long its body would be
             self._transport.write(
-                b"HTTP/1.1 %b\r\nContent-Length: 5\r\n\r\n%b" % (status, b"" if headless else b"hello")
+                b"HTTP/1.1 %b\r\n%b" % (status, b"\r\n" if headless else b"Content-Length: 5\r\n\r\nhello")
             )
 
 

@@ -16,6 +16,7 @@ from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.zstd import zstd
 
 LINES: Final = 60
+CLIENTS: Final = 8
 _HOOKS: Final = """
 def same(request):
     return request
@@ -41,7 +42,8 @@ def log_line(number: int, at: datetime) -> str:
     stamp = at.strftime("%d/%b/%Y:%H:%M:%S +0000")
     agent = f"agent/{number % 3}"
     version = "HTTP/2.0" if number % 3 == 0 else "HTTP/1.1"
-    return f'192.0.2.{number % 8 + 1} - - [{stamp}] "{op} {path} {version}" {status} 5 "http://a.example/" "{agent}"\n'
+    client, request = f"192.0.2.{number % CLIENTS + 1}", f"{op} {path} {version}"
+    return f'{client} - - [{stamp}] "{request}" {status} 5 "http://a.example/" "{agent}"\n'
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import pytest
 from logreplay.parsers.record import ERRORS
 from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.contract import Trace
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve
 from logreplay.replay.senders.http2.h2_sender import H2Sender
 from logreplay.replay.senders.http2.sender import Http2Sender
@@ -100,9 +101,9 @@ async def resolved(url: str) -> Endpoint:
 
 
 @asynccontextmanager
-async def asking(sender: Kind, url: str, **options: Any) -> AsyncIterator[Client]:
+async def asking(sender: Kind, url: str, trace: Trace | None = None, **options: Any) -> AsyncIterator[Client]:
     client = Client(sender(await resolved(url), **options))
-    await client.sender.open(client.done, monotonic)
+    await client.sender.open(client.done, monotonic, trace)
     try:
         yield client
     finally:

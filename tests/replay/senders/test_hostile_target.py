@@ -83,12 +83,15 @@ def test_each_way_of_answering_has_its_row(sender: Kind, case: Case) -> None:
 
 @pytest.mark.slow
 @SENDERS
+@pytest.mark.parametrize("is_shown", [False, True])
 @pytest.mark.parametrize("case", ENDLESS, ids=[case.name for case in ENDLESS])
-def test_an_endless_answer_takes_no_memory(sender: Kind, case: Case) -> None:
+def test_an_endless_answer_takes_no_memory(sender: Kind, case: Case, is_shown: bool) -> None:
+    shown: list[object] = []
+
     async def main() -> float:
         async with (
             raw_server(answers={f"/{case.name}": case.answer}) as server,
-            asking(sender, server.url, timeout=0.7) as client,
+            asking(sender, server.url, shown.append if is_shown else None, timeout=0.7) as client,
         ):
             await client.ask("/good")
             before = peak_mb()
