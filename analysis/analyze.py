@@ -26,8 +26,8 @@ from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, stability
 from logreplay.analysis.verdict.saturation import Bend, SaturationVerdict
 from logreplay.analysis.verdict.stability import CUT
-from logreplay.parsers.plural import number_of
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.plural import number_of
+from logreplay.core.record import LogreplayError
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE, TOLERANCE
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
-from logreplay.parsers.record import LogreplayError, pandas_installed, to_pandas
+from logreplay.core.record import LogreplayError, pandas_installed, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,8 +23,8 @@ from logreplay.analysis.tables.windows import run_spans, step_windows
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import ERROR_SHARE, TRIALS, late_from
 from logreplay.analysis.wording import between, show
-from logreplay.parsers.masking import masked
-from logreplay.parsers.plural import number_of
+from logreplay.core.masking import masked
+from logreplay.core.plural import number_of
 
 SCHEMA: Final = "logreplay/1"
 LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}

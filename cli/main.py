@@ -18,7 +18,7 @@ from logreplay.cli.registry import SHORT_HELP, Commands
 from logreplay.cli.running.signals import SIGNALS
 from logreplay.cli.settings.configurable import find_settings, where_from
 from logreplay.cli.settings.file import WITHOUT_SETTINGS
-from logreplay.parsers.installation import DISTRIBUTION
+from logreplay.core.installation import DISTRIBUTION
 
 _HELP: Final = "logreplay.help"
 _OBJECTS: Final = 100_000
@@ -128,7 +128,7 @@ def run(arguments: list[str]) -> int:
         if error.errno == errno.EIO and not error.filename and SIGNALS.heard:
             lead_nowhere(sys.stdout)
             return Exit.INTERRUPTED  # the terminal was closed, which was the signal
-        from logreplay.parsers.files import FULL  # loads Polars: only when something went wrong
+        from logreplay.core.files import FULL  # loads Polars: only when something went wrong
 
         if error.errno in FULL:
             if error.filename:
@@ -141,7 +141,7 @@ def run(arguments: list[str]) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # a panic of Polars is no Exception
-        from logreplay.parsers.record import LogreplayError  # loads Polars: only when something went wrong
+        from logreplay.core.record import LogreplayError  # loads Polars: only when something went wrong
 
         if SIGNALS.raised and not isinstance(error, LogreplayError):
             return Exit.INTERRUPTED  # a library took the interruption for an error of its own
@@ -161,7 +161,7 @@ def _fail(text: str, arguments: list[str]) -> Exit:
 
 def _shown(text: str, arguments: list[str]) -> str:
     """The text of an error as it may stand on a terminal and in the logs of a CI: values of strangers may be in it."""
-    from logreplay.parsers.masking import masked, terminal_safe
+    from logreplay.core.masking import masked, terminal_safe
 
     clean = "\n".join(map(terminal_safe, text.split("\n")))
     if "--show-secrets" in arguments:

@@ -1,30 +1,29 @@
 """Reads access logs into normalized records, as data frames or as files.
 
-These names are the public API. Each is imported at its first use: the other packages need `logreplay.parsers.record`
-only, and do not load the log readers.
+These names are the public API. Each is imported at its first use.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from logreplay.core.record import LogreplayError
     from logreplay.parsers.conversion.dataframe import iter_log, read_log
     from logreplay.parsers.conversion.filters import Filter
     from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
     from logreplay.parsers.conversion.job import ConvertOptions, convert
     from logreplay.parsers.conversion.report import ConvertReport
-    from logreplay.parsers.record import LogreplayError
 
 _HOMES: Final = {
-    "iter_log": "conversion.dataframe",
-    "read_log": "conversion.dataframe",
-    "Filter": "conversion.filters",
-    "Limit": "conversion.ingest",
-    "TooManyRejects": "conversion.ingest",
-    "ConvertOptions": "conversion.job",
-    "convert": "conversion.job",
-    "ConvertReport": "conversion.report",
-    "LogreplayError": "record",
+    "iter_log": "parsers.conversion.dataframe",
+    "read_log": "parsers.conversion.dataframe",
+    "Filter": "parsers.conversion.filters",
+    "Limit": "parsers.conversion.ingest",
+    "TooManyRejects": "parsers.conversion.ingest",
+    "ConvertOptions": "parsers.conversion.job",
+    "convert": "parsers.conversion.job",
+    "ConvertReport": "parsers.conversion.report",
+    "LogreplayError": "core.record",
 }
 
 __all__ = [
@@ -42,7 +41,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if home := _HOMES.get(name):
-        return getattr(import_module(f"{__name__}.{home}"), name)
+        return getattr(import_module(f"logreplay.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -13,8 +13,8 @@ from logreplay.analysis.input.file_ranges import stretches
 from logreplay.analysis.input.routes import Routes, hashed
 from logreplay.analysis.output.folder import write_folder
 from logreplay.cli.main import run
+from logreplay.core.record import RESULT_COLUMNS, SCHEMA, scan, to_csv
 from logreplay.parsers.conversion.job import ConvertOptions, convert
-from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA, scan, to_csv
 
 SAMPLES = sorted((Path(__file__).parent.parent / "sample_logs").glob("*.log"))
 

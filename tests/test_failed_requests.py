@@ -15,8 +15,8 @@ from logreplay.analysis.output.hdr import write_hlog
 from logreplay.analysis.tables import windows
 from logreplay.analysis.verdict.comparison import compare
 from logreplay.cli.display import live_line
-from logreplay.parsers.plural import number_of
-from logreplay.parsers.record import ERRORS, RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
+from logreplay.core.plural import number_of
+from logreplay.core.record import ERRORS, RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
 from logreplay.replay.monitor.prometheus import exposition
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder

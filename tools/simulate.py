@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from logreplay.parsers.record import SCHEMA
+from logreplay.core.record import SCHEMA
 
 Floats = npt.NDArray[np.float64]
 Law = Literal["fixed", "exponential", "lognormal"]
@@ -184,7 +184,7 @@ def serve(
     """Send the arrivals to a queue and record the response times.
 
     Returns:
-        A result log: the columns `logreplay.parsers.record.RESULT_COLUMNS`, rows in order of completion.
+        A result log: the columns `logreplay.core.record.RESULT_COLUMNS`, rows in order of completion.
     """
     arrived = arrivals.scheduled
     service = service_times(queue, len(arrived), rng)
@@ -209,14 +209,14 @@ def results(
         arrivals: scheduled send times of the n requests.
         latency: (n,) seconds from the request to the first byte of its response; above ``timeout_s``: a time-out.
         rc: (n,) status of the response; default: 200.
-        error: (n,) one of `logreplay.parsers.record.ERRORS` where no response came, empty elsewhere; default: none.
+        error: (n,) one of `logreplay.core.record.ERRORS` where no response came, empty elsewhere; default: none.
         expected_rc: (n,) status in the log; default: 200.
         lag: (n,) seconds between the scheduled and the actual start; default: 0.
         urls: requested URLs, in turn.
         timeout_s: time-out of the client, seconds.
 
     Returns:
-        The columns `logreplay.parsers.record.RESULT_COLUMNS`, rows in order of completion.
+        The columns `logreplay.core.record.RESULT_COLUMNS`, rows in order of completion.
     """
     count = len(arrivals.scheduled)
     late = np.zeros(count) if lag is None else lag

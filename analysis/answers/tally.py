@@ -24,8 +24,8 @@ from logreplay.analysis.answers.difference import Difference
 from logreplay.analysis.answers.rules import Rules
 from logreplay.analysis.answers.two_answers import STATUS, AnswerOf, differences
 from logreplay.analysis.statistics.sign_test import holm, sign_test
-from logreplay.parsers.masking import MASK, is_secret, masked
-from logreplay.parsers.plural import number_of
+from logreplay.core.masking import MASK, is_secret, masked
+from logreplay.core.plural import number_of
 
 ALPHA: Final = 0.01
 """Level of the test: the share of runs in which a difference that is only noise counts."""

@@ -27,8 +27,8 @@ from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import FAILED, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.statistics.step_finder import LONGEST_S, steps_of_seconds, usual_rate
-from logreplay.parsers.plural import number_of
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.plural import number_of
+from logreplay.core.record import LogreplayError
 
 _WINDOWS_S: Final = (10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)
 _MOST_WINDOWS: Final = 1000
@@ -76,7 +76,7 @@ class RequestArrays:
         connect: (n,) uint32, microseconds: opening a connection, 0 where one was reused.
         latency: (n,) uint32, microseconds: from the request to the first byte of the answer.
         kind: (n,) uint16, what became of it: the status, or the error as `FIRST_ERROR` + index in `ERROR_WORDS`.
-        good: (n,) bool: answered as expected, so that it neither failed (`logreplay.parsers.record.failed`) nor was
+        good: (n,) bool: answered as expected, so that it neither failed (`logreplay.core.record.failed`) nor was
             cancelled.
         step: (n,) int32, index into ``rates``.
         bytes: (n,) uint32, bytes of the body; more than 4 GiB count as 4 GiB.
@@ -147,7 +147,7 @@ class RequestArrays:
 
     @property
     def failed(self) -> npt.NDArray[np.bool_]:
-        """(n,) whether the request failed (`logreplay.parsers.record.failed`)."""
+        """(n,) whether the request failed (`logreplay.core.record.failed`)."""
         return np.asarray(~self.good & (self.kind != CANCELLED))
 
     @cached_property

@@ -10,7 +10,7 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.routes import hashed
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import LONGEST
-from logreplay.parsers.record import ERRORS, failed
+from logreplay.core.record import ERRORS, failed
 
 OK: Final = 0
 HTTP_ERROR: Final = 1

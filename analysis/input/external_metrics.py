@@ -5,7 +5,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.record import LogreplayError
 
 PREFIX: Final = "watch_"
 _SCHEMA: Final = {"second": pl.Int64, "name": pl.String, "value": pl.Float64}

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA
+from logreplay.core.record import RESULT_COLUMNS, SCHEMA
 
 STRETCH: Final = 16 << 20
 """Bytes: to plan how a stretch is read takes a millisecond, whatever its length."""
@@ -43,7 +43,7 @@ class Stretch:
     end: int
 
     def rows(self) -> pl.LazyFrame:
-        """The rows, typed as `logreplay.parsers.record.scan` does.
+        """The rows, typed as `logreplay.core.record.scan` does.
 
         Raises:
             NotApart: it begins or ends in the middle of a field.

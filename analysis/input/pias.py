@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.parsers.record import SCHEMA
+from logreplay.core.record import SCHEMA
 
 _TRANSPORT_ERROR: Final = 444
 _DATES: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d/%b/%Y", "%Y-%b-%d", "%Y/%m/%d")

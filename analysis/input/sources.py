@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 import polars as pl
 
 from logreplay.analysis.input import pias
-from logreplay.parsers.files import is_stream
-from logreplay.parsers.record import SCHEMA, LogreplayError, read_batches, scan, start_time, to_the_end
+from logreplay.core.files import is_stream
+from logreplay.core.record import SCHEMA, LogreplayError, read_batches, scan, start_time, to_the_end
 
 if TYPE_CHECKING:
     import pandas as pd

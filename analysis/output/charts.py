@@ -26,7 +26,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
 from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
 from logreplay.analysis.summary import step_names
 from logreplay.analysis.tables.users import UsersSweep
-from logreplay.parsers.masking import terminal_safe
+from logreplay.core.masking import terminal_safe
 
 Chart = list[dict[str, Any]]
 

@@ -12,9 +12,9 @@ import jinja2
 from logreplay.analysis.answers.rules import IGNORED_HEADERS, default_ignored
 from logreplay.analysis.answers.tally import ALPHA, AnswerDifferences, ExamplePair
 from logreplay.analysis.answers.two_answers import AnswerOf, pretty
-from logreplay.parsers.files import atomic_path, write_atomically
-from logreplay.parsers.masking import masked
-from logreplay.parsers.record import to_csv
+from logreplay.core.files import atomic_path, write_atomically
+from logreplay.core.masking import masked
+from logreplay.core.record import to_csv
 
 NAMES: Final = ("baseline", "candidate", "second baseline")
 _SHOWN: Final = 4000

@@ -17,8 +17,8 @@ from hdrh.histogram import HdrHistogram
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND, by_second, changes
 from logreplay.analysis.statistics.quantiles import Ints
-from logreplay.parsers.files import atomic_path
-from logreplay.parsers.plural import number_of
+from logreplay.core.files import atomic_path
+from logreplay.core.plural import number_of
 
 LOWEST: Final = 1
 HIGHEST: Final = 3_600_000_000

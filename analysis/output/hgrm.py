@@ -14,7 +14,7 @@ import numpy as np
 
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.statistics.quantiles import Floats, average, deviation, ranks
-from logreplay.parsers.files import atomic_path
+from logreplay.core.files import atomic_path
 
 TICKS: Final = 5
 _MILLISECOND: Final = 1000

@@ -28,8 +28,8 @@ from logreplay.analysis.output import charts, pictures
 from logreplay.analysis.output.plots import hockey_stick
 from logreplay.analysis.tables import windows
 from logreplay.analysis.wording import between, show
-from logreplay.parsers.files import atomic_path
-from logreplay.parsers.masking import masked, terminal_safe
+from logreplay.core.files import atomic_path
+from logreplay.core.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ import polars as pl
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.output.plots import hockey_stick, single_run, users
 from logreplay.analysis.summary import step_names
-from logreplay.parsers.masking import masked, terminal_safe
-from logreplay.parsers.plural import number_of
+from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

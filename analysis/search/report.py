@@ -7,7 +7,7 @@ from typing import Any, Final
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
 from logreplay.analysis.search.slo import BoundFinding
 from logreplay.analysis.wording import show
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 LEAST_TRIAL_S: Final = 30.0
 """Judged seconds under which a trial misses what a target does rarely."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from logreplay.analysis.search.slo import Bound, BoundEvidence, BoundFinding
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 BACKLOG_S: Final = 0.5
 """Requests that wait for longer are a backlog, if they become more."""

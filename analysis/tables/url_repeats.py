@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 _MORE: Final = 0.05
 """Share of the requests from which on repeated URLs may move a capacity by more than a step of a search."""

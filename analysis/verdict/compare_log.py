@@ -17,7 +17,7 @@ from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict import comparison
 from logreplay.analysis.verdict.change import ALL, TOLERANCE, Change, median_change
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 FEWEST: Final = 20
 FACTOR: Final = 1.5

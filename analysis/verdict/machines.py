@@ -11,7 +11,7 @@ from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.stability import CUT, late_from
 from logreplay.analysis.wording import show
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 FIGURES: Final = ("mean", *PERCENTILES)
 """Response times of a step that a bound may be set for. The mean is that of the requests answered as expected."""

@@ -19,7 +19,7 @@ from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.outages import FEWEST
 from logreplay.analysis.verdict.stability import CUT, ERROR_SHARE, FAILING, LATE_S
 from logreplay.analysis.wording import show
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 FEWEST_STEPS: Final = 5
 GIVES_UP_AFTER: Final = 2

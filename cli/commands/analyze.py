@@ -67,7 +67,7 @@ def _made(folder: Path) -> Path:
         TakenError: another command made it.
         LogreplayError: it cannot be made.
     """
-    from logreplay.parsers.files import TakenError, unwritable
+    from logreplay.core.files import TakenError, unwritable
 
     try:
         folder.mkdir()
@@ -90,7 +90,7 @@ def _free(folder: Path) -> Path:
     Raises:
         TakenError: it holds something.
     """
-    from logreplay.parsers.files import check_absent
+    from logreplay.core.files import check_absent
 
     if not (folder.is_dir() and not any(folder.iterdir())):
         check_absent(folder)

@@ -36,7 +36,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
         raise click.UsageError(f"--trial {trial:g}s: too short; expected at least {SHORTEST_S:g}s")
     import uvloop
 
-    from logreplay.parsers.files import write_atomically
+    from logreplay.core.files import write_atomically
     from logreplay.replay.checks.calibrate import calibrate as measure
     from logreplay.replay.checks.calibrate import remembered_at
 

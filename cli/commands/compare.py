@@ -74,8 +74,8 @@ def compare(
     from logreplay.analysis.input import sources
     from logreplay.analysis.input.closed_loop import void_findings
     from logreplay.analysis.verdict import compare_log, comparison
-    from logreplay.parsers.files import check_absent, check_distinct, check_named_once
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.core.files import check_absent, check_distinct, check_named_once
+    from logreplay.core.record import LogreplayError
 
     if candidate is None:
         if not sources.locate(baseline).exists():  # the folder of a duet has both, and the error names them
@@ -149,7 +149,7 @@ def _print_likeness(found: "Fidelity") -> None:
 
 def _draw(found: "Comparison", output: Path, tolerance: float, *, force: bool) -> None:
     from logreplay.analysis.output.plots import hockey_stick, overlay
-    from logreplay.parsers.files import atomic_path
+    from logreplay.core.files import atomic_path
 
     rows = len(overlay.shown(found))
 

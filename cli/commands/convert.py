@@ -15,7 +15,7 @@ from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.running.engines import cluster_executor, cluster_option
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.parsers.masking import masked, terminal_safe
+from logreplay.core.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -136,12 +136,12 @@ def convert(
     # blocks are parsed side by side, each by one thread; more threads inside each would be in each other's way
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     _use_one_heap()
+    from logreplay.core.record import LogreplayError
     from logreplay.parsers.conversion.filters import Filter, time_zone
     from logreplay.parsers.conversion.ingest import TooManyRejects
     from logreplay.parsers.conversion.job import ConvertOptions, output_for
     from logreplay.parsers.conversion.job import convert as convert_logs
     from logreplay.parsers.conversion.writers import kind_of
-    from logreplay.parsers.record import LogreplayError
 
     target = output or str(output_for(logs[0], given["to"] or ""))
     if as_json and target == "-":

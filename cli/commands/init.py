@@ -40,7 +40,7 @@ def init(
       logreplay init
       logreplay init --log access.log --target http://127.0.0.1:8080
     """
-    from logreplay.parsers.files import check_absent, check_distinct, write_atomically
+    from logreplay.core.files import check_absent, check_distinct, write_atomically
 
     path = Path(FILE)
     if not force:

@@ -32,7 +32,7 @@ def man(command: str | None, output: Path | None) -> None:
     if output is None:
         click.echo(page(root, command or ""), nl=False)
         return
-    from logreplay.parsers.files import write_atomically
+    from logreplay.core.files import write_atomically
 
     output.mkdir(parents=True, exist_ok=True)
     for name in ("", *root.commands):

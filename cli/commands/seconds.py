@@ -7,7 +7,7 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 
 @click.command(cls=Configurable)
@@ -34,8 +34,8 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     """
     from logreplay.analysis.analyze import seconds as per_second
     from logreplay.analysis.input import sources
-    from logreplay.parsers.files import atomic_path, check_distinct
-    from logreplay.parsers.record import to_csv
+    from logreplay.core.files import atomic_path, check_distinct
+    from logreplay.core.record import to_csv
 
     if output == Path("-"):
         output = None

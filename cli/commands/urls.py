@@ -8,7 +8,7 @@ import click
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 
 @click.command(cls=Configurable)
@@ -36,8 +36,8 @@ def urls(templates: Sequence[str], variables: Sequence[str], output: str, force:
       logreplay urls '/projects/{project}/widgets/{widget}' --var project=@projects.txt --var widget=1..9
       logreplay urls 'http://{host}/' 'http://{host}/item/{n}' --var host=a.example,b.example --var n=1..1000
     """
-    from logreplay.parsers.files import atomic_path, check_distinct
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.core.files import atomic_path, check_distinct
+    from logreplay.core.record import LogreplayError
     from logreplay.replay.requests.url_rows import write_frames
     from logreplay.replay.requests.url_templates import Templates, Values, values
 

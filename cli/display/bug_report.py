@@ -14,8 +14,8 @@ _FRAMES = 4
 
 def sentence(error: BaseException) -> str:
     """Say that logreplay has a bug: which version, the error, where it came up, innermost first, where to report it."""
-    from logreplay.parsers.installation import version
-    from logreplay.parsers.masking import masked, terminal_safe
+    from logreplay.core.installation import version
+    from logreplay.core.masking import masked, terminal_safe
 
     text = " ".join(terminal_safe(str(error)).split())
     frames = reversed(traceback.extract_tb(error.__traceback__)[-_FRAMES:])

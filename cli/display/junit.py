@@ -35,8 +35,8 @@ def write_junit(path: Path, command: str, checks: Iterable[Check]) -> None:
     Raises:
         LogreplayError: it cannot be written.
     """
-    from logreplay.parsers.files import unwritable, write_atomically
-    from logreplay.parsers.masking import masked, terminal_safe
+    from logreplay.core.files import unwritable, write_atomically
+    from logreplay.core.masking import masked, terminal_safe
 
     cases = list(checks)
     counts = {

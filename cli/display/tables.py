@@ -7,8 +7,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from logreplay.parsers.masking import terminal_safe
-from logreplay.parsers.plural import number_of
+from logreplay.core.masking import terminal_safe
+from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
     import polars as pl

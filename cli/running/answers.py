@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.cli.options.answers import Comparing
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -141,7 +141,7 @@ def write(
         LogreplayError: they cannot be written.
     """
     from logreplay.analysis.output.duet_page import html, write_differences
-    from logreplay.parsers.files import write_atomically
+    from logreplay.core.files import write_atomically
 
     if found:
         write_differences(folder, found)

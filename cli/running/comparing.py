@@ -28,7 +28,7 @@ def check_valid(why: Mapping[str, Sequence[str]]) -> Check:
     Args:
         why: of each run the findings that make it invalid.
     """
-    from logreplay.parsers.masking import masked, terminal_safe
+    from logreplay.core.masking import masked, terminal_safe
 
     runs: dict[str, list[str]] = {}
     for run, findings in why.items():
@@ -62,7 +62,7 @@ def _check_failures(found: "Fidelity | Comparison") -> Check:
 
 def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
     from logreplay.analysis.verdict.change import ALL
-    from logreplay.parsers.masking import masked, terminal_safe
+    from logreplay.core.masking import masked, terminal_safe
 
     name, change = f"times: not slower by more than {limit:.1%}", found.change
     if change is None:
@@ -84,7 +84,7 @@ def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
 
 def time_rows(found: "Comparison") -> list[dict[str, str]]:
     """The changes of a duet as rows of a table: percentiles, then routes, secrets masked."""
-    from logreplay.parsers.masking import masked
+    from logreplay.core.masking import masked
 
     return [
         {"of": masked(name), "change": f"{change.ratio - 1:+.1%}", "95 % interval": _interval(change.low, change.high),

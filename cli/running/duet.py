@@ -123,7 +123,7 @@ def duet_once(options: DuetOptions) -> Exit:
         UsageError: options exclude each other.
         LogreplayError: the log cannot be read, a target not be loaded, or the results not be written.
     """
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.core.record import LogreplayError
     from logreplay.replay.requests.mix import ForTargets, duet_plan
     from logreplay.replay.requests.plan import signing_part
 
@@ -338,8 +338,8 @@ class _OneDuet:
         """Write the summary of the duet, and the files of each target's result log."""
         from logreplay.analysis.output.folder import write_beside
         from logreplay.analysis.summary import About, protocol
-        from logreplay.parsers.files import write_atomically
-        from logreplay.parsers.record import scan
+        from logreplay.core.files import write_atomically
+        from logreplay.core.record import scan
         from logreplay.replay.schedules.rates import Together
 
         options, log, schedule = self.options, str(self.options.log), self.plan.schedule

@@ -26,7 +26,7 @@ from logreplay.cli.running.reporting import draws, evaluating, print_arrivals, r
 from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 from logreplay.cli.running.signals import Interrupted
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
     from logreplay.analysis.search.search import Goal, Judged, Search, Trial
@@ -208,7 +208,7 @@ def _report(
     if plots:
         from logreplay.analysis.output.plots.hockey_stick import figure, save
         from logreplay.analysis.output.plots.search import trace
-        from logreplay.parsers.files import atomic_path
+        from logreplay.core.files import atomic_path
 
         with atomic_path(folder / "search.png") as fresh:
             save(figure(lambda ax: trace(ax, facts)), fresh)

@@ -51,7 +51,7 @@ def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
 @contextmanager
 def _as_file(log: "Path | UrlList") -> Iterator[Path]:
     """Requests as a file that any command reads."""
-    from logreplay.parsers.files import scratch_folder
+    from logreplay.core.files import scratch_folder
 
     if isinstance(log, Path):
         yield log
@@ -79,7 +79,7 @@ def replayable(
         LogreplayError: no such file, or no line of it can be read; or the store cannot be read.
         UsageError: an access log without a target.
     """
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.core.record import LogreplayError
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList, is_url_list
     from logreplay.replay.requests.url_rows import UrlRow
@@ -88,7 +88,7 @@ def replayable(
         log.names()
         yield log
         return
-    from logreplay.parsers.files import scratch_folder
+    from logreplay.core.files import scratch_folder
     from logreplay.replay.requests.sources import is_request_file
 
     if isinstance(log, Path) and not is_pipe(log) and (is_normalized(log) or is_request_file(log)):
@@ -136,7 +136,7 @@ def is_typed(name: str) -> bool:
 
 def is_pipe(path: Path) -> bool:
     """Whether a log can be read only once: standard input (``-``), a named pipe, or ``<(command)``."""
-    from logreplay.parsers.files import is_stream
+    from logreplay.core.files import is_stream
 
     return str(path) == "-" or is_stream(path)
 
@@ -147,8 +147,8 @@ def copied(pipe: Path, folder: Path) -> Path:
     Raises:
         LogreplayError: it cannot be read, or the disk is full.
     """
-    from logreplay.parsers.files import why
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.core.files import why
+    from logreplay.core.record import LogreplayError
 
     copy = folder / "pipe"
     try:
@@ -188,7 +188,7 @@ def log_named(text: str) -> "Log":
         return UrlRow.of(text)
     if not separator:
         return Path(text)
-    from logreplay.parsers.stores import SCHEMES
+    from logreplay.core.stores import SCHEMES
     from logreplay.replay.requests.remote import Stored
 
     if scheme not in SCHEMES:
@@ -273,8 +273,8 @@ def followed(log: Path, seconds: float | None) -> "Followed":
     Raises:
         LogreplayError: it is not a file, is compressed, or its present part is not an access log.
     """
+    from logreplay.core.record import LogreplayError
     from logreplay.parsers.conversion.follow import LineParser
-    from logreplay.parsers.record import LogreplayError
     from logreplay.replay.requests.tail import Followed, Tail
 
     if log.exists() and not log.is_file():
@@ -284,7 +284,7 @@ def followed(log: Path, seconds: float | None) -> "Followed":
 
 def is_normalized(log: Path) -> bool:
     """Whether a file is a normalized CSV or a result log, by its name or first bytes."""
-    from logreplay.parsers.record import LogreplayError, is_parquet, scan
+    from logreplay.core.record import LogreplayError, is_parquet, scan
 
     if is_parquet(log):
         return True

@@ -61,7 +61,7 @@ def _check_descriptors() -> None:
     from logreplay.replay.senders.descriptors import allow_descriptors
 
     if (hard := allow_descriptors(_FEWEST_FILES)) < _FEWEST_FILES:
-        from logreplay.parsers.record import LogreplayError
+        from logreplay.core.record import LogreplayError
 
         text = f"only {hard} file descriptors are allowed (ulimit -Hn), and a run needs {_FEWEST_FILES} before it sends"
         raise LogreplayError(f"{text}; raise the limit")

@@ -39,7 +39,7 @@ def check_apart(written: Mapping[str, Path | None], reads: Sequence[tuple[str, P
     Raises:
         LogreplayError: one is an input, or cannot be written.
     """
-    from logreplay.parsers.files import check_distinct, unwritable
+    from logreplay.core.files import check_distinct, unwritable
 
     named = [(option, path) for option, path in written.items() if path is not None]
     check_distinct(named, reads)
@@ -62,7 +62,7 @@ def place_for(named: Path | None, take: "Callable[[Path], _Place]", stem: str, e
     """
     from datetime import datetime
 
-    from logreplay.parsers.files import TakenError
+    from logreplay.core.files import TakenError
 
     if named:
         return take(named)
@@ -82,7 +82,7 @@ def claim(path: Path, reads: Sequence[tuple[str, Path]], *, force: bool) -> Path
     """
     from logreplay.analysis.input.external_metrics import stem
     from logreplay.analysis.output.file_names import belonging
-    from logreplay.parsers.files import check_distinct, lock_beside
+    from logreplay.core.files import check_distinct, lock_beside
     from logreplay.replay.results.result_log import check_new, grows_at
 
     check_new(path, force=True)
@@ -117,8 +117,8 @@ class ResultFolder:
             LogreplayError: it holds something and ``force`` was not given, another process writes it, it cannot be
                 written, or holds an input.
         """
-        from logreplay.parsers.files import Lock, TakenError, check_distinct, remove_left_behind, unwritable
-        from logreplay.parsers.record import check_name
+        from logreplay.core.files import Lock, TakenError, check_distinct, remove_left_behind, unwritable
+        from logreplay.core.record import check_name
 
         check_name(folder)
         check_distinct([("-o", folder / name) for name in _names()], reads)
@@ -158,8 +158,8 @@ class ResultFolder:
         Raises:
             LogreplayError: another process writes it, it holds an input, or a sweep that was to replace it was killed.
         """
-        from logreplay.parsers.files import Lock, check_distinct
-        from logreplay.parsers.record import LogreplayError
+        from logreplay.core.files import Lock, check_distinct
+        from logreplay.core.record import LogreplayError
 
         check_distinct([("--resume", folder / name) for name in _names()], reads)
         with ExitStack() as locks:
@@ -186,7 +186,7 @@ class ResultFolder:
         Raises:
             LogreplayError: the files cannot be moved.
         """
-        from logreplay.parsers.files import unwritable
+        from logreplay.core.files import unwritable
 
         if self.path != self._folder:
             try:

@@ -95,7 +95,7 @@ def report_sessions(
 
 def draws(*, no_plots: bool = False, quiet: bool = False) -> bool:
     """Whether pictures are drawn: not with ``--no-plots``, and not without matplotlib, which the user is told."""
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.core.record import LogreplayError
 
     if no_plots:
         return False

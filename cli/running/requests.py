@@ -11,7 +11,7 @@ import click
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.requests import Shaping, base
 from logreplay.cli.running.log_and_target import replayable
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -143,7 +143,7 @@ def repeated_urls(
     import polars as pl
 
     from logreplay.analysis.tables.url_repeats import url_repeats
-    from logreplay.parsers.record import read_batches
+    from logreplay.core.record import read_batches
     from logreplay.replay.requests.ordering import Shuffled
     from logreplay.replay.results.verdict import Finding, Severity
     from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
@@ -190,7 +190,7 @@ def changed_routes(changes: Mapping[tuple[str, str], int]) -> list[tuple[str, st
 def report_left_out(stream: "RequestStream", *, quiet: bool = False) -> None:
     """Report the requests not sent, and the time spent in a hook."""
     from logreplay.analysis.wording import show
-    from logreplay.parsers.masking import masked
+    from logreplay.core.masking import masked
     from logreplay.replay.requests.hook import hooked
 
     if stream.left_out:
@@ -210,7 +210,7 @@ def _source(log: "Path | RequestSource") -> "Path | RequestSource":
 
 def _by_completion(log: "Path | RequestSource") -> bool:
     """Whether a log is in order of completion: result logs are."""
-    from logreplay.parsers.record import LogreplayError, scan
+    from logreplay.core.record import LogreplayError, scan
     from logreplay.replay.requests.remote import Stored
 
     if isinstance(log, Stored):
@@ -263,7 +263,7 @@ def _expect(
     Raises:
         LogreplayError: no request has one; or the log cannot be read.
     """
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.core.record import LogreplayError
     from logreplay.replay.requests.sources import LogFile, lacking
 
     source = LogFile(log) if isinstance(log, Path) else log
@@ -276,7 +276,7 @@ def say_lacking(
     shaping: Shaping, sending: "Sending", log: "Path | RequestSource", *, where: str = "", quiet: bool = False
 ) -> None:
     """Say which options take from a log what it does not have; of a log that is followed, what it had not so far."""
-    from logreplay.parsers.headers import HEADERS
+    from logreplay.core.headers import HEADERS
     from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
     from logreplay.replay.requests.headers import LoggedHeaders
     from logreplay.replay.requests.sources import LogFile, lacking

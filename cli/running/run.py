@@ -28,7 +28,7 @@ from logreplay.cli.running.outputs import check_apart, claim, inputs, place_for
 from logreplay.cli.running.reporting import measuring, print_arrivals, report_sessions
 from logreplay.cli.running.requests import aim, changed_routes, report_left_out, request_stream, say_lacking
 from logreplay.cli.running.signals import SIGNALS
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
     from logreplay.cli.running.log_and_target import Log
@@ -335,7 +335,7 @@ class _OneRun:
 
 def _preview(plan: "Plan", options: RunOptions, logins: "Logins | None") -> Exit:
     """Print the head of a plan, its rate over time, and what would be left out."""
-    from logreplay.parsers.masking import masked
+    from logreplay.core.masking import masked
     from logreplay.replay.requests.preview import preview
     from logreplay.replay.senders.trace import printable
 
@@ -386,7 +386,7 @@ def _finish(exchanges: Outlet, path: Path) -> None:
     Raises:
         OSError: standard output is full. A reader that went away may have seen enough.
     """
-    from logreplay.parsers.files import FULL
+    from logreplay.core.files import FULL
 
     if not exchanges.drain():
         say(f"waiting for the reader of standard output; Ctrl-C ends this; results: {path}")

@@ -131,7 +131,7 @@ def _end(code: int) -> None:
 
 def _tidy_up() -> None:
     loaded = sys.modules  # nothing is imported here: an import may be what hangs
-    if files := loaded.get("logreplay.parsers.files"):
+    if files := loaded.get("logreplay.core.files"):
         files.remove_unfinished()
     if util := loaded.get("multiprocessing.util"):
         util._run_finalizers(0)  # else the tracker of semaphores warns on standard error when it removes them

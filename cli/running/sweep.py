@@ -22,7 +22,7 @@ from logreplay.cli.running.reporting import draws, report_sweep
 from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
 from logreplay.cli.running.signals import Interrupted
 from logreplay.cli.running.sweep_runner import sweep_into
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
     from logreplay.analysis.input.closed_loop import ClosedLoop
@@ -210,7 +210,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
 @contextmanager
 def _telling_of_steps(options: SweepOptions, folder: ResultFolder) -> Iterator[None]:
     """Say of an interruption that leaves no report how many steps are made, and where they are."""
-    from logreplay.parsers.record import LogreplayError
+    from logreplay.core.record import LogreplayError
     from logreplay.replay.sweeps.manifest import Manifest
 
     try:

@@ -14,7 +14,7 @@ from logreplay.cli.options.stop import watched
 from logreplay.cli.running.engines import replayer
 from logreplay.cli.running.loop import run_in_loop, unless_stopped
 from logreplay.cli.running.reporting import report_sessions
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream

@@ -14,7 +14,7 @@ from logreplay.cli.settings.file import FILE, WIDENING, permission, read_setting
 from logreplay.cli.settings.option_names import key_of, opposite
 from logreplay.cli.settings.precedence import Names, Setting, applicable
 from logreplay.cli.settings.variables import PREFIX, read_variables
-from logreplay.parsers.masking import terminal_safe
+from logreplay.core.masking import terminal_safe
 
 _FOUND: Final = "logreplay.settings"
 _APPLIED: Final = "logreplay.settings.applied"

@@ -10,7 +10,7 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.file import alike, configurable, shared
 from logreplay.cli.settings.option_names import is_switch, switched, takes_several
 from logreplay.cli.settings.precedence import Rank, Setting
-from logreplay.parsers.masking import terminal_safe
+from logreplay.core.masking import terminal_safe
 
 PREFIX: Final = "LOGREPLAY_"
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from logreplay.core.headers import HeadersTooLong, header_text
 from logreplay.parsers.fields.values import LONGEST_S, MOST_BYTES, Rejected, Unreplayable, address, free_text, parts
-from logreplay.parsers.headers import HeadersTooLong, header_text
 
 LARGEST: Final = 128 << 20
 """Bytes of a record; longer ones are rejected."""

@@ -8,9 +8,9 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.parsers.bodies import REF, StoredBodies, pieces
-from logreplay.parsers.headers import HEADERS, header_pairs
-from logreplay.parsers.record import read_batches, start_time
+from logreplay.core.bodies import REF, StoredBodies, pieces
+from logreplay.core.headers import HEADERS, header_pairs
+from logreplay.core.record import read_batches, start_time
 
 NO_HOST: Final = "localhost"
 """The host of the URLs of a log that names none."""

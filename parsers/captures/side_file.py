@@ -5,9 +5,9 @@ from pathlib import Path
 
 import polars as pl
 
-from logreplay.parsers.bodies import REF, BodyWriter, StoredBodies, pieces
+from logreplay.core.bodies import REF, BodyWriter, StoredBodies, pieces
+from logreplay.core.files import NewFile
 from logreplay.parsers.captures.capture import PAYLOAD
-from logreplay.parsers.files import NewFile
 
 
 def with_payload(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO, Final
 
+from logreplay.core.installation import needs_extra
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.captures.capture import (
     LARGEST,
     Capture,
@@ -20,8 +22,6 @@ from logreplay.parsers.captures.capture import (
     url_parts,
 )
 from logreplay.parsers.fields.values import Rejected
-from logreplay.parsers.installation import needs_extra
-from logreplay.parsers.record import LogreplayError
 
 _SHOWN: Final = 1 << 16
 _ANSWER: Final = 1 << 20

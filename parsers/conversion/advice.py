@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from logreplay.core.plural import number_of
 from logreplay.parsers.conversion.ingest import Intake
 from logreplay.parsers.conversion.source import BlockSource
-from logreplay.parsers.plural import number_of
 
 _BETTER_STAMPS = {
     "nginx": "; log $msec for better ones",

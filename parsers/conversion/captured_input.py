@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import polars as pl
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.captures.capture import COLUMNS, PAYLOAD, CaptureFormat, row
 from logreplay.parsers.captures.formats import capture_format
 from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.fields.values import Rejected, Unreplayable
-from logreplay.parsers.record import LogreplayError
 
 _ROWS: Final = 1000
 _TOGETHER: Final = 16 << 20

@@ -7,7 +7,7 @@ import lzma
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from logreplay.parsers.zstd import zstd
+from logreplay.core.zstd import zstd
 
 _MAGIC: Final = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
 

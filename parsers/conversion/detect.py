@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import polars as pl
 
+from logreplay.core.record import CORE_COLUMNS, LogreplayError
 from logreplay.parsers.captures.formats import CAPTURES
 from logreplay.parsers.conversion.parse import ParsedBlock, parse
 from logreplay.parsers.conversion.source import Block, count_lines, text_lines
@@ -17,7 +18,6 @@ from logreplay.parsers.formats.format import Format, TextLayout
 from logreplay.parsers.formats.format_spec import defined
 from logreplay.parsers.formats.prefixes import PREFIXES, Prefix
 from logreplay.parsers.formats.w3c import FieldsDirective, stretches
-from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
 
 _FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)
 _SAYS: Final = re.compile(rb"^(?:#Fields:|[\0 \t]*[^#\s\0])", re.MULTILINE)

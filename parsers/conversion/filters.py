@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.fields.timestamps import SECOND
-from logreplay.parsers.record import LogreplayError
 
 _STATUS: Final = re.compile(r"([1-5][0-9x]{2}|[0-9]{3})(?:(?:-|\.\.)([1-5][0-9x]{2}|[0-9]{3}))?")
 

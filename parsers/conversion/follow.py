@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.captures.side_file import as_bytes
 from logreplay.parsers.conversion.detect import Detection, detect, says_format
 from logreplay.parsers.conversion.job import ConvertOptions, find_reading, with_date_and_time
@@ -14,7 +15,6 @@ from logreplay.parsers.conversion.parse import ROW_SCHEMA
 from logreplay.parsers.conversion.source import Block, BlockSource
 from logreplay.parsers.conversion.subsecond import Spreader, start_times
 from logreplay.parsers.formats.w3c import FieldsDirective, stretches
-from logreplay.parsers.record import LogreplayError
 
 _QUIET_S: Final = 2.5
 """Rows of the newest seconds are held back to be spread over them, but no longer than this."""

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, Refusal
 from logreplay.parsers.conversion.report import ConvertReport
@@ -24,7 +25,6 @@ from logreplay.parsers.fields.timestamps import SECOND, Times
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.lines import clean_lines
 from logreplay.parsers.lines.csv_lines import Lines, rendered
-from logreplay.parsers.record import LogreplayError
 
 Progress = Callable[[int, int, int], None]
 """Called with bytes read, bytes in all (0: not known) and lines read."""

@@ -13,7 +13,19 @@ from typing import BinaryIO, Final, Literal, get_args
 
 import polars as pl
 
-from logreplay.parsers.bodies import REF, beside
+from logreplay.core.bodies import REF, beside
+from logreplay.core.files import (
+    FULL,
+    NewFile,
+    check_distinct,
+    check_named_once,
+    is_part,
+    is_stream,
+    scratch_folder,
+)
+from logreplay.core.headers import HEADERS
+from logreplay.core.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
+from logreplay.core.stores import is_address, matching
 from logreplay.parsers.captures.capture import CaptureFormat
 from logreplay.parsers.captures.side_file import SideFile, with_payload
 from logreplay.parsers.conversion import writers
@@ -28,22 +40,10 @@ from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.fields.timestamps import Times
-from logreplay.parsers.files import (
-    FULL,
-    NewFile,
-    check_distinct,
-    check_named_once,
-    is_part,
-    is_stream,
-    scratch_folder,
-)
 from logreplay.parsers.formats.field_names import HEADER_SLOT
 from logreplay.parsers.formats.format import Format
-from logreplay.parsers.headers import HEADERS
 from logreplay.parsers.lines.csv_lines import Lines, rendered
-from logreplay.parsers.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
 from logreplay.parsers.redaction.redact import Redactor
-from logreplay.parsers.stores import is_address, matching
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from logreplay.parsers.bodies import ADDRESS, REF, named
-from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit
-from logreplay.parsers.conversion.report import ConvertReport
-from logreplay.parsers.fields import values
-from logreplay.parsers.record import (
+from logreplay.core.bodies import ADDRESS, REF, named
+from logreplay.core.record import (
     CORE_COLUMNS,
     SCHEMA,
     LogreplayError,
@@ -23,7 +20,10 @@ from logreplay.parsers.record import (
     start_time,
     to_csv,
 )
-from logreplay.parsers.zstd import zstd
+from logreplay.core.zstd import zstd
+from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit
+from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.fields import values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ class Tables:
     """Reads normalized CSVs and result logs, one after the other.
 
     Attributes:
-        paths: as `logreplay.parsers.record.scan` takes them.
+        paths: as `logreplay.core.record.scan` takes them.
         report: where rows are counted. The header is not counted.
         keep: called for each rejected row.
         limit: on rejected rows.

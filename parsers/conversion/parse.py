@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 import polars as pl
 
+from logreplay.core.headers import HEADERS, HeadersTooLong, header_text
 from logreplay.parsers.fields import timestamps, values
 from logreplay.parsers.formats.field_names import HEADER_SLOT
 from logreplay.parsers.formats.format import Format
-from logreplay.parsers.headers import HEADERS, HeadersTooLong, header_text
 
 TEXTS: Final = ("client", "host", "user", "referer", "agent", "protocol", "body")
 

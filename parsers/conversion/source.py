@@ -12,10 +12,10 @@ from typing import BinaryIO, Final, Literal, cast
 import numpy as np
 import polars as pl
 
+from logreplay.core.masking import masked
+from logreplay.core.record import LogreplayError
+from logreplay.core.stores import StoredFile, is_address, size_of
 from logreplay.parsers.conversion.compression import MEMORY, TooMuchMemory, compression_of, decompressed
-from logreplay.parsers.masking import masked
-from logreplay.parsers.record import LogreplayError
-from logreplay.parsers.stores import StoredFile, is_address, size_of
 
 BLOCK: Final = 2 << 20
 """Bytes read at a time; a block is a little longer or shorter, as its last line ends."""

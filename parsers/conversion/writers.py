@@ -7,10 +7,10 @@ from typing import BinaryIO, Final, Literal
 
 import polars as pl
 
+from logreplay.core.record import CORE_COLUMNS, LogreplayError, read_batches, scan
+from logreplay.core.zstd import zstd
 from logreplay.parsers.captures.export import exported
 from logreplay.parsers.captures.formats import WRITERS
-from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, read_batches, scan
-from logreplay.parsers.zstd import zstd
 
 Kind = Literal["csv", "csv.gz", "csv.zst", "parquet", "pias", "vegeta", "k6", "gor", "har"]
 

@@ -12,6 +12,8 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any, Final
 
+from logreplay.core.installation import needs_extra
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.json_lines import JsonLayout
@@ -25,8 +27,6 @@ from logreplay.parsers.formats.log_format import (
     nginx_tokens,
     times_of,
 )
-from logreplay.parsers.installation import needs_extra
-from logreplay.parsers.record import LogreplayError
 
 NAMES: Final = {format.name: format for format in FORMATS}
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeVar
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.fields.timestamps import Stamp
 from logreplay.parsers.fields.values import CLEAN
 from logreplay.parsers.formats.field_names import HEADER_SLOT
 from logreplay.parsers.formats.format import Format, TextLayout, Value
-from logreplay.parsers.record import LogreplayError
 
 Escape = Literal["default", "none"]
 Place = TypeVar("Place")

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.parsers.record import csv_text
+from logreplay.core.record import csv_text
 
 Ints = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 Letters = np.ndarray[Any, np.dtype[np.uint8]]

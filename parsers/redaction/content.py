@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from logreplay.core.headers import header_pairs
 from logreplay.parsers.captures.capture import latin
-from logreplay.parsers.headers import header_pairs
 
 Change = Callable[[str], str]
 

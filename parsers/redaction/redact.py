@@ -19,8 +19,8 @@ from typing import Final
 
 import polars as pl
 
+from logreplay.core.headers import HEADERS, header_pairs, header_text
 from logreplay.parsers.captures.capture import PAYLOAD
-from logreplay.parsers.headers import HEADERS, header_pairs, header_text
 from logreplay.parsers.redaction.content import Content, content_type, encoded
 
 _VALUE: Final = re.compile(r"(?<==)[^&;#]+")

@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.parsers.files import scratch_folder
-from logreplay.parsers.record import CORE_COLUMNS
+from logreplay.core.files import scratch_folder
+from logreplay.core.record import CORE_COLUMNS
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.engine.timer import ticker

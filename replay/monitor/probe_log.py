@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final, TextIO
 
-from logreplay.parsers.files import unwritable
+from logreplay.core.files import unwritable
 from logreplay.replay.monitor.probes import ProbeReading
 from logreplay.replay.results.verdict import Finding, Severity
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from logreplay.parsers.masking import terminal_safe
+from logreplay.core.masking import terminal_safe
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

@@ -11,9 +11,9 @@ from typing import BinaryIO, ClassVar, Final
 
 import polars as pl
 
-from logreplay.parsers.bodies import REF, StoredBodies, pieces
-from logreplay.parsers.headers import HEADERS, header_value
-from logreplay.parsers.record import LogreplayError, check_name
+from logreplay.core.bodies import REF, StoredBodies, pieces
+from logreplay.core.headers import HEADERS, header_value
+from logreplay.core.record import LogreplayError, check_name
 from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, STORED, header_column
 from logreplay.replay.requests.plan import Chunk
 
@@ -144,6 +144,6 @@ def _loaded(frame: pl.DataFrame, reader: StoredBodies) -> pl.DataFrame:
 
 
 def _opened(name: str) -> BinaryIO:
-    from logreplay.parsers.stores import is_address, open_seekable
+    from logreplay.core.stores import is_address, open_seekable
 
     return open_seekable(name) if is_address(name) else open(name, "rb")

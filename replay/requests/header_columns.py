@@ -15,7 +15,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.parsers.masking import masked
+from logreplay.core.masking import masked
 
 PAYLOAD: Final = "payload"
 PROTOCOL: Final = "protocol"

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 import polars as pl
 
-from logreplay.parsers.headers import HEADERS, OF_CONNECTION, header_pairs
+from logreplay.core.headers import HEADERS, OF_CONNECTION, header_pairs
 from logreplay.replay.requests.filters import leave_out
 from logreplay.replay.requests.header_columns import HEADER, HTTP1, HTTP2, PROTOCOL, check_header, header_column
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from logreplay.parsers.files import scratch_folder
+from logreplay.core.files import scratch_folder
 from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Requests
 
 

@@ -17,7 +17,7 @@ from typing import Final, Protocol, cast
 import numpy as np
 import polars as pl
 
-from logreplay.parsers import record
+from logreplay.core import record
 from logreplay.replay.requests.header_columns import is_sent
 from logreplay.replay.requests.log_stats import LogFigures
 from logreplay.replay.requests.sources import LogFile, RequestSource

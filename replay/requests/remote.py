@@ -1,4 +1,4 @@
-"""Logs in a store that all machines reach: a source of rows like a file. See `logreplay.parsers.stores`.
+"""Logs in a store that all machines reach: a source of rows like a file. See `logreplay.core.stores`.
 
 Every worker reads the store for itself; only the address is sent to it.
 """
@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 import polars as pl
 
-from logreplay.parsers import record, stores
-from logreplay.parsers.bodies import REF
+from logreplay.core import record, stores
+from logreplay.core.bodies import REF
 from logreplay.replay.requests.sources import with_file
 
 
@@ -20,7 +20,7 @@ class Stored:
     """A normalized CSV (also ``.gz``, ``.zst``) or a ``.parquet`` of logreplay in a store.
 
     Attributes:
-        address: ``scheme://…`` with one of `logreplay.parsers.stores.SCHEMES`.
+        address: ``scheme://…`` with one of `logreplay.core.stores.SCHEMES`.
     """
 
     address: str

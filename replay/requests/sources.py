@@ -8,8 +8,8 @@ from typing import Final, Protocol
 
 import polars as pl
 
-from logreplay.parsers import record
-from logreplay.parsers.bodies import ADDRESS, REF, named
+from logreplay.core import record
+from logreplay.core.bodies import ADDRESS, REF, named
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, PROTOCOL, header_column, header_name
 
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) (HTTP/1\.[01])\r?\n")
@@ -22,7 +22,7 @@ class RequestSource(Protocol):
         """Yield all rows once, in order, some thousands at a time.
 
         Args:
-            columns: required ones, typed by `logreplay.parsers.record.SCHEMA`; unknown values are null. There may
+            columns: required ones, typed by `logreplay.core.record.SCHEMA`; unknown values are null. There may
                 be one more, ``reason``: why a row cannot be sent.
 
         Raises:
@@ -32,7 +32,7 @@ class RequestSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A normalized CSV or a result log, as `logreplay.parsers.record.scan` takes it."""
+    """A normalized CSV or a result log, as `logreplay.core.record.scan` takes it."""
 
     path: Path
 

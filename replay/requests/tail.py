@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import polars as pl
 
-from logreplay.parsers import record
+from logreplay.core import record
 
 POLL_S: Final = 0.05
 _BLOCK: Final = 1 << 20

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 import polars as pl
 
-from logreplay.parsers.record import CORE_COLUMNS, to_csv
+from logreplay.core.record import CORE_COLUMNS, to_csv
 
 _PRINTABLE: Final = "".join(map(chr, range(0x21, 0x7F))).replace('"', "")
 FIELDS: Final = ("url", "host", "op", "body")

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.parsers.record import ERRORS, failed
+from logreplay.core.record import ERRORS, failed
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.senders.answers import unexpected
 from logreplay.replay.senders.contract import ERROR_CODES
@@ -28,7 +28,7 @@ class Counters:
         ok: a status below 400 came, and no error.
         http_error: a status of 400 or above came, and no error.
         net_error: no whole response came.
-        failed: of those sent, how many failed (`logreplay.parsers.record.failed`).
+        failed: of those sent, how many failed (`logreplay.core.record.failed`).
         errors: requests by error word.
         status: responses by status.
         unexpected: responses whose status is unexpected, by status in the log and status: ``200 → 404``,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.verdict import Health, RunEvidence
 

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.parsers.record import ERRORS, RESPONSE_PARTS, failed
+from logreplay.core.record import ERRORS, RESPONSE_PARTS, failed
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.senders.contract import ERROR_CODES
 
@@ -66,7 +66,7 @@ class EndedRequests:
         scheduled: (n,) when each was due, seconds since the start of the run.
         response: (n,) seconds from the scheduled instant to the end; inf if it was cancelled.
         lag: (n,) of these, generator lag.
-        failed: (n,) whether it failed (`logreplay.parsers.record.failed`).
+        failed: (n,) whether it failed (`logreplay.core.record.failed`).
     """
 
     seq: NDArray[np.int64]

@@ -17,9 +17,9 @@ from typing import Final, Protocol, Self
 import numpy as np
 import polars as pl
 
-from logreplay.parsers.files import ADVICE, TakenError, atomic_path, check_absent, in_use, lock, unwritable, why
-from logreplay.parsers.record import RESULT_COLUMNS, LogreplayError, check_name, scan, to_csv
-from logreplay.parsers.zstd import frame_compressor
+from logreplay.core.files import ADVICE, TakenError, atomic_path, check_absent, in_use, lock, unwritable, why
+from logreplay.core.record import RESULT_COLUMNS, LogreplayError, check_name, scan, to_csv
+from logreplay.core.zstd import frame_compressor
 
 FORMS: Final = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 
@@ -33,7 +33,7 @@ class Results(Protocol):
     """Takes the rows of a run, in order of completion."""
 
     def write(self, rows: pl.DataFrame) -> None:
-        """Append rows, with `logreplay.parsers.record.RESULT_COLUMNS`.
+        """Append rows, with `logreplay.core.record.RESULT_COLUMNS`.
 
         Raises:
             LogreplayError: they cannot be written (the disk is full).

@@ -7,10 +7,10 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.parsers.files import write_atomically
-from logreplay.parsers.masking import masked
-from logreplay.parsers.plural import number_of
-from logreplay.parsers.record import to_csv
+from logreplay.core.files import write_atomically
+from logreplay.core.masking import masked
+from logreplay.core.plural import number_of
+from logreplay.core.record import to_csv
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.sessions.client_sessions import MOST_CLIENTS, MOST_HELD, LoginRow, SessionCounts
 from logreplay.replay.sessions.cookies import NOT_SECURE, OTHER_DOMAIN

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Progress
 

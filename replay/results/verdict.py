@@ -10,7 +10,7 @@ from enum import StrEnum
 from math import ceil
 from typing import Any, Final
 
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.write_lag import WriteLag

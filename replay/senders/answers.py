@@ -1,4 +1,4 @@
-"""Tells which statuses differ from those of the log; `logreplay.parsers.record.failed` tells which requests failed."""
+"""Tells which statuses differ from those of the log; `logreplay.core.record.failed` tells which requests failed."""
 
 
 def unexpected(status: int, expected: int) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.parsers.record import ERRORS
+from logreplay.core.record import ERRORS
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.sessions.client_sessions import SessionCounts

@@ -22,7 +22,7 @@ import polars as pl
 import xxhash
 from numpy.typing import NDArray
 
-from logreplay.parsers.zstd import zstd
+from logreplay.core.zstd import zstd
 from logreplay.replay.senders.contract import FIELDS, FIRST_LOGIN, Done
 
 CHOSEN: Final = (b"cache-control", b"content-disposition", b"content-language", b"content-type", b"location")

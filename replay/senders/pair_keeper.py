@@ -32,8 +32,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.parsers.files import unwritable
-from logreplay.parsers.zstd import frame_compressor, zstd
+from logreplay.core.files import unwritable
+from logreplay.core.zstd import frame_compressor, zstd
 from logreplay.replay.clock import Clock, monotonic
 from logreplay.replay.senders.contract import WORDS, Done, Trace
 from logreplay.replay.senders.digests import Head, Heard, Listener, ReceivedAnswer, Room, pairs_of

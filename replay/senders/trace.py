@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote_from_bytes, quote_plus
 
-from logreplay.parsers.masking import MASK, masked
-from logreplay.parsers.plural import number_of
+from logreplay.core.masking import MASK, masked
+from logreplay.core.plural import number_of
 from logreplay.replay.senders.answers import unexpected
 from logreplay.replay.senders.contract import FIRST_LOGIN, Exchange, SenderCounts
 
@@ -62,7 +62,7 @@ def _suspect(exchange: Exchange) -> bool:
 def describe(exchange: Exchange, *, secrets: bool = False) -> str:
     """An exchange as text: a line each for request, response and times; if it failed, the beginning of its body, too.
 
-    Control bytes are shown as escapes, and secrets as ``***`` unless asked for: those that `logreplay.parsers.masking`
+    Control bytes are shown as escapes, and secrets as ``***`` unless asked for: those that `logreplay.core.masking`
     recognises, those that the exchange names, and the bodies of a login.
     """
     if not secrets and exchange.seq >= FIRST_LOGIN:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from logreplay.parsers.record import LogreplayError, read_batches
+from logreplay.core.record import LogreplayError, read_batches
 from logreplay.replay.servers.http2_service import EitherService
 from logreplay.replay.servers.server_process import listening, serve_until_stdin_closes, server_process
 

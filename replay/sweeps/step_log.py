@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.parsers.record import RESPONSE_PARTS, LogreplayError
+from logreplay.core.record import RESPONSE_PARTS, LogreplayError
 from logreplay.replay.results.result_log import ResultLog
 
 JUDGED: Final = "results.csv"

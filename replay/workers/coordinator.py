@@ -20,8 +20,8 @@ from functools import partial
 from math import inf
 from typing import Any, Final, Self, TypeVar
 
-from logreplay.parsers.plural import number_of
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.plural import number_of
+from logreplay.core.record import LogreplayError
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Limits
 from logreplay.replay.requests.plan import Plan

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import uuid4
 
-from logreplay.parsers.installation import needs_extra
-from logreplay.parsers.plural import number_of
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.installation import needs_extra
+from logreplay.core.plural import number_of
+from logreplay.core.record import LogreplayError
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
 from logreplay.replay.workers.processes import WorkerProcess, safe_path
 from logreplay.replay.workers.protocol import Alive, Channel, packed, unpacked

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.parsers.record import RESPONSE_PARTS, LogreplayError
+from logreplay.core.record import RESPONSE_PARTS, LogreplayError
 from logreplay.replay.engine.recorder import DROPPED, result_rows
 from logreplay.replay.requests.plan import Chunk
 from logreplay.replay.results.counters import Counters
@@ -159,7 +159,7 @@ class MergedLog:
 
         Args:
             index: of the worker.
-            rows: with `logreplay.parsers.record.RESULT_COLUMNS`.
+            rows: with `logreplay.core.record.RESULT_COLUMNS`.
             reported: all that ended before is reported; seconds since the start of the run, `inf` when it is done.
         """
         with self._lock:

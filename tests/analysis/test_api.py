@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import logreplay.analysis as analysis
 from logreplay.analysis.output.plots.hockey_stick import GREY, RED
 from logreplay.analysis.output.plots.overlay import shown
-from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError
+from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError
 from support.simulated_results import write_results
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import polars as pl
 import uvloop
 
-from logreplay.parsers.record import SCHEMA
+from logreplay.core.record import SCHEMA
 from logreplay.replay.engine.engine import Engine, Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome

@@ -22,7 +22,7 @@ import click
 import polars as pl
 
 from logreplay.cli.options.types import DURATION
-from logreplay.parsers.record import scan
+from logreplay.core.record import scan
 
 TIMEOUT_S: Final = 1
 _SAMPLES: Final = 120

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import simulate
-from logreplay.parsers.record import to_csv
+from logreplay.core.record import to_csv
 
 pytestmark = pytest.mark.benchmark
 

@@ -18,8 +18,8 @@ from crossings.pairs import Case
 from crossings.running import Ran, other_targets
 from crossings.target import Got
 from crossings.world import CLIENTS, FOLDERS, LINES, OLD, World, output_of, summary_of
-from logreplay.parsers.record import RESPONSE_PARTS, scan
-from logreplay.parsers.zstd import zstd
+from logreplay.core.record import RESPONSE_PARTS, scan
+from logreplay.core.zstd import zstd
 
 _TRACES: Final = (
     "Traceback (most recent call last)",

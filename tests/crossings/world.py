@@ -12,8 +12,8 @@ import polars as pl
 
 from crossings.pairs import Case
 from crossings.table import COMMANDS
+from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.job import ConvertOptions, convert
-from logreplay.parsers.zstd import zstd
 
 LINES: Final = 60
 CLIENTS: Final = 8

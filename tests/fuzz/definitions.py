@@ -2,10 +2,10 @@
 
 import polars as pl
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.format_spec import apache_definition, defined, nginx_definition
-from logreplay.parsers.record import LogreplayError
 
 _LINES = pl.Series(
     "text", ['10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a?b=1 HTTP/1.1" 200 17 "-" "x" 0.010', "", "~"]

@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.record import start_time
+from logreplay.core.record import start_time
 
 DATES = st.one_of(
     st.dates().map(str),

@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 import polars as pl
 
-from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA
+from logreplay.core.record import RESULT_COLUMNS, SCHEMA
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import polars as pl
 import pytest
 
-from logreplay.parsers.record import ERRORS
+from logreplay.core.record import ERRORS
 from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import Trace

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import simulate
-from logreplay.parsers.record import to_csv
+from logreplay.core.record import to_csv
 
 
 def write_results(folder: Path, rates: Sequence[float], seconds: int) -> Path:

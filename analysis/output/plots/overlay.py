@@ -22,7 +22,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
 from logreplay.analysis.verdict.change import ALL, TOLERANCE, Change
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.wording import show
-from logreplay.parsers.masking import terminal_safe
+from logreplay.core.masking import terminal_safe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,7 +23,7 @@ from logreplay.analysis.input.compact import (
 )
 from logreplay.analysis.input.sources import COLUMNS
 from logreplay.analysis.statistics.quantiles import LONGEST
-from logreplay.parsers.record import RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
+from logreplay.core.record import RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
 
 SECONDS = ("scheduled", *RESPONSE_PARTS)
 

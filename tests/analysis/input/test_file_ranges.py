@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from logreplay.analysis.input.file_ranges import NotApart, Stretch, stretches
-from logreplay.parsers.record import RESULT_COLUMNS
+from logreplay.core.record import RESULT_COLUMNS
 
 HEADER = ",".join(RESULT_COLUMNS) + "\n"
 

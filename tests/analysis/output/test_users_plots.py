@@ -19,7 +19,7 @@ from logreplay.analysis.output.html import _slowest as slowest
 from logreplay.analysis.output.html import write
 from logreplay.analysis.output.plots import users as users_plots
 from logreplay.analysis.summary import About, step_rows
-from logreplay.parsers.record import to_csv
+from logreplay.core.record import to_csv
 from support.closed_systems import ClosedSystem
 
 USERS = [1, 2, 4, 8, 16]

@@ -10,7 +10,7 @@ import pytest
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.input.arrays import read
 from logreplay.analysis.tables.windows import run_spans, scheduled_span, steps
-from logreplay.parsers.record import RESULT_COLUMNS, SCHEMA
+from logreplay.core.record import RESULT_COLUMNS, SCHEMA
 
 RATES = ("offered", "sent", "completed", "goodput")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from logreplay.analysis.input import arrays
 from logreplay.analysis.tables import windows
-from logreplay.parsers.record import SCHEMA
+from logreplay.core.record import SCHEMA
 
 
 def rows(*requests: dict[str, Any]) -> pl.DataFrame:

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from logreplay import analysis
 from logreplay.cli.commands import analyze
 from logreplay.cli.main import cli
-from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError, scan, to_csv
-from logreplay.parsers.zstd import zstd
+from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError, scan, to_csv
+from logreplay.core.zstd import zstd
 from support.simulated_results import write_results
 
 

@@ -11,7 +11,7 @@ from logreplay.cli.main import run as logreplay
 from logreplay.cli.running.outputs import place_for
 from logreplay.cli.running.reporting import evaluating
 from logreplay.cli.running.signals import Interrupted
-from logreplay.parsers.files import TakenError, check_absent
+from logreplay.core.files import TakenError, check_absent
 from support.background_server import beside
 from support.raw_server import raw_server
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from logreplay.cli.main import run
-from logreplay.parsers.record import RESULT_COLUMNS
+from logreplay.core.record import RESULT_COLUMNS
 
 
 @pytest.fixture

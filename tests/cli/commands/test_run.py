@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from logreplay.cli.main import run
-from logreplay.parsers.record import RESULT_COLUMNS, scan
+from logreplay.core.record import RESULT_COLUMNS, scan
 from support.background_server import beside
 from support.raw_server import RawServer, raw_server
 

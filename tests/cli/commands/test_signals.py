@@ -14,7 +14,7 @@ import pytest
 from logreplay.cli import main
 from logreplay.cli.running import signals, sweep
 from logreplay.cli.running.loop import run_in_loop, run_until_stopped
-from logreplay.parsers.record import CORE_COLUMNS, RESULT_COLUMNS
+from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step

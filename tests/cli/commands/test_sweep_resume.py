@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.parsers.record import LogreplayError, scan
+from logreplay.core.record import LogreplayError, scan
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.sweeps.step_log import Mark, StepLog
 

@@ -13,7 +13,7 @@ import pytest
 from logreplay.cli.main import run
 from logreplay.cli.options.requests import Shaping
 from logreplay.cli.options.sender import Sending
-from logreplay.parsers.record import scan
+from logreplay.core.record import scan
 from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
 from logreplay.replay.sessions.insertion import Insertion
 from support.background_server import beside

@@ -11,7 +11,7 @@ from logreplay.cli.main import cli, run
 from logreplay.cli.settings.option_names import is_switch, settable
 from logreplay.cli.settings.precedence import Rank, Setting
 from logreplay.cli.settings.variables import PREFIX, read_variables
-from logreplay.parsers.masking import terminal_safe
+from logreplay.core.masking import terminal_safe
 
 
 @click.group()

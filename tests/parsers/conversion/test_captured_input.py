@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.bodies import StoredBodies, beside, named
+from logreplay.core.bodies import StoredBodies, beside, named
+from logreplay.core.headers import header_pairs
+from logreplay.core.record import LogreplayError, scan
 from logreplay.parsers.conversion.dataframe import read_log
 from logreplay.parsers.conversion.follow import LineParser
 from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.report import ConvertReport
-from logreplay.parsers.headers import header_pairs
-from logreplay.parsers.record import LogreplayError, scan
 from support.captured_requests import HOST, REQUESTS, SAMPLES, gor, har, mitmproxy
 
 BODIES = [body for _, _, _, body, _ in REQUESTS]

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from logreplay.core.record import LogreplayError, scan
+from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion import compression
 from logreplay.parsers.conversion import source as reader
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.source import BlockSource
-from logreplay.parsers.record import LogreplayError, scan
-from logreplay.parsers.zstd import zstd
 
 LINE = b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /%s HTTP/1.1" 200 17 "-" "curl/8.5.0" 0.010\n'
 SOME = b"".join(LINE % str(number).encode() for number in range(300))

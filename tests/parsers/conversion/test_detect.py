@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.conversion.detect import detect, says_format
 from logreplay.parsers.conversion.source import Block, text_lines
-from logreplay.parsers.record import LogreplayError
 
 COMBINED = b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" 200 17 "-" "curl/8.5.0"\n'
 JSON = b'{"time":"2026-11-20T18:58:56+01:00","request":"GET /b HTTP/1.1","status":200,"took_ms":1}\n'

@@ -5,8 +5,8 @@ import re
 import polars as pl
 import pytest
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.conversion.filters import Filter
-from logreplay.parsers.record import LogreplayError
 
 ROWS = pl.DataFrame(
     {

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.cli.main import run
+from logreplay.core.record import LogreplayError, scan
 from logreplay.parsers.conversion.detect import detect
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.parse import BUG, parse
@@ -18,7 +19,6 @@ from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
-from logreplay.parsers.record import LogreplayError, scan
 from support.format_samples import SAMPLES
 
 JSON = r'{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"bytes":17,"request_time":0.001}'

@@ -10,11 +10,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from logreplay.core.record import CORE_COLUMNS, LogreplayError, scan, start_time
+from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.job import ConvertOptions, convert, output_for
 from logreplay.parsers.conversion.report import ConvertReport
-from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, scan, start_time
-from logreplay.parsers.zstd import zstd
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "sample_logs"

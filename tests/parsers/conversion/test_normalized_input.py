@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logreplay.core.record import LogreplayError, scan
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
 from logreplay.parsers.conversion.job import ConvertOptions, convert
-from logreplay.parsers.record import LogreplayError, scan
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 ROW = "2026-11-20,17:58:{:02}.250000,0.061,0.002,1.5,17,/a?b=c,200,GET"

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from fuzz.formats import ALL
 from fuzz.formats import JSON as ANY_JSON
 from fuzz.formats import LTSV as ANY_LTSV
+from logreplay.core.record import LogreplayError, read_batches, scan, start_time
 from logreplay.parsers.conversion import parse as rows
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats.format import Format
-from logreplay.parsers.record import LogreplayError, read_batches, scan, start_time
 from support.format_samples import SAMPLES
 
 COMBINED = '10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a?b=c HTTP/1.1" 200 17 "-" "curl/8.5.0"'

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logreplay.core.plural import number_of
 from logreplay.parsers.conversion.report import FIRST_SHOWN, ConvertReport
-from logreplay.parsers.plural import number_of
 
 COUNTS = st.integers(0, 10**9)
 

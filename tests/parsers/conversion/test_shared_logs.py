@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from logreplay.core.record import scan, start_time
 from logreplay.parsers.conversion.job import convert
-from logreplay.parsers.record import scan, start_time
 
 LOGS = Path(__file__).parents[3].parent / "shared" / "logs"
 pytestmark = pytest.mark.skipif(not LOGS.exists(), reason="the shared logs are not here")

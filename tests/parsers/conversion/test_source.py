@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import free_port
+from logreplay.core.record import LogreplayError, scan
+from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.source import BlockSource, text_lines
-from logreplay.parsers.record import LogreplayError, scan
-from logreplay.parsers.zstd import zstd
 
 TEXT = b"".join(b"line %d \xe9\n" % number for number in range(5000))
 

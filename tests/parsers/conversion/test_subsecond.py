@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from logreplay.core.record import scan
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.parse import ROW_SCHEMA
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.subsecond import RepeatedHour, Spreader, start_times
 from logreplay.parsers.fields.timestamps import SECOND
-from logreplay.parsers.record import scan
 
 HOUR = 3600 * SECOND
 

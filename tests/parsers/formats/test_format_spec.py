@@ -7,11 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.format_spec import BY_CONTENT, NAMES, OTHER_NAMES, defined
-from logreplay.parsers.record import LogreplayError
 
 LINE = '10.0.0.7 [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" 200 0.061'
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logreplay.core.record import scan
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.formats.infer import from_sample
-from logreplay.parsers.record import scan
 
 CORE = '[20/Nov/2026:18:58:{second:02} +0100] "GET /{second} HTTP/1.1" 200 17'
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.fields import values as fields
 from logreplay.parsers.formats.log_format import apache_format, nginx_format
-from logreplay.parsers.record import LogreplayError
 
 BYTES = st.binary(max_size=12).map(lambda data: data.replace(b"\n", b"").decode("latin-1"))
 NAMES = st.from_regex(r"[!-~]{1,10}", fullmatch=True)

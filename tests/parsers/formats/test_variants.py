@@ -6,11 +6,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from logreplay.core.record import LogreplayError, scan, start_time
 from logreplay.parsers import iter_log, read_log
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
 from logreplay.parsers.conversion.job import ConvertOptions, convert
-from logreplay.parsers.record import LogreplayError, scan, start_time
 
 SAMPLES = Path(__file__).parents[3] / "sample_logs"
 LINE = '10.0.0.7 - - [20/Nov/2026:18:58:{second:02} +0100] "GET /{n} HTTP/1.1" 200 17 "-" "curl/8.5.0"'

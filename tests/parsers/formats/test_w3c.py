@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logreplay.core.record import LogreplayError, scan
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.formats.w3c import CLOUDFRONT_FIELDS, FieldsDirective, stretches, w3c_format
-from logreplay.parsers.record import LogreplayError, scan
 
 
 def directives(*lines: str) -> FieldsDirective:

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.parsers.record import RESPONSE_PARTS
+from logreplay.core.record import RESPONSE_PARTS
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome

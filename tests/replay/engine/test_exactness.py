@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 import uvloop
 
-from logreplay.parsers.record import RESPONSE_PARTS
+from logreplay.core.record import RESPONSE_PARTS
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome

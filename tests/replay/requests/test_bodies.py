@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.conversion.job import convert
-from logreplay.parsers.record import LogreplayError
 from logreplay.replay.requests.bodies import BodyFrom, LoggedBody, SizedBody, loaded, with_bodies
 from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
 from logreplay.replay.requests.plan import Chunk, Requests, Shape
@@ -130,7 +130,7 @@ def test_bodies_are_loaded_in_parts_and_only_when_they_are_needed(tmp_path: Path
     (frame,) = Requests(tmp_path / "a.csv", ("GET", "POST", "PUT"), loop=False, shapes=[LoggedBody()]).frames()
     assert frame["payload"].null_count() == 3  # they are still in their file
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("logreplay.parsers.bodies._TOGETHER", 1)
+        patch.setattr("logreplay.core.bodies._TOGETHER", 1)
         parts = list(with_bodies([Chunk(frame, np.arange(3))]))
     assert [part.frame.height for part in parts] == [1, 1, 1]
     assert [body for part in parts for body in part.frame["payload"]] == [None, FORM, BINARY]

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.record import LogreplayError
 from logreplay.replay.requests.filters import (
     Custom,
     Excluding,

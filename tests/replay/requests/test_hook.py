@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from multidict import CIMultiDict
 
-from logreplay.parsers.record import CORE_COLUMNS, LogreplayError
+from logreplay.core.record import CORE_COLUMNS, LogreplayError
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.headers import LoggedHeader, LoggedProtocol
 from logreplay.replay.requests.hook import Hooked, Planned, load, signing

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.record import CORE_COLUMNS, LogreplayError, to_csv
+from logreplay.core.record import CORE_COLUMNS, LogreplayError, to_csv
 from logreplay.replay.requests import plan as plan_module
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.schedules.rates import Constant, Limited

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.conversion.job import ConvertOptions, convert
-from logreplay.parsers.record import LogreplayError
 from logreplay.replay.requests import siege_list
 from logreplay.replay.requests.siege_list import Bodies, UrlList, is_url_list
 from logreplay.replay.requests.url_rows import UrlRow

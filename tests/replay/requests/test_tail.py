@@ -18,8 +18,8 @@ import pytest
 
 from conftest import ServerFactory
 from logreplay.cli.running.log_and_target import followed
+from logreplay.core.record import LogreplayError
 from logreplay.parsers.conversion.follow import LineParser
-from logreplay.parsers.record import LogreplayError
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.requests.tail import Followed, Tail

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.parsers.record import RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
+from logreplay.core.record import RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
 from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logreplay.parsers.record import failed
+from logreplay.core.record import failed
 from logreplay.replay.senders.answers import unexpected
 
 

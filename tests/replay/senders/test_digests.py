@@ -14,7 +14,7 @@ import brotli
 import numpy as np
 import pytest
 
-from logreplay.parsers.zstd import zstd
+from logreplay.core.zstd import zstd
 from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import WORDS

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from logreplay.cli.options.sender import Sending
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.record import LogreplayError
 from logreplay.replay.engine.engine import Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.record import LogreplayError
 from logreplay.replay.sweeps.manifest import NAME, Manifest, fingerprint
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step

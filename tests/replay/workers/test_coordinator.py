@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 from logreplay.cli.main import run
+from logreplay.core.record import RESPONSE_PARTS, LogreplayError, scan
 from logreplay.parsers.conversion.job import ConvertOptions, convert
-from logreplay.parsers.record import RESPONSE_PARTS, LogreplayError, scan
 from logreplay.replay.engine.engine import Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome, Progress

@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.parsers.record import LogreplayError, scan
+from logreplay.core.record import LogreplayError, scan
 from logreplay.replay.engine import prefetch
 from logreplay.replay.monitor import sidecar
 from logreplay.replay.monitor.access import Address

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import uvloop
 
-from logreplay.parsers.record import ERRORS
+from logreplay.core.record import ERRORS
 from logreplay.replay.clock import monotonic
 from logreplay.replay.requests.header_columns import PAYLOAD
 from logreplay.replay.senders.contract import Exchange

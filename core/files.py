@@ -21,8 +21,8 @@ from shutil import rmtree
 from tempfile import gettempdir, mkdtemp
 from typing import Final, Self
 
-from logreplay.parsers.masking import masked
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.masking import masked
+from logreplay.core.record import LogreplayError
 
 ADVICE: Final = "choose another with -o, or replace it with --force"
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.record import LogreplayError, read_batches, scan
-from logreplay.parsers.zstd import zstd
+from logreplay.core.record import LogreplayError, read_batches, scan
+from logreplay.core.zstd import zstd
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,agent\n"
 CORE = "2026-01-01,00:00:00.5,0.25,0,0,7"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.headers import (
+from logreplay.core.headers import (
     LONGEST,
     NAME,
     OF_CONNECTION,

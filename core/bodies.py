@@ -16,8 +16,8 @@ from zlib import crc32
 
 import polars as pl
 
-from logreplay.parsers.record import LogreplayError
-from logreplay.parsers.zstd import frame_compressor, zstd
+from logreplay.core.record import LogreplayError
+from logreplay.core.zstd import frame_compressor, zstd
 
 REF: Final = "body_ref"
 """The column of addresses."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.parsers import installation
+from logreplay.core import installation
 
 
 class Installed(metadata.Distribution):
@@ -100,7 +100,7 @@ def plainly(folder: Path, *words: str, code: str = COMMAND) -> "subprocess.Compl
 FUNCTIONS = """
 from logreplay import analysis
 from logreplay.analysis.output.folder import write_folder
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.record import LogreplayError
 for call in (
     lambda: analysis.load("out.csv"),
     lambda: analysis.differences("."),

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.record import LogreplayError
 
 HEADERS: Final = "headers"
 """The name of the column."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from logreplay.parsers.zstd import frame_compressor, zstd
+from logreplay.core.zstd import frame_compressor, zstd
 
 
 @pytest.mark.parametrize("level", [-5, 1, 3])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 
 import polars as pl
 
-from logreplay.parsers.zstd import zstd
+from logreplay.core.zstd import zstd
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +46,8 @@ LOGGED_COLUMNS: Final = (
 )
 """Columns that follow the core where the log has them.
 
-``headers``: see `logreplay.parsers.headers`. ``body``: a body that is text, in CSVs of other makers; ``body_ref``:
-where one is in the file beside the CSV, see `logreplay.parsers.bodies`.
+``headers``: see `logreplay.core.headers`. ``body``: a body that is text, in CSVs of other makers; ``body_ref``:
+where one is in the file beside the CSV, see `logreplay.core.bodies`.
 """
 
 RESULT_COLUMNS: Final = (
@@ -403,7 +403,7 @@ def pandas_installed() -> Iterator[None]:
     try:
         yield
     except ImportError:
-        from logreplay.parsers.installation import needs_extra
+        from logreplay.core.installation import needs_extra
 
         raise LogreplayError(f"a table of pandas {needs_extra('pandas')}") from None
 

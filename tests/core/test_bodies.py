@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.bodies import ADDRESS, BodyWriter, StoredBodies, beside, named, pieces
-from logreplay.parsers.record import LogreplayError
-from logreplay.parsers.zstd import zstd
+from logreplay.core.bodies import ADDRESS, BodyWriter, StoredBodies, beside, named, pieces
+from logreplay.core.record import LogreplayError
+from logreplay.core.zstd import zstd
 
 
 def written(path: Path, bodies: list[bytes | None]) -> pl.Series:
@@ -29,7 +29,7 @@ def written(path: Path, bodies: list[bytes | None]) -> pl.Series:
 def test_every_body_comes_back_byte_for_byte(bodies: list[bytes | None]) -> None:
     file = BytesIO()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("logreplay.parsers.bodies._BLOCK", 64)
+        patch.setattr("logreplay.core.bodies._BLOCK", 64)
         writer = BodyWriter(file)
         addresses = pl.Series([address and f"x#{address}" for address in writer.add(bodies)], dtype=pl.String)
         writer.close()
@@ -76,7 +76,7 @@ def test_a_hostile_address_is_an_error_and_takes_no_memory(tmp_path: Path, addre
 
 def test_a_frame_is_not_unpacked_beyond_the_largest_body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """6 kB became 200 MB at once."""
-    monkeypatch.setattr("logreplay.parsers.bodies.LARGEST", 1 << 20)
+    monkeypatch.setattr("logreplay.core.bodies.LARGEST", 1 << 20)
     (tmp_path / "x").write_bytes(zstd.compress(bytes(200_000_000)))
     with StoredBodies() as reader:
         tracemalloc.start()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import logreplay.parsers
-from logreplay.parsers.masking import MASK, is_secret, masked
+from logreplay.core.masking import MASK, is_secret, masked
 
 SECRET = "hunter2-0123456789"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.parsers.files import (
+from logreplay.core.files import (
     NewFile,
     TakenError,
     atomic_path,
@@ -17,7 +17,7 @@ from logreplay.parsers.files import (
     scratch_folder,
     write_atomically,
 )
-from logreplay.parsers.record import LogreplayError
+from logreplay.core.record import LogreplayError
 
 
 def test_what_was_there_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_file_that_is_being_written_is_not_removed_and_one_left_behind_is(tmp_
 def write_in_another_process(path: Path) -> "subprocess.Popen[str]":
     """Start a process that writes a file and says so, and goes on until it is killed."""
     code = (
-        "import sys; from pathlib import Path; from logreplay.parsers.files import atomic_path\n"
+        "import sys; from pathlib import Path; from logreplay.core.files import atomic_path\n"
         "with atomic_path(Path(sys.argv[1])) as fresh:\n"
         "    fresh.write_text('half'); print('writing', flush=True); sys.stdin.read()\n"
     )
@@ -146,7 +146,7 @@ def test_a_folder_of_a_killed_process_is_removed_and_no_other(tmp_path: Path, mo
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / "logreplay-of-somebody").mkdir()
     code = (
-        "import sys; from logreplay.parsers.files import scratch_folder\n"
+        "import sys; from logreplay.core.files import scratch_folder\n"
         "with scratch_folder() as folder: print(folder, flush=True); sys.stdin.read()\n"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
@@ -178,7 +178,7 @@ def test_what_is_unfinished_is_removed_however_the_process_ends(end: str, tmp_pa
     program = f"""
 import sys
 from pathlib import Path
-from logreplay.parsers.files import NewFile, lock_beside, scratch_folder
+from logreplay.core.files import NewFile, lock_beside, scratch_folder
 held = lock_beside(Path("r"), Path("r.csv"))
 new = NewFile(Path("r.csv"))
 new.part.with_name(f"{{new.part.name}}.sorted").write_text("rows")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.parsers.plural import number_of
+from logreplay.core.plural import number_of
 
 ROOT = Path(__file__).parents[2]
 SINGULAR = re.compile(

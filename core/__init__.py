@@ -1,0 +1,1 @@
+"""The ground floor: the row and its columns, files, headers, bodies, masking and units."""
