@@ -24,8 +24,8 @@ from logreplay.core.installation import needs_extra
 from logreplay.core.plural import number_of
 from logreplay.core.record import LogreplayError
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
-from logreplay.replay.workers.processes import WorkerProcess, safe_path
-from logreplay.replay.workers.protocol import Alive, Channel, packed, unpacked
+from logreplay.replay.workers.processes import ENDING, WorkerProcess, deaf_to_group, safe_path
+from logreplay.replay.workers.protocol import LISTEN_S, Alive, Channel, packed, unpacked
 
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster, Security
@@ -111,6 +111,7 @@ class DaskProcess:
     """A process of a cluster."""
 
     lead_s = 1.0
+    sends_on_s = 2 * (LISTEN_S + _ANSWER_S)  # it stops when twice nobody answered its question for a message
 
     def __init__(self, client: "Client", worker: str) -> None:
         self.name = f"Dask worker {worker}"
@@ -251,20 +252,18 @@ def _number(address: str) -> int:
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Let processes that the block starts inherit that they ignore Ctrl-C; other signals wait until the block ends.
+    """Let processes that the block starts ignore the signals that end this one; here, signals wait until it ends.
 
     The exception of a signal would end the start half-way, and Dask with it in tracebacks. A running loop takes signals
     without exceptions.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     held: list[int] = []
-    raising = [] if _in_loop() else [n for n in (signal.SIGTERM, signal.SIGHUP) if callable(signal.getsignal(n))]
+    raises = threading.current_thread() is threading.main_thread() and not _in_loop()
+    raising = [number for number in ENDING if raises and callable(signal.getsignal(number))]
     before = {number: signal.signal(number, lambda heard, _: held.append(heard)) for number in raising}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        yield
+        with deaf_to_group():
+            yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

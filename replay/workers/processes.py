@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Final, Protocol
@@ -30,12 +30,14 @@ class WorkerProcess(Protocol):
         executor: runs one function in it.
         channel: the coordinator's end of the channel to the worker.
         lead_s: seconds that an order needs at most to arrive.
+        sends_on_s: seconds for which a worker may send after it was given up.
     """
 
     name: str
     executor: Executor
     channel: Channel
     lead_s: float
+    sends_on_s: float
 
     @property
     def connect(self) -> Callable[[], Channel]:
@@ -76,6 +78,8 @@ class PipeChannel:
 
 
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that end a run in good order."""
 
 
 @contextmanager
@@ -96,31 +100,41 @@ def safe_path() -> Iterator[None]:
             os.environ[_SAFE_PATH] = before
 
 
-class _Pool(ProcessPoolExecutor):
-    """A pool whose processes block Ctrl-C from their start: a new interpreter would die of it, in a traceback.
+@contextmanager
+def deaf_to_group() -> Iterator[None]:
+    """Let processes that the block starts ignore the signals that end this one, which ends them in good order.
 
-    They inherit the mask of the thread that starts them; handlers can be set in the main thread only.
+    Ctrl-C, a closed terminal, ``timeout`` and systemd send a signal to all processes of the group. A process inherits
+    the mask of the thread that starts it; a handler in it would come too late for a signal during its start.
     """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        resource_tracker.ensure_running()  # a child of its own; whoever starts it has some of the signals unblocked
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Pool(ProcessPoolExecutor):
+    """A pool whose processes run no file of the current folder, and leave signals to this one."""
 
     def submit(self, *call: Any, **given: Any) -> "Future[Any]":
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            with safe_path():
-                return super().submit(*call, **given)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with safe_path(), deaf_to_group():
+            return super().submit(*call, **given)
 
 
 class LocalProcess:
     """A process of this machine."""
 
     lead_s = 0.5
+    sends_on_s = 0.0
 
     def __init__(self) -> None:
         own, self._peer = get_context("spawn").Pipe()
         self.name = "a process of this machine"
         self.channel: Channel = PipeChannel(own)
-        with safe_path():  # a pool starts the tracker of its semaphores
+        with safe_path(), deaf_to_group():
             self._pool = _Pool(1, mp_context=get_context("spawn"), initializer=_prepare_process, initargs=(self._peer,))
         self.executor: Executor = self._pool
 
@@ -167,10 +181,9 @@ _inherited: "Connection[object, object] | None" = None
 
 
 def _prepare_process(pipe: "Connection[object, object]") -> None:
-    """In the new process: keep its end of the pipe, leave Ctrl-C to the coordinator, and do not outlive it."""
+    """In the new process: keep its end of the pipe, and do not outlive the coordinator."""
     global _inherited
     _inherited = pipe
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
 
 
