@@ -167,7 +167,7 @@ def duet_once(options: DuetOptions) -> Exit:
                         raise
                     raise LogreplayError(f"{error}; the rows are kept in {' and '.join(rows)}") from error
         if not folder.measured:
-            options.say("nothing was sent: " + (outcome.stopped or "the schedule holds no request"))
+            options.say(f"nothing was sent: {outcome.why_nothing}")
             return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
         place = folder.keep()
         with evaluating("logreplay", "compare", *(str(place / f"{name}.csv") for name in NAMES[:2])):

@@ -141,7 +141,7 @@ def replay_once(options: RunOptions) -> Exit:
         ended = run.replay()
     stopped = ended.outcome.stopped
     if not ended.outcome.scheduled:
-        options.say("nothing was sent: " + (stopped or "the schedule holds no request"))
+        options.say(f"nothing was sent: {ended.outcome.why_nothing}")
         return Exit.INTERRUPTED if stopped else Exit.FAILED
     return run.report(ended, exchanges)
 

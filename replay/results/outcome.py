@@ -96,6 +96,11 @@ class Outcome:
         """Requests that were sent or dropped."""
         return self.evidence.scheduled
 
+    @property
+    def why_nothing(self) -> str:
+        """Why no request was sent, where none was."""
+        return self.stopped or self.health.limit or "the schedule holds no request"
+
 
 def describe_course(outcome: Outcome) -> str:
     """The load of the generator's process in a run, as text."""

@@ -20,6 +20,8 @@ MANY_RETRIED: Final = 0.01
 """Share of requests that were sent twice above which that is told."""
 HELD_BACK: Final = ("in_flight_limit", "streams_limit", "by_client", "retries", "enhance_your_calm", "dropped")
 """The codes of `held_back`."""
+OF_THE_RUN: Final = ("target_failing", "rate_missed", *HELD_BACK)
+"""The codes of findings that count what the target got, whichever process sent it."""
 _NO_LIMIT: Final = ("lag", "target_failing", "rate_missed")
 FAILING: Final = 0.5
 """Share of requests without a usable response above which the run measured only failures."""
@@ -83,6 +85,11 @@ class ReadLate:
     longest: float = 0.0
     follow_delay: float | None = None
 
+    def __add__(self, other: "ReadLate") -> "ReadLate":
+        """Both together, of one log."""
+        delay = other.follow_delay if self.follow_delay is None else self.follow_delay
+        return ReadLate(self.requests + other.requests, max(self.longest, other.longest), delay)
+
 
 @dataclass(frozen=True, slots=True)
 class RunEvidence:
@@ -104,6 +111,8 @@ class RunEvidence:
         retried: requests that were sent again.
         calm: streams and connections that the target ended with ENHANCE_YOUR_CALM.
         stale: why the secret of --auth could not be read again; empty if it was.
+        lost: which workers were lost, and why; empty if none was.
+        unsent: requests of lost workers that were not sent; they count as dropped.
     """
 
     offered: float
@@ -121,6 +130,8 @@ class RunEvidence:
     retried: int = 0
     calm: int = 0
     stale: str = ""
+    lost: str = ""
+    unsent: int = 0
 
     @property
     def achieved(self) -> float:
@@ -167,7 +178,7 @@ def judge(evidence: RunEvidence) -> Health:
 
 def _generator(seen: RunEvidence) -> list[Finding]:
     """Findings on the generator and its machine."""
-    findings = []
+    findings = [Finding("shard_lost", Severity.VOID, seen.lost)] if seen.lost else []
     p50 = seen.counters.response.quantile(0.5) or 0.0
     p95, p99 = (seen.counters.lag.quantile(share) or 0.0 for share in (0.95, 0.99))
     late = p95 > max(0.05, 0.2 * p50)
@@ -313,7 +324,7 @@ def held_back(*parts: RunEvidence) -> list[Finding]:
             "raise --timeout, or raise the limits of the target"
         )
         findings.append(Finding("enhance_your_calm", Severity.WARNING, text))
-    if dropped := sum(part.counters.dropped for part in parts):
+    if dropped := sum(part.counters.dropped - part.unsent for part in parts):
         scheduled = sum(part.scheduled for part in parts)
         text = f"{dropped} of {scheduled} requests were too late to be sent, and dropped (--late)"
         findings.append(Finding("dropped", Severity.WARNING, text))
@@ -321,13 +332,18 @@ def held_back(*parts: RunEvidence) -> list[Finding]:
 
 
 def held_back_in_steps(steps: Sequence[RunEvidence]) -> list[Finding]:
-    """`held_back` of the steps of a sweep or the trials of a search; names the rates."""
+    """`held_back` of the steps of a sweep or the trials of a search, each with those steps that it is about."""
+    about: dict[str, list[RunEvidence]] = {}
+    for step in steps:
+        for finding in held_back(step):
+            about.setdefault(finding.code, []).append(step)
     findings = []
-    for finding in held_back(*steps):
-        rates = {step.offered for step in steps if any(each.code == finding.code for each in held_back(step))}
-        known = rates and all(rate > 0 for rate in rates)
-        at = f"at {', '.join(f'{rate:.10g}' for rate in sorted(rates))}/s: " if known else ""
-        findings.append(replace(finding, text=f"{at}{finding.text}"))
+    for code, having in about.items():
+        rates = sorted({step.offered for step in having})
+        at = f"at {', '.join(f'{rate:.10g}' for rate in rates)}/s: " if rates[0] > 0 else ""
+        findings += [
+            replace(finding, text=f"{at}{finding.text}") for finding in held_back(*having) if finding.code == code
+        ]
     return findings
 
 

@@ -1,8 +1,8 @@
-"""The outcome of a plan that several workers sent: counts added up, each worker's health judged apart."""
+"""The outcome of a plan that several workers sent: counts added up, and judged as those of one."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import astuple, dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -10,11 +10,11 @@ from logreplay.replay.requests.plan import Plan, RequestStream
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.self_monitor import ProcessLoad
-from logreplay.replay.results.verdict import HELD_BACK, Finding, Health, RunEvidence, RunVerdict, Severity, held_back
+from logreplay.replay.results.verdict import OF_THE_RUN, Finding, Health, ReadLate, RunEvidence, Severity, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
-from logreplay.replay.workers.protocol import BEAT_S, PlanEnded
+from logreplay.replay.workers.protocol import PlanEnded
 
 _CLOCKS_APART_MS: Final = 1.0
 
@@ -96,8 +96,9 @@ class SharedPlan:
 
     @property
     def evidence(self) -> RunEvidence:
-        """The evidence of all workers together, with the load of the busiest."""
+        """The evidence of all workers together; of their processes the worst load of each kind."""
         seen = [outcome.evidence for outcome in self.outcomes]
+        loads = [astuple(part.vitals) for part in seen] or [astuple(ProcessLoad())]
         return RunEvidence(
             offered=self.plan.schedule.rate,
             scheduled=self.scheduled,
@@ -108,29 +109,43 @@ class SharedPlan:
             queued=sum(part.queued for part in seen),
             queued_for=next((part.queued_for for part in seen if part.queued_for), ""),
             local=sum((Counter(part.local) for part in seen), Counter()),
-            vitals=max((part.vitals for part in seen), key=lambda vitals: vitals.loop_share, default=ProcessLoad()),
+            vitals=ProcessLoad(*map(max, zip(*loads, strict=True))),
             delay=sum((part.delay for part in seen), WriteLag()),
+            late=sum((part.late for part in seen), ReadLate()),
             retried=sum(part.retried for part in seen),
             calm=sum(part.calm for part in seen),
             stale=next((part.stale for part in seen if part.stale), ""),
+            lost=self._told_lost() if self.lost else "",
+            unsent=self.filled.dropped,
         )
 
     @property
     def health(self) -> Health:
-        """The verdict on all workers: invalid if one worker's is, or one was lost."""
-        health = combined_health({name: end.outcome.health for name, end in self.ended.items()})
-        apart = [finding for finding in health.findings if finding.code not in HELD_BACK]
-        findings = (*apart, *held_back(*(outcome.evidence for outcome in self.outcomes)), *self._clocks())
-        if not self.lost:
-            return Health(health.verdict, findings)
+        """The verdict on the run as a whole: what counts is what the target got, whichever worker sent it."""
+        health = judge(self.evidence)
+        return Health(health.verdict, (*map(self._located, health.findings), *self._clocks()))
+
+    def _located(self, finding: Finding) -> Finding:
+        """A finding on the generator, with the names of the workers that have it, if not all do."""
+        having = [
+            name
+            for name, end in self.ended.items()
+            if finding.code not in OF_THE_RUN and finding.code in {each.code for each in end.outcome.health.findings}
+        ]
+        where = f"; seen in {', '.join(having)}" if 0 < len(having) < len(self.ended) else ""
+        return replace(finding, text=f"{finding.text}{where}")
+
+    def _told_lost(self) -> str:
         gone = "; ".join(f"{lost.name}, {lost.where or 'not started'}: {lost.why}" for lost in self.lost)
         text = (
-            f"lost {gone}. {self.filled.dropped} of its requests were not sent (dropped), {self.filled.net_error} were "
-            "in flight at its last report, and how they ended is unknown (cancelled); requests sent after that report "
-            f"(one every {BEAT_S:g} s) count as not sent. Nothing is sent a second time. "
-            "Check that machine: memory, network, its system log"
+            f"lost {gone}. Of the requests without a report {self.filled.dropped} were not sent (dropped); "
+            f"{self.filled.net_error} may have been sent, and how they ended is unknown (cancelled). "
         )
-        return Health(RunVerdict.GENERATOR_BOUND, (Finding("shard_lost", Severity.VOID, text), *findings))
+        if isinstance(self.plan.schedule, Users):
+            text += "What users of a lost worker sent after its last report is not in the result. "
+        if not self.ended:
+            text += "The run ended with its last worker. "
+        return f"{text}Nothing is sent a second time. Check that machine: memory, network, its system log"
 
     def _clocks(self) -> list[Finding]:
         """The agreement of the workers' clocks, if they differ."""
@@ -144,25 +159,6 @@ class SharedPlan:
             f"drifted by {moved:.2g} ms against each other until the end (by the same measurement)"
         )
         return [Finding("clocks", severity, text)]
-
-
-def combined_health(healths: Mapping[str, Health]) -> Health:
-    """The worst verdict of workers that are judged apart; each finding names its workers."""
-    order = list(RunVerdict)
-    verdict = min(
-        (health.verdict for health in healths.values() if not health.valid), key=order.index, default=RunVerdict.VALID
-    )
-    found: dict[str, list[tuple[str, Finding]]] = {}
-    for name, health in healths.items():
-        for finding in health.findings:
-            found.setdefault(finding.code, []).append((name, finding))
-    severities = list(Severity)
-    findings = []
-    for about in found.values():
-        _, worst = max(about, key=lambda item: severities.index(item[1].severity))
-        names = ", ".join(name for name, _ in about)
-        findings.append(replace(worst, text=f"{names}: {worst.text}"))
-    return Health(verdict, tuple(findings))
 
 
 def adopt_reading(stream: RequestStream, read: RequestStream) -> None:

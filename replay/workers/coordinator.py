@@ -17,6 +17,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoo
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from math import inf
 from typing import Any, Final, Self, TypeVar
 
@@ -95,6 +96,7 @@ class _RemoteWorker:
     sessions: SessionCounts | None = None
     taken_up: int = 0
     reported: int = 0
+    sends_until: int = 0
     ended: bool = True
     given_up: str = ""
     left: bool = False
@@ -175,6 +177,8 @@ class Coordinator:
             await asyncio.to_thread(self._start_workers)
             self._watcher = asyncio.create_task(self._watch())
             hellos = await self._each(Hello)
+            if self._fault:
+                raise self._fault
             for worker in self._workers:
                 if worker.lost:
                     raise worker.error or LogreplayError(f"{worker.name} could not begin: {worker.lost}")
@@ -240,10 +244,11 @@ class Coordinator:
                 )
         packed(plan)  # here, where an error can be raised; it is sent from another thread
         self._plan, self._at = plan, 0
-        if not self._stopped:
+        if not (self._stopped or self._all_lost):
             self._ended_early = None
         for worker in self._workers:
-            worker.arrived, worker.counters, worker.taken_up, worker.reported = Arrived(), Counters(), 0, 0
+            worker.arrived, worker.counters = Arrived(), Counters()
+            worker.taken_up = worker.reported = worker.sends_until = 0
             worker.ended = False
             self._tell(worker, Prepare(self._share(worker), self._first))
         if self._stopped:
@@ -373,6 +378,7 @@ class Coordinator:
                 await asyncio.to_thread(worker.listener.join, _LAST_WORD_S)
         if watcher := getattr(self, "_watcher", None):
             watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
         for worker in self._workers:
             worker.left = True
             worker.future.cancel()
@@ -395,7 +401,7 @@ class Coordinator:
         try:
             self._listen_on(worker)
         except BaseException as error:  # or nobody would let it go
-            self._give_up(worker, f"its messages cannot be read: {type(error).__name__}: {error}")
+            self._dismiss(worker, f"its messages cannot be read: {type(error).__name__}: {error}")
         finally:
             self._from_thread(self._lose, worker)
 
@@ -414,7 +420,7 @@ class Coordinator:
             try:
                 self._record(worker, message)
             except BaseException as error:  # a panic of Polars is no Exception
-                self._give_up(worker, f"its rows could not be recorded: {type(error).__name__}: {error}")
+                self._dismiss(worker, f"its rows could not be recorded: {type(error).__name__}: {error}")
                 break
             finally:
                 worker.recording = False
@@ -471,11 +477,19 @@ class Coordinator:
         """Note why a worker is lost; its listener takes in its last messages, and then lets it go."""
         worker.given_up = worker.given_up or why
 
+    def _dismiss(self, worker: _RemoteWorker, why: str) -> None:
+        """Give up a worker that may still send, and end it. May take a moment."""
+        self._give_up(worker, why)
+        self._tell(worker, Leave())
+        worker.process.end()
+
     def _lose(self, worker: _RemoteWorker) -> None:
         """Nothing more will come from a worker."""
         if worker.left:
             return
         worker.lost = worker.given_up
+        if self._all_lost:
+            self._ended_early = self._ended_early or monotonic()
         worker.counters.waiting = Histogram()  # what it had in flight counts as ended
         worker.inbox.put_nowait(None)
         if worker.error:  # it has reported all that it sent, and the run ends with its error
@@ -483,6 +497,8 @@ class Coordinator:
             self.stop(str(worker.error))
             return
         began = self._plan is not None and self._at > 0 and not worker.ended
+        if began:
+            worker.sends_until = self._clock.common(monotonic()) + int(worker.process.sends_on_s * 1e9)
         self._log.lose(worker.index, self._lost_rows(worker) if began else None)
 
     def _lost_rows(self, worker: _RemoteWorker) -> LostRows:
@@ -493,7 +509,8 @@ class Coordinator:
             worker.taken_up,
             first=self._first,
             began=self._at - self._origin,
-            lost=max(worker.reported, self._at) - self._origin,
+            heard=max(worker.reported, self._at) - self._origin,
+            until=worker.sends_until - self._origin,
             wall=self._wall,
         )
 
@@ -510,10 +527,8 @@ class Coordinator:
 
     async def _watch(self) -> None:
         """Watch the workers, and tell them regularly that the coordinator is alive."""
-        beat = 0
-        while True:
+        for beat in count(1):
             await asyncio.sleep(0.5)
-            beat += 1
             if beat % int(ALIVE_S / 0.5) == 0:
                 self._tell_all(Alive())
             if self._log.failure:
@@ -521,18 +536,23 @@ class Coordinator:
             for worker in self._workers:
                 if worker.given_up:
                     continue
-                if worker.recording:
-                    worker.silence.heard()  # it may have said more: the disk is what we wait for
-                silent = worker.silence.look()
-                if not worker.token and silent > STARTING_S:
-                    worker.given_up = f"it did not start within {STARTING_S:g} s"
-                elif worker.token and silent > SILENT_S:
-                    worker.given_up = f"it was silent for {silent:.0f} s"
-                elif beat % 2 == 0:
-                    self._give_up(worker, await asyncio.to_thread(worker.process.gone))
-                if worker.given_up:
-                    self._tell(worker, Leave())
-                    await asyncio.to_thread(worker.process.end)
+                try:
+                    why = self._silent(worker)
+                    if not why and beat % 2 == 0:
+                        why = await asyncio.to_thread(worker.process.gone)
+                    if why:
+                        await asyncio.to_thread(self._dismiss, worker, why)
+                except Exception as error:  # of a library; to go on would load the target unwatched
+                    self._fail(error)
+
+    def _silent(self, worker: _RemoteWorker) -> str:
+        """Why a worker counts as lost that says nothing; empty if it does not."""
+        if worker.recording:
+            worker.silence.heard()  # it may have said more: the disk is what we wait for
+        silent = worker.silence.look()
+        if not worker.token:
+            return f"it did not start within {STARTING_S:g} s" if silent > STARTING_S else ""
+        return f"it was silent for {silent:.0f} s" if silent > SILENT_S else ""
 
     async def _show(self, on_progress: Callable[[Progress], None]) -> None:
         while True:
@@ -549,6 +569,10 @@ class Coordinator:
         self.stop(f"{type(error).__name__}: {error}")
 
     # --- results
+
+    @property
+    def _all_lost(self) -> bool:
+        return all(worker.lost for worker in self._workers)
 
     def _total(self) -> Counters:
         return sum((worker.counters for worker in self._workers), Counters())

@@ -64,8 +64,9 @@ class Arrived:
 class LostRows:
     """Rows for the requests of a lost worker that it did not report.
 
-    Those it had taken up when it was last heard may or may not have reached the target: they are ``cancelled``. The
-    others were never sent: ``dropped``.
+    Those that were due while it may have been sending may have reached the target: they are ``cancelled``. The others
+    were never sent: ``dropped``. When users of a closed loop send is not known beforehand: only the requests that
+    their worker had reported as taken up get a row.
 
     Args:
         share: its requests.
@@ -73,16 +74,26 @@ class LostRows:
         taken_up: requests it had taken up when it was last heard.
         first: seq of the plan's first request.
         began: nanoseconds from the start of the run to the start of the plan.
-        lost: nanoseconds from the start of the run to when it was last heard.
+        heard: nanoseconds from the start of the run to when it was last heard.
+        until: nanoseconds from the start of the run to when it had surely stopped sending.
         wall: start of the run, nanoseconds since 1970.
     """
 
     def __init__(
-        self, share: Share, arrived: Arrived, taken_up: int, *, first: int, began: int, lost: int, wall: int
+        self,
+        share: Share,
+        arrived: Arrived,
+        taken_up: int,
+        *,
+        first: int,
+        began: int,
+        heard: int,
+        until: int,
+        wall: int,
     ) -> None:
         self.counters = Counters()
         self._share, self._arrived, self._taken_up = share, arrived, taken_up
-        self._first, self._began, self._lost, self._wall = first, began, lost, wall
+        self._first, self._began, self._heard, self._until, self._wall = first, began, heard, until, wall
         self._done = 0
 
     def rows(self, stopped_at: float | None = None) -> Iterator[pl.DataFrame]:
@@ -90,32 +101,30 @@ class LostRows:
 
         Args:
             stopped_at: seconds since the start of the run, if the plan was stopped then: later requests are left out,
-                but for those taken up.
+                but for those that may have been sent.
         """
+        users = isinstance(self._share.schedule, Users)
+        end = inf if stopped_at is None else stopped_at * 1e9
         for chunk in self._share:
             due = chunk.due + self._began
-            taken_up = min(len(due), max(0, self._taken_up - self._done))
-            if isinstance(self._share.schedule, Users):  # users that are gone ask for nothing
-                count = taken_up
-            elif stopped_at is None:
-                count = len(due)
-            else:
-                count = max(taken_up, int(np.searchsorted(due, stopped_at * 1e9)))
+            sent, count = min(len(due), max(0, self._taken_up - self._done)), 0
+            if not users:  # who sends by a schedule sends nothing early
+                sent, count = max(sent, int(np.searchsorted(due, self._until))), int(np.searchsorted(due, end))
+            count = max(sent, count)
             if count:
-                yield self._take(chunk, due, count)
+                yield self._take(chunk, due, sent, count)
                 self._done += count
             if count < len(due):
                 return
 
-    def _take(self, chunk: Chunk, due: NDArray[np.int64], count: int) -> pl.DataFrame:
-        numbers = np.arange(self._done, self._done + count)
-        missing = np.flatnonzero(~self._arrived.has(numbers))
-        numbers, due = numbers[missing], due[:count][missing]
+    def _take(self, chunk: Chunk, due: NDArray[np.int64], sent: int, count: int) -> pl.DataFrame:
+        """The missing rows of the first ``count`` of a chunk, of which the first ``sent`` may have been sent."""
+        missing = np.flatnonzero(~self._arrived.has(np.arange(self._done, self._done + count)))
+        due, under_way = due[missing], missing < sent
         records = np.zeros(len(missing), RECORD)
-        under_way = numbers < self._taken_up
-        records["seq"] = self._first + self._share.number(numbers)
+        records["seq"] = self._first + self._share.number(self._done + missing)
         records["start"] = due
-        records["latency"] = np.where(under_way, np.maximum(self._lost - due, 0), 0)
+        records["latency"] = np.where(under_way, np.maximum(self._heard - due, 0), 0)
         records["error"] = np.where(under_way, _CANCELLED, DROPPED)
         records["connection"] = NO_CONNECTION
         rows = chunk.frame[missing].with_columns(

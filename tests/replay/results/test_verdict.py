@@ -105,6 +105,19 @@ def test_steps_in_which_requests_waited_are_named_and_their_requests_added_up() 
     ]  # fmt: skip
 
 
+def test_dropped_requests_are_a_share_of_the_steps_at_the_named_rates() -> None:
+    steps = [evidence(offered=10.0), evidence(offered=20.0, sent=9000, dropped=1000)]
+    assert [each.text for each in held_back_in_steps(steps)] == [
+        "at 20/s: 1000 of 10000 requests were too late to be sent, and dropped (--late)"
+    ]
+
+
+def test_requests_that_a_lost_worker_did_not_send_are_no_late_ones() -> None:
+    lost = evidence(sent=9000, dropped=1000, unsent=1000, lost="lost worker 2")
+    assert [(each.code, each.text) for each in judge(lost).findings] == [("shard_lost", "lost worker 2")]
+    assert held_back_in_steps([lost]) == []
+
+
 def test_where_most_requests_that_failed_had_waited_for_a_limit_the_limit_is_named() -> None:
     failed = {"failed": 6000, "net_error": 6000, "errors": {"timeout": 6000}}
     judged = judge(evidence(**failed, queued=7000, queued_for="a stream: --streams 4 limits them (raise it)"))

@@ -1,6 +1,5 @@
-"""Several workers have one outcome: their counts added up, and the verdict of the worst of them."""
+"""Several workers have one outcome: their counts added up, and judged as those of one."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,11 +13,11 @@ from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.self_monitor import ProcessLoad
-from logreplay.replay.results.verdict import Finding, Health, RunEvidence, RunVerdict, Severity
+from logreplay.replay.results.verdict import Finding, Health, ReadLate, RunEvidence, RunVerdict, Severity, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt_reading, combined_health
+from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt_reading
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
 from logreplay.replay.workers.protocol import PlanEnded
 
@@ -83,13 +82,19 @@ def test_a_lost_worker_voids_the_run_and_is_named_with_what_became_of_its_reques
     finding = whole.health.findings[0]
     assert finding.severity is Severity.VOID
     assert "worker 3, host-b: no word for 20 s; worker 4, not started: killed" in finding.text
-    assert "4 of its requests were not sent (dropped), 3 were in flight" in finding.text
+    assert "Of the requests without a report 4 were not sent (dropped); 3 may have been sent" in finding.text
 
 
 def test_a_run_whose_workers_were_all_lost_has_an_outcome() -> None:
     whole = outcome_of(shared(lost=[LOST], filled=Counters(dropped=10), early=True))
     assert (whole.scheduled, whole.seconds, whole.ended) == (10, 0.0, NOW)
     assert not whole.health.valid
+    assert "The run ended with its last worker." in whole.health.findings[0].text
+
+
+def test_what_users_of_a_lost_worker_sent_is_said_to_be_unknown() -> None:
+    text = shared(worker(5), lost=[LOST], schedule=Users(4)).health.findings[0].text
+    assert "What users of a lost worker sent after its last report is not in the result." in text
 
 
 def test_a_plan_that_was_cut_is_not_judged_by_its_duration() -> None:
@@ -113,30 +118,68 @@ def test_a_plan_takes_as_many_numbers_as_any_of_its_requests_may_have(plan: Shar
     assert plan.numbers(2) == numbers
 
 
-def finding(code: str, severity: Severity) -> Finding:
+def finding(code: str, severity: Severity = Severity.WARNING) -> Finding:
     return Finding(code, severity, f"{severity} {code}")
 
 
-def test_the_worst_verdict_counts_and_each_finding_names_its_workers_and_the_worst_of_them() -> None:
-    healths: Mapping[str, Health] = {
-        "a": Health(RunVerdict.RATE_MISSED, (finding("lag", Severity.WARNING), finding("late", Severity.INFO))),
-        "b": FINE,
-        "c": Health(RunVerdict.GENERATOR_BOUND, (finding("lag", Severity.VOID),)),
-    }
-    combined = combined_health(healths)
-    backwards = dict(reversed(list(healths.items())))
-    assert combined.verdict is combined_health(backwards).verdict is RunVerdict.GENERATOR_BOUND
-    assert [(each.severity, each.text) for each in combined.findings] == [
-        (Severity.VOID, "a, c: void lag"),
-        (Severity.INFO, "a: info late"),
+def failing(failed: int, of: int) -> PlanEnded:
+    """A worker of whose requests some were answered with 500."""
+    ended = worker(of)
+    counters = Counters(sent=of, ok=of - failed, http_error=failed, failed=failed)
+    evidence = replace(ended.outcome.evidence, counters=counters, local={}, limited=0, queued=0)
+    return replace(ended, outcome=replace(ended.outcome, evidence=evidence, health=judge(evidence)))
+
+
+def test_failures_that_fall_to_one_worker_are_a_share_of_the_whole_run() -> None:
+    """Every fourth request of the log fails, and one of four workers has all of them."""
+    four = shared(failing(0, 100), failing(0, 100), failing(0, 100), failing(100, 100)).health
+    alone = judge(shared(failing(100, 400)).evidence)
+    assert four == alone
+    assert four.verdict is RunVerdict.VALID
+    assert [each.text.split(":")[0] for each in four.findings] == [
+        "25% of the requests failed (100 x status 400 and above that the log did not have)"
     ]
 
 
-@given(st.lists(st.sampled_from(list(RunVerdict)), max_size=5))
-def test_workers_are_valid_together_if_each_of_them_is(verdicts: list[RunVerdict]) -> None:
-    combined = combined_health({str(number): Health(verdict, ()) for number, verdict in enumerate(verdicts)})
-    assert combined.valid == all(verdict is RunVerdict.VALID for verdict in verdicts)
-    assert combined.verdict in (*verdicts, RunVerdict.VALID)
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=5))
+def test_the_verdict_on_the_target_does_not_depend_on_how_many_sent(parts: list[tuple[int, int]]) -> None:
+    workers = [failing(failed, failed + ok) for failed, ok in parts]
+    one = failing(sum(failed for failed, _ in parts), sum(map(sum, parts)))
+    assert shared(*workers).health == shared(one).health
+
+
+def test_a_finding_on_the_generator_names_the_workers_that_have_it_if_not_all_do() -> None:
+    said = Health(RunVerdict.GENERATOR_BOUND, (finding("emfile", Severity.VOID),))
+    texts = [
+        next(each.text for each in plan.health.findings if each.code == "emfile")
+        for plan in (shared(worker(5), worker(5, health=said)), shared(worker(5, health=said), worker(5, health=said)))
+    ]
+    assert texts[0].endswith("; seen in worker 2")
+    assert "worker" not in texts[1]
+
+
+def test_the_worst_load_of_any_worker_counts() -> None:
+    ended = [worker(5), worker(5)]
+    loads = [ProcessLoad(seconds=10, loop=9, waited=1), ProcessLoad(seconds=9, loop=2, waited=4, longest_pause=0.7)]
+    outcomes = [
+        replace(each.outcome, evidence=replace(each.outcome.evidence, vitals=load))
+        for each, load in zip(ended, loads, strict=True)
+    ]
+    whole = shared(*(replace(each, outcome=outcome) for each, outcome in zip(ended, outcomes, strict=True)))
+    assert whole.evidence.vitals == ProcessLoad(seconds=10, loop=9, waited=4, longest_pause=0.7)
+
+
+def test_requests_that_were_read_late_are_those_of_all_workers() -> None:
+    late = [ReadLate(3, 0.5), ReadLate(4, 1.5, 2.0)]
+    ended = [replace(each, outcome=replace(each.outcome, evidence=replace(each.outcome.evidence, late=one)))
+             for each, one in zip([worker(5), worker(5)], late, strict=True)]  # fmt: skip
+    assert shared(*ended).evidence.late == ReadLate(7, 1.5, 2.0)
+
+
+def test_requests_of_a_lost_worker_that_were_not_sent_are_not_told_as_late() -> None:
+    """--late was not given."""
+    whole = shared(worker(5), lost=[LOST], filled=Counters(dropped=4)).health
+    assert [each.code for each in whole.findings if "--late" in each.text] == []
 
 
 @pytest.mark.parametrize(

@@ -288,12 +288,35 @@ def test_crash_stops_all_workers_at_the_first_failure(
     assert scan(tmp_path / "r.csv").collect().height < 300
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_no_worker_outlives_its_coordinator(
-    sample: Path, target: str, tmp_path: Path, number: signal.Signals, code: int
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_whole_group_ends_the_run_in_good_order(
+    sample: Path, target: str, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """In its own process group, as under a shell: Ctrl-C reaches all of them at once."""
-    path = tmp_path / "r.csv"
+    """A shell sends Ctrl-C to the group, a closed terminal SIGHUP, ``timeout`` and systemd SIGTERM."""
+    code, said = ended_by(lambda process: os.killpg(process.pid, number), sample, target, tmp_path / "r.csv")
+    assert code == 130
+    assert "lost" not in said
+    assert "Traceback" not in said
+    assert "Warning" not in said
+    rows = scan(tmp_path / "r.csv").collect()
+    assert rows["seq"].n_unique() == rows.height >= 50
+    assert set(rows["error"].drop_nulls()) <= {"cancelled"}
+
+
+def test_no_worker_outlives_a_coordinator_that_was_killed(sample: Path, target: str, tmp_path: Path) -> None:
+    code, _ = ended_by(lambda process: process.kill(), sample, target, tmp_path / "r.csv")
+    assert code == -signal.SIGKILL
+    rows = scan(tmp_path / "r.csv").collect()
+    assert rows["seq"].n_unique() == rows.height >= 50
+
+
+def ended_by(
+    end: Callable[["subprocess.Popen[str]"], object], sample: Path, target: str, path: Path
+) -> tuple[int, str]:
+    """End a run of two workers, in a process group of its own; its exit code, and what it said.
+
+    Every worker has ended by then, too.
+    """
     command = [sys.executable, "-m", "logreplay.cli.main", "run", str(sample), target, "--workers", "2"]
     command += ["--tps", "200", "--for", "60s", "-o", str(path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
@@ -304,16 +327,11 @@ def test_no_worker_outlives_its_coordinator(
         assert len(workers) >= 2
         with ExitStack() as watched:
             ends = [watched.enter_context(pidfd(pid)) for pid in workers]
-            if number == signal.SIGINT:
-                os.killpg(process.pid, number)
-            else:
-                process.kill()
+            end(process)
             _, said = process.communicate(timeout=30)
-            for end in ends:
-                assert end.wait(20), "a worker goes on"
-    assert process.returncode == code, said
-    rows = scan(path).collect()
-    assert rows["seq"].n_unique() == rows.height >= 50
+            for each in ends:
+                assert each.wait(20), "a worker goes on"
+    return process.returncode, said
 
 
 def children(pid: int) -> list[int]:

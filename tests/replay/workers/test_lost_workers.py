@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -24,12 +25,14 @@ from logreplay.replay.requests.hook import Hooked, load
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
-from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.results.verdict import RunVerdict
+from logreplay.replay.schedules.rates import Constant, Schedule
+from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
 from logreplay.replay.workers import coordinator
 from logreplay.replay.workers.coordinator import Coordinator
-from logreplay.replay.workers.processes import processes
+from logreplay.replay.workers.processes import LocalProcess, processes
 from support.background_server import beside
 from support.command_line import wait_until
 from support.recording_server import RecordingServer, recording
@@ -54,15 +57,29 @@ def on_workers(
     *,
     results: MemoryResults | None = None,
     in_a_while: Callable[[Coordinator], object] = lambda coordinator: None,
+    closed: bool = False,
 ) -> tuple[Outcome, pl.DataFrame]:
     results = results or MemoryResults()
+    workers = Coordinator(processes(count), sender, results, closed=closed)
 
     async def main() -> Outcome:
-        async with asyncio.timeout(ENDS_WITHIN), Coordinator(processes(count), sender, results) as coordinator:
+        async with asyncio.timeout(ENDS_WITHIN), workers as coordinator:
             asyncio.get_running_loop().call_later(1.0, in_a_while, coordinator)
             return await coordinator.run(plan)
 
     return asyncio.run(main()), results.frame
+
+
+def kill(*names: str) -> Callable[[Coordinator], None]:
+    """Kill workers."""
+
+    def now(running: Coordinator) -> None:
+        for name in names:
+            pid = running.pids[name]
+            assert pid
+            os.kill(pid, signal.SIGKILL)
+
+    return now
 
 
 # what cannot travel
@@ -109,14 +126,8 @@ def test_a_lost_worker_whose_share_takes_long_to_read_loses_no_other(
 ) -> None:
     monkeypatch.setattr(coordinator, "SILENT_S", SILENT_S)
     name = NAME.format(2, 3)
-
-    def kill(running: Coordinator) -> None:
-        pid = running.pids[name]
-        assert pid
-        os.kill(pid, signal.SIGKILL)
-
     plan = Plan(SlowHere(Requests(log), os.getpid(), 1.5 * SILENT_S), Constant(300, 8))
-    outcome, rows = on_workers(3, plan, sender_to(target), in_a_while=kill)
+    outcome, rows = on_workers(3, plan, sender_to(target), in_a_while=kill(name))
     assert outcome.lost == (name,)
     assert sorted(rows["seq"]) == list(range(2400))
     assert rows.filter(pl.col("seq") % 3 != 1)["error"].drop_nulls().to_list() == []
@@ -160,6 +171,65 @@ def test_a_stop_of_the_whole_group_is_not_the_death_of_a_worker(log: Path, tmp_p
     rows = scan(path).collect()
     assert sorted(rows["seq"]) == list(range(1600))
     assert rows["error"].drop_nulls().to_list() == []
+
+
+# nobody is left
+
+
+@pytest.mark.parametrize("schedule", [Constant(200), Constant(200, 86_400), Users(4, 0.01)])
+def test_the_loss_of_all_workers_is_the_end_of_the_plan(log: Path, target: str, schedule: Schedule) -> None:
+    """Rows of requests that nobody would send were written until the disk was full."""
+    names = [NAME.format(number, 2) for number in (1, 2)]
+    closed = isinstance(schedule, Users)
+    plan = Plan(Requests(log, loop=True), schedule)
+    outcome, rows = on_workers(2, plan, sender_to(target), in_a_while=kill(*names), closed=closed)
+    assert sorted(outcome.lost) == names
+    assert 0 < rows.height == outcome.scheduled < 2000
+    assert rows.filter(pl.col("scheduled") > 30).is_empty()
+    assert outcome.health.verdict is RunVerdict.GENERATOR_BOUND
+    assert not outcome.stopped
+
+
+def test_half_of_the_workers_carry_their_share_to_the_end(log: Path, target: str) -> None:
+    lost = [NAME.format(number, 4) for number in (1, 3)]
+    outcome, rows = on_workers(4, Plan(Requests(log), Constant(400, 6)), sender_to(target), in_a_while=kill(*lost))
+    assert sorted(outcome.lost) == lost
+    assert sorted(rows["seq"]) == list(range(2400))
+    assert rows.filter(pl.col("seq") % 2 == 1)["error"].drop_nulls().to_list() == []
+
+
+def test_a_plan_after_the_loss_of_all_workers_has_no_request(log: Path, target: str) -> None:
+    plan = Plan(Requests(log, loop=True), Constant(100))
+
+    async def main() -> list[Outcome]:
+        results = MemoryResults()
+        async with asyncio.timeout(ENDS_WITHIN), Coordinator(processes(1), sender_to(target), results) as running:
+            asyncio.get_running_loop().call_later(1.0, kill(NAME.format(1, 1)), running)
+            return [await running.run(plan), await running.run(plan)]
+
+    first, second = asyncio.run(main())
+    assert first.scheduled > 0
+    assert (second.scheduled, second.lost) == (0, first.lost)
+
+
+def test_a_watch_over_the_workers_that_fails_ends_the_run_with_its_error(
+    log: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would notice a worker that hangs."""
+
+    def fails(_: LocalProcess) -> str:
+        raise ZeroDivisionError("of the library")
+
+    results, plan = MemoryResults(), Plan(Requests(log), Constant(100, 60))
+    with pytest.raises(ZeroDivisionError, match="of the library"):
+        on_workers(
+            2,
+            plan,
+            sender_to(target),
+            results=results,
+            in_a_while=lambda _: monkeypatch.setattr(LocalProcess, "gone", fails),
+        )
+    assert 0 < results.frame.height < 6000
 
 
 # what was sent is in the result, however the run ends
@@ -209,6 +279,36 @@ def test_an_error_in_one_worker_ends_the_run_and_loses_no_row_of_any(
     assert results.frame.height < 18_000, f"the other worker went on to the end, {time.monotonic() - began:.0f} s"
 
 
+def test_what_a_killed_worker_may_have_sent_does_not_count_as_not_sent(
+    long_log: Path, recorder: RecordingServer
+) -> None:
+    results = MemoryResults()
+    plan = Plan(Requests(long_log), Constant(2000, 4.0))
+    outcome, rows = on_workers(2, plan, sender_to(recorder.url), results=results, in_a_while=kill(NAME.format(2, 2)))
+    assert_nothing_is_missing(results.frame, recorder)
+    assert 0 < outcome.counters.dropped < 4000
+    assert rows.height == 8000
+
+
+def test_a_worker_whose_rows_cannot_be_recorded_sends_no_more(
+    long_log: Path, recorder: RecordingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went on to the end of the plan, and nobody wrote what it sent."""
+    record = Coordinator._take_in
+
+    def fails(self: Coordinator, worker: Any, report: Any) -> None:
+        if worker.index == 1 and report.rows is not None:
+            raise ValueError("a row that is none")
+        record(self, worker, report)
+
+    monkeypatch.setattr(Coordinator, "_take_in", fails)
+    outcome, rows = on_workers(2, Plan(Requests(long_log), Constant(500, 6.0)), sender_to(recorder.url))
+    assert outcome.lost == (NAME.format(2, 2),)
+    assert "its rows could not be recorded" in outcome.health.findings[0].text
+    assert outcome.counters.dropped > 1000
+    assert_nothing_is_missing(rows, recorder)
+
+
 def test_a_run_that_its_caller_cancels_loses_no_row(long_log: Path, recorder: RecordingServer) -> None:
     results = MemoryResults()
 
@@ -240,9 +340,7 @@ def test_a_stop_does_not_wait_for_the_share_of_a_lost_worker_that_cannot_be_read
     results = MemoryResults()
 
     def kill_and_stop(running: Coordinator) -> None:
-        pid = running.pids[NAME.format(1, 2)]
-        assert pid
-        os.kill(pid, signal.SIGKILL)
+        kill(NAME.format(1, 2))(running)
         asyncio.get_running_loop().call_later(1.0, running.stop)
 
     plan = Plan(SlowHere(Requests(log), os.getpid(), 3600.0), Constant(100, 60))

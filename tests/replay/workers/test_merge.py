@@ -43,7 +43,7 @@ def test_a_lost_worker_leaves_a_row_for_each_request_it_told_nothing_about(log: 
     share = Share(Plan(Requests(log), Constant(100, 2), step=3), 1, 2)
     arrived = Arrived()
     arrived.add(np.array([0, 1, 2, 4]))
-    estate = LostRows(share, arrived, 7, first=1000, began=10**9, lost=1_200_000_000, wall=0)
+    estate = LostRows(share, arrived, 7, first=1000, began=10**9, heard=1_200_000_000, until=0, wall=0)
     rows = pl.concat(estate.rows())
     assert rows["seq"].to_list() == [1001 + 2 * number for number in range(100) if number not in (0, 1, 2, 4)]
     assert rows["error"].to_list() == ["cancelled"] * 3 + ["dropped"] * 93
@@ -55,10 +55,27 @@ def test_a_lost_worker_leaves_a_row_for_each_request_it_told_nothing_about(log: 
 
 def test_of_a_plan_that_was_stopped_only_what_was_due_by_then_counts(log: Path) -> None:
     share = Share(Plan(Requests(log), Constant(100, 2)), 0, 2)
-    estate = LostRows(share, Arrived(), 30, first=0, began=0, lost=0, wall=0)
+    estate = LostRows(share, Arrived(), 30, first=0, began=0, heard=0, until=0, wall=0)
     assert sum(rows.height for rows in estate.rows(0.5)) == 30
-    estate = LostRows(share, Arrived(), 3, first=0, began=0, lost=0, wall=0)
+    estate = LostRows(share, Arrived(), 3, first=0, began=0, heard=0, until=0, wall=0)
     assert sum(rows.height for rows in estate.rows(0.5)) == 25
+
+
+@pytest.mark.parametrize(("until", "cancelled"), [(0, 7), (0.5, 25), (5, 100)])
+def test_what_was_due_before_a_lost_worker_had_stopped_may_have_been_sent(
+    log: Path, until: float, cancelled: int
+) -> None:
+    """It had taken up 7 requests at its last report, and went on for a while."""
+    share = Share(Plan(Requests(log), Constant(100, 2)), 0, 2)
+    lost = LostRows(share, Arrived(), 7, first=0, began=0, heard=0, until=int(until * 1e9), wall=0)
+    rows = pl.concat(lost.rows())
+    assert rows["error"].to_list() == ["cancelled"] * cancelled + ["dropped"] * (100 - cancelled)
+
+
+def test_what_a_lost_worker_may_have_sent_after_the_plan_was_stopped_has_its_rows(log: Path) -> None:
+    share = Share(Plan(Requests(log), Constant(100, 2)), 0, 2)
+    lost = LostRows(share, Arrived(), 0, first=0, began=0, heard=0, until=10**9, wall=0)
+    assert pl.concat(lost.rows(stopped_at=0.5))["error"].to_list() == ["cancelled"] * 50
 
 
 def ended_at(*ends: float) -> pl.DataFrame:
@@ -165,7 +182,16 @@ def test_a_lost_worker_holds_nobody_up_and_its_rows_are_written_at_the_end(log: 
     merged.add(1, ended_at(0.3), 0.4)
     merged.lose(
         0,
-        LostRows(Share(Plan(Requests(log), Constant(10, 1)), 0, 2), Arrived(), 2, first=0, began=0, lost=10**9, wall=0),
+        LostRows(
+            Share(Plan(Requests(log), Constant(10, 1)), 0, 2),
+            Arrived(),
+            2,
+            first=0,
+            began=0,
+            heard=10**9,
+            until=0,
+            wall=0,
+        ),
     )
     merged.add(1, ended_at(0.5), 0.9)
     assert ends(results) == [0.3, 0.5]
@@ -178,13 +204,13 @@ def test_a_lost_worker_holds_nobody_up_and_its_rows_are_written_at_the_end(log: 
 def test_a_lost_worker_that_told_everything_leaves_no_row(log: Path) -> None:
     share, arrived = Share(Plan(Requests(log), Constant(10, 1)), 0, 2), Arrived()
     arrived.add(np.arange(5))
-    lost = LostRows(share, arrived, 5, first=0, began=0, lost=10**9, wall=0)
+    lost = LostRows(share, arrived, 5, first=0, began=0, heard=10**9, until=0, wall=0)
     assert [rows.height for rows in lost.rows()] == [0]
 
 
 def test_users_that_are_lost_ask_for_nothing_more(log: Path) -> None:
     share = Share(Plan(Requests(log), Users(4, duration=5)), 0, 2)
-    lost = LostRows(share, Arrived(), 7, first=0, began=0, lost=10**9, wall=0)
+    lost = LostRows(share, Arrived(), 7, first=0, began=0, heard=10**9, until=0, wall=0)
     assert sum(rows.height for rows in lost.rows()) == 7
     assert (lost.counters.net_error, lost.counters.dropped) == (7, 0)
 
@@ -194,7 +220,7 @@ def test_what_was_reported_is_written_even_if_the_share_of_a_lost_worker_cannot_
     merged = MergedLog(results, 2)
     merged.add(1, ended_at(0.3), 0.31)
     gone = Share(Plan(Requests(tmp_path / "gone.csv"), Constant(10, 1)), 0, 2)
-    merged.lose(0, LostRows(gone, Arrived(), 0, first=0, began=0, lost=0, wall=0))
+    merged.lose(0, LostRows(gone, Arrived(), 0, first=0, began=0, heard=0, until=0, wall=0))
     with pytest.raises(LogreplayError, match=r"gone\.csv: no such file"):
         merged.finish()
     assert ends(results) == [0.3]
