@@ -21,7 +21,7 @@ MANY_RETRIED: Final = 0.01
 HELD_BACK: Final = ("in_flight_limit", "streams_limit", "by_client", "retries", "enhance_your_calm", "dropped")
 """The codes of `held_back`."""
 OF_THE_RUN: Final = ("target_failing", "rate_missed", *HELD_BACK)
-"""The codes of findings that count what the target got, whichever process sent it."""
+"""The codes of findings on the requests of all processes together."""
 _NO_LIMIT: Final = ("lag", "target_failing", "rate_missed")
 FAILING: Final = 0.5
 """Share of requests without a usable response above which the run measured only failures."""

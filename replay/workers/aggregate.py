@@ -121,7 +121,7 @@ class SharedPlan:
 
     @property
     def health(self) -> Health:
-        """The verdict on the run as a whole: what counts is what the target got, whichever worker sent it."""
+        """The verdict on the requests of all workers together, as on those of one process."""
         health = judge(self.evidence)
         return Health(health.verdict, (*map(self._located, health.findings), *self._clocks()))
 
