@@ -142,10 +142,12 @@ def _of_one_step(figures: Mapping[str, Any], *, timed: bool) -> str:
     known = [f"{name} {show(times[name], failed=True)}" for name in ("p50", "p99") if times[name] is not None]
     told = ", ".join(known) or ("no response as expected" if timed else f"{NO_TIMES}; {LOG_TIMES}")
     sentence = f"{figures['rate']['sent']:.4g} requests/s: {told}"
-    cancelled = figures["errors"].get("cancelled", 0)
-    if share := counts["unexpected"] / counts["scheduled"]:
-        sentence += f"; {100 * share:.2g} % of the requests failed"
-    return f"{sentence}; {cancelled} cancelled by the stop" if cancelled else sentence
+    cancelled, dropped = figures["errors"].get("cancelled", 0), counts["dropped"]
+    if failed := counts["unexpected"] - dropped:
+        sentence += f"; {100 * failed / counts['sent']:.2g} % of the requests failed"
+    if dropped:
+        sentence += f"; {dropped:,} of {number_of(counts['scheduled'], 'request')} were not sent (dropped)"
+    return f"{sentence}; {cancelled} cancelled" if cancelled else sentence
 
 
 def _named_step(row: Mapping[str, Any]) -> dict[str, Any]:

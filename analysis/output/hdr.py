@@ -41,7 +41,7 @@ def write_hlog(path: str | Path, requests: RequestArrays) -> None:
     failed = int(requests.failed.sum())
     left_out = f"{number_of(failed, 'request')} failed"
     if cancelled := len(requests) - int(requests.good.sum()) - failed:
-        left_out += f", {cancelled} were cancelled by the stop,"
+        left_out += f", {cancelled} were cancelled,"
     started = requests.started.timestamp() if requests.started else 0.0
     with atomic_path(Path(path)) as fresh, fresh.open("wb") as file:
         file.write(

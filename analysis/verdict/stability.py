@@ -123,10 +123,11 @@ def evidence(
     )
     errors, found = table["errors"].to_numpy(), outages(requests)
     dead = np.isin(np.arange(number), [step for outage in found for step in outage.steps])
-    failing, base = more_errors(table["rate"].to_numpy(), errors, windows.count, known=~dead & requests.is_step)
     threshold = np.maximum(LATE_S, LATE * np.nan_to_num(service))
     generator = (lag > threshold) & ((table["sent"].to_numpy() < SENT_ENOUGH * rate) | (lag_p50 > threshold))
     generator |= np.isin(requests.labels, list(limited))
+    measured = ~dead & ~generator & requests.is_step
+    failing, base = more_errors(table["rate"].to_numpy(), errors, windows.count, known=measured)
     excused = _excused(found, table["rate"].to_numpy(), over, failing | dead)
     out = np.array([index in excused for index in range(number)], dtype=np.bool_)
     over, failing = over & ~out, failing & ~out
@@ -172,7 +173,7 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
         rate: (n,) requests/s.
         errors: (n,) requests that failed.
         scheduled: (n,) requests.
-        known: (n,) steps without an outage: the base is taken from these.
+        known: (n,) steps without an outage, and not limited by this machine: the base is taken from these.
 
     Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10: the lower
     end of its 99 % interval must be above `ERROR_SHARE`.

@@ -422,7 +422,7 @@ def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
     else:
         print_times(summary)
     cancelled = summary["errors"].get("cancelled", 0)
-    stopped = f", {cancelled} of them cancelled by the stop" if cancelled else ""
+    stopped = f", {cancelled} of them cancelled" if cancelled else ""
     click.echo(
         f"scheduled {counts['scheduled']} = sent {counts['sent']} + dropped {counts['dropped']}; "
         f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}{stopped}"

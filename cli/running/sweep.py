@@ -196,7 +196,8 @@ def sweep_rates(options: SweepOptions) -> Exit:
             findings += repeated
         if not folder.measured:
             stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
-            options.say(f"no judged request was sent: {stopped or 'the log holds nothing to replay'}")
+            limit = next((outcome.health.limit for outcome in outcomes), "")
+            options.say(f"no judged request was sent: {stopped or limit or 'the log holds nothing to replay'}")
             return (Exit.CONDITION if rule.hit else Exit.INTERRUPTED) if stopped else Exit.FAILED
         half = not rule.hit and any(outcome.stopped or outcome.lost for outcome in outcomes)
         place = folder.path if half else folder.keep()
@@ -276,9 +277,11 @@ def _report(
 ) -> Exit:
     """Write and print the findings; ``by_rule``: a condition of --stop came true."""
     from logreplay.analysis.summary import About
-    from logreplay.replay.results.verdict import held_back_in_steps
+    from logreplay.replay.results.verdict import RunVerdict, held_back_in_steps
 
-    more: dict[str, Any] = {"left_out": dict(stream.left_out), **urls}
+    lost = any(outcome.lost for outcome in outcomes)
+    verdict = {"verdict": str(RunVerdict.GENERATOR_BOUND)} if lost else {}
+    more: dict[str, Any] = {"left_out": dict(stream.left_out), **urls, **verdict}
     report_left_out(stream, quiet=options.quiet)
     waited = held_back_in_steps([outcome.evidence for outcome in outcomes])
     told = [finding.as_dict() for finding in (*findings, *waited)]
@@ -286,14 +289,13 @@ def _report(
     about = About(options.log, url, options.said(), told, more, options.closed_loop, limited)
     plots = draws(no_plots=options.no_plots, quiet=options.quiet)
     valid = report_sweep(folder, about, plots=plots, as_json=options.as_json, quiet=options.quiet)
-    lost = any(outcome.lost for outcome in outcomes)
     if lost:
         options.say(f"a worker was lost: repeat its step with --resume {folder}")
     if stopped:
         why = f"stopped: {stopped}" if by_rule else stopped
         options.say(f"{why}; the rows are kept; {_resuming(options, folder)}")
         return Exit.CONDITION if by_rule else Exit.INTERRUPTED
-    return Exit.OK if valid and not lost else Exit.INVALID
+    return Exit.OK if valid else Exit.INVALID
 
 
 def limited_steps(manifest: "Manifest", outcomes: "Sequence[Outcome]") -> dict[int, str]:

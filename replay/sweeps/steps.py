@@ -225,7 +225,7 @@ async def sweep(
         on_end: called after each step, when nothing of it is in flight and its rows are on disk.
 
     Returns:
-        The outcome of each step that was begun; of the warm-up, if that was stopped.
+        The outcome of each step that was begun; of the warm-up, if that was stopped or lost a worker.
 
     Raises:
         LogreplayError: as `Engine.run`.
@@ -250,7 +250,7 @@ async def sweep(
     if course.warm_up:
         results.set_aside_all()
         warm = await run(at(min(course.rates), course.warm_up, WARM_UP), WARM_UP)
-        if warm.stopped:
+        if warm.stopped or warm.lost:
             return (warm,)
     for step in course.steps() if steps is None else steps:
         if not course.keep_going and pointless(step.rate, made):

@@ -20,7 +20,7 @@ def test_requests_cancelled_by_the_stop_are_counted_by_name_and_not_in_percentil
     summary = write_beside(tmp_path / "stopped.csv")
     number = stopped.height // 10
     assert summary["errors"]["cancelled"] == number
-    assert summary["answer"].endswith(f"; {number} cancelled by the stop")
+    assert summary["answer"].endswith(f"; {number} cancelled")
     assert summary["response_s"]["p95"] is not None
     assert summary["response_s"]["count"] == stopped.height - number
 
@@ -54,3 +54,18 @@ def test_the_mean_and_the_maximum_are_those_of_the_requests_that_did_not_fail(tm
     assert response["failed"] == slow.filter(failing).height
     assert [response[name] for name in ("min", "mean", "max")] == [ok[name] for name in ("min", "mean", "max")]
     assert response["max"] < 9
+
+
+def test_requests_that_were_not_sent_are_no_failed_ones(tmp_path: Path) -> None:
+    """A worker was lost, and a third of the requests with it: "33 % of the requests failed", where none did."""
+    step = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None).with_row_index("place")
+    third = pl.col("place") % 3 == 0
+    partial = step.with_columns(
+        error=pl.when(third).then(pl.lit("dropped")).otherwise(pl.col("error").cast(pl.String)),
+        rc=pl.when(third).then(None).otherwise("rc"),
+    ).drop("place")
+    partial.write_csv(tmp_path / "partial.csv")
+    answer = write_beside(tmp_path / "partial.csv")["answer"]
+    number = -(-step.height // 3)
+    assert "failed" not in answer.partition("; ")[2]
+    assert answer.endswith(f"; {number} of {step.height} requests were not sent (dropped)")

@@ -22,3 +22,14 @@ def wait_until(holds: Callable[[], bool]) -> None:
 def wait_for_rows(path: Path, size: int = 1000) -> None:
     """Wait until a file holds some rows."""
     wait_until(lambda: path.exists() and path.stat().st_size > size)
+
+
+def children(pid: int) -> list[int]:
+    """Processes that a process has begun and that run, in order."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sorted(int(child) for task in tasks for child in (task / "children").read_text().split())
+
+
+def workers_of(pid: int) -> list[int]:
+    """Of the children of a process the workers of ``--workers``."""
+    return [child for child in children(pid) if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]

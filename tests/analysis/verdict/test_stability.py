@@ -101,6 +101,17 @@ def test_a_late_generator_is_blamed_before_the_target() -> None:
     assert judged_steps(arrays.read(rows))["verdict"].to_list() == ["generator-limited"]
 
 
+def test_failures_in_steps_that_this_machine_limited_are_no_usual_share_of_the_target() -> None:
+    rng = np.random.default_rng(1)
+    arrivals = simulate.sweep([50, 100, 150, 200], 20, rng)
+    failed = (arrivals.step < 2) & (np.arange(len(arrivals.step)) % 3 == 0)
+    rows = arrays.read(
+        simulate.results(arrivals, np.full(len(failed), 0.01), rc=np.where(failed, 503, 200).astype(np.int64))
+    )
+    assert judged_steps(rows)["error_base"].to_list() == [pytest.approx(1 / 3, abs=0.01)] * 4
+    assert judged_steps(rows, limited=[0, 1])["error_base"].to_list() == [0.0] * 4
+
+
 def test_of_three_stable_trials_each_has_the_interval_of_their_spread_and_others_have_none() -> None:
     rng = np.random.default_rng(1)
     arrivals = simulate.sweep([100] * 4, 20, rng)

@@ -308,7 +308,7 @@ def test_ctrl_c_keeps_what_was_measured(log: Path, server: RawServer, tmp_path: 
     assert rows.height == rows["seq"].max() + 1  # type: ignore[operator]
     *_, interrupted, verdict, results = said.strip().splitlines()
     cancelled = rows.filter(pl.col("error") == "cancelled").height
-    assert f" + net_error {cancelled}, {cancelled} of them cancelled by the stop\n" in printed
+    assert f" + net_error {cancelled}, {cancelled} of them cancelled\n" in printed
     assert interrupted == f"interrupted: {rows.height} of about 3,000 requests were sent; their rows are kept"
     assert verdict.startswith("verdict: ")
     assert results.startswith(f"results: {path}")

@@ -1,7 +1,9 @@
 """A sweep that is killed goes on; one that fails ends itself. Real processes, a real target."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ import pytest
 from logreplay.core.record import LogreplayError, scan
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.sweeps.step_log import Mark, StepLog
+from support.command_line import wait_for_rows, wait_until, workers_of
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +81,44 @@ def test_a_sweep_killed_in_the_middle_ends_with_the_same_table(log: Path, target
     rows = [scan(folder / "results.csv").sort("seq").select("seq", "row", "step", "offered", "url", "rc").collect()
             for folder in (whole, killed)]  # fmt: skip
     assert rows[0].equals(rows[1])
+
+
+@pytest.mark.parametrize(("step", "rate"), [(0, 60), (2, 40)])
+def test_a_sweep_that_loses_a_worker_is_invalid_says_what_was_lost_and_is_completed_by_resuming(
+    log: Path, target: str, tmp_path: Path, step: int, rate: int
+) -> None:
+    folder, words = tmp_path / "sweep", ("--keep-going", "--workers", "2")
+    first = sweep(log, target, "-o", folder, *words, rates="60,20,40")
+    wait_until(lambda: finished_steps(folder) == step and step in steps_of(folder))
+    os.kill(workers_of(first.pid)[1], signal.SIGKILL)
+    said = said_by(first, 3)
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["verdict"] == "GENERATOR_BOUND"
+    assert "verdict: GENERATOR_BOUND" in said
+    assert f"warning: at {rate}/s: lost worker 2 of 2" in said
+    assert "--late" not in said
+    assert "failed" not in said
+    assert summary["requests"]["unexpected"] == summary["requests"]["dropped"] > 0
+    assert f"a worker was lost: repeat its step with --resume {folder}" in said
+    said_by(sweep(log, target, "--resume", folder, *words, rates="60,20,40"), *VALID_OR_NOT)
+    again = json.loads((folder / "summary.json").read_text())
+    assert again["requests"]["dropped"] == 0
+    assert [each["rate"] for each in again["steps"]] == [60, 20, 40]
+    assert "shard_lost" not in {finding["code"] for finding in again["findings"]}
+
+
+def steps_of(folder: Path) -> list[int]:
+    """The steps of which there are rows."""
+    rows = folder / "results.csv"
+    return scan(rows).select("step").unique().collect()["step"].to_list() if rows.exists() else []
+
+
+def test_a_sweep_that_loses_a_worker_while_it_warms_up_makes_no_step(log: Path, target: str, tmp_path: Path) -> None:
+    folder = tmp_path / "sweep"
+    first = sweep(log, target, "-o", folder, "--workers", "2", "--warmup", "9s", rates="60,20,40")
+    wait_for_rows(folder / "warmup.csv")
+    os.kill(workers_of(first.pid)[0], signal.SIGKILL)
+    assert "no judged request was sent: lost worker 1 of 2" in said_by(first, 1)
 
 
 def test_another_sweep_does_not_go_on_in_its_folder(log: Path, target: str, tmp_path: Path) -> None:

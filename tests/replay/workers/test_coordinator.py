@@ -33,6 +33,7 @@ from logreplay.replay.sweeps.steps import Course, FinishedStep, sweep
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 from support.background_server import beside
+from support.command_line import children
 from support.http2_server import Asked, http2_server, ok
 from support.recording_server import RecordingServer, recording
 
@@ -332,12 +333,6 @@ def ended_by(
             for each in ends:
                 assert each.wait(20), "a worker goes on"
     return process.returncode, said
-
-
-def children(pid: int) -> list[int]:
-    """Processes that this one has begun."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
 class pidfd:
