@@ -16,7 +16,7 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.compact import compact_rows
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.verdict import comparison, machines
-from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE, TOLERANCE
+from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
@@ -98,7 +98,7 @@ def duet(folder: str | Path, *, tolerance: float = AT_ONCE_TOLERANCE) -> Compari
 
     Args:
         folder: what ``logreplay duet`` wrote, or two result logs of a duet with the same names.
-        tolerance: changes up to this fraction are called none.
+        tolerance: changes up to this fraction do not count.
 
     Raises:
         LogreplayError: a result log cannot be read.
@@ -217,5 +217,4 @@ def changes(ax: "Axes", found: Comparison) -> "Axes":
     """Draw by how much times changed, overall, by percentile and by route, with intervals; return the Axes."""
     from logreplay.analysis.output.plots import overlay as plots_compare
 
-    tolerance = AT_ONCE_TOLERANCE if found.at_once else TOLERANCE
-    return plots_compare.changes(ax, found, tolerance=tolerance)
+    return plots_compare.changes(ax, found)

@@ -146,6 +146,14 @@ def started(source: Source) -> datetime | None:
     return _utc(first.item()) if first.height else None
 
 
+def first_sends(source: Source) -> pl.Series:
+    """Return when the requests of the first rows were sent, in seconds of the clock of column ``scheduled``."""
+    head = _head(source, open_rows(source))
+    return head.select(
+        pl.col("scheduled") + (pl.col("lag").fill_null(0.0) if "lag" in head.columns else 0.0)
+    ).to_series()
+
+
 def _is_result_log(source: Source, opened: pl.LazyFrame) -> TypeGuard[str | Path]:
     """Whether it is a result log in a file."""
     return isinstance(source, str | Path) and {"scheduled", "seq"} <= set(opened.collect_schema().names())

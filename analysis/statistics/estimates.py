@@ -16,7 +16,7 @@ quantiles of discrete distributions, 2011 (mid-distribution). tools/compare_tabl
 
 import math
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -99,7 +99,7 @@ def mean(values: Floats) -> Estimate:
     return Estimate(float(np.mean(values)), error, error, len(values) - 1, len(values))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def student(confidence: float, freedom: float) -> float:
     """Return the two-sided quantile of Student's t: 1.96 for 0.95 and many degrees of freedom."""
     angle, share = _student(freedom)

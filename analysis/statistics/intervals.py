@@ -1,8 +1,15 @@
 """Intervals of shares and means, of independent requests and of those that depend on their neighbours."""
 
+from typing import Final
+
 import numpy as np
 
 from logreplay.analysis.statistics.quantiles import Floats, Ints
+
+USUAL_CLUSTER: Final = 5.0
+"""Hits that come together, such as the failures of one blip, as long as nothing is seen of them."""
+USUAL_S: Final = 10
+"""So many seconds tell as much of the size of clusters as `USUAL_CLUSTER` does."""
 
 
 def wilson(share: Floats | float, number: Floats | Ints | float, z: float) -> tuple[Floats, Floats]:
@@ -21,13 +28,15 @@ def wilson(share: Floats | float, number: Floats | Ints | float, z: float) -> tu
 
 
 def newcombe(
-    hits: tuple[Ints | int, Ints | int], numbers: tuple[Ints | int, Ints | int], z: float
+    hits: tuple[Floats | Ints | float, Floats | Ints | float],
+    numbers: tuple[Floats | Ints | float, Floats | Ints | float],
+    z: float,
 ) -> tuple[Floats, Floats]:
     """Return both ends of the interval of the second share minus the first, of independent requests.
 
     Args:
-        hits: of both groups, each a number or (n,) of them.
-        numbers: requests of both groups, above 0.
+        hits: of both groups, each a number or (n,) of them; of hits that come together: clusters.
+        numbers: requests of both groups, above 0; divided by the size of a cluster where hits are.
         z: half the width in standard deviations: 1.96 for 95 %.
 
     Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10.
@@ -39,7 +48,7 @@ def newcombe(
     return new - old - down, new - old + up
 
 
-def batch_variance(counts: Ints, costs: Floats) -> float:
+def batch_variance(counts: Ints, costs: Floats | Ints) -> float:
     """Return the variance of the mean cost, from batches of one second that may depend on their neighbours.
 
     Requests that waited in the same queue are late together: counted as independent, they would make an interval
@@ -54,3 +63,25 @@ def batch_variance(counts: Ints, costs: Floats) -> float:
     residuals = costs - counts * (costs.sum() / counts.sum())
     total = residuals @ residuals + 2 * (residuals[:-1] @ residuals[1:])
     return max(float(total), 0.0) / int(counts.sum()) ** 2
+
+
+def cluster_size(*series: tuple[Ints, Ints]) -> float:
+    """Return how many hits, such as failures, say as much as one independent hit would: 1 or more.
+
+    A blip of a second fails all requests of that second: these are one event, not hundreds. What the batches of one
+    second show is pooled with `USUAL_CLUSTER`, which counts as much as `USUAL_S` seconds: two batches tell nothing.
+
+    Args:
+        series: of each run, or trial: (s,) requests and (s,) hits of each second.
+
+    Source: the design effect of Kish, Survey sampling, by `batch_variance`.
+    """
+    seen = independent = seconds = 0.0
+    for counts, hits in series:
+        number, share = int(counts.sum()), float(hits.sum()) / max(int(counts.sum()), 1)
+        if 0 < share < 1:
+            seen += batch_variance(counts, hits) * number**2
+            independent += number * share * (1 - share)
+            seconds += len(counts)
+    effect = seen / independent if independent else 1.0
+    return max(1.0, (USUAL_S * USUAL_CLUSTER + seconds * effect) / (USUAL_S + seconds))

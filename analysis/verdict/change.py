@@ -1,12 +1,13 @@
 """Changes of response times, from pairs of requests or from percentiles, and the verdicts on them.
 
-Changes that are judged together allow for their number (Holm, A simple sequentially rejective multiple test procedure,
-1979): of equal versions, none of them is called different in 95 % of the cases.
+A verdict follows from the interval beside it: a change is slower or faster if its interval excludes no change. Changes
+that are judged together have wider intervals (by the method of Holm, A simple sequentially rejective multiple test
+procedure, 1979): of equal versions, no interval excludes no change in 95 % of the cases.
 """
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 import numpy as np
@@ -17,12 +18,13 @@ from logreplay.analysis.statistics.estimates import Estimate, p_value, student
 
 TOLERANCE: Final = 0.02
 AT_ONCE_TOLERANCE: Final = 0.01
-"""Changes of a duet up to this fraction are called none."""
+"""Changes of a duet up to this fraction do not count."""
 FEWEST_PAIRS: Final = 100
 QUANTILES: Final = (0.5, 0.9, 0.99)
 NO_DIFFERENCE: Final = "no difference detected"
 DIFFERENT: Final = ("slower", "faster")
-"""All other verdicts begin with `NO_DIFFERENCE`."""
+POWER: Final = 0.8
+"""Share of the comparisons in which the smallest detectable change is found."""
 _DOUBT: Final = 0.05
 _DRIFT_DOUBT: Final = 0.01
 _DIGITS: Final = 9
@@ -43,11 +45,12 @@ class Change:
 
     Attributes:
         ratio: candidate / baseline; 1.03 is 3 % slower.
-        low: lower end of its 95 % interval.
+        low: lower end of its interval.
         high: upper end.
         count: requests (or pairs of them) it rests on.
         blocks: blocks of time it rests on; of several pairs of runs: pairs.
         freedom: degrees of freedom of the interval, which is that of Student's t.
+        confidence: of the interval; above 0.95 where others are judged beside it.
     """
 
     ratio: float
@@ -56,6 +59,7 @@ class Change:
     count: int
     blocks: int
     freedom: float
+    confidence: float = 1 - _DOUBT
 
     @classmethod
     def of(cls, estimate: Estimate, count: int) -> "Change":
@@ -70,59 +74,74 @@ class Change:
         half = math.log(self.ratio / self.low if self.ratio > 1 else self.high / self.ratio)
         if not half or not distance:
             return float(not distance)
-        return p_value(student(1 - _DOUBT, self.freedom) * distance / half, self.freedom)
+        return p_value(student(self.confidence, self.freedom) * distance / half, self.freedom)
+
+    @property
+    def error(self) -> float:
+        """Standard error of the logarithm of the ratio."""
+        return math.log(self.high / max(self.low, 1e-300)) / 2 / student(self.confidence, self.freedom)
+
+    def at(self, confidence: float) -> "Change":
+        """Return the same change with an interval of another confidence."""
+        wider = student(confidence, self.freedom) / student(self.confidence, self.freedom)
+        logs = (math.log(max(end, 1e-300) / self.ratio) * wider for end in (self.low, self.high))
+        low, high = (self.ratio * math.exp(max(min(end, 600), -600)) for end in logs)
+        return replace(self, low=low, high=high, confidence=confidence)
 
     def verdict(self, tolerance: float = TOLERANCE) -> str:
-        """The verdict on this change alone, as `verdicts` gives it."""
-        return verdicts({"": self}, tolerance)[""]
+        """``no difference detected`` if the interval holds no change; else ``slower`` or ``faster``.
+
+        Up to the tolerance that word is ``slower within 2%``: the change is certain, and too small to count.
+        """
+        if self.low <= 1 <= self.high:
+            return NO_DIFFERENCE
+        word = DIFFERENT[self.ratio < 1]
+        return word if abs(self.ratio - 1) > tolerance else f"{word} within {100 * tolerance:g}%"
 
     def detectable(self, tolerance: float = TOLERANCE) -> float:
-        """The smallest change that would have been seen, as a fraction."""
-        return max(tolerance, math.sqrt(self.high / max(self.low, 1e-300)) - 1)
+        """The smallest change that is found in `POWER` of such comparisons, as a fraction.
+
+        It is found if its estimate is beyond both half the interval and the tolerance. An estimate falls short of the
+        truth in half of the comparisons, so a change of just that size is found in the other half only.
+        """
+        least = max(self.error * student(self.confidence, self.freedom), math.log1p(tolerance))
+        return math.expm1(min(least + self.error * student(2 * POWER - 1, self.freedom), 700))
 
     def may_exceed(self, limit: float) -> bool:
         """Whether it may be slower by more than a limit, and a change of that size could not have been detected."""
         return self.high - 1 > limit and max(self.ratio - 1, self.detectable(0)) > limit
 
-    def sentence(self, tolerance: float = TOLERANCE, verdict: str = "") -> str:
-        """The verdict with its figures; another verdict than that of `verdict` where it was judged with others."""
-        verdict, detectable = verdict or self.verdict(tolerance), self.detectable(tolerance)
-        if verdict in DIFFERENT:
+    def sentence(self, tolerance: float = TOLERANCE) -> str:
+        """The verdict with its figures."""
+        verdict, detectable = self.verdict(tolerance), self.detectable(tolerance)
+        if verdict != NO_DIFFERENCE:
             low, high = sorted(abs(end - 1) for end in (self.low, self.high))
-            return f"{verdict} by {abs(self.ratio - 1):.1%} ({low:.1%} to {high:.1%})"
+            word, _, within = verdict.partition(" ")
+            counts = f", {within}: too small to count" if within else ""
+            return f"{word} by {abs(self.ratio - 1):.1%} ({low:.1%} to {high:.1%}){counts}"
         if detectable > 1:
             return f"{NO_DIFFERENCE}: too short, or too unsteady, to detect even a doubling"
-        return f"{verdict} ({self.low - 1:+.1%} to {self.high - 1:+.1%}; smallest detectable ~{detectable:.1%})"
+        return f"{NO_DIFFERENCE} ({self.low - 1:+.1%} to {self.high - 1:+.1%}; smallest detectable ~{detectable:.1%})"
 
 
-def verdicts(changes: Mapping[Key, Change], tolerance: float = TOLERANCE, doubt: float = _DOUBT) -> dict[Key, str]:
-    """Judge changes together, by the method of Holm: ``slower``, ``faster``, or ``no difference detected`` for each.
-
-    The interval of a change does not allow for the others. Where it excludes no change, yet the change does not count,
-    the verdict says why: ``no difference detected above 2%``, or ``no difference detected: not significant among 9
-    rows``.
+def together(changes: Mapping[Key, Change], doubt: float = _DOUBT) -> dict[Key, Change]:
+    """Return changes that are judged together, with intervals that allow for their number, by the method of Holm.
 
     Args:
         changes: by name.
-        tolerance: changes up to this fraction are called none.
-        doubt: share of the cases in which one of equal versions may be called different.
+        doubt: share of the cases in which an interval of one of equal versions may exclude no change.
     """
-    found, certain = dict.fromkeys(changes, NO_DIFFERENCE), True
+    found, highest = {}, 0.0
     for place, name in enumerate(sorted(changes, key=lambda name: changes[name].p)):
-        change = changes[name]
-        certain = certain and change.p <= doubt / (len(changes) - place)
-        large = abs(change.ratio - 1) > tolerance
-        if certain and large:
-            found[name] = DIFFERENT[change.ratio < 1]
-        elif not change.low <= 1 <= change.high:
-            several = f" among {len(changes)} rows" if len(changes) > 1 else ""
-            found[name] += f": not significant{several}" if large else f" above {100 * tolerance:g}%"
-    return found
+        change, left = changes[name], len(changes) - place
+        highest = max(highest, change.p * left)
+        found[name] = change.at(1 - doubt / (highest / change.p if change.p else left))
+    return {name: found[name] for name in changes}
 
 
-def duet_verdicts(change: Change, others: Mapping[Key, Change], tolerance: float) -> dict[Key | str, str]:
-    """Judge a duet: half of the doubt is for the change of all pairs, `ALL`, half for all others."""
-    return verdicts({ALL: change}, tolerance, _DOUBT / 2) | verdicts(others, tolerance, _DOUBT / 2)
+def together_in_duet(change: Change, others: Mapping[Key, Change]) -> dict[Key | str, Change]:
+    """Return the changes of a duet as `together`; half of the doubt is for that of all pairs, `ALL`."""
+    return together({ALL: change}, _DOUBT / 2) | together(others, _DOUBT / 2)
 
 
 def combined(changes: Sequence[Change | None]) -> Change | None:
@@ -215,8 +234,7 @@ def drift(sides: Sequence[pl.DataFrame], tolerance: float, *, paired: bool) -> I
     halves = [shared_change([side.filter(half) for side in sides], paired=paired) for half in (early, late)]
     if not (halves[0] and halves[1]):
         return
-    errors = [math.log1p(half.detectable(0)) / student(1 - _DOUBT, half.freedom) for half in halves if half]
-    error, moved = math.hypot(*errors), math.log(halves[1].ratio / halves[0].ratio)
+    error, moved = math.hypot(halves[0].error, halves[1].error), math.log(halves[1].ratio / halves[0].ratio)
     doubt = p_value(moved / error, halves[0].freedom + halves[1].freedom) if error else 0.0
     if abs(moved) > tolerance and doubt < _DRIFT_DOUBT:
         yield (

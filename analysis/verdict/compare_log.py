@@ -6,7 +6,7 @@ slow relative to the others, which answers have another status or size.
 """
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
@@ -15,9 +15,26 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.analysis.verdict import comparison
 from logreplay.analysis.verdict.change import ALL, TOLERANCE, Change, median_change
+from logreplay.analysis.verdict.run_pairs import readable
+from logreplay.analysis.verdict.shares import (
+    Share,
+    as_rows,
+    hits,
+    other_size,
+    rise,
+    share,
+    share_of,
+    shares,
+    table_of,
+    transitions,
+    verdict_of,
+)
 from logreplay.core.plural import number_of
+from logreplay.core.record import to_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FEWEST: Final = 20
 FACTOR: Final = 1.5
@@ -40,9 +57,9 @@ class Fidelity:
 
     Attributes:
         sentence: the answer in words.
-        by_route: ``route``, ``requests``, ``p50_log``, ``p50`` (service time, seconds), ``relative``: how much slower
+        routes: ``route``, ``requests``, ``p50_log``, ``p50`` (service time, seconds), ``relative``: how much slower
             than the other routes it got; null where the log has no times or there are too few requests.
-        transitions: ``baseline`` (log) and ``candidate`` (replay) status, ``requests``.
+        statuses: status in the log and in the replay, and requests, the most frequent first.
         status_changed: share of the requests whose status class differs, with its 95 % interval; None without any.
         bytes_changed: share of those with the same status whose bodies differ by more than 1 % and 64 bytes, likewise.
         change: of the service time, request by request; None where the log has no times for most requests.
@@ -57,17 +74,33 @@ class Fidelity:
     """
 
     sentence: str
-    by_route: pl.DataFrame
-    transitions: pl.DataFrame
-    status_changed: comparison.Share
-    bytes_changed: comparison.Share
+    routes: pl.DataFrame
+    statuses: list[tuple[str, str, int]]
+    status_changed: Share
+    bytes_changed: Share
     change: Change | None
     failed: tuple[float, float]
     failed_more: tuple[float, float, float]
     rows_unmatched: int
     requests_unmatched: int
     gap_distance: float
+    tolerance: float = TOLERANCE
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> str | None:
+        """``fails more``, or the verdict on the service time; None where the log has no times."""
+        return verdict_of(self.failed_more, self.change.verdict(self.tolerance) if self.change else None)
+
+    @property
+    def by_route(self) -> "pd.DataFrame":
+        """The `routes`."""
+        return to_pandas(self.routes)
+
+    @property
+    def transitions(self) -> "pd.DataFrame":
+        """The `statuses`: ``baseline`` (log), ``candidate`` (replay), ``requests``."""
+        return table_of(self.statuses)
 
     def slower(self, limit: float) -> list[str]:
         """``all`` if requests are slower by more than a limit."""
@@ -81,11 +114,11 @@ class Fidelity:
         """Plain values for JSON."""
         value = {name: getattr(self, name) for name in _PLAIN}
         value["change"] = asdict(self.change) if self.change else None
-        value |= {name: getattr(self, name).to_dicts() for name in ("by_route", "transitions")}
-        return value | comparison.shares(self)
+        value |= {"by_route": self.routes.to_dicts(), "transitions": as_rows(self.statuses)}
+        return value | shares(self)
 
 
-_PLAIN: Final = ("sentence", "rows_unmatched", "requests_unmatched", "gap_distance", "notes")
+_PLAIN: Final = ("sentence", "verdict", "rows_unmatched", "requests_unmatched", "gap_distance", "notes")
 
 
 def is_log(source: Source) -> bool:
@@ -99,26 +132,27 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     Args:
         log: normalized log.
         run: result log.
-        tolerance: changes of the service time up to this fraction are called none.
+        tolerance: changes of the service time up to this fraction do not count.
 
     Raises:
         LogreplayError: one of them cannot be read.
     """
     service = (pl.col("response") - pl.col("lag") - pl.col("queued")) / 1e6
-    logged, replayed = (comparison.readable(source, "url", service=service) for source in (log, run))
+    logged, replayed = (readable(source, "url", service=service) for source in (log, run))
     pairs = logged.join(replayed, on="row", suffix="_new", maintain_order="right")
     pairs = pairs.filter(pl.col("what") == pl.col("what_new"))
-    changes = comparison.transitions(pairs)
+    pairs = pairs.with_columns(second=pl.col("scheduled_new").cast(pl.Int64))
+    changes = transitions(pairs)
     same_status = pairs.filter(pl.col("kind") == pl.col("kind_new"))
-    status = comparison.share(pairs, pl.col("kind") // 100 != pl.col("kind_new") // 100)
-    size = comparison.share(same_status, comparison.other_size())
+    status = share(pairs, pl.col("kind") // 100 != pl.col("kind_new") // 100)
+    size = share(same_status, other_size())
     table = _by_route(pairs)
     change = _change(pairs)
-    logged_bad = pairs["kind"] >= _SERVER_ERROR
-    bad = logged_bad, pairs["failed_new"] | (logged_bad & (pairs["kind_new"] >= _SERVER_ERROR))
+    both_bad = pl.col("failed_new") | ((pl.col("kind") >= _SERVER_ERROR) & (pl.col("kind_new") >= _SERVER_ERROR))
+    bad = [hits(pairs, pl.col("kind") >= _SERVER_ERROR)], [hits(pairs, both_bad)]
     rows_unmatched = logged.height - pairs["row"].n_unique()
     requests_unmatched = replayed.height - pairs.height
-    notes = [_EXPECTED[key] for key in zip(changes["baseline"], changes["candidate"], strict=True) if key in _EXPECTED]
+    notes = [_EXPECTED[old, new] for old, new, _ in changes if (old, new) in _EXPECTED]
     if rows_unmatched:
         notes.append(
             f"no request of the replay matches {rows_unmatched:,} of {number_of(logged.height, 'row')} of the log"
@@ -134,16 +168,17 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
         )
     return Fidelity(
         sentence=_sentence(pairs, status, size, table),
-        by_route=table,
-        transitions=changes,
+        routes=table,
+        statuses=changes,
         status_changed=status,
         bytes_changed=size,
         change=change,
-        failed=(comparison.share_of(bad[0]), comparison.share_of(bad[1])),
-        failed_more=comparison.rise(*bad),
+        failed=(share_of(bad[0]), share_of(bad[1])),
+        failed_more=rise(*bad),
         rows_unmatched=rows_unmatched,
         requests_unmatched=requests_unmatched,
         gap_distance=_distance(_gaps(logged), _gaps(replayed)),
+        tolerance=tolerance,
         notes=notes,
     )
 
@@ -173,7 +208,7 @@ def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(relative=(ratio - ratio.median()).exp())
 
 
-def _sentence(pairs: pl.DataFrame, status: comparison.Share, size: comparison.Share, table: pl.DataFrame) -> str:
+def _sentence(pairs: pl.DataFrame, status: Share, size: Share, table: pl.DataFrame) -> str:
     if not status:
         return "nothing to compare: no request of the replay is in the log"
     text = f"{number_of(pairs.height, 'request')}: status class as in the log for {1 - status[0]:.1%}"

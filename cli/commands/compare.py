@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "--tolerance",
     type=percent(most=10),
     metavar="P%",
-    help="Call smaller changes none.  [default: 2%; 1% in a duet]",
+    help="Ignore changes up to this.  [default: 2%; 1% in a duet]",
 )
 @click.option(
     "--fail-above",
@@ -120,7 +120,7 @@ def compare(
         if not as_json:
             print_comparison(found, [str(run) for run in runs])
         if output is not None:
-            _draw(found, output, tolerance, force=force)
+            _draw(found, output, force=force)
             say(str(output))
     elif not as_json:
         _print_likeness(found)
@@ -139,7 +139,7 @@ def _print_likeness(found: "Fidelity") -> None:
     from logreplay.cli.display.tables import OpenTable
 
     table = OpenTable("route", "requests", "p50 in the log", "p50", "relative to the others")
-    for row in found.by_route.iter_rows(named=True):
+    for row in found.routes.iter_rows(named=True):
         relative = "–" if row["relative"] is None else f"{row['relative']:.2f}x"
         table.add(row["route"], f"{row['requests']:,}", show(row["p50_log"]), show(row["p50"]), relative)
     table.print()
@@ -147,14 +147,14 @@ def _print_likeness(found: "Fidelity") -> None:
     click.echo(f"rhythm: largest distance of the gaps between requests {found.gap_distance:.2f} (0: as in the log)")
 
 
-def _draw(found: "Comparison", output: Path, tolerance: float, *, force: bool) -> None:
+def _draw(found: "Comparison", output: Path, *, force: bool) -> None:
     from logreplay.analysis.output.plots import hockey_stick, overlay
     from logreplay.core.files import atomic_path
 
     rows = len(overlay.shown(found))
 
     def draw(ax: "Axes") -> None:
-        overlay.changes(ax, found, tolerance=tolerance).set_title(found.sentence, fontsize=10.5, loc="left")
+        overlay.changes(ax, found).set_title(found.sentence, fontsize=10.5, loc="left")
 
     with atomic_path(output, force=force) as fresh:
         hockey_stick.save(hockey_stick.figure(draw, size=(9, 1.6 + 0.32 * rows)), fresh)

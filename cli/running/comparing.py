@@ -56,7 +56,8 @@ def _check_failures(found: "Fidelity | Comparison") -> Check:
     text = f"--fail-above: {found.failed[1]:.2%} of the requests failed, {found.failed[0]:.2%} in the baseline"
     if low > _FAILED_MORE:
         return Check(_FAILURES, Exit.CONDITION, text)
-    text += f": too few requests to say whether {_FAILED_MORE:.0%} more fail ({low:+.1%} to {high:+.1%}); run longer"
+    text += f": too few failures, those of one moment counted as one, to say whether {_FAILED_MORE:.0%} more fail "
+    text += f"({low:+.1%} to {high:+.1%}); run longer"
     return Check(_FAILURES, Exit.INVALID, text)
 
 
@@ -101,11 +102,11 @@ def print_comparison(found: "Comparison", runs: Sequence[str], *, statuses: bool
     from logreplay.cli.display.tables import OpenTable
 
     names = {at // 2 + 1: f"{runs[at]} → {runs[at + 1]}" for at in range(0, len(runs), 2)}
-    by_pair = [row | {"pair": names[row["pair"]]} for row in found.by_pair.rows(named=True)]
+    by_pair = [row | {"pair": names[row["pair"]]} for row in found.rows("pair")]
     tables = [
         ("pair", by_pair if len(names) > 1 else []),
-        ("rate", found.by_step.rows(named=True)),
-        ("route", found.by_route.rows(named=True)),
+        ("rate", found.rows("rate")),
+        ("route", found.rows("route")),
         (
             "percentile",
             [
@@ -136,7 +137,7 @@ def print_statuses(found: "Comparison | Fidelity") -> None:
     from logreplay.cli.display.tables import OpenTable
 
     table = OpenTable("status", "became", "requests", words=("became",))
-    for old, new, requests in found.transitions.iter_rows():
+    for old, new, requests in found.statuses:
         table.add(old, new if new != old else "same", f"{requests:,}")
     table.print()
     if found.bytes_changed:

@@ -67,7 +67,9 @@ def test_pictures_are_drawn_on_the_axes_given_and_on_no_other(loaded: pd.DataFra
 def test_the_colours_of_changes_are_those_of_their_verdicts(loaded: pd.DataFrame, path: Path) -> None:
     found = analysis.compare(path, loaded)
     *_, last = names = list(shown(found))
-    judged = replace(found, verdicts=dict.fromkeys(names, "no difference detected") | {last: "slower"})
+    judged = replace(
+        found, quantiles=found.quantiles | {last: replace(found.quantiles[last], ratio=2, low=1.5, high=3)}
+    )
     lines = analysis.changes(Figure().add_subplot(), judged).get_lines()[1:]
     assert [line.get_color() for line in lines] == [GREY] * 2 * (len(names) - 1) + [RED] * 2
 
@@ -118,7 +120,11 @@ def test_the_pairs_and_the_differences_of_a_duet_are_tables(path: Path, loaded: 
     assert len(found) == len(loaded)
     assert (found["response"] == found["response_new"]).all()
     assert {"seq", "row", "url", "rc_new", "bytes_new", "error_new"} <= set(found.columns)
-    assert analysis.duet(tmp_path).sentence.startswith("no difference detected")
+    duet = analysis.duet(tmp_path)
+    assert duet.sentence.startswith("no difference detected")
+    assert all(isinstance(table, pd.DataFrame) for table in (duet.by_route, duet.by_step, duet.by_pair))
+    assert list(duet.by_route.columns[:4]) == ["route", "ratio", "low", "high"]
+    assert list(duet.transitions.columns) == ["baseline", "candidate", "requests"]
     (tmp_path / "differences.csv").write_text("route,baseline,p\n/a,null,\n")
     assert analysis.differences(tmp_path).iloc[0].to_list()[:2] == ["/a", "null"]
 

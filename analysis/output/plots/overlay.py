@@ -19,7 +19,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
     logarithmic,
     milliseconds,
 )
-from logreplay.analysis.verdict.change import ALL, TOLERANCE, Change
+from logreplay.analysis.verdict.change import ALL, Change
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.wording import show
 from logreplay.core.masking import terminal_safe
@@ -63,15 +63,14 @@ def overlay(ax: "Axes", runs: Mapping[str, "Table"], *, slo: float | None = None
     return ax
 
 
-def changes(ax: "Axes", found: Comparison, *, tolerance: float = TOLERANCE) -> "Axes":
+def changes(ax: "Axes", found: Comparison) -> "Axes":
     """Draw by how much times changed, each with its interval: per percentile and per route.
 
     Args:
         ax: where to draw.
-        found: the comparison; its verdicts colour the changes.
-        tolerance: changes in this band are called none.
+        found: the comparison; its verdicts colour the changes, and changes within the grey band do not count.
     """
-    drawn = shown(found)
+    drawn, tolerance = shown(found), found.tolerance
     places = np.arange(len(drawn))[::-1]
     ax.axvspan(-100 * tolerance, 100 * tolerance, color=GREY, alpha=0.12, lw=0)
     ax.axvline(0, color=GREY, lw=1)

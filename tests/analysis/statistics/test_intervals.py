@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis.statistics.intervals import batch_variance, newcombe, wilson
+from logreplay.analysis.statistics.intervals import USUAL_CLUSTER, batch_variance, cluster_size, newcombe, wilson
 
 
 @given(st.floats(0, 1), st.floats(0.5, 1e6), st.floats(0.5, 5))
@@ -46,3 +46,19 @@ def test_costs_that_come_in_bunches_vary_more() -> None:
     bunched[20:22] = 30
     assert batch_variance(counts, spread) == 0
     assert batch_variance(counts, bunched) > 0
+
+
+def test_hits_that_come_together_are_one_cluster() -> None:
+    counts, spread, blip = np.full(60, 100), np.full(60, 3), np.zeros(60, np.int64)
+    blip[20:22] = 90
+    assert spread.sum() == blip.sum()
+    assert cluster_size((counts, spread)) == 1
+    assert 90 < cluster_size((counts, blip)) < 180
+    assert cluster_size((counts, spread), (counts, blip)) == pytest.approx(cluster_size((counts, blip)) / 2, rel=0.1)
+
+
+def test_two_seconds_tell_little_of_the_size_of_clusters() -> None:
+    counts, hits = np.full(2, 100), np.array([5, 5])
+    assert 4 < cluster_size((counts, hits)) < USUAL_CLUSTER
+    for none in (np.zeros(2, np.int64), counts):
+        assert cluster_size((counts, none)) == USUAL_CLUSTER, "nothing failed, or all did"

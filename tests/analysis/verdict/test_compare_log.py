@@ -101,14 +101,14 @@ def test_nothing_in_common_is_said() -> None:
     once = run(1, seconds=1)
     found = compare_log.against_log(log_of(once, url=pl.lit("/other")), once)
     assert found.sentence == "nothing to compare: no request of the replay is in the log"
-    assert found.by_route.is_empty()
+    assert found.routes.is_empty()
 
 
 def test_a_route_of_few_requests_has_no_relative_speed() -> None:
     once = run(1, seconds=20)
     rare = pl.when(pl.col("seq") < 4 * (compare_log.FEWEST - 1)).then("url").otherwise(pl.lit("/common"))
     changed = once.with_columns(url=rare)
-    table = compare_log.against_log(log_of(changed), changed).by_route
+    table = compare_log.against_log(log_of(changed), changed).routes
     assert dict(table.select("route", pl.col("relative").is_null()).rows())["/common"] is False
     assert table.filter(pl.col("requests") < compare_log.FEWEST)["relative"].null_count() == table.height - 1
 

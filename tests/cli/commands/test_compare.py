@@ -43,10 +43,45 @@ def logreplay(*arguments: object) -> Result:
     return done
 
 
-def test_a_run_compared_with_a_copy_of_itself_exits_with_0(folder: Path, tmp_path: Path) -> None:
-    done = logreplay("compare", *copies(folder, ["once", "once"], tmp_path), "--fail-above", "5%")
+def test_a_run_that_does_not_differ_exits_with_0(folder: Path, tmp_path: Path) -> None:
+    done = logreplay("compare", *days(folder, ["once", "once"], tmp_path), "--fail-above", "5%")
     assert done.exit_code == Exit.OK
-    assert done.stdout.startswith("no difference detected (+0.0% to +0.0%; smallest detectable ~1.0%)\n")
+    assert done.stdout.startswith("no difference detected (+0.0% to +0.0%; smallest detectable ~2.0%)\n")
+
+
+def test_a_copy_of_a_run_is_refused_and_a_changed_one_is_not_taken_for_a_duet(folder: Path, tmp_path: Path) -> None:
+    """Both began at the same instant, so a copy was judged as the second target of a duet, and passed the gate."""
+    copied, changed = Path(shutil.copy(folder / "once.csv", tmp_path / "copy.csv")), tmp_path / "changed.csv"
+    done = logreplay("compare", folder / "once.csv", copied, "--fail-above", "5%")
+    assert isinstance(done.exception, LogreplayError)
+    assert f"{folder / 'once.csv'} and {copied} hold the same rows" in str(done.exception)
+    changed.write_bytes(to_csv(pl.read_csv(copied).with_columns(pl.col("latency") * 1.05), header=True))
+    done = logreplay("compare", folder / "once.csv", changed)
+    assert "one pair of runs does not show" in done.stderr
+
+
+def test_a_candidate_that_fails_more_is_told_in_the_first_words(folder: Path, tmp_path: Path) -> None:
+    """The first words were *no difference detected* where 3 % of the requests newly failed."""
+    failing = tmp_path / "failing.csv"
+    rows = pl.read_csv(folder / "once.csv").with_columns(
+        rc=pl.when(pl.col("seq") % 33 == 0).then(500).otherwise("rc"), date=pl.lit("2026-01-02")
+    )
+    failing.write_bytes(to_csv(rows, header=True))
+    said = logreplay("compare", folder / "once.csv", failing).stdout
+    assert said.startswith("fails more: 3.04% of the requests failed, 0.00% in the baseline (+")
+    assert "; response times of the others: no difference detected (" in said
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict"),
+    [
+        ("once slower", "slower"), ("slower once", "faster"), ("once once", "no difference detected"),
+        ("log slower", "slower"), ("log once", "no difference detected"),
+    ],
+)  # fmt: skip
+def test_the_comparison_as_json_has_a_verdict(folder: Path, tmp_path: Path, runs: str, verdict: str) -> None:
+    done = logreplay("compare", *days(folder, runs.split(), tmp_path), "--json")
+    assert json.loads(done.stdout)["verdict"] == verdict
 
 
 @pytest.mark.parametrize(("bound", "code"), [("3%", Exit.CONDITION), ("10%", Exit.OK)])
@@ -123,7 +158,9 @@ def test_a_bound_below_the_tolerance_is_kept(folder: Path, tmp_path: Path) -> No
     slower.write_bytes(to_csv(frame.with_columns(pl.col("latency") * 1.015, date=pl.lit("2026-01-02")), header=True))
     done = logreplay("compare", folder / "once.csv", slower, "--fail-above", "1%")
     assert (done.exit_code, done.stdout.partition("(")[0]) == (Exit.CONDITION, "slower by 1.5% ")
-    assert logreplay("compare", folder / "once.csv", slower).stdout.startswith("no difference detected")
+    assert logreplay("compare", folder / "once.csv", slower).stdout.startswith(
+        "slower by 1.5% (1.5% to 1.5%), within 2%"
+    )
     assert logreplay("compare", folder / "once.csv", slower, "--fail-above", "2%").exit_code == Exit.OK
 
 
@@ -140,7 +177,7 @@ def test_a_candidate_that_answers_with_errors_does_not_pass(folder: Path, tmp_pa
 def test_an_invalid_run_is_named_and_passes_no_judgement(
     folder: Path, tmp_path: Path, bound: tuple[str, ...], invalid: str
 ) -> None:
-    runs = copies(folder, ["once", "slower"], tmp_path)
+    runs = days(folder, ["once", "slower"], tmp_path)
     run = next(run for run in runs if run.stem.endswith(invalid))
     finding = {"code": "lag", "severity": "void", "text": "requests were started late"}
     run.with_suffix(".summary.json").write_text(json.dumps({"findings": [finding]}))
@@ -163,7 +200,7 @@ def test_a_candidate_that_fails_all_requests_is_not_only_invalid(folder: Path, t
     ("failures", "code", "said"),
     [
         (3, Exit.OK, ""),
-        (5, Exit.INVALID, "too few requests to say whether 1% more fail"),
+        (5, Exit.INVALID, "counted as one, to say whether 1% more fail"),
         (40, Exit.CONDITION, "of the requests failed, 0.00% in the baseline\n"),
     ],
 )
@@ -198,13 +235,17 @@ def test_runs_too_short_to_judge_do_not_pass(folder: Path, tmp_path: Path) -> No
         assert "--fail-above 5.0%: cannot be judged" in done.stderr
 
 
-def copies(folder: Path, runs: list[str], to: Path) -> list[Path]:
-    """Copy the runs of these names to files of their own, in this order."""
-    return [Path(shutil.copy(folder / f"{name}.csv", to / f"{at}{name}.csv")) for at, name in enumerate(runs)]
+def days(folder: Path, runs: list[str], to: Path) -> list[Path]:
+    """Write the runs of these names as if each had been made a day after the one before."""
+    written = [to / f"{at}{name}.csv" for at, name in enumerate(runs)]
+    for at, (name, path) in enumerate(zip(runs, written, strict=True)):
+        rows = pl.read_csv(folder / f"{name}.csv").with_columns(date=pl.lit(f"2026-02-{at + 1:02}"))
+        path.write_bytes(to_csv(rows, header=True))
+    return written
 
 
 def test_several_pairs_of_runs_are_shown_one_by_one(folder: Path, tmp_path: Path) -> None:
-    done = logreplay("compare", *copies(folder, 3 * ["once", "slower"], tmp_path))
+    done = logreplay("compare", *days(folder, 3 * ["once", "slower"], tmp_path))
     assert done.stdout.startswith("slower by 5.0%")
     assert done.stdout.count("once.csv → ") == 3
     assert "one pair of runs" not in done.stderr
@@ -213,7 +254,7 @@ def test_several_pairs_of_runs_are_shown_one_by_one(folder: Path, tmp_path: Path
 
 def test_no_run_is_compared_with_itself_and_among_several_pairs_none_counts_twice(folder: Path, tmp_path: Path) -> None:
     """``--fail-above`` passed where a pipeline had named one run for both."""
-    once, slower, third = copies(folder, ["once", "slower", "slower"], tmp_path)
+    once, slower, third = days(folder, ["once", "slower", "slower"], tmp_path)
     link, hard = tmp_path / "link.csv", tmp_path / "hard.csv"
     link.symlink_to(once)
     hard.hardlink_to(once)
@@ -230,7 +271,7 @@ def test_no_run_is_compared_with_itself_and_among_several_pairs_none_counts_twic
 
 
 def test_a_pair_too_short_to_judge_is_named_and_the_others_are_judged(folder: Path, tmp_path: Path) -> None:
-    runs = copies(folder, 3 * ["once", "slower"], tmp_path)
+    runs = days(folder, 3 * ["once", "slower"], tmp_path)
     for run in runs[:2]:
         run.write_bytes(to_csv(pl.read_csv(run).filter(pl.col("scheduled") < 4), header=True))
     done = logreplay("compare", *runs)

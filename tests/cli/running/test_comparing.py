@@ -1,6 +1,5 @@
 """What ``--fail-above`` says of the rows of a duet."""
 
-import polars as pl
 import pytest
 
 from logreplay.analysis.verdict.change import Change
@@ -15,10 +14,9 @@ def test_rows_of_a_duet_that_cannot_be_judged_are_named_and_do_not_fail_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     rows = dict.fromkeys(("p99", "/a\x1b", "/b", "/c", "/d"), WIDE)
-    none = pl.DataFrame(schema={"route": pl.String})
     found = Comparison(
         sentence="", paired=True, at_once=True, change=CERTAIN, slower_share=None, quantiles={"p50": CERTAIN, **rows},
-        by_pair=none, by_step=none, by_route=none, transitions=none, status_changed=None, bytes_changed=None,
+        pairs={}, steps={}, routes={}, statuses=[], status_changed=None, bytes_changed=None,
         failed=(0, 0), failed_more=(0, 0, 0),
     )  # fmt: skip
     assert [check.exit for check in gate(found, 0.05)] == [Exit.OK, Exit.OK]

@@ -1,0 +1,210 @@
+"""Reads two runs and finds the pairs of their requests: the same row at the same rate, or the same pair of a duet."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis.input import arrays, sources
+from logreplay.analysis.input.closed_loop import limited_steps
+from logreplay.analysis.input.compact import CANCELLED, compact
+from logreplay.analysis.input.routes import route
+from logreplay.analysis.input.sources import Source
+from logreplay.analysis.statistics import bootstrap, estimates
+from logreplay.analysis.tables.windows import SETTLE
+from logreplay.analysis.verdict import stability
+from logreplay.analysis.verdict.change import (
+    FEWEST_PAIRS,
+    Change,
+    answered,
+    median_change,
+    quantile_changes,
+    ratio_changes,
+    shared_change,
+)
+from logreplay.analysis.verdict.shares import Hits, hits
+
+_SAME_LOG: Final = 0.9
+_SAME_INSTANT: Final = timedelta(milliseconds=1)
+_BATCH: Final = 1 << 14
+_ANSWERS: Final = ("second", "kind", "kind_new", "bytes", "bytes_new")
+_TIMED: Final = ("scheduled", "response", "response_new", "route", "rate")
+_OF_BOTH: Final = ("what", "kind", "good", "bytes", "response")
+_OF_BASELINE: Final = ("scheduled", "route", "rate")
+"""Columns that a pair has of both runs, and of its baseline."""
+
+Sides = tuple[pl.DataFrame, pl.DataFrame]
+"""Both runs of a duet: ``scheduled``, ``response``, ``route``, ``rate``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairOfRuns:
+    """One baseline, one candidate: their requests in pairs, and what differs; ``sides`` where they ran at once.
+
+    ``count`` requests of each, over ``span`` seconds, can be compared.
+    """
+
+    paired: bool
+    pairs: pl.DataFrame
+    timed: pl.DataFrame
+    count: int
+    span: float
+    change: Change | None
+    quantiles: dict[str, Change]
+    failed: tuple[Hits, Hits]
+    notes: list[str]
+    sides: Sides | None = None
+
+    def of_group(self, by: str, name: object) -> Change | None:
+        """The change of a group of requests."""
+        if self.sides:
+            return shared_change([side.filter(pl.col(by) == name) for side in self.sides], paired=self.paired)
+        return median_change(self.timed.filter(pl.col(by) == name))
+
+    @property
+    def too_few(self) -> str:
+        """Why the change of the times is unknown."""
+        if self.count < FEWEST_PAIRS:
+            few = f"fewer than {FEWEST_PAIRS} requests were answered as expected, with a time above 0, in both runs"
+            return f"{few}: run longer, or at a higher rate"
+        shortest, fewest = float(estimates.FEWEST_BLOCKS), estimates.FEWEST_BLOCKS
+        if self.sides and self.paired:
+            shortest, fewest = bootstrap.SHORTEST_MEAN_S, bootstrap.FEWEST_MEANS
+        if self.span < shortest:
+            return f"less than {shortest:g} s of requests: run longer"
+        return f"the requests fall into fewer than {fewest} blocks of time: run longer, or at an even rate (--tps)"
+
+
+def pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False) -> PairOfRuns:
+    """Read both runs, and pair their requests; ``at_once``: as those of a duet."""
+    notes: list[str] = []
+    key = ["seq"] if at_once else ["rate", "row", "turn"]
+    whole = rows(baseline, at_once=at_once), rows(candidate, at_once=at_once)
+    failed = hits(whole[0], pl.col("failed")), hits(whole[1], pl.col("failed"))
+    old, new = _comparable((baseline, candidate), whole, notes)
+    del whole
+    if at_once:
+        old = old.sort("seq")
+    pairs = old.select(*dict.fromkeys((*key, *_OF_BOTH, *_OF_BASELINE))).join(
+        new.select(*key, *_OF_BOTH), on=key, suffix="_new", maintain_order="left"
+    )
+    alike = pl.col("what") == pl.col("what_new")
+    number = int(pairs.select(alike.sum()).item())
+    paired = number >= max(_SAME_LOG * pairs.height, 0.5 * min(old.height, new.height), 1)
+    pairs = pairs.filter(alike) if paired else pairs.head(0)
+    if not paired and not at_once:
+        notes.append("the runs do not replay the same requests: compared by percentiles, which sees far less")
+    if paired and at_once:
+        old = new = old.clear()  # frees a hundred bytes for each pair
+    timed = pairs.filter("good", "good_new", pl.col("response") > 0, pl.col("response_new") > 0)
+    timed = timed.select(*_TIMED, log=(pl.col("response_new") / pl.col("response")).log())
+    pairs = pairs.with_columns(second=pl.col("scheduled").cast(pl.Int32)).select(*_ANSWERS)
+    sides = None
+    if at_once:
+        sides = sides_of(timed) if paired else (answered(old), answered(new))
+        quantiles = ratio_changes(sides)
+    else:
+        quantiles = quantile_changes(old, new)
+    apart = median_change(timed) if paired else quantiles.get("p50")
+    change = shared_change(sides, paired=paired) if sides else apart
+    times = [run["scheduled"] for run in ([timed] if paired else [answered(old), answered(new)])]
+    count = min(map(len, times))
+    span = min(float(np.ptp(each.to_numpy())) for each in times) if count else 0.0
+    return PairOfRuns(paired, pairs, timed, count, span, change, quantiles, failed, notes, sides)
+
+
+def sides_of(timed: pl.DataFrame) -> Sides:
+    """Both runs of a duet, each with the requests that were answered as expected in both."""
+    names = ("scheduled", "response", "route", "rate")
+    new = timed.select("scheduled", "route", "rate", response="response_new")
+    return timed.select(names), new.select(names)
+
+
+def of_a_duet(baseline: Source, candidate: Source) -> bool:
+    """Whether two files are result logs of one duet: its clock began at one instant, and its requests are other ones.
+
+    A copy of a run begins at the same instant, too, and sent each request at the same microsecond.
+    """
+    if not (isinstance(baseline, str | Path) and isinstance(candidate, str | Path)):
+        return False
+    starts = [sources.started(run) for run in (baseline, candidate)]
+    apart = starts[1] - starts[0] if starts[0] and starts[1] else None
+    if apart is None or abs(apart) >= _SAME_INSTANT:
+        return False
+    return not sources.first_sends(baseline).equals(sources.first_sends(candidate))
+
+
+def rows(source: Source, *, at_once: bool = False) -> pl.DataFrame:
+    """Load what a comparison needs of each request.
+
+    Returns:
+        The key of a pair: of a duet (``at_once``) ``seq``; of runs made apart ``rate`` (asked of the step), ``row`` of
+        the log, and ``turn`` (how often the row came before in the step), in the order of ``seq``. ``step``; ``route``;
+        ``what``: hash of method and URL; ``scheduled``, ``response``: seconds; ``good``, ``failed``, ``kind``,
+        ``bytes`` as in `intake.Requests`.
+    """
+    columns = {
+        "route": route(pl.col("url")).cast(pl.Categorical),
+        "rate": pl.col("offered").fill_nan(0.0),
+        "seq": pl.coalesce("seq", "position"),
+    }
+    found = readable(source, "step", **columns)
+    if at_once:
+        return found.drop("row")
+    return found.sort("seq").with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))
+
+
+def readable(source: Source, *names: str, **columns: pl.Expr) -> pl.DataFrame:
+    """Load the requests that have times: ``row``, ``what``, times, outcome, and further columns."""
+    needed = pl.col("scheduled").is_not_null(), pl.col("response").is_not_null()
+    kept: dict[str, pl.Expr] = {
+        **{name: pl.col(name) for name in ("good", "kind", "bytes", *names)},
+        "failed": ~pl.col("good") & (pl.col("kind") != CANCELLED),
+        "row": pl.coalesce("row", "position"),
+        "what": pl.concat_str("op", "url", ignore_nulls=True).hash(),
+        "scheduled": pl.col("scheduled") / 1e6,
+        "response": pl.col("response") / 1e6,
+        **columns,
+    }
+    parts, position = [sources.rows(source).head(0).pipe(_reduced, 0).filter(*needed).select(**kept).collect()], 0
+    for batch in sources.batches(source, "row", "seq", size=_BATCH):
+        parts.append(batch.lazy().pipe(_reduced, position).filter(*needed).select(**kept).collect())
+        position += batch.height
+    return pl.concat(parts)
+
+
+def _reduced(rows: pl.LazyFrame, position: int) -> pl.LazyFrame:
+    return compact(rows).with_row_index("position", position)
+
+
+def _comparable(
+    runs: tuple[Source, Source], whole: tuple[pl.DataFrame, pl.DataFrame], notes: list[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows of both runs; of sweeps only the settled part of the steps that both runs carried."""
+    old, new = whole
+    if all(run["step"].n_unique() <= 1 for run in whole):
+        return old, new
+    tables = [stability.judged_steps(arrays.read(source), _limited(source)) for source in runs]
+    stable = (pl.col("verdict") == "stable").all()  # of several trials, all
+    carried = [set(table.filter(stable.over("rate"))["rate"].to_list()) for table in tables]
+    offered = [set(run["rate"].to_list()) for run in (old, new)]
+    both = {rate for rate in offered[0] & offered[1] if all(any(abs(rate - r) < 1e-6 * r for r in c) for c in carried)}
+    left_out = sorted((offered[0] | offered[1]) - both)
+    if left_out:
+        rates = ", ".join(f"{rate:g}" for rate in left_out)
+        notes.append(f"left out: rates that one of the runs does not have, or did not carry: {rates}/s")
+    return _settled(old, both), _settled(new, both)
+
+
+def _limited(source: Source) -> Collection[int]:
+    return limited_steps(sources.locate(source)) if isinstance(source, str | Path) else ()
+
+
+def _settled(run: pl.DataFrame, rates: set[float]) -> pl.DataFrame:
+    start, end = (pl.col("scheduled").min().over("step"), pl.col("scheduled").max().over("step"))
+    late = pl.col("scheduled") >= start + SETTLE * (end - start)
+    return run.filter(pl.col("rate").is_in(list(rates)), late)

@@ -1,0 +1,42 @@
+"""Which requests of two runs are a pair, and which runs are those of a duet."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import simulate
+from logreplay.analysis.verdict.run_pairs import of_a_duet, pair_of_runs
+from logreplay.parsers.record import to_csv
+
+
+def run(*, lag: float = 0.0, seconds: float = 10) -> pl.DataFrame:
+    arrivals = simulate.sweep([50], seconds, np.random.default_rng(1), poisson=False)
+    count = len(arrivals.scheduled)
+    return simulate.results(arrivals, np.full(count, 0.01), lag=np.full(count, lag))
+
+
+def written(path: Path, rows: pl.DataFrame) -> Path:
+    path.write_bytes(to_csv(rows, header=True))
+    return path
+
+
+def test_two_targets_of_one_instant_are_a_duet_and_a_copy_of_a_run_is_not(tmp_path: Path) -> None:
+    """A copy began at the same instant, too: `compare` judged it as the second target of a duet."""
+    one = written(tmp_path / "baseline.csv", run())
+    other = written(tmp_path / "candidate.csv", run(lag=0.000_03))
+    later = written(tmp_path / "later.csv", run(lag=0.000_03).with_columns(date=pl.lit("2026-01-02")))
+    slower = written(tmp_path / "slower.csv", run().with_columns(pl.col("latency") * 2))
+    copied = Path(shutil.copy(one, tmp_path / "copied.csv"))
+    assert of_a_duet(one, other)
+    assert not any(of_a_duet(one, each) for each in (one, later, slower, copied))
+    assert not of_a_duet(run(), run(lag=0.000_03)), "tables have no file of which a duet consists"
+
+
+@pytest.mark.parametrize(("seconds", "why"), [(1, "fewer than 100"), (4, "less than 5 s"), (10, "blocks of time")])
+def test_a_pair_of_runs_says_why_it_cannot_be_judged(seconds: float, why: str) -> None:
+    found = pair_of_runs(run(seconds=seconds), run(seconds=seconds))
+    assert why in found.too_few
+    assert found.paired
