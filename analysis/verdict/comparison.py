@@ -48,7 +48,7 @@ from logreplay.analysis.verdict.shares import (
     transitions,
     verdict_of,
 )
-from logreplay.parsers.record import LogreplayError, to_pandas
+from logreplay.core.record import LogreplayError, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import pytest
 
 import simulate
 from logreplay.analysis.verdict.run_pairs import of_a_duet, pair_of_runs
-from logreplay.parsers.record import to_csv
+from logreplay.core.record import to_csv
 
 
 def run(*, lag: float = 0.0, seconds: float = 10) -> pl.DataFrame:
