@@ -85,7 +85,7 @@ _M_ARENA_MAX: Final = -8
 @click.option(
     "--redact",
     is_flag=True,
-    help="Replace query values, users, addresses and bodies by pseudonyms: equal by equal, of the same length.",
+    help="Replace values in URLs, headers and bodies by pseudonyms: equal by equal, of the same length.",
 )
 @click.option(
     "--rejects",

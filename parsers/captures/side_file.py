@@ -23,7 +23,7 @@ def with_payload(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
             for piece in pieces(rows, REF):
                 yield piece.with_columns(reader.load(piece[REF]).alias(PAYLOAD))
     else:
-        yield rows.with_columns(as_bytes(rows["body"]).alias(PAYLOAD))
+        yield rows.with_columns(as_bytes(rows["body"]).alias(PAYLOAD)).drop("body")
 
 
 def as_bytes(texts: pl.Series) -> pl.Series:

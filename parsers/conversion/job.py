@@ -56,7 +56,7 @@ class ConvertOptions:
         time_unit: of durations, ``s``, ``ms``, ``us`` or ``ns``; empty: as the format says.
         stamped: what stamps mean, ``start`` or ``end`` of a request; empty: as the format says.
         filter: which rows to keep.
-        redact: replace query values, users and addresses.
+        redact: replace what may say who someone is; see `logreplay.parsers.redaction.redact`.
         limit: how many lines may be rejected.
         to: ``csv``, ``parquet``, ``pias``, ``vegeta``, ``k6``, ``gor`` or ``har``; empty: by the ending of the
             output's name.

@@ -1,156 +1,219 @@
-"""Replaces values in headers and bodies; the names around them stay, so that the requests mean the same."""
+"""Finds the values in URLs, headers and bodies, and has them replaced; see `logreplay.parsers.redaction.words`."""
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from logreplay.core.headers import header_pairs
 from logreplay.parsers.captures.capture import latin
+from logreplay.parsers.redaction.pseudonyms import Pseudonyms
+from logreplay.parsers.redaction.words import Change, name, phrase, segment
 
-Change = Callable[[str], str]
-
-_ESCAPED: Final = re.compile(r"%([0-9A-Fa-f]{2})|([^%])|%", re.DOTALL)
-_FORM_VALUE: Final = re.compile(r"(?<==)[^&;]+")
+_ESCAPED: Final = re.compile(r"%([0-9A-Fa-f]{2})|([^%]+)|%")
+_URL: Final = re.compile(r"(https?://)(?:([^/?#]*)@)?([^/?#@]*)(.*)", re.IGNORECASE | re.DOTALL)
+_ADDRESS: Final = re.compile(r"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
+_PORT: Final = re.compile(r"(?:^[^:]*|\])(:[0-9]{1,5})$")
 _FORM: Final = re.compile(r"[!-~]*=[!-~]*")
-_COOKIE_VALUE: Final = re.compile(r'(=\s*"?)([^;"]+)')
-_PARAMETER: Final = re.compile(r'(=\s*"?)([^",;\s]+)')
 _BOUNDARY: Final = re.compile(r'boundary="?([^";\s]{1,70})"?', re.IGNORECASE)
-_FILE_NAME: Final = re.compile(rb'(filename\*?=")([^"\r\n]*)(")')
 _JSON_TOKEN: Final = re.compile(
-    r'"((?:[^"\\]|\\.)*+)"(\s*:)?|(?<![\w.+-])(-?(?:[0-9]++)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)(?![\w.])'
+    r'"((?:[^"\\]|\\.)*+)"(\s*:)?|(?<![\w.+-])-?([0-9]++(?:\.[0-9]++)?)([eE][+-]?[0-9]++)?(?![\w.])'
 )
 _DIGITS: Final = re.compile(r"[0-9]+")
+_MOST_EXPONENT: Final = 3
 
-_STAYING: Final = frozenset(
-    {
-        "accept",
-        "accept-charset",
-        "accept-encoding",
-        "accept-language",
-        "access-control-request-headers",
-        "access-control-request-method",
-        "cache-control",
-        "content-encoding",
-        "content-language",
-        "content-type",
-        "date",
-        "dnt",
-        "host",
-        "if-modified-since",
-        "if-unmodified-since",
-        "origin",
-        "pragma",
-        "priority",
-        "range",
-        "upgrade-insecure-requests",
-        "user-agent",
-        "via",
-        "x-forwarded-host",
-        "x-forwarded-port",
-        "x-forwarded-proto",
-        "x-requested-with",
-    }
+_ABOUT_FORMATS: Final = re.compile(
+    r"accept(?:-.*)?|access-control-request-.*|cache-control|content-(?:disposition|encoding|language|type)|dnt|pragma"
+    r"|priority|save-data|sec-(?:ch|fetch)-.*|sec-gpc|sec-websocket-(?:extensions|version)|upgrade-insecure-requests"
+    r"|user-agent|via|x-forwarded-(?:port|proto)|x-requested-with"
 )
-"""Headers that stay unchanged, besides ``sec-…``."""
-
+"""Headers whose words of the vocabulary stay."""
+_EXACT: Final = re.compile(
+    r"(?:(?:if-)?range: bytes ?= ?[0-9, -]+|x-forwarded-port: [0-9]{1,5}"
+    r"|(?:date|if-modified-since|if-unmodified-since|if-range)"
+    r": [A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT)"
+)
+"""Headers that stay, as the name in lower case and the value."""
+_HOSTS: Final = frozenset({"host", "x-forwarded-host"})
+_URLS: Final = frozenset({"referer", "origin"})
 _ADDRESSES: Final = frozenset({"x-forwarded-for", "x-real-ip", "true-client-ip", "cf-connecting-ip", "x-client-ip"})
+_CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization"})
+_ONE_TOKEN: Final = frozenset({"basic", "bearer", "negotiate", "ntlm", "token", "apikey"})
+_WITH_PARAMETERS: Final = frozenset({"digest", "oauth", "signature", "hawk", "aws4-hmac-sha256"})
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Replaces values in headers and bodies.
+    """Replaces values in URLs, headers and bodies."""
 
-    Attributes:
-        text: the substitute of a text, of its length.
-        address: that of an address.
-        target: that of a URL.
-    """
+    pseudonyms: Pseudonyms
 
-    text: Change
-    address: Change
-    target: Change
+    def text(self, text: str) -> str:
+        """Replace a value that may be percent-encoded."""
+        return encoded(text, self.pseudonyms.text)
 
-    def header(self, name: str, value: str) -> tuple[str, str]:
-        """Replace what may say who someone is."""
-        lower = name.lower()
-        if lower in _STAYING or lower.startswith("sec-"):
-            return name, value
-        if lower == "cookie":
-            return name, _COOKIE_VALUE.sub(lambda m: m[1] + encoded(m[2].rstrip(), self.text), value)
-        if lower in _ADDRESSES:
-            return name, ", ".join(self.address(part.strip()) for part in value.split(","))
-        if lower == "referer":
-            return name, self.target(value)
-        if lower in ("authorization", "proxy-authorization"):
+    def target(self, target: str) -> str:
+        """Replace a request target: path, query and fragment."""
+        rest, hash_sign, fragment = target.partition("#")
+        path, mark, query = rest.partition("?")
+        parts = map(self._segment, path.split("/"))
+        return "/".join(parts) + mark + self._pairs(query, "&") + hash_sign + self.text(fragment)
+
+    def url(self, url: str) -> str:
+        """Replace a URL as a page or a program names it."""
+        if url.startswith("/"):
+            return self.target(url)
+        if not (found := _URL.fullmatch(url)):
+            return self.text(url)
+        user = "" if found[2] is None else self.text(found[2]) + "@"
+        return found[1] + user + self.host(found[3]) + self.target(found[4])
+
+    def host(self, host: str) -> str:
+        """Replace a host with or without a port."""
+        port = found[1] if (found := _PORT.search(host)) else ""
+        bare = host.removesuffix(port)
+        literal = bare.strip("[]")
+        if _ADDRESS.fullmatch(literal):
+            return bare.replace(literal, self.pseudonyms.address(literal)) + port
+        return self._plain_name(bare) + port
+
+    def header(self, title: str, value: str) -> tuple[str, str]:
+        """Replace the value of a header, and its name where that does not read as one."""
+        return self._plain_name(title), self._value(title.lower(), value)
+
+    def _value(self, title: str, value: str) -> str:
+        if _EXACT.fullmatch(f"{title}: {value}"):
+            return value
+        if _ABOUT_FORMATS.fullmatch(title):
+            return self._about_formats(value)
+        if title in _HOSTS:
+            return self.host(value)
+        if title in _URLS:
+            return self.url(value)
+        if title in _ADDRESSES:
+            return ", ".join(self.pseudonyms.address(part.strip()) for part in value.split(","))
+        if title == "cookie":
+            return self._pairs(value, ";")
+        if title in _CREDENTIALS:
             scheme, blank, credentials = value.partition(" ")
-            if not blank:
-                return name, self.text(value)
-            if "=" in credentials.rstrip("="):
-                return name, scheme + blank + _PARAMETER.sub(lambda m: m[1] + self.text(m[2]), credentials)
-            return name, scheme + blank + self.text(credentials)
-        return name, encoded(value, self.text)
+            if scheme.lower() in _ONE_TOKEN:
+                return scheme + blank + self.text(credentials)
+            if scheme.lower() in _WITH_PARAMETERS:
+                return scheme + blank + self._pairs(credentials, ",")
+        return self.text(value)
+
+    def _about_formats(self, value: str) -> str:
+        parts = value.split(";")
+        for at, part in enumerate(parts):
+            key, equals, given = part.partition("=")
+            kept = key.strip().lower()
+            if equals and kept in ("boundary", "name", "filename", "filename*"):
+                parts[at] = key + equals + (self._name(given) if kept == "name" else self.text(given))
+            else:
+                parts[at] = phrase(part, self.pseudonyms.text)
+        return ";".join(parts)
 
     def body(self, body: bytes, kind: str) -> bytes:
         """Replace the values of a form or of JSON, the content of parts, or all bytes."""
         text = body.decode("latin-1")
         if kind.startswith("multipart/") and (boundary := _BOUNDARY.search(kind)):
-            return self._parts(body, boundary[1].encode("latin-1", "replace"))
+            return self._parts(text, boundary[1]).encode("latin-1")
         if ("json" in kind or text.lstrip()[:1] in ("{", "[")) and _is_json(body):
             return self._json(body.decode())
         if "form-urlencoded" in kind or _FORM.fullmatch(text):
-            return _FORM_VALUE.sub(lambda m: encoded(m[0], self.text), text).encode("latin-1")
-        return self._bytes(body)
+            return self._pairs(text, "&").encode("latin-1")
+        return self.pseudonyms.opaque(text).encode("latin-1")
 
-    def _bytes(self, body: bytes) -> bytes:
-        return self.text(body.decode("latin-1")).encode("latin-1")
+    def _segment(self, text: str) -> str:
+        path, mark, parameters = text.partition(";")
+        return encoded(path, lambda plain: segment(plain, self.pseudonyms.text)) + mark + self._pairs(parameters, ";")
+
+    def _pairs(self, text: str, between: str) -> str:
+        """Replace the values of ``name=value`` pairs; what has no name is a value."""
+        return between.join(map(self._pair, text.split(between)))
+
+    def _pair(self, text: str) -> str:
+        key, equals, value = text.partition("=")
+        if not equals or (value and not value.strip("= ")):  # no name, or the end of base64
+            return self.text(text)
+        return self._name(key) + equals + self.text(value)
+
+    def _name(self, text: str) -> str:
+        blanks, quotes = text[: len(text) - len(text.lstrip(' "'))], text[len(text.rstrip(' "')) :]
+        bare = text.strip(' "')
+        return blanks + encoded(bare, self._plain_name) + quotes * bool(bare)
+
+    def _plain_name(self, text: str) -> str:
+        return name(text, self.pseudonyms.text)
 
     def _json(self, text: str) -> bytes:
         """Replace strings and numbers; each keeps its length in bytes, unless it has escapes."""
 
         def changed(found: re.Match[str]) -> str:
             if found[3] is not None:
-                return self._number(found[3])
-            if found[2] is not None or not found[1]:
+                sign = "-" if found[0].startswith("-") else ""
+                return sign + self.pseudonyms.text(found[3]) + self._exponent(found[4] or "")
+            if not found[1]:
                 return found[0]
-            plain: str = json.loads(f'"{found[1]}"', strict=False)
-            return f'"{self.text(latin(plain.encode("utf-8", "replace").decode()))}"'
+            decoded: str = json.loads(f'"{found[1]}"', strict=False)
+            plain = latin(decoded.encode("utf-8", "replace").decode())
+            new = self._plain_name(plain) if found[2] is not None else self.pseudonyms.text(plain)
+            return json.dumps(new.encode("latin-1").decode(), ensure_ascii=False) + (found[2] or "")
 
         return _JSON_TOKEN.sub(changed, text).encode()
 
-    def _number(self, text: str) -> str:
-        return _DIGITS.sub(lambda m: self.text(m[0]), text, count=1)
+    def _exponent(self, text: str) -> str:
+        """Keep an exponent; one of many digits may be a value."""
+        few = len(text.lstrip("eE+-")) <= _MOST_EXPONENT
+        return text if few else _DIGITS.sub(lambda found: self.pseudonyms.text(found[0]), text)
 
-    def _parts(self, body: bytes, boundary: bytes) -> bytes:
-        """Replace the content of the parts of a form with files."""
-        parts = body.split(b"--" + boundary)
-        done = [parts[0]]
-        for part in parts[1:]:
-            head, blank, content = part.partition(b"\r\n\r\n")
-            if not blank:
-                done.append(part)
-                continue
-            head = _FILE_NAME.sub(lambda m: m[1] + self._bytes(m[2]) + m[3], head)
-            end = b"\r\n" if content.endswith(b"\r\n") else b""
-            content = content.removesuffix(end) if end else content
-            done.append(head + blank + (self._bytes(content) if content else b"") + end)
-        return (b"--" + boundary).join(done)
+    def _parts(self, text: str, boundary: str) -> str:
+        """Replace the parts of a form with files, and the boundary as in the header."""
+        first, *parts = text.split("--" + boundary)
+        done = [self.pseudonyms.text(first), *map(self._part, parts)]
+        return ("--" + self.pseudonyms.text(boundary)).join(done)
+
+    def _part(self, text: str) -> str:
+        head, blank, content = text.partition("\r\n\r\n")
+        if not blank:
+            return _around(text, self.pseudonyms.text)
+        lines = head.split("\r\n")
+        for at, line in enumerate(lines):
+            title, colon, value = line.partition(":")
+            if line.strip():
+                lines[at] = self._part_header(title, value) if colon else self.pseudonyms.text(line)
+        is_file = "filename" in head.lower()
+        change = self.pseudonyms.opaque if is_file else self.pseudonyms.text
+        return "\r\n".join(lines) + blank + _around(content, change)
+
+    def _part_header(self, title: str, value: str) -> str:
+        new, changed = self.header(title, value.lstrip())
+        return f"{new}:{value[: len(value) - len(value.lstrip())]}{changed}"
+
+
+def _around(text: str, change: Change) -> str:
+    """Replace a text but for the line end behind it."""
+    end = "\r\n" if text.endswith("\r\n") else ""
+    return change(text.removesuffix(end)) + end
 
 
 def encoded(text: str, change: Change) -> str:
     """Replace a percent-encoded text as if it were not encoded; encoded places stay encoded, and lengths stay."""
     if "%" not in text:
         return change(text)
-    marks = [(chr(int(found[1], 16)) if found[1] else found[0], bool(found[1])) for found in _ESCAPED.finditer(text)]
-    plain = change("".join(sign for sign, _ in marks))
-    pairs = zip(plain, marks, strict=True)
-    return "".join(f"%{ord(sign):02X}" if coded else sign for sign, (_, coded) in pairs)
+    marks: list[tuple[str, str]] = []
+    for found in _ESCAPED.finditer(text):
+        marks += [(chr(int(found[1], 16)), found[0])] if found[1] else [(sign, sign) for sign in found[0]]
+    plain = "".join(sign for sign, _ in marks)
+    pairs = zip(change(plain), marks, strict=True)
+    return "".join(
+        spelled if new == sign else f"%{ord(new):02X}" if len(spelled) > 1 else new for new, (sign, spelled) in pairs
+    )
 
 
 def content_type(headers: str | None) -> str:
     """The Content-Type among headers, in lower case but for its parameters; empty where there is none."""
-    value = next((value for name, value in header_pairs(headers) if name.lower() == "content-type"), "")
+    value = next((value for title, value in header_pairs(headers) if title.lower() == "content-type"), "")
     kind, mark, rest = value.partition(";")
     return kind.strip().lower() + mark + rest
 
