@@ -129,7 +129,7 @@ class Content:
         return encoded(path, lambda plain: segment(plain, self.pseudonyms.text)) + mark + self._pairs(parameters, ";")
 
     def _pairs(self, text: str, between: str) -> str:
-        """Replace the values of ``name=value`` pairs; what has no name is a value."""
+        """Replace the values of ``name=value`` pairs; a part without a name is a value."""
         return between.join(map(self._pair, text.split(between)))
 
     def _pair(self, text: str) -> str:

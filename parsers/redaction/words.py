@@ -61,14 +61,14 @@ _QUANTITY: Final = re.compile(r"[0-9]{1,3}(?:[._][0-9]{1,3}){0,2}")
 
 
 def segment(text: str, change: Change) -> str:
-    """Replace what is not a word in a segment of a path."""
+    """Keep the words of a segment of a path, replace the rest."""
     found = _FILE.search(text)
     ending = found[0] if found else ""
     return _words(text.removesuffix(ending), _BETWEEN, _is_word, change) + ending
 
 
 def name(text: str, change: Change) -> str:
-    """Replace what is not a word in a name; its words may end in two digits, such as ``address1``."""
+    """Keep the words of a name, also if they end in two digits (``address1``); replace the rest."""
     return _words(text, _BETWEEN_NAMES, _is_numbered, change)
 
 
@@ -103,7 +103,7 @@ def _is_numbered(run: str) -> bool:
 
 
 def phrase(text: str, change: Change) -> str:
-    """Replace what is neither a word of `VOCABULARY` nor a code or a version in a text about formats or programs."""
+    """Keep words of `VOCABULARY`, codes and versions in a text about formats or programs; replace the rest."""
     return _CHUNK.sub(lambda found: _chunk(found[0], change), text)
 
 
