@@ -21,8 +21,9 @@ from shutil import rmtree
 from tempfile import gettempdir, mkdtemp
 from typing import Final, Self
 
+from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import TakenError as TakenError
 from logreplay.core.masking import masked
-from logreplay.core.record import LogreplayError
 
 ADVICE: Final = "choose another with -o, or replace it with --force"
 
@@ -63,10 +64,6 @@ def _remove_with_parts(path: Path) -> None:
 
 atexit.register(remove_unfinished)
 os.register_at_fork(after_in_child=_UNFINISHED.clear)
-
-
-class TakenError(LogreplayError):
-    """A file of this name exists, or another process is writing it."""
 
 
 class Lock:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 
 import polars as pl
 
+from logreplay.core.errors import LogreplayError as LogreplayError
 from logreplay.core.zstd import zstd
 
 if TYPE_CHECKING:
@@ -137,10 +138,6 @@ def failed(error: _Values, status: _Values, expected: _Values) -> _Values:
     bad = (status < 1) | ((status >= 400) & (status // 100 != expected // 100))
     found: _Values = (error != _CANCELLED) & ((error != 0) | bad)
     return found
-
-
-class LogreplayError(Exception):
-    """An error that the user can act on: the text names the place, the problem, the value and the remedy."""
 
 
 def check_name(path: Path) -> None:

@@ -8,14 +8,14 @@ PAGE = (ROOT / "docs" / "reference" / "design.md").read_text(encoding="utf-8")
 
 
 def test_each_file_and_folder_named_on_the_page_is_there() -> None:
-    named = re.findall(r"`((?:core|parsers|replay|analysis|cli|tests|docs)/[\w/.]*)`", PAGE)
+    named = re.findall(r"`((?:core|parsers|replay|analysis|api|cli|tests|docs)/[\w/.]*)`", PAGE)
     assert len(named) > 40
     assert not [name for name in named if not (ROOT / name).exists()]
 
 
 def test_the_map_shows_every_room() -> None:
     (drawn,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
-    for package in ("parsers", "replay", "analysis", "cli"):
+    for package in ("parsers", "replay", "analysis", "api", "cli"):
         rooms = re.search(rf"^{package}/\n((?:  .*\n)*)", drawn, re.MULTILINE)
         assert rooms
         shown = {line.split()[0].strip("/") for line in rooms[1].splitlines() if line.split()[0].endswith("/")}

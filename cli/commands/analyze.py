@@ -6,10 +6,11 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say, say_finding
-from logreplay.cli.running.engines import cluster_executor, cluster_option
-from logreplay.cli.running.outputs import place_for
+from logreplay.cli.options.cluster import cluster_option
 from logreplay.cli.running.reporting import draws
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.runs.engines import cluster_executor
+from logreplay.runs.result_files import place_for
 
 
 @click.command(cls=Configurable)

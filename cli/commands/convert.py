@@ -13,9 +13,10 @@ import click
 
 from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.running.engines import cluster_executor, cluster_option
+from logreplay.cli.options.cluster import cluster_option
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.core.masking import masked, terminal_safe
+from logreplay.runs.engines import cluster_executor
 
 if TYPE_CHECKING:
     from rich.progress import Progress

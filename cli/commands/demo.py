@@ -4,17 +4,18 @@ from pathlib import Path
 
 import click
 
+from logreplay.calling.stopping import stop_rule
+from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.requests import INDEPENDENT, Shaping, arriving
-from logreplay.cli.options.sender import Sending
-from logreplay.cli.options.stop import stop_rule
-from logreplay.cli.running.log_and_target import BUNDLED, bundled_log
-from logreplay.cli.running.outputs import ResultFolder
 from logreplay.cli.running.reporting import draws, report_sweep
 from logreplay.cli.running.sweep import limited_steps
 from logreplay.cli.running.sweep_runner import sweep_into
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.inputs.logs import BUNDLED, bundled_log
+from logreplay.options.sending import Sending
+from logreplay.options.shaping import INDEPENDENT, Shaping, arriving
+from logreplay.runs.result_files import ResultFolder
 
 RATES = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)
 STEP_SECONDS = 4.0
@@ -53,7 +54,9 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
         course = Course(RATES, STEP_SECONDS)
         manifest, requests = Manifest(place.path, {}), Requests(csv)
         at = arriving(INDEPENDENT, requests, Shaping())
-        outcomes, _ = sweep_into(manifest, requests, url, course, Sending(http=http), stop_rule(()), at=at, quiet=quiet)
+        outcomes, _ = sweep_into(
+            manifest, requests, url, course, Sending(http=http), stop_rule(()), at=at, terminal=Terminal(quiet=quiet)
+        )
     folder = place.keep()
     said = {"rates": list(RATES), "arrivals": INDEPENDENT, "for": STEP_SECONDS, "http": http}
     about, plots = About(BUNDLED, url, said, limited=limited_steps(manifest, outcomes)), draws(quiet=quiet)

@@ -7,6 +7,7 @@ import click
 
 from logreplay.cli.options.answers import comparing_options
 from logreplay.cli.options.help_groups import GroupedCommand
+from logreplay.cli.options.log_name import LogName
 from logreplay.cli.options.progress import telling_options
 from logreplay.cli.options.replay import history_option, junit_option
 from logreplay.cli.options.requests import shaping_options
@@ -15,7 +16,6 @@ from logreplay.cli.options.sender import sending_options
 from logreplay.cli.options.stop import stop_option
 from logreplay.cli.options.types import percent
 from logreplay.cli.running.duet import DuetOptions, duet_once
-from logreplay.cli.running.log_and_target import LogName
 
 
 @click.command(cls=GroupedCommand, yields_to=YIELDS_TO, needs=NEEDS)

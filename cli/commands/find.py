@@ -10,12 +10,12 @@ from click.core import ParameterSource
 from logreplay.analysis.wording import spoken
 from logreplay.cli.options import sender
 from logreplay.cli.options.help_groups import GroupedCommand
+from logreplay.cli.options.log_name import LogName
 from logreplay.cli.options.replay import folder_options, junit_option, replay_options
 from logreplay.cli.options.requests import arrivals_option, restart_option
-from logreplay.cli.options.think import parse_pauses
 from logreplay.cli.options.types import DURATION, RATE, ParsedType, Whole, percent
 from logreplay.cli.running.find import BOUNDS, FindOptions, find_rate
-from logreplay.cli.running.log_and_target import LogName
+from logreplay.options.think import parse_pauses
 
 
 def _bound_options(command: Any) -> Any:

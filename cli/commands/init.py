@@ -3,17 +3,20 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
+from logreplay.calling.loop_thread import run_until_stopped
+from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.terminal import say, say_finding
-from logreplay.cli.options.sender import Sending
-from logreplay.cli.running.log_and_target import normalized
-from logreplay.cli.running.loop import run_until_stopped
+from logreplay.cli.running.signals import SIGNALS
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import FILE, REFUSED, shared
 from logreplay.cli.settings.option_names import key_of
+from logreplay.inputs.logs import normalized
+from logreplay.options.sending import Sending
 
 _COMMANDS = ("run", "sweep", "find", "convert")
 _EXAMPLES = {"duration": "10s", "rate": 100, "percent": "5%", "integer range": 1, "path": "FILE"}
@@ -52,7 +55,7 @@ def init(
     if target is None and asking:
         target = click.prompt("target (empty: a built-in one)", default="", show_default=False, err=True)
     if check and log:
-        with normalized(Path(log), quiet=quiet):
+        with normalized(Path(log), partial(say, quiet=quiet)):
             pass
     if check and target:
         _ask(target, allow_target, quiet=quiet)
@@ -74,7 +77,8 @@ def _ask(target: str, allow_target: tuple[str, ...], *, quiet: bool) -> None:
         for finding in findings:
             say_finding(finding.severity, finding.text, quiet=quiet)
 
-    run_until_stopped(ask)
+    with SIGNALS.hearing():
+        run_until_stopped(ask, tell_of_loop)
     say(f"{target} answers", quiet=quiet)
 
 

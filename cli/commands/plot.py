@@ -6,8 +6,9 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say
-from logreplay.cli.options.types import DURATION, ParsedType, picture
+from logreplay.cli.options.types import DURATION, ParsedType
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.core.quantities import picture
 
 
 @click.command(cls=Configurable)

@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from logreplay.cli.options.help_groups import GroupedCommand
+from logreplay.cli.options.log_name import LogName
 from logreplay.cli.options.replay import history_option, junit_option, replay_options
 from logreplay.cli.options.schedule import NEEDS, YIELDS_TO, pacing_options
-from logreplay.cli.running.log_and_target import LogName
 from logreplay.cli.running.run import RunOptions, replay_once
 
 

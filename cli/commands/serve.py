@@ -1,15 +1,18 @@
 """``logreplay serve``: a target of known capacity."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import click
 
+from logreplay.calling.loop_thread import run_until_stopped
+from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.types import DURATION, Whole
-from logreplay.cli.running.log_and_target import normalized
-from logreplay.cli.running.loop import run_until_stopped
+from logreplay.cli.running.signals import SIGNALS
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.inputs.logs import normalized
 
 
 @click.command(cls=Configurable)
@@ -50,5 +53,5 @@ def serve(log: Path | None, port: int, workers: int, service_time: float, expone
             say(f"{url} carries {capacity}; Ctrl-C stops it", quiet=quiet)
             await asyncio.Event().wait()
 
-    with normalized(log, quiet=quiet) as path:
-        run_until_stopped(lambda: serve_until_interrupted(path))
+    with normalized(log, partial(say, quiet=quiet)) as path, SIGNALS.hearing():
+        run_until_stopped(lambda: serve_until_interrupted(path), tell_of_loop)

@@ -12,9 +12,10 @@ from logreplay.cli.options import sender
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import folder_options, replay_options
 from logreplay.cli.options.requests import arrivals_option, restart_option
-from logreplay.cli.options.think import parse_pauses
-from logreplay.cli.options.types import DURATION, PAUSE, ParsedType, Whole, parse_rates
+from logreplay.cli.options.types import DURATION, PAUSE, ParsedType, Whole
 from logreplay.cli.running.sweep import SweepOptions, sweep_rates
+from logreplay.core.quantities import parse_rates
+from logreplay.options.think import parse_pauses
 
 
 def _users(text: str) -> Sequence[int]:

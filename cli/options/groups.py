@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
+import click
+from click.core import ParameterSource
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 
@@ -21,7 +24,10 @@ def bundle(name: str, kind: Callable[..., object], options: Sequence[Option]) ->
     def give(command: Command) -> Command:
         @wraps(command)
         def bundled(**given: Any) -> Any:
-            value = kind(**{field: given.pop(field) for field in names})
+            values = {field: given.pop(field) for field in names if field in given}
+            if "asked" in names:
+                values["asked"] = _asked()
+            value = kind(**values)
             return command(**{name: value}, **given)
 
         for option in reversed(options):
@@ -29,3 +35,11 @@ def bundle(name: str, kind: Callable[..., object], options: Sequence[Option]) ->
         return bundled  # type: ignore[return-value]  # click's options keep what they decorate
 
     return give
+
+
+def _asked() -> frozenset[str]:
+    """The parameters that stand on the command line."""
+    context = click.get_current_context()
+    return frozenset(
+        name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    )

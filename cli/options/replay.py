@@ -1,18 +1,25 @@
 """The options that run, sweep and find share, and the value that they become."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
+from logreplay.calling.audience import Telling
+from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.groups import Command
-from logreplay.cli.options.progress import Telling, telling_options
-from logreplay.cli.options.requests import Shaping, shaping_options
-from logreplay.cli.options.sender import Sending, sending_options
+from logreplay.cli.options.progress import telling_options
+from logreplay.cli.options.requests import shaping_options
+from logreplay.cli.options.sender import sending_options
 from logreplay.cli.options.stop import stop_option
+from logreplay.inputs.targets import TargetChoice
+from logreplay.options.sending import Sending
+from logreplay.options.shaping import Shaping
 
 if TYPE_CHECKING:
     from logreplay.replay.results.stop_rules import Condition
@@ -42,6 +49,24 @@ class ReplayOptions:
                     f"warning: {option}: {limit:g} s is longer than --timeout {self.sending.timeout:g} s, so no "
                     f"response can exceed it; a bare number means seconds: write {limit:g}ms for milliseconds"
                 )
+
+    @property
+    def choice(self) -> TargetChoice:
+        """The target that is wanted."""
+        source = click.get_current_context().get_parameter_source("target")
+        interactive = sys.stdin.isatty() and sys.stdout.isatty()
+        return TargetChoice(self.target, self.demo_target, source is ParameterSource.COMMANDLINE, interactive)
+
+    def announce(self, text: str) -> None:
+        """Print a sentence on standard output; beside JSON on standard error."""
+        if self.as_json:
+            self.say(text)
+        elif not self.quiet:
+            click.echo(text)
+
+    def terminal(self) -> Terminal:
+        """What tells the user of this command how it goes."""
+        return Terminal(progress=self.telling.progress, quiet=self.quiet)
 
     def say(self, text: str) -> None:
         """Tell the user something besides the result, unless ``--quiet`` was given."""

@@ -1,184 +1,15 @@
 """Options that select, order and change the requests of a log."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import click
 
 from logreplay.cli.options.groups import Option, bundle
-from logreplay.cli.options.types import Once, ParsedType, Whole, fraction_of, percentage_of
-
-if TYPE_CHECKING:
-    from logreplay.replay.requests.auth.schemes import Scheme
-    from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
-    from logreplay.replay.requests.plan import Requests, RequestStream, Shape
-    from logreplay.replay.schedules.rates import Schedule
-    from logreplay.replay.sessions.client_key import ClientKey
-
-
-def _param(text: str) -> "Shape":
-    from logreplay.replay.requests.filters import Param
-
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"{text!r}: expected a parameter such as name=value")
-    return Param(name, value)
-
-
-def _status(text: str) -> "Shape":
-    from logreplay.parsers.conversion.filters import status_ranges
-    from logreplay.replay.requests.filters import StatusIn
-
-    return StatusIn(tuple(status_ranges(text)))
-
-
-def _pattern(text: str) -> str:
-    from logreplay.replay.requests.filters import Matching
-
-    Matching((text,))
-    return text
-
-
-def _beginning(text: str) -> "Shape":
-    from datetime import datetime
-
-    from logreplay.replay.requests.filters import FromRow, FromTime
-
-    if text.isdigit():
-        return FromRow(int(text))
-    try:
-        return FromTime(datetime.fromisoformat(text))
-    except ValueError:
-        raise ValueError(f"{text!r}: expected a row such as 10000, or a time such as 2026-01-01T12:00:00") from None
-
-
-def _injection(text: str) -> tuple[Path, float]:
-    path, _, share = text.rpartition(":")
-    if not path:
-        raise ValueError(f"{text!r}: expected a file and a share, such as other.csv:3%")
-    fraction = fraction_of(share)
-    if not 0 < fraction < 1:
-        raise ValueError(f"{text!r}: expected a share above 0% and below 100%, such as other.csv:3%")
-    return Path(path), fraction
-
-
-def _body(text: str) -> "Shape":
-    from logreplay.replay.requests.bodies import BodyFrom, LoggedBody, SizedBody
-
-    if text == "log":
-        return LoggedBody()
-    if text == "size":
-        return SizedBody()
-    path, _, column = text.rpartition(":")
-    if not path or not column:
-        raise ValueError(f"{text!r}: expected log, size or FILE:COLUMN")
-    return BodyFrom(Path(path), column)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shaping:
-    """How to shape a log, as the user asked for it."""
-
-    match: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    status: "Shape | None" = None
-    sample: float | None = None
-    client_key: "ClientKey | None" = None
-    beginning: "Shape | None" = None
-    shuffle: bool = False
-    random: bool = False
-    seed: int = 0
-    rewrite: "Sequence[Shape]" = ()
-    param: "Sequence[Shape]" = ()
-    header: "Sequence[FixedHeader | LoggedHeaders]" = ()
-    host: str | None = None
-    agent: str | None = None
-    referer: str | None = None
-    no_cache: bool = False
-    body: "Shape | None" = None
-    inject: Sequence[tuple[Path, float]] = ()
-    hook: str | None = None
-    auth: "Scheme | None" = None
-
-    @property
-    def files(self) -> "list[Path]":
-        """The files that requests and bodies come from, other than the log."""
-        from logreplay.replay.requests.bodies import BodyFrom
-
-        body = [self.body.table] if isinstance(self.body, BodyFrom) else []
-        return [*(path for path, _ in self.inject), *body]
-
-    def said(self) -> dict[str, Any]:
-        """What the user said, for the summary: never the value of a header or a parameter, which may be a secret."""
-        given = {name: getattr(self, name) for name in sorted(_NAMES) if getattr(self, name) != getattr(_NONE, name)}
-        return {
-            name: [shape.name for shape in value] if name in ("header", "param") else _plain(value)
-            for name, value in given.items()
-        }
-
-    def filters(self) -> "Iterator[Shape]":
-        from logreplay.replay.requests.filters import Excluding, Matching, Sampled
-
-        if self.client_key:
-            yield self.client_key
-        if self.beginning:
-            yield self.beginning
-        if self.match:
-            yield Matching(self.match)
-        if self.exclude:
-            yield Excluding(self.exclude)
-        if self.status:
-            yield self.status
-        if self.sample is not None and self.sample < 100:
-            yield Sampled(self.sample, self.seed)
-
-    def changes(self, *, rewriting: bool = True, unlogged: frozenset[str] = frozenset()) -> "tuple[Shape, ...]":
-        """The changes of requests.
-
-        Args:
-            rewriting: with those of URLs.
-            unlogged: headers, in lower case, that ``--header log`` leaves out.
-        """
-        from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHeaders, LoggedHost
-
-        def logged(name: str, column: str, value: str | None) -> "Iterator[Shape]":
-            if value == "log":
-                yield LoggedHost() if column == "host" else LoggedHeader(name, column)
-            elif value is not None:
-                try:
-                    yield FixedHeader(name, value)
-                except ValueError as error:
-                    raise click.UsageError(str(error)) from None
-
-        fixed = [header for header in self.header if isinstance(header, FixedHeader)]
-        said = frozenset(header.name.lower() for header in (*fixed, *(NO_CACHE if self.no_cache else ())))
-        return (
-            *(self.rewrite if rewriting else ()),
-            *self.param,
-            *([LoggedHeaders(said | unlogged)] if len(fixed) < len(self.header) else []),
-            *logged("Host", "host", self.host),
-            *logged("User-Agent", "agent", self.agent),
-            *logged("Referer", "referer", self.referer),
-            *(NO_CACHE if self.no_cache else ()),
-            *((self.body,) if self.body else ()),
-            *fixed,
-        )
-
-
-_NONE = Shaping()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_plain(part) for part in value]
-    return value if isinstance(value, str | int | float) else str(value)
-
-
-INDEPENDENT: Final = "poisson"
-"""The arrivals of a rate if the user names none: independent visitors come so."""
+from logreplay.cli.options.types import Once, ParsedType, Whole
+from logreplay.core.quantities import percentage_of
+from logreplay.options import shaping
+from logreplay.options.shaping import Shaping
 
 
 def arrivals_option(*kinds: str) -> Option:
@@ -191,45 +22,25 @@ def arrivals_option(*kinds: str) -> Option:
 restart_option: Final = click.option("--restart", is_flag=True, help="Begin each step or trial at the start of LOG.")
 
 
-def arriving(
-    arrivals: str, stream: "RequestStream", shaping: Shaping
-) -> "Callable[[float, float | None, int], Schedule]":
-    """What makes a schedule of a rate, a length, and the index of a step: random arrivals differ from step to step.
-
-    Raises:
-        LogreplayError: the arrivals are to be those of the log, and it has no times.
-    """
-    from logreplay.replay.schedules.arrivals import LogTimes, independent
-    from logreplay.replay.schedules.rates import Constant, Limited
-
-    if arrivals == "poisson":
-        return lambda rate, seconds, index: independent(Constant(rate, seconds), shaping.seed + index + 1)
-    if arrivals == "log":
-        log = base(stream).survey()
-        own = 1 - sum(share for _, share in shaping.inject)  # what is mixed in comes on top of the log's times
-        return lambda rate, seconds, _: Limited(LogTimes.at_rate(rate * own, log.mean, offered=rate), seconds=seconds)
-    return lambda rate, seconds, _: Constant(rate, seconds)
-
-
-def base(stream: "RequestStream") -> "Requests":
-    """The log's own requests, without the streams wrapped around them."""
-    from logreplay.replay.requests.plan import Requests
-
-    inner: Any = stream
-    while not isinstance(inner, Requests):
-        inner = inner.requests
-    return inner
-
-
 _REWRITTEN = ParsedType("replay.requests.filters:Rewritten.parse")
 _AUTH = ParsedType("replay.requests.auth.schemes:parse")
 _HEADER = ParsedType("replay.requests.headers:parse_header")
 _option, _many = click.option, partial(click.option, multiple=True)
 _OPTIONS = (
-    _many("--match", type=ParsedType(_pattern), metavar="REGEX", help="Send only URLs that contain REGEX. Repeatable."),
-    _many("--exclude", type=ParsedType(_pattern), metavar="REGEX", help="Skip URLs that contain REGEX. Repeatable."),
+    _many(
+        "--match",
+        type=ParsedType(shaping.pattern),
+        metavar="REGEX",
+        help="Send only URLs that contain REGEX. Repeatable.",
+    ),
+    _many(
+        "--exclude", type=ParsedType(shaping.pattern), metavar="REGEX", help="Skip URLs that contain REGEX. Repeatable."
+    ),
     _option(
-        "--status", type=ParsedType(_status), metavar="SET", help="Send only these logged statuses: 2xx,404,500-504."
+        "--status",
+        type=ParsedType(shaping.status),
+        metavar="SET",
+        help="Send only these logged statuses: 2xx,404,500-504.",
     ),
     _option(
         "--sample",
@@ -247,7 +58,7 @@ _OPTIONS = (
         "--from",
         "--since",
         "beginning",
-        type=ParsedType(_beginning),
+        type=ParsedType(shaping.beginning),
         metavar="ROW|TIME",
         help="Start at this row or ISO 8601 time (UTC) of LOG.",
     ),
@@ -255,7 +66,7 @@ _OPTIONS = (
     _option("--random", is_flag=True, help="Draw each request at random from LOG."),
     _option("--seed", type=Whole(0), default=0, show_default=True, metavar="N", help="Seed for every random choice."),
     _many("--rewrite", type=_REWRITTEN, metavar="s|FROM|TO|", help="Replace regex FROM by TO in URLs. Repeatable."),
-    _many("--param", type=ParsedType(_param), metavar="K=V", help="Set a query parameter. Repeatable."),
+    _many("--param", type=ParsedType(shaping.param), metavar="K=V", help="Set a query parameter. Repeatable."),
     _many("-H", "--header", type=_HEADER, metavar="'K: V'|log", help="Send a header, or those of LOG. Repeatable."),
     _option("--host", metavar="log|NAME", help="Host header: as logged, or NAME.  [default: the target's]"),
     _option("--agent", metavar="log|TEXT", help="User-Agent header: as logged, or TEXT.  [default: logreplay]"),
@@ -263,15 +74,16 @@ _OPTIONS = (
     _option("--no-cache", is_flag=True, help="Ask caches to fetch from the origin."),
     _option(
         "--body",
-        type=ParsedType(_body),
+        type=ParsedType(shaping.body),
         metavar="log|size|FILE:COLUMN",
         help="Send bodies: as logged, of logged size, or from FILE.",
     ),
-    _many("--inject", type=ParsedType(_injection), metavar="FILE:P%", help="Mix in requests of FILE. Repeatable."),
+    _many(
+        "--inject", type=ParsedType(shaping.injection), metavar="FILE:P%", help="Mix in requests of FILE. Repeatable."
+    ),
     _option("--auth", cls=Once, type=_AUTH, metavar="bearer:FILE|…", help="Send a token, password or AWS signature."),
     _option("--hook", metavar="MODULE:FUNCTION", help="Pass each request through a Python function."),
 )
-_NAMES = frozenset(Shaping.__dataclass_fields__)
 
 
 shaping_options = bundle("shaping", Shaping, _OPTIONS)

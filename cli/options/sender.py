@@ -1,290 +1,14 @@
 """Options that set target permission, HTTP client, workers and limits of everything that sends."""
 
-import math
-import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from logreplay.cli.options import sessions
 from logreplay.cli.options.groups import bundle
-from logreplay.cli.options.types import DURATION, ParsedType, Whole, seconds_of
+from logreplay.cli.options.types import DURATION, ParsedType, Whole
+from logreplay.options.sending import KEPT, Sending, late, methods
 
-if TYPE_CHECKING:
-    from logreplay.replay.engine.engine import Limits
-    from logreplay.replay.results.verdict import Finding
-    from logreplay.replay.senders.contract import Sender
-    from logreplay.replay.senders.digests import Listener
-    from logreplay.replay.senders.endpoint import Endpoint
-    from logreplay.replay.sessions.client_sessions import SessionPlan
-    from logreplay.replay.sessions.extraction import Extraction
-    from logreplay.replay.sessions.insertion import Insertion
-    from logreplay.replay.sessions.logins import LoginFile
-
-
-def _late(text: str) -> float | None:
-    """Read ``send`` as None, ``drop:D`` as seconds."""
-    word, _, duration = text.partition(":")
-    if text != "send" and (word != "drop" or not duration):
-        raise ValueError(f"{text!r}: expected send, or drop with a duration, such as drop:2s")
-    return seconds_of(duration) if duration else None
-
-
-def _methods(text: str) -> frozenset[str]:
-    """Read ``GET,HEAD``. Methods are case-sensitive, so any name not in upper case stands for both."""
-    named = [part.strip() for part in text.split(",")]
-    methods = frozenset(named) | {method.upper() for method in named}
-    for method in sorted(methods):
-        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", method) or method == "CONNECT":
-            raise ValueError(f"{method!r} cannot be sent: expected methods such as GET,HEAD,POST")
-    return methods
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sending:
-    """How to send, as the user asked for it. Times in seconds."""
-
-    timeout: float = 30.0
-    sender: str = "wire"
-    keep_alive: bool = True
-    by_client: bool = False
-    max_in_flight: int | None = None
-    late: float | None = None
-    methods: frozenset[str] = frozenset({"GET", "HEAD"})
-    allow_target: tuple[str, ...] = ()
-    insecure: bool = False
-    cacert: Path | None = None
-    workers: int | None = None
-    cluster: str | None = None
-    show_secrets: bool = False
-    http: str = "1.1"
-    connections: int | None = None
-    streams: int | None = None
-    digest: bool | None = None
-    cookies: bool = False
-    login: "LoginFile | None" = None
-    extract: "tuple[Extraction, ...]" = ()
-    use: "tuple[Insertion, ...]" = ()
-
-    @property
-    def limits(self) -> "Limits":
-        """What the engine may do to keep its schedule."""
-        from logreplay.replay.engine.engine import Limits
-
-        return Limits(self.max_in_flight, self.late)
-
-    def said(self) -> dict[str, Any]:
-        """What the user said of how to send, for the summary: what differs from the defaults."""
-        given = {name: getattr(self, name) for name in _MEASURED if getattr(self, name) != getattr(_NONE, name)}
-        given |= {name: _said(getattr(self, name)) for name in sessions.KEPT if getattr(self, name)}
-        if self.methods != _NONE.methods:
-            given["methods"] = sorted(self.methods)
-        return {"timeout": self.timeout, "sender": self.sender, **given}
-
-    def processes(self, rate: float) -> int:
-        """How many processes of this machine send, for the highest rate of a run, requests/s.
-
-        As many as were asked for; else as many as it takes, if it is known what one can do (``calibrate``); but a core
-        is left to what else must run.
-        """
-        if self.workers is not None or self.cluster:
-            return self.workers or 1
-        from logreplay.replay.checks.calibrate import remembered_ceiling
-
-        if not (can := remembered_ceiling()):
-            return 1
-        from logreplay.parsers.conversion.ingest import usable_cores
-
-        most = min(usable_cores() - 1, self.max_in_flight or math.inf, self.connections or math.inf)
-        return int(max(1, min(most, math.ceil(rate / can))))
-
-    async def ready(
-        self, target: str, output: Path, *, rate: float, duration: float | None, together: int = 1
-    ) -> "tuple[Callable[[], Sender], list[Finding]]":
-        """Find the target, check that it may be loaded, and that it and this machine are fit for the run.
-
-        Args:
-            target: as the user named it.
-            output: the result log; its folder is there.
-            rate: requests/s, the highest of the run.
-            duration: seconds, of all of it; None: unknown.
-            together: targets that get each request; the rate counts all of them.
-
-        Returns:
-            What makes senders to the target (here or in another process), and findings on the way.
-
-        Raises:
-            LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
-        """
-        from logreplay.replay.checks import preflight
-        from logreplay.replay.checks.calibrate import remembered_ceiling
-        from logreplay.replay.results.verdict import Finding, Severity
-
-        plan, endpoint = self.session_plan(), await self.endpoint(target)
-        processes = self.processes(rate)
-        streams = (self.streams or _USUAL_STREAMS) if self.http == "2" and self.keep_alive else 1
-        demand = preflight.Demand(
-            rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes, streams, together
-        )
-        alone = processes == 1 and not self.cluster
-        findings = preflight.machine(demand, output, remembered_ceiling() if alone else None)
-        for name in ("cacert", "insecure"):
-            if getattr(self, name) and endpoint.target.scheme == "http" and _is_typed(name):
-                text = f"--{name} is not used: {endpoint.target} is not encrypted; "
-                text += "write https:// if the port speaks TLS"
-                findings.append(Finding(name, Severity.INFO, text))
-        endpoint, silent = await preflight.reachable(endpoint)
-        findings += silent
-        for version in ("1.1", "2") if self.http == "log" else (self.http,):
-            sender = replace(self, http=version).sender_to(endpoint)
-            findings += await preflight.answers(sender, endpoint, http=version, cacert=self.cacert)
-        return partial(self.sender_to, endpoint, plan=plan), findings
-
-    @property
-    def session_headers(self) -> frozenset[str]:
-        """Headers, in lower case, that the sessions of the clients give: those of the log are of other sessions."""
-        used = {rule.where.lower() for rule in self.use if rule.kind == "header"}
-        return frozenset({"cookie", *used} if self.cookies else used)
-
-    def session_plan(self) -> "SessionPlan | None":
-        """What clients keep between their requests; None: nothing.
-
-        Raises:
-            LogreplayError: the file of logins cannot be read.
-        """
-        if not sessions.given(self):
-            return None
-        from logreplay.replay.sessions.client_sessions import SessionPlan
-
-        return SessionPlan(self.cookies, self.login.read() if self.login else None, self.extract, self.use)
-
-    async def endpoint(self, target: str) -> "Endpoint":
-        """Resolve a target and check that it may be loaded.
-
-        Raises:
-            LogreplayError: it cannot be resolved, or needs permission.
-        """
-        from logreplay.replay.senders.endpoint import check_permission, parse_target, resolve
-
-        endpoint = await resolve(parse_target(target))
-        check_permission(endpoint, self.allow_target)
-        return endpoint
-
-    async def is_here(self, target: str) -> bool:
-        """Whether a target runs on this machine, as far as its address tells, and the sender too.
-
-        Raises:
-            LogreplayError: as `endpoint`.
-        """
-        from logreplay.replay.senders.endpoint import is_loopback
-
-        return not self.cluster and all(map(is_loopback, (await self.endpoint(target)).addresses))
-
-    def sender_to(
-        self,
-        endpoint: "Endpoint",
-        *,
-        plan: "SessionPlan | None" = None,
-        connections: int | None = None,
-        part: tuple[int, int] = (0, 1),
-        listener: "Listener | None" = None,
-    ) -> "Sender":
-        """The sender that was asked for.
-
-        Args:
-            endpoint: of the target.
-            plan: what clients keep between their requests.
-            connections: of one of several workers.
-            part: index of the worker, and how many there are.
-            listener: takes the answers.
-
-        Raises:
-            LogreplayError: the certificates cannot be read.
-        """
-        from logreplay.replay.senders.digests import Digests
-        from logreplay.replay.senders.endpoint import tls_context
-
-        mine = plan and plan.part(*part)
-
-        def made(http: str) -> "Sender":
-            tls = None
-            if endpoint.target.scheme == "https":
-                tls = tls_context(cacert=self.cacert, verify=not self.insecure)
-            kind = self._kind(http, connections or self.connections, mine)
-            digests = Digests(listener) if listener or self.digest else None
-            return kind(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls, digests=digests)
-
-        if self.http != "log":
-            return made(self.http)
-        from logreplay.replay.senders.several import by_protocol
-
-        return by_protocol(made("1.1"), made("2"))
-
-    def _kind(self, http: str, connections: int | None, plan: "SessionPlan | None") -> "Callable[..., Sender]":
-        """A function that makes senders of the requested kind, for a version of HTTP."""
-        if self.sender == "h2":
-            from logreplay.replay.senders.http2.h2_sender import H2Sender
-
-            return partial(H2Sender, connections=connections, streams=self.streams)
-        if http == "2":
-            from logreplay.replay.senders.http2.per_client import Http2ByClientSender
-            from logreplay.replay.senders.http2.sender import Http2Sender
-
-            if plan:
-                from logreplay.replay.senders.http2.session_sender import Http2SessionSender
-
-                return partial(Http2SessionSender, plan=plan)
-            if self.by_client:
-                return partial(Http2ByClientSender, streams=self.streams)
-            return partial(Http2Sender, connections=connections, streams=self.streams)
-        if self.sender == "aiohttp":
-            from logreplay.replay.senders.aiohttp_sender import AiohttpSender
-
-            return AiohttpSender
-        if plan:
-            from logreplay.replay.senders.session_sender import LoginSender, SessionSender
-
-            return partial(LoginSender if plan.logins else SessionSender, plan=plan)
-        if self.by_client:
-            from logreplay.replay.senders.per_client import ByClientSender
-
-            return ByClientSender
-        from logreplay.replay.senders.wire import WireSender
-
-        return WireSender
-
-
-def _is_typed(name: str) -> bool:
-    """Whether the user typed an option, and no settings file or variable gave it."""
-    context = click.get_current_context(silent=True)
-    return bool(context and context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
-
-
-def _said(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [f"{rule.name}={rule.kind}" for rule in value]
-    return value if isinstance(value, bool) else str(value)
-
-
-def local_workers(cluster: str | None) -> int | None:
-    """How many workers ``local:N`` starts; None for another address, or none."""
-    count = (cluster or "").removeprefix("local:")
-    return int(count) if count.isdecimal() else None
-
-
-_NONE = Sending()
-_USUAL_STREAMS = 100
-"""Requests at once on a connection of HTTP/2 that servers usually allow."""
-_MEASURED = (
-    *("keep_alive", "by_client", "max_in_flight", "late", "workers", "cluster"),
-    *("http", "connections", "streams", "digest"),
-)
-"""Options that change the measurement."""
 _OPTIONS = (
     click.option(
         "--timeout", type=DURATION, default="30s", show_default=True, metavar="D", help="Fail a request after D."
@@ -292,7 +16,7 @@ _OPTIONS = (
     click.option("--max-in-flight", type=Whole(1), metavar="N", help="Limit requests in flight.  [default: no limit]"),
     click.option(
         "--late",
-        type=ParsedType(_late),
+        type=ParsedType(late),
         default="send",
         show_default=True,
         metavar="send|drop:D",
@@ -302,7 +26,7 @@ _OPTIONS = (
         "--methods",
         "--method",
         "methods",
-        type=ParsedType(_methods, "methods"),
+        type=ParsedType(methods, "methods"),
         default="GET,HEAD",
         show_default=True,
         metavar="LIST",
@@ -348,10 +72,10 @@ YIELDS_TO = {
     "connections": {"by_client"},
     "http=2": {"sender=aiohttp"},
     "http=1.1": {"sender=h2"},
-    "http=log": {"sender=aiohttp", "sender=h2", *sessions.KEPT},
+    "http=log": {"sender=aiohttp", "sender=h2", *KEPT},
     "sender=aiohttp": {"by_client", "http=2", "http=log"},
     "sender=h2": {"by_client", "http=1.1", "http=log"},
-    "streams": {"keep_alive=False", *sessions.KEPT},
+    "streams": {"keep_alive=False", *KEPT},
     "keep_alive=False": {"streams", "by_client"},
     "insecure": {"cacert"},
     "cacert": {"insecure"},

@@ -5,6 +5,7 @@ from typing import Final
 import click
 
 from logreplay.cli.options.types import Once, ParsedType
+from logreplay.options.sending import KEPT
 
 SESSION_OPTIONS: Final = (
     click.option("--cookies", is_flag=True, help="With --by-client: send back the cookies that TARGET sets."),
@@ -30,12 +31,5 @@ SESSION_OPTIONS: Final = (
         help="Put an extracted value into the client's later requests. Repeatable.",
     ),
 )
-KEPT: Final = ("cookies", "login", "extract", "use")
-"""The options by which a client keeps something."""
 YIELDS_TO: Final = {name: {"streams", "sender=aiohttp", "sender=h2", "http=log"} for name in KEPT}
 NEEDS: Final = {name: {"by_client"} for name in (*KEPT, "client_key")}
-
-
-def given(sending: object) -> str:
-    """The first of the options that was given; empty if none was."""
-    return next((f"--{name}" for name in KEPT if getattr(sending, name)), "")

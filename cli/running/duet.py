@@ -12,27 +12,33 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
 
+from logreplay.calling.loop_thread import run_in_loop, unless_stopped
+from logreplay.calling.stopping import stop_rule, watched
+from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.junit import Check, worst, write_junit
+from logreplay.cli.display.left_out import report_left_out
+from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say_finding, severity_word
+from logreplay.cli.display.words import print_arrivals
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.answers import Comparing
-from logreplay.cli.options.conflicts import reconciled
 from logreplay.cli.options.replay import ReplayOptions
-from logreplay.cli.options.schedule import Pacing, log_report, log_sentence
-from logreplay.cli.options.stop import stop_rule, watched
 from logreplay.cli.running import answers
 from logreplay.cli.running.comparing import gate, print_comparison, time_rows
-from logreplay.cli.running.engines import replayer
-from logreplay.cli.running.log_and_target import followed, replayable
-from logreplay.cli.running.loop import run_in_loop, unless_stopped
-from logreplay.cli.running.outputs import ResultFolder, check_apart, inputs
-from logreplay.cli.running.reporting import evaluating, measuring, print_arrivals, report_sessions
-from logreplay.cli.running.requests import report_left_out, request_stream
+from logreplay.cli.running.reporting import evaluating, measuring
+from logreplay.cli.running.signals import SIGNALS
+from logreplay.inputs.logs import followed, replayable
+from logreplay.inputs.streams import request_stream
+from logreplay.options.conflicts import reconciled
+from logreplay.options.pacing import Pacing, log_report, log_sentence
+from logreplay.runs.engines import replayer
+from logreplay.runs.result_files import ResultFolder, check_apart, inputs
+from logreplay.runs.sessions import report_sessions
 
 if TYPE_CHECKING:
     from logreplay.analysis.answers.tally import AnswerDifferences
     from logreplay.analysis.verdict.comparison import Comparison
-    from logreplay.cli.running.log_and_target import Log
+    from logreplay.inputs.logs import Log
     from logreplay.replay.requests.mix import ForTargets
     from logreplay.replay.requests.plan import Plan
     from logreplay.replay.requests.remote import Stored
@@ -129,7 +135,7 @@ def duet_once(options: DuetOptions) -> Exit:
 
     options = options.checked()
     options.warn_beyond_timeout({})
-    pacing, sending = options.pacing, options.sending
+    pacing, sending, terminal = options.pacing, options.sending, options.terminal()
     reads = inputs(options.log, options.shaping, sending)
     check_apart({"--junit": options.junit, "--history": options.history}, reads)
     if options.history:
@@ -141,14 +147,14 @@ def duet_once(options: DuetOptions) -> Exit:
             stream = request_stream(
                 options.shaping,
                 sending,
-                _source(options, stack),
+                _source(options, stack, terminal),
                 stack,
+                terminal.note,
                 loop=pacing.loops,
                 keep=pacing.keep,
                 skip_idle=pacing.skip_idle,
                 in_time=pacing.in_time,
                 ahead=True,
-                quiet=options.quiet,
             )
             if signing_part(stream):
                 raise click.UsageError(
@@ -156,7 +162,9 @@ def duet_once(options: DuetOptions) -> Exit:
                     "signature of its own; remove the mark"
                 )
             several = ForTargets(stream, len(options.targets), options.shaping.seed + 2, options.alternate)
-            duet = _OneDuet(options, folder.path, several, duet_plan(several, pacing.schedule(options.shaping, stream)))
+            duet = _OneDuet(
+                options, folder.path, several, duet_plan(several, pacing.schedule(options.shaping, stream)), terminal
+            )
             with measuring(folder.path, lambda: folder.measured, quiet=options.quiet):
                 try:
                     outcome, findings = duet.replay()
@@ -174,7 +182,7 @@ def duet_once(options: DuetOptions) -> Exit:
             return duet.report(place, outcome, [*findings, *outcome.health.findings])
 
 
-def _source(options: DuetOptions, stack: ExitStack) -> "Path | Stored | UrlList | RequestSource":
+def _source(options: DuetOptions, stack: ExitStack, terminal: Terminal) -> "Path | Stored | UrlList | RequestSource":
     """Where the requests come from.
 
     Raises:
@@ -186,7 +194,7 @@ def _source(options: DuetOptions, stack: ExitStack) -> "Path | Stored | UrlList 
         if not isinstance(options.log, Path):
             raise click.UsageError(f"--follow {options.log}: expected a log file that a server writes")
         return followed(options.log, options.pacing.duration)
-    source = stack.enter_context(replayable(options.log, quiet=options.quiet))
+    source = stack.enter_context(replayable(options.log, terminal.note))
     if isinstance(source, UrlList) and source.target:
         raise click.UsageError(
             f"{source} names its own target, {source.target}, and duet sends to BASELINE and CANDIDATE: name a log"
@@ -213,6 +221,7 @@ class _OneDuet:
     folder: Path
     stream: "ForTargets"
     plan: "Plan"
+    terminal: Terminal
 
     def replay(self) -> "tuple[Outcome, list[Finding]]":
         """Run the plan, and tell how it goes; what became of it, and the findings besides."""
@@ -262,8 +271,11 @@ class _OneDuet:
             return outcome, [*findings.values(), *audience.findings, *told]
 
         grows, where = grows_at(paths[0], belonging), " and ".join(options.targets.values())
-        with options.telling.audience("duet", where, grows, quiet=options.quiet) as audience:
-            return run_in_loop(main)
+        with (
+            options.telling.audience("duet", where, grows, self.terminal) as audience,
+            SIGNALS.hearing(),
+        ):
+            return run_in_loop(main, tell_of_loop)
 
     def report(self, folder: Path, outcome: "Outcome", findings: "list[Finding]") -> Exit:
         """Compare the results, write and print what differs."""

@@ -4,33 +4,41 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from logreplay.calling.audience import Audience
+from logreplay.calling.loop_thread import run_in_loop, unless_stopped
+from logreplay.calling.stopping import stop_rule, watched
+from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.junit import Check, write_junit
+from logreplay.cli.display.left_out import report_left_out
 from logreplay.cli.display.live_curve import GrowingCurve, point_of
+from logreplay.cli.display.progress import Terminal
+from logreplay.cli.display.words import print_arrivals
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.conflicts import reconciled
-from logreplay.cli.options.progress import Audience
 from logreplay.cli.options.replay import ReplayOptions
-from logreplay.cli.options.requests import INDEPENDENT
-from logreplay.cli.options.stop import stop_rule, watched
-from logreplay.cli.options.think import Pauses, said, thinking
-from logreplay.cli.running.engines import replayer
-from logreplay.cli.running.log_and_target import replayable, target_or_builtin
-from logreplay.cli.running.loop import run_in_loop, unless_stopped
-from logreplay.cli.running.outputs import ResultFolder, check_apart, inputs
-from logreplay.cli.running.reporting import draws, evaluating, print_arrivals, report, report_sessions
-from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
+from logreplay.cli.running.reporting import draws, evaluating, report
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
-from logreplay.cli.running.signals import Interrupted
+from logreplay.cli.running.signals import SIGNALS
+from logreplay.core.errors import Interrupted
 from logreplay.core.plural import number_of
+from logreplay.inputs.logs import replayable
+from logreplay.inputs.streams import aim, repeated_urls, request_stream
+from logreplay.inputs.targets import expect_target, target_or_builtin
+from logreplay.options.conflicts import reconciled
+from logreplay.options.shaping import INDEPENDENT
+from logreplay.options.think import Pauses, said, thinking
+from logreplay.runs.engines import replayer
+from logreplay.runs.result_files import ResultFolder, check_apart, inputs
+from logreplay.runs.sessions import report_sessions
 
 if TYPE_CHECKING:
     from logreplay.analysis.search.search import Goal, Judged, Search, Trial
-    from logreplay.cli.running.log_and_target import Log
+    from logreplay.inputs.logs import Log
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome as Ran
     from logreplay.replay.results.stop_rules import StopRule
@@ -126,7 +134,7 @@ def find_rate(options: FindOptions) -> Exit:
     """
     from logreplay.analysis.search.search import Search
 
-    search, quiet = Search(options.goal), options.quiet
+    search, quiet, terminal, choice = Search(options.goal), options.quiet, options.terminal(), options.choice
     fewest = {"--start": int(search.goal.start)} if options.vusers else {}
     sending = reconciled(options.sending, options.shaping, users=fewest, numbered="find")
     options = replace(options, sending=sending)
@@ -135,21 +143,25 @@ def find_rate(options: FindOptions) -> Exit:
     check_apart({"--junit": options.junit}, reads)
     with ResultFolder.named(options.output, "find", reads, force=options.force) as place:
         with ExitStack() as stack:
-            csv = stack.enter_context(replayable(options.log, quiet=quiet, sender=options))
-            url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
+            csv = stack.enter_context(
+                replayable(options.log, terminal.note, expect_target=partial(expect_target, choice))
+            )
+            url = stack.enter_context(
+                target_or_builtin(choice, csv, terminal.note, given=options.log is not None, announce=options.announce)
+            )
             requests = request_stream(
                 options.shaping,
                 sending,
                 csv,
                 stack,
+                terminal.note,
                 loop=True,
                 ahead=bool(options.vusers),
-                quiet=quiet,
             )
             aim(options.shaping, url)
             rule = stop_rule(options.stop_at)
             try:
-                ended, findings = _search(search, options, place.path, requests, url, rule)
+                ended, findings = _search(search, options, place.path, requests, url, rule, terminal)
             except Interrupted:
                 options.say(_unfinished("interrupted", search, place))
                 raise
@@ -159,7 +171,7 @@ def find_rate(options: FindOptions) -> Exit:
             restarts, bundled = ("--restart",) * options.restart, not options.log
             with evaluating("logreplay", "analyze", str(place.path)):
                 urls, repeated = repeated_urls(
-                    requests, options.shaping, place.path, restarts, each="trial", bundled=bundled, quiet=quiet
+                    requests, options.shaping, place.path, restarts, each="trial", bundled=bundled, tell=terminal.note
                 )
             findings += repeated
         folder = place.keep()
@@ -221,7 +233,13 @@ def _report(
 
 
 def _search(
-    search: "Search", options: FindOptions, folder: Path, requests: "RequestStream", target: str, rule: "StopRule"
+    search: "Search",
+    options: FindOptions,
+    folder: Path,
+    requests: "RequestStream",
+    target: str,
+    rule: "StopRule",
+    terminal: Terminal,
 ) -> "tuple[bool, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; say whether the search ended, and the findings besides."""
     from logreplay.replay.checks.cpu_contention import cpu_contention
@@ -244,7 +262,7 @@ def _search(
             replayer(sending, sender, responses, rate=rate, closed=goal.users) as engine,
             stopped_by(stop, engine),
         ):
-            teller = _Teller(search, audience, quiet=options.quiet, drawn=options.telling.progress == "auto")
+            teller = _Teller(search, audience, terminal, drawn=options.telling.progress == "auto")
             if here and (busy := await cpu_contention()):
                 teller.warn(busy)
             with audience.may_set(stop):
@@ -265,8 +283,8 @@ def _search(
         sessions = report_sessions(engine, path, answers=answers)
         return ended, [*findings, *audience.findings, *held_back_in_steps(teller.evidence), *sessions]
 
-    with options.telling.audience("find", target, path, quiet=options.quiet) as audience:
-        return run_in_loop(main)
+    with options.telling.audience("find", target, path, terminal) as audience, SIGNALS.hearing():
+        return run_in_loop(main, tell_of_loop)
 
 
 class _Teller:
@@ -277,13 +295,15 @@ class _Teller:
         evidence: figures of its trials.
     """
 
-    def __init__(self, search: "Search", audience: Audience, *, quiet: bool, drawn: bool) -> None:
+    def __init__(self, search: "Search", audience: Audience, terminal: Terminal, *, drawn: bool) -> None:
         self._search, self._audience, self._warned = search, audience, False
         self.answered = 0
         self.evidence: list[RunEvidence] = []
         bounds = [bound.limit for bound in search.goal.bounds if bound.statistic != "errors"]
         unit = "users" if search.goal.users else "req/s"
-        self._curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None))
+        self._curve = GrowingCurve(
+            terminal.write, quiet=terminal.quiet, drawn=drawn, unit=unit, bound=min(bounds, default=None)
+        )
 
     def begin(self, trial: "Trial") -> None:
         from logreplay.analysis.search.report import heading, unconfirmable

@@ -1,37 +1,22 @@
 """Reports a sweep or a search: the files of its folder, its tables, its findings."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from logreplay.cli.display.terminal import say, say_finding
-from logreplay.cli.running.signals import Interrupted
+from logreplay.cli.display.words import print_arrivals
+from logreplay.core.errors import Interrupted
 
 if TYPE_CHECKING:
     import polars as pl
 
     from logreplay.analysis.summary import About
-    from logreplay.replay.engine.engine import Replayer
-    from logreplay.replay.results.verdict import Finding
-
-
-ARRIVALS: Final = {
-    "poisson": "at random (poisson), as of independent visitors; --arrivals even spaces them evenly",
-    "even": "evenly spaced (even); independent visitors arrive at random: --arrivals poisson",
-    "log": "in the bursts of the log (log)",
-}
-"""How requests arrived at their rate, in words."""
-
-
-def print_arrivals(options: Mapping[str, Any]) -> None:
-    """Print on stdout how requests arrived; nothing if no rate was given."""
-    if kind := options.get("arrivals"):
-        click.echo(f"arrivals: {ARRIVALS[kind]}")
 
 
 @contextmanager
@@ -63,34 +48,6 @@ def evaluating(*again: str) -> Iterator[None]:
     except Interrupted:
         say(f"interrupted while the rows were evaluated; they are kept; evaluate them with: {shlex.join(again)}")
         raise
-
-
-def report_sessions(
-    engine: "Replayer",
-    results: Path,
-    *,
-    answers: int,
-    told: "Sequence[Finding]" = (),
-    append: bool = False,
-    several: bool = False,
-) -> "list[Finding]":
-    """Write the logins of a run that ended beside its result log; the findings on the sessions of its clients.
-
-    Args:
-        engine: ran it.
-        results: the result log.
-        answers: that came, if clients were to keep cookies; otherwise 0.
-        told: findings that are reported besides.
-        append, several: as of `logreplay.replay.results.session_findings.write_logins`.
-    """
-    from logreplay.analysis.output.file_names import logins_beside
-    from logreplay.replay.results.session_findings import session_findings, write_logins
-
-    if engine.sessions is None:
-        return []
-    write_logins(logins_beside(results), engine.sessions.rows, append=append, several=several)
-    waits_told = any(finding.code == "by_client" for finding in told)
-    return list(session_findings(engine.sessions, answers=answers, waits_told=waits_told))
 
 
 def draws(*, no_plots: bool = False, quiet: bool = False) -> bool:

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Final
 
 from logreplay.cli.exit_codes import Exit
+from logreplay.core.errors import Interrupted
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ONE_S: Final = 0.2
@@ -21,28 +22,23 @@ _TIDY_S: Final = 0.3
 """How long the removal of temporary files may take then."""
 
 
-class Interrupted(KeyboardInterrupt):
-    """A signal asked for the end.
-
-    Of its own kind, because the interpreter kills itself at its end (exit code -2) if a plain `KeyboardInterrupt` ever
-    came up in `exec`, which dataclasses use while a module is loaded, though it was caught.
-    """
+_RAISED: Final = 2
+"""Signals that raise: the first asks a run to stop, the second ends the wait for it."""
 
 
 class Signals:
     """What the process does when it is told to end, step by step.
 
-    Within `stopping` the first signal only asks the run to stop. Otherwise, and with the next, `Interrupted` is
-    raised, so that temporary files are removed. What waits for something that never comes (a hook, a disk, a
-    resolver, a reader) may hold that up: half a second after the second signal the process ends, whatever it waits
-    for. By then all that ended a second ago is on disk.
+    The first and the second signal raise `Interrupted`: with the first a run ends in good order
+    (`logreplay.calling.loop_thread`), and temporary files are removed. What waits for something that never comes (a
+    hook, a disk, a resolver, a reader) may hold that up: half a second after the second signal the process ends,
+    whatever it waits for. By then all that ended a second ago is on disk.
 
     Attributes:
         raised: whether `Interrupted` was raised.
     """
 
     def __init__(self) -> None:
-        self._stop: Callable[[], object] | None = None
         self._heard, self._last, self.raised = 0, 0.0, False
         self._code: int | None = None
 
@@ -63,32 +59,14 @@ class Signals:
         return undo
 
     @contextmanager
-    def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
-        """Within the block, the first signal calls this and nothing else."""
+    def hearing(self) -> Iterator[None]:
+        """Hear Ctrl-C and SIGTERM within the block even if they are ignored; count signals anew."""
         undo = self.listen(signal.SIGINT, signal.SIGTERM)
-        self._stop, self._heard, self.raised = stop, 0, False
+        self._heard, self.raised = 0, False
         try:
             yield
         finally:
-            self._stop = None
             undo()
-
-    @contextmanager
-    def finishing(self) -> Iterator[None]:
-        """Delay the first signal until the block has ended, so that its files are whole. The block must be short.
-
-        Raises:
-            Interrupted: a signal came.
-        """
-        came: list[bool] = []
-        self._stop = lambda: came.append(True)
-        try:
-            yield
-        finally:
-            self._stop = None
-        if came:
-            self.raised = True
-            raise Interrupted
 
     def done(self, code: int) -> None:
         """Let a signal end the process at once with this exit code: the remaining wait is dispensable."""
@@ -108,10 +86,7 @@ class Signals:
         self._heard, self._last = self._heard + 1, now
         if self._heard > 1:
             threading.Thread(target=_end_soon, daemon=True).start()
-        elif self._stop:
-            self._stop()
-            return
-        if not self.raised:
+        if self._heard <= _RAISED:
             self.raised = True
             raise Interrupted
 

@@ -4,25 +4,29 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 import click
 
+from logreplay.calling.stopping import stop_rule
+from logreplay.cli.display.left_out import report_left_out
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.conflicts import reconciled
+from logreplay.cli.options.log_name import LogName
 from logreplay.cli.options.replay import ReplayOptions
-from logreplay.cli.options.requests import INDEPENDENT, arriving
-from logreplay.cli.options.stop import stop_rule
-from logreplay.cli.options.think import Pauses, mean_of, said, thinking
-from logreplay.cli.options.types import parse_rates
-from logreplay.cli.running.log_and_target import LogName, replayable, target_or_builtin
-from logreplay.cli.running.outputs import ResultFolder, inputs
 from logreplay.cli.running.reporting import draws, report_sweep
-from logreplay.cli.running.requests import aim, repeated_urls, report_left_out, request_stream
-from logreplay.cli.running.signals import Interrupted
 from logreplay.cli.running.sweep_runner import sweep_into
+from logreplay.core.errors import Interrupted
 from logreplay.core.plural import number_of
+from logreplay.core.quantities import parse_rates
+from logreplay.inputs.logs import replayable
+from logreplay.inputs.streams import aim, repeated_urls, request_stream
+from logreplay.inputs.targets import expect_target, target_or_builtin
+from logreplay.options.conflicts import reconciled
+from logreplay.options.shaping import INDEPENDENT, arriving
+from logreplay.options.think import Pauses, mean_of, said, thinking
+from logreplay.runs.result_files import ResultFolder, inputs
 
 if TYPE_CHECKING:
     from logreplay.analysis.input.closed_loop import ClosedLoop
@@ -167,31 +171,33 @@ def sweep_rates(options: SweepOptions) -> Exit:
     """
     options = options.checked()
     options.warn_beyond_timeout({})
-    rule, quiet = stop_rule(options.stop_at), options.quiet
+    rule, terminal, choice = stop_rule(options.stop_at), options.terminal(), options.choice
     log = LogName().convert(options.log, None, None) if options.log else None
     with _folder(options) as folder:
         with ExitStack() as stack, _telling_of_steps(options, folder):
-            csv = stack.enter_context(replayable(log, quiet=quiet, sender=options))
+            csv = stack.enter_context(replayable(log, terminal.note, expect_target=partial(expect_target, choice)))
             manifest = _manifest(options, csv, folder.path)
-            url = stack.enter_context(target_or_builtin(options, csv, given=options.log is not None))
+            url = stack.enter_context(
+                target_or_builtin(choice, csv, terminal.note, given=options.log is not None, announce=options.announce)
+            )
             stream = request_stream(
                 options.shaping,
                 options.sending,
                 csv,
                 stack,
+                terminal.note,
                 loop=True,
                 in_time=options.arrivals == "log",
                 ahead=bool(options.vusers),
-                quiet=quiet,
             )
             aim(options.shaping, url)
             outcomes, findings = sweep_into(
                 manifest, stream, url, options.course, options.sending, rule, options.telling,
                 at=options.at(stream), closed=bool(options.vusers), refine=options.refine,
-                described=options.described, quiet=quiet,
+                described=options.described, terminal=terminal,
             )  # fmt: skip
             urls, repeated = repeated_urls(
-                stream, options.shaping, folder.path, options.restarts, each="step", bundled=not log, quiet=quiet
+                stream, options.shaping, folder.path, options.restarts, each="step", bundled=not log, tell=terminal.note
             )
             findings += repeated
         if not folder.measured:

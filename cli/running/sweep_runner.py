@@ -7,14 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from logreplay.calling.audience import Audience, Telling
+from logreplay.calling.loop_thread import run_in_loop, unless_stopped
+from logreplay.calling.stopping import watched
+from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.live_curve import GrowingCurve, point_of
-from logreplay.cli.options.progress import Audience, Telling
-from logreplay.cli.options.sender import Sending
-from logreplay.cli.options.stop import watched
-from logreplay.cli.running.engines import replayer
-from logreplay.cli.running.loop import run_in_loop, unless_stopped
-from logreplay.cli.running.reporting import report_sessions
+from logreplay.cli.display.progress import Terminal
+from logreplay.cli.running.signals import SIGNALS
 from logreplay.core.plural import number_of
+from logreplay.options.sending import Sending
+from logreplay.runs.engines import replayer
+from logreplay.runs.sessions import report_sessions
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream
@@ -42,7 +45,7 @@ def sweep_into(
     closed: bool = False,
     refine: bool = False,
     described: str = "",
-    quiet: bool = False,
+    terminal: Terminal,
 ) -> "tuple[Sequence[Outcome], list[Finding]]":
     """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes.
 
@@ -56,11 +59,11 @@ def sweep_into(
 
     made = {each.step.index for each in manifest.done}
     first, path, telling = manifest.mark.next_s, manifest.folder / JUDGED, telling or Telling()
-    with telling.audience("sweep", target, path, first=first, quiet=quiet) as audience:
-        if described and not quiet:
-            audience.write(f"{described}\n")
+    with telling.audience("sweep", target, path, terminal, first=first) as audience:
+        if described:
+            terminal.note(described)
         drawn, unit = telling.progress == "auto", "users" if closed else "req/s"
-        curve = GrowingCurve(audience.write, quiet=quiet, drawn=drawn, unit=unit)
+        curve = GrowingCurve(terminal.write, quiet=terminal.quiet, drawn=drawn, unit=unit)
         sweep = _Sweep(manifest, requests, target, course, sending, rule, at or evenly, closed, audience, curve)
         outcomes, findings = sweep.make([step for step in course.steps() if step.index not in made])
         if refine and not any(outcome.stopped or outcome.lost for outcome in outcomes):
@@ -123,7 +126,8 @@ class _Sweep:
             answers = sum(outcome.counters.completed for outcome in outcomes) * self.sending.cookies
             return outcomes, findings + report_sessions(engine, folder / JUDGED, answers=answers, append=True)
 
-        return run_in_loop(main)
+        with SIGNALS.hearing():
+            return run_in_loop(main, tell_of_loop)
 
     def finer(self) -> "list[Step]":
         """Smaller steps within the range in which the target saturates."""

@@ -14,6 +14,7 @@ from logreplay.cli.settings.file import FILE, WIDENING, permission, read_setting
 from logreplay.cli.settings.option_names import key_of, opposite
 from logreplay.cli.settings.precedence import Names, Setting, applicable
 from logreplay.cli.settings.variables import PREFIX, read_variables
+from logreplay.core.errors import UsageError
 from logreplay.core.masking import terminal_safe
 
 _FOUND: Final = "logreplay.settings"
@@ -94,7 +95,10 @@ class Configurable(Checked):
             if "target" in taken:
                 permission(ctx.params["target"], ctx.params["allow_target"])
             ctx.params["allow_target"] = ()  # the file may permit the host that it names by its address
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            raise click.UsageError(str(error), ctx) from None
 
 
 def where_from(error: click.BadParameter) -> str:

@@ -15,7 +15,7 @@ from logreplay.analysis.search.search import Answer, Goal, Search, Trial
 from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
 from logreplay.cli.running.search_runner import by_chance, drive, users
-from logreplay.cli.running.signals import Interrupted
+from logreplay.core.errors import Interrupted
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.recent import RecentRequests

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from logreplay.cli.main import run as logreplay
-from logreplay.cli.running.outputs import place_for
 from logreplay.cli.running.reporting import evaluating
-from logreplay.cli.running.signals import Interrupted
+from logreplay.core.errors import Interrupted
 from logreplay.core.files import TakenError, check_absent
+from logreplay.runs.result_files import place_for
 from support.background_server import beside
 from support.raw_server import raw_server
 

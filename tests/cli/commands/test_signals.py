@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 
 import pytest
 
+from logreplay.calling.loop_thread import run_in_loop, run_until_stopped
 from logreplay.cli import main
 from logreplay.cli.running import signals, sweep
-from logreplay.cli.running.loop import run_in_loop, run_until_stopped
+from logreplay.core.errors import Interrupted
 from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import Mark
@@ -44,7 +45,8 @@ def test_after_the_loop_a_signal_does_what_it_did_before(number: signal.Signals)
 
     before = signal.signal(number, mine)
     try:
-        run_in_loop(nothing)
+        with signals.SIGNALS.hearing():
+            run_in_loop(nothing)
         assert signal.getsignal(number) is mine
     finally:
         signal.signal(number, before)
@@ -63,13 +65,10 @@ def test_a_signal_before_the_loop_turns_leaves_no_coroutine_behind(
         return begin(self, coroutine, **named)
 
     monkeypatch.setattr(asyncio.Runner, "run", run)
-    undo = signals.SIGNALS.listen(number)
-    try:
-        with pytest.raises(signals.Interrupted):
-            run_until_stopped(asyncio.Event().wait)
+    with signals.SIGNALS.hearing(), pytest.raises(Interrupted):
+        run_until_stopped(asyncio.Event().wait)
+    with signals.SIGNALS.hearing():
         assert run_in_loop(asyncio.Event.wait)
-    finally:
-        undo()
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -174,7 +173,7 @@ def test_a_second_signal_in_a_sweep_says_what_is_done_and_how_to_go_on(
     def interrupted(manifest: Manifest, *_: object, **__: object) -> NoReturn:
         (manifest.folder / "results.csv").write_text(",".join(RESULT_COLUMNS) + "\n")
         manifest.finish(FinishedStep(Step(0, 10.0, 1.0), True, 0, 10), Mark())
-        raise signals.Interrupted
+        raise Interrupted
 
     log, folder = tmp_path / "log.csv", tmp_path / "sw"
     log.write_text(f"{','.join(CORE_COLUMNS)}\n2026-01-01,00:00:00,0.1,0,0,5,/,200,GET\n")

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from logreplay.cli.main import cli
-from logreplay.cli.running.log_and_target import normalized
+from logreplay.inputs.logs import normalized
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 
 pytestmark = pytest.mark.alone

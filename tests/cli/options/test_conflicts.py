@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from logreplay.cli import main
-from logreplay.cli.options.conflicts import reconciled
-from logreplay.cli.options.requests import Shaping
-from logreplay.cli.options.sender import Sending
+from logreplay.options.conflicts import reconciled
+from logreplay.options.sending import Sending
+from logreplay.options.shaping import Shaping
 
 LOG = '127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n'
 HOOK = "def same(request):\n    return request\n"

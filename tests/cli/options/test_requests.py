@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from logreplay.cli.main import run
-from logreplay.cli.options.requests import Shaping
-from logreplay.cli.options.sender import Sending
 from logreplay.core.record import scan
+from logreplay.options.sending import Sending
+from logreplay.options.shaping import Shaping
 from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
 from logreplay.replay.sessions.insertion import Insertion
 from support.background_server import beside

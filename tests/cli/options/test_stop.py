@@ -5,7 +5,8 @@ from typing import Any
 import click
 import pytest
 
-from logreplay.cli.options.stop import stop_option, stop_rule, watched
+from logreplay.calling.stopping import stop_rule, watched
+from logreplay.cli.options.stop import stop_option
 from logreplay.replay.results.outcome import Progress
 from logreplay.replay.results.stop_rules import Condition, parse
 

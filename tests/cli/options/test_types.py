@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.cli.options.types import DURATION, RATE, parse_rates
+from logreplay.cli.options.types import DURATION, RATE
+from logreplay.core.quantities import parse_rates
 
 
 @pytest.mark.parametrize(

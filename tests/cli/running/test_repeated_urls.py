@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.cli.options.requests import Shaping
-from logreplay.cli.options.sender import Sending
-from logreplay.cli.running.requests import repeated_urls, request_stream
+from logreplay.inputs.streams import repeated_urls, request_stream
+from logreplay.options.sending import Sending
+from logreplay.options.shaping import Shaping
 
 HALF_UNIQUE = [*(f"/{number}" for number in range(1000)), *["/same"] * 1000]
 READS_ON, LONGER = "so that each trial reads on where the last one ended", "give a longer log"
@@ -27,14 +27,16 @@ def remedy(
     log = folder / "log.csv"
     write(log, urls)
     with ExitStack() as stack:
-        stream = request_stream(shaping, Sending(methods=frozenset({"GET"})), log, stack, loop=True, quiet=True)
+        stream = request_stream(
+            shaping, Sending(methods=frozenset({"GET"})), log, stack, loop=True, tell=lambda _: None
+        )
         sent: list[str] = []
         for frame in stream.frames():
             sent += frame["url"].to_list()
             if len(sent) >= count:
                 break
         write(folder / "results.csv", sent[:count] * trials)
-        _, found = repeated_urls(stream, shaping, folder, restarts, each="trial", bundled=False, quiet=True)
+        _, found = repeated_urls(stream, shaping, folder, restarts, each="trial", bundled=False, tell=lambda _: None)
     return found[0].text.partition("than was measured; ")[2] if found else ""
 
 

@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 from conftest import ServerFactory
-from logreplay.cli.running.log_and_target import followed
 from logreplay.core.record import LogreplayError
+from logreplay.inputs.logs import followed
 from logreplay.parsers.conversion.follow import LineParser
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Plan, Requests

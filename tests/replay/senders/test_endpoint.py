@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from logreplay.cli.options.sender import Sending
 from logreplay.core.record import LogreplayError
+from logreplay.options.sending import Sending
 from logreplay.replay.engine.engine import Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from logreplay.cli.options.types import pause_of
+from logreplay.core.quantities import pause_of
 
 if TYPE_CHECKING:
     from logreplay.replay.schedules.users import UniformThink

@@ -6,17 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
-from logreplay.cli.display.terminal import say
-from logreplay.cli.options.requests import Shaping, base
-from logreplay.cli.running.log_and_target import replayable
+from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
+from logreplay.inputs.logs import Tell, replayable
+from logreplay.options.shaping import Shaping, base
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from logreplay.cli.options.sender import Sending
+    from logreplay.options.sending import Sending
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.results.verdict import Finding
@@ -27,13 +25,13 @@ def request_stream(
     sending: "Sending",
     log: "Path | RequestSource",
     stack: ExitStack,
+    tell: Tell,
     *,
     loop: bool,
     keep: Sequence[str] = (),
     skip_idle: float | None = None,
     in_time: bool = False,
     ahead: bool = False,
-    quiet: bool = False,
 ) -> "RequestStream":
     """The requests of a log as they are to be sent.
 
@@ -42,12 +40,12 @@ def request_stream(
         sending: what may be sent, the version of HTTP, and the headers that sessions give in place of the log's.
         log: a normalized CSV, a raw request, or another source of rows.
         stack: keeps temporary files for as long as they are needed.
+        tell: takes the report of the conversion of injected logs, and what the log lacks.
         loop: begin again at the end.
         keep: further columns that the schedule needs.
         skip_idle: seconds; shorten longer gaps of the log to this.
         in_time: the log's times count: put a result log, which is in order of completion, in order of start.
         ahead: add credentials when requests are read: when they are due, is not known.
-        quiet: do not tell of the conversion of injected logs.
 
     Raises:
         LogreplayError: a file cannot be read, there is no such hook, or options contradict each other.
@@ -62,11 +60,9 @@ def request_stream(
     from logreplay.replay.requests.tail import Followed
 
     if in_time and (shaping.shuffle or shaping.random):
-        raise click.UsageError("--shuffle and --random exclude the log's own times; give a rate with --tps")
+        raise UsageError("--shuffle and --random exclude the log's own times; give a rate with --tps")
     if shaping.shuffle and shaping.random:
-        raise click.UsageError(
-            "--shuffle and --random exclude each other: one sends each request once, the other draws them"
-        )
+        raise UsageError("--shuffle and --random exclude each other: one sends each request once, the other draws them")
     methods, unlogged = sending.methods, sending.session_headers
     versions = (LoggedProtocol(),) if sending.http == "log" else ()
     requests = Requests(
@@ -87,10 +83,10 @@ def request_stream(
     if not isinstance(log, Followed):  # it is not there yet
         single = isinstance(requests.source, RequestFile)  # which is due at once
         _expect([*needed, *([_TIMES] if in_time and not single else [])], requests.source, methods)
-        say_lacking(shaping, sending, requests.source, quiet=quiet)
+        tell_lacking(shaping, sending, requests.source, tell)
     for place, (path, share) in enumerate(shaping.inject):
-        other = stack.enter_context(replayable(path, quiet=quiet))
-        say_lacking(replace(shaping, client_key=None), sending, _source(other), where=f"{path}: ", quiet=quiet)
+        other = stack.enter_context(replayable(path, tell))
+        tell_lacking(replace(shaping, client_key=None), sending, _source(other), tell, where=f"{path}: ")
         _expect(needed, _source(other), methods, path)
         shapes = (*shaping.changes(rewriting=False, unlogged=unlogged), *versions)
         among = Requests(_source(other), methods, shapes=shapes, keep=keep)
@@ -121,7 +117,7 @@ def repeated_urls(
     *,
     each: str,
     bundled: bool,
-    quiet: bool,
+    tell: Tell,
 ) -> "tuple[dict[str, Any], list[Finding]]":
     """Say how often the steps in a folder asked for a URL again, and whether a cache may have made use of it.
 
@@ -132,7 +128,7 @@ def repeated_urls(
         restarts: the options for which each step began at the start of the log; empty if steps read on.
         each: ``step`` or ``trial``.
         bundled: the log is that of the package, which nobody can make longer.
-        quiet: say nothing.
+        tell: takes the sentence.
 
     Returns:
         The figures for summary.json, and the findings.
@@ -162,7 +158,7 @@ def repeated_urls(
     found = url_repeats(sent, (frame["url"] for frame in once))
     if not found:
         return {}, []
-    say(found.sentence(), quiet=quiet)
+    tell(found.sentence())
     remedies = []
     if restarts:
         options = " and ".join(restarts)
@@ -185,21 +181,6 @@ def changed_routes(changes: Mapping[tuple[str, str], int]) -> list[tuple[str, st
     frame = pl.DataFrame(rows, schema={"op": pl.String, "url": pl.String, "count": pl.Int64}, orient="row")
     routes = frame.group_by("op", route(pl.col("url")).alias("route")).agg(pl.col("count").sum())
     return routes.sort("count", "op", "route", descending=[True, False, False]).rows()
-
-
-def report_left_out(stream: "RequestStream", *, quiet: bool = False) -> None:
-    """Report the requests not sent, and the time spent in a hook."""
-    from logreplay.analysis.wording import show
-    from logreplay.core.masking import masked
-    from logreplay.replay.requests.hook import hooked
-
-    if stream.left_out:
-        left_out = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
-        say(f"not sent: {left_out}{base(stream).methods_remedy()}", quiet=quiet)
-    if hook := hooked(stream):
-        say(f"hook: {number_of(hook.calls, 'call')}, {show(hook.cost)} each", quiet=quiet)
-        if hook.first_error:
-            say(f"hook: first failure: {masked(hook.first_error)}", quiet=quiet)
 
 
 def _source(log: "Path | RequestSource") -> "Path | RequestSource":
@@ -272,10 +253,10 @@ def _expect(
             raise LogreplayError(f"{path or log}: none of {number_of(count, 'request')} has {each.text}")
 
 
-def say_lacking(
-    shaping: Shaping, sending: "Sending", log: "Path | RequestSource", *, where: str = "", quiet: bool = False
+def tell_lacking(
+    shaping: Shaping, sending: "Sending", log: "Path | RequestSource", tell: Tell, *, where: str = ""
 ) -> None:
-    """Say which options take from a log what it does not have; of a log that is followed, what it had not so far."""
+    """Tell which options take from a log what it does not have; of a log that is followed, what it had not so far."""
     from logreplay.core.headers import HEADERS
     from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
     from logreplay.replay.requests.headers import LoggedHeaders
@@ -291,10 +272,10 @@ def say_lacking(
 
     if sending.by_client and not shaping.client_key and (count := absent(("client",), "", methods)):
         text = f"none of {number_of(count, 'request')} has a value in column client; all of them share one connection"
-        say(f"warning: --by-client: {where}{text}", quiet=quiet)
+        tell(f"warning: --by-client: {where}{text}")
     if (key := shaping.client_key) and key.columns and (count := absent(key.columns, "", methods, key.value)):
         text = f"none of {number_of(count, 'request')} has a value; clients are told apart by their addresses"
-        say(f"warning: --client-key {key}: {where}{text}", quiet=quiet)
+        tell(f"warning: --client-key {key}: {where}{text}")
     for option, value, column, name in (
         ("--host", shaping.host, "host", "Host"),
         ("--agent", shaping.agent, "agent", "User-Agent"),
@@ -303,14 +284,14 @@ def say_lacking(
         if value == "log" and (count := absent((column,), name, methods)):
             instead = "no Referer is sent" if name == "Referer" else f"logreplay's own {name} is sent"
             text = f"none of {number_of(count, 'request')} has a value in column {column}; {instead}"
-            say(f"warning: {option} log: {where}{text}", quiet=quiet)
+            tell(f"warning: {option} log: {where}{text}")
     if any(isinstance(header, LoggedHeaders) for header in shaping.header) and (
         count := absent((HEADERS,), "", methods)
     ):
         text = f"none of {number_of(count, 'request')} has a value in column headers; none of the log's headers is sent"
-        say(f"warning: --header log: {where}{text}", quiet=quiet)
+        tell(f"warning: --header log: {where}{text}")
     if shaping.body:
         columns = [name for name in shaping.body.columns if name != HEADERS]
         if count := absent(columns, PAYLOAD, methods - {*BODILESS}):
             text = f"none of {number_of(count, 'request')} that may have a body has a value in column "
-            say(f"warning: --body: {where}{text}{' or '.join(columns)}; no body is sent", quiet=quiet)
+            tell(f"warning: --body: {where}{text}{' or '.join(columns)}; no body is sent")

@@ -4,14 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import click
-
-from logreplay.cli.options import sessions
-from logreplay.cli.options.requests import Shaping
-from logreplay.cli.options.sender import Sending, local_workers
+from logreplay.core.errors import UsageError
+from logreplay.options.sending import Sending, local_workers, session_option
+from logreplay.options.shaping import Shaping
 
 if TYPE_CHECKING:
-    from logreplay.cli.options.schedule import Pacing
+    from logreplay.options.pacing import Pacing
 
 _NONE: Final[Mapping[str, int]] = {}
 _ALONE: Final = {"--cluster": "leave out --cluster", "--workers": "use --workers 1"}
@@ -53,7 +51,7 @@ def reconciled(
         *_closed(sending, shaping, users),
     )
     for conflict in conflicts:
-        raise click.UsageError(conflict)
+        raise UsageError(conflict)
     alone = shaping.hook or (pacing and pacing.follow) or (numbered and sending.by_client)
     if sending.login:
         from logreplay.replay.requests.headers import FixedHeader
@@ -160,7 +158,7 @@ def _headers(shaping: Shaping) -> Iterator[str]:
 
 def _sessions(sending: Sending, shaping: Shaping) -> Iterator[str]:
     """What clients keep between requests, and what that needs or excludes."""
-    option = sessions.given(sending)
+    option = session_option(sending)
     for name in filter(None, (option, shaping.client_key and "--client-key")):
         if sending.sender != "wire":
             yield f"{name} and --sender {sending.sender} exclude each other: only --sender wire keeps clients apart"

@@ -1,19 +1,13 @@
-"""Logs and targets that commands are given, or the ones that come with the package."""
+"""Logs by name: files, pipes, objects of stores, one url; or the one that comes with the package."""
 
 import shutil
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from logreplay.cli.display.terminal import say
-
 if TYPE_CHECKING:
-    from logreplay.cli.options.replay import ReplayOptions
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList
     from logreplay.replay.requests.tail import Followed
@@ -21,6 +15,8 @@ if TYPE_CHECKING:
 
     Log = Path | Stored | UrlRow
 
+Tell = Callable[[str], object]
+"""Takes a sentence besides the result."""
 BUNDLED = "nginx_request_time.log"
 
 
@@ -32,7 +28,7 @@ def bundled_log() -> Iterator[Path]:
 
 
 @contextmanager
-def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
+def normalized(log: Path | None, tell: Tell) -> Iterator[Path]:
     """A normalized CSV of the log, made on the way where it is a raw access log or a list of urls.
 
     The bundled log where none is given. A file with one raw HTTP request stays what it is.
@@ -42,14 +38,14 @@ def normalized(log: Path | None, *, quiet: bool = False) -> Iterator[Path]:
     """
     from logreplay.replay.requests.remote import Stored
 
-    with replayable(log, quiet=quiet) as source:
+    with replayable(log, tell) as source:
         assert not isinstance(source, Stored)
-        with _as_file(source) as path:
+        with as_file_of(source) as path:
             yield path
 
 
 @contextmanager
-def _as_file(log: "Path | UrlList") -> Iterator[Path]:
+def as_file_of(log: "Path | UrlList") -> Iterator[Path]:
     """Requests as a file that any command reads."""
     from logreplay.core.files import scratch_folder
 
@@ -62,7 +58,7 @@ def _as_file(log: "Path | UrlList") -> Iterator[Path]:
 
 @contextmanager
 def replayable(
-    log: "Log | None", *, quiet: bool = False, sender: "ReplayOptions | None" = None
+    log: "Log | None", tell: Tell, *, expect_target: Callable[[], object] | None = None
 ) -> "Iterator[Path | Stored | UrlList]":
     """Requests to replay: a normalized CSV, made on the way where the log is another; or a list of urls.
 
@@ -71,9 +67,8 @@ def replayable(
 
     Args:
         log: of any of these kinds.
-        quiet: do not report the conversion.
-        sender: the options of the command that sends these requests: it needs a target, which an access log does not
-            name. Checked before a log is converted.
+        tell: takes the report of the conversion.
+        expect_target: called before an access log, which names no target, is converted for a call that sends.
 
     Raises:
         LogreplayError: no such file, or no line of it can be read; or the store cannot be read.
@@ -101,10 +96,10 @@ def replayable(
             yield UrlList.one(log)
             return
         if log is None:
-            say(f"no LOG is given: replaying the bundled sample log, {BUNDLED}", quiet=quiet)
+            tell(f"no LOG is given: replaying the bundled sample log, {BUNDLED}")
         held = log or sample
         if is_pipe(held):
-            say(f"{name}: a pipe; reading it to its end", quiet=quiet)
+            tell(f"{name}: a pipe; reading it to its end")
             held = copied(held, folder)
         try:
             if is_normalized(held) or is_request_file(held):
@@ -112,12 +107,12 @@ def replayable(
             elif is_url_list(held):
                 yield UrlList.read(held, name)
             else:
-                if sender and log is not None and held.exists():
-                    _expect_target(sender)
+                if expect_target and log is not None and held.exists():
+                    expect_target()
                 from logreplay.parsers.conversion.job import ConvertOptions, convert
 
                 report = convert([held], path, ConvertOptions())
-                say(f"{name}: {report.sentence()}", quiet=quiet)
+                tell(f"{name}: {report.sentence()}")
                 if not report.converted:
                     raise LogreplayError(f"{name}: no line is a request that can be replayed; name another log")
                 yield path
@@ -126,12 +121,6 @@ def replayable(
             if text == str(error):
                 raise
             raise LogreplayError(text) from error
-
-
-def is_typed(name: str) -> bool:
-    """Whether a parameter of the command that runs comes from the command line, not from settings."""
-    context = click.get_current_context()
-    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
 def is_pipe(path: Path) -> bool:
@@ -160,18 +149,6 @@ def copied(pipe: Path, folder: Path) -> Path:
         raise LogreplayError(f"{pipe}: cannot be copied to {folder}: {why(error)}") from None
 
 
-class LogName(click.ParamType["Log"]):
-    """A file; an object of a store, ``s3://BUCKET/access.csv``; or one url, ``http://HOST/PATH``."""
-
-    name = "log"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Log":
-        try:
-            return log_named(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 def log_named(text: str) -> "Log":
     """What a LOG on the command line names.
 
@@ -194,73 +171,6 @@ def log_named(text: str) -> "Log":
     if scheme not in SCHEMES:
         raise ValueError(f"{text!r} is not a log; name a file, or an object of a store such as s3://BUCKET/access.csv")
     return Stored(text)
-
-
-def _expect_target(options: "ReplayOptions") -> None:
-    """Check that a command with a LOG has a target, or may send to the built-in one.
-
-    Raises:
-        UsageError: neither; and nobody sits at a terminal.
-    """
-    if not (options.target or options.demo_target or (sys.stdin.isatty() and sys.stdout.isatty())):
-        raise click.UsageError("no TARGET is given; name it, or add --demo-target to send to a built-in server")
-
-
-@contextmanager
-def target_or_builtin(options: "ReplayOptions", log: "Path | Stored | UrlList", *, given: bool) -> Iterator[str]:
-    """The base URL of the target; or of the built-in one, which runs until the block ends.
-
-    Without LOG and TARGET a command is the demo, and says so on stdout. With LOG alone it uses the built-in target
-    where somebody sits at a terminal; a script has rather forgotten the target than meant that.
-
-    Args:
-        options: name a target, or ``--demo-target``.
-        log: to be replayed.
-        given: the user named it.
-
-    Raises:
-        LogreplayError: the built-in target did not start.
-        UsageError: no target is named and there is no terminal; or the built-in one cannot answer from this log; or
-            two targets are named.
-    """
-    from logreplay.replay.requests.remote import Stored
-    from logreplay.replay.requests.siege_list import UrlList
-
-    target, quiet = options.target, options.quiet
-    if options.demo_target:
-        if target is not None and is_typed("target"):
-            raise click.UsageError(f"--demo-target and TARGET exclude each other: leave out {target}")
-        if isinstance(log, UrlList) and log.target:
-            raise click.UsageError(f"--demo-target: {log} names its own target, {log.target}; leave out --demo-target")
-        target = None
-    if isinstance(log, UrlList) and log.target:
-        if target is not None and is_typed("target"):
-            raise click.UsageError(f"{log} names its own target, {log.target}: leave out {target}")
-        yield log.target
-        return
-    if target is not None:
-        yield target
-        return
-    if isinstance(log, Stored):
-        raise click.UsageError(f"{log}: the built-in target answers from files only; give a TARGET")
-    if isinstance(log, UrlList) and (origins := log.origins()):
-        named = ", ".join(origins[:3]) + (", ..." if len(origins) > 3 else "")
-        raise click.UsageError(f"{log} names {named}, and no TARGET is given; name it: {log} {origins[0]}")
-    if given:
-        _expect_target(options)
-    else:
-        words = "demo: no LOG is given; this replays the bundled sample log"
-        words += "" if options.demo_target else " against a built-in server, since no TARGET is given"
-        if options.as_json:
-            say(words, quiet=quiet)
-        elif not quiet:
-            click.echo(words)
-    from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
-
-    capacity = ServerCapacity()
-    with _as_file(log) as path, spawned(path, capacity) as url:
-        say(f"started the built-in target at {url}: {capacity}", quiet=quiet)
-        yield url
 
 
 def followed(log: Path, seconds: float | None) -> "Followed":

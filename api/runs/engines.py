@@ -5,9 +5,7 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from logreplay.cli.options.sender import Sending
+from logreplay.options.sending import Sending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,9 +16,6 @@ if TYPE_CHECKING:
     from logreplay.replay.senders.contract import Sender
     from logreplay.replay.senders.trace import Watch
     from logreplay.replay.workers.processes import WorkerProcess
-
-
-cluster_option = click.option("--cluster", metavar="ADDRESS", help="Use a Dask cluster: tcp://HOST:8786, or local:N.")
 
 
 @contextmanager

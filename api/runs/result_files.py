@@ -9,10 +9,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
-import click
-
-from logreplay.cli.options.requests import Shaping
-from logreplay.cli.options.sender import Sending
+from logreplay.options.sending import Sending
+from logreplay.options.shaping import Shaping
 
 _Place = TypeVar("_Place")
 
@@ -73,8 +71,8 @@ def place_for(named: Path | None, take: "Callable[[Path], _Place]", stem: str, e
     return take(Path(f"{name}-{_IN_A_SECOND}{ending}"))
 
 
-def claim(path: Path, reads: Sequence[tuple[str, Path]], *, force: bool) -> Path:
-    """Take the name of a result log, and those of the files that belong to it, until the command ends; return it.
+def claim(path: Path, reads: Sequence[tuple[str, Path]], locks: ExitStack, *, force: bool) -> Path:
+    """Take the name of a result log, and those of the files that belong to it, until the locks end; return it.
 
     Raises:
         LogreplayError: one of them exists and ``force`` was not given, another process writes them, they cannot be
@@ -88,7 +86,7 @@ def claim(path: Path, reads: Sequence[tuple[str, Path]], *, force: bool) -> Path
     check_new(path, force=True)
     written = dict.fromkeys((path, grows_at(path, belonging), *belonging(path)))
     check_distinct([("-o", each) for each in written], reads)
-    click.get_current_context().with_resource(lock_beside(stem(path), path))
+    locks.enter_context(lock_beside(stem(path), path))
     check_new(path, force=force, belonging=belonging)
     return path
 

@@ -1,0 +1,166 @@
+"""All who are told of a run: the listener of the call, the live page, Prometheus; and figures from elsewhere."""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socket import gethostname
+from typing import TYPE_CHECKING
+
+from logreplay.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from logreplay.calling.events import CallListener
+    from logreplay.replay.monitor.access import Address
+    from logreplay.replay.monitor.probe_log import ProbeLog
+    from logreplay.replay.monitor.probes import Probe, ProbeReading
+    from logreplay.replay.monitor.sidecar import Sidecar, StopAsked
+    from logreplay.replay.monitor.snapshot import Snapshot, Stage
+    from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
+    from logreplay.replay.results.outcome import Outcome, Progress
+    from logreplay.replay.results.verdict import Finding
+
+
+class Audience:
+    """All who are told of one run. `begin`, `see`, `end` belong to the loop that sends, and take a fraction of a ms.
+
+    Args:
+        builder: makes the snapshots.
+        listener: of the call.
+        readings: figures from elsewhere.
+    """
+
+    def __init__(self, builder: "SnapshotBuilder", listener: "CallListener", readings: "ProbeLog") -> None:
+        self._builder, self._listener, self._readings = builder, listener, readings
+        self._listeners: list[Callable[[Snapshot], object]] = []
+        self._on_stop: Callable[[], object] | None = None
+        self._asked = False
+
+    @property
+    def findings(self) -> "list[Finding]":
+        """What went wrong beside the run."""
+        return self._readings.findings()
+
+    def add(self, listener: "Callable[[Snapshot], object]") -> None:
+        """Tell another one, who must not take long."""
+        self._listeners.append(listener)
+
+    def begin(self, stage: "Stage") -> None:
+        """Say what runs from now on."""
+        self._builder.begin(stage)
+
+    def see(self, now: "Progress") -> None:
+        """Tell how it goes."""
+        self._readings.begin(time.monotonic() - now.elapsed)
+        snapshot = self._builder.see(now, time.time(), dict(self._readings.latest))
+        self._listener.see(snapshot)
+        self._tell(snapshot)
+
+    def end(self, outcome: "Outcome", *, state: str = "", note: str = "") -> None:
+        """Tell what became of a stage; see `logreplay.replay.monitor.snapshot_builder.SnapshotBuilder.end`."""
+        snapshot = self._builder.end(outcome, time.time(), state=state, note=note)
+        self._listener.ended(snapshot)
+        self._tell(snapshot)
+
+    def close(self) -> None:
+        """Tell that it is over."""
+        snapshot = self._builder.close(time.time())
+        self._listener.ended(snapshot)
+        self._tell(snapshot)
+
+    @contextmanager
+    def may_set(self, stop: asyncio.Event) -> Iterator[None]:
+        """Within the block, who presses the button of the page sets this; it belongs to the running loop."""
+        loop = asyncio.get_running_loop()
+        self._on_stop = lambda: loop.call_soon_threadsafe(stop.set)
+        if self._asked:
+            stop.set()
+        try:
+            yield
+        finally:
+            self._on_stop = None
+
+    def stop(self) -> None:
+        """The button was pressed. From any thread."""
+        self._asked = True
+        if self._on_stop:
+            self._on_stop()
+
+    def _tell(self, snapshot: "Snapshot") -> None:
+        for listener in self._listeners:
+            listener(snapshot)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """Whom to tell, as the user asked for it."""
+
+    live: "Address | None" = None
+    metrics: "Address | None" = None
+    progress: str = "auto"
+    watch: "tuple[Probe, ...]" = ()
+
+    def __post_init__(self) -> None:
+        """Refuse two figures of one name.
+
+        Raises:
+            UsageError: names them.
+        """
+        names = [probe.name for probe in self.watch]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            raise UsageError(f"--watch: {name} is given twice; give each figure its own name")
+
+    @contextmanager
+    def audience(
+        self, command: str, target: str, results: Path, listener: "CallListener", *, first: int = 0
+    ) -> Iterator[Audience]:
+        """All who asked to be told, until the block ends.
+
+        Args:
+            command, target: what runs.
+            results: the result log, where it grows.
+            listener: of the call.
+            first: the second of the run at which it begins; above 0 if it goes on.
+
+        Raises:
+            LogreplayError: the page or the metrics cannot be served where they should.
+        """
+        from logreplay.analysis.input.external_metrics import watch_beside
+        from logreplay.replay.monitor.probe_log import ProbeLog
+        from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
+
+        with ExitStack() as stack:
+            readings = stack.enter_context(closing(ProbeLog(watch_beside(results), first)))
+            audience = Audience(SnapshotBuilder(command, target), listener, readings)
+            listener.opened()
+            stack.callback(listener.closed)
+            if sidecar := self._sidecar(audience, readings, listener):
+                stack.callback(sidecar.close)
+                audience.add(sidecar.show)
+            stack.callback(audience.close)
+            yield audience
+
+    def _sidecar(self, audience: Audience, readings: "ProbeLog", listener: "CallListener") -> "Sidecar | None":
+        from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, StopAsked
+
+        config = SidecarConfig(self.live, self.metrics, self.watch)
+        if not config:
+            return None
+
+        def hear(message: "ProbeReading | StopAsked") -> None:
+            if isinstance(message, StopAsked):
+                listener.note(f"stopped from the live page, by {message.who}", always=True)
+                audience.stop()
+            else:
+                readings.hear(message)
+
+        sidecar = Sidecar(config, hear)
+        if self.live:
+            url = re.sub(r"//(0\.0\.0\.0|\[::\])(?=:)", f"//{gethostname()}", sidecar.opened.live)
+            listener.note(f"live page: {url}/#{config.token}", always=True)
+        if self.metrics:
+            listener.note(f"metrics: {sidecar.opened.metrics}/metrics")
+        return sidecar

@@ -1,0 +1,49 @@
+"""What a call tells while it goes on, and whom; the library prints nothing itself."""
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from logreplay.replay.monitor.snapshot import Snapshot
+
+
+class CallListener(Protocol):
+    """Whom a call tells. The methods belong to the thread that sends while it sends: they must not wait."""
+
+    def note(self, text: str, *, always: bool = False) -> None:
+        """Take a sentence besides the result, when it becomes known; ``always``: also if the user wants errors only."""
+
+    def opened(self) -> None:
+        """Snapshots follow."""
+
+    def see(self, now: "Snapshot") -> None:
+        """Take the state of the run, about once a second."""
+
+    def ended(self, now: "Snapshot") -> None:
+        """Take the state at the end of a stage: a run, a step, a trial."""
+
+    def closed(self) -> None:
+        """No more snapshots come."""
+
+    def fault(self, loop: object, context: dict[str, Any]) -> None:
+        """Take what the event loop reports: an exception in a callback, or in a task that nobody awaits."""
+
+
+class Silent:
+    """Keeps the notes, for the result of a call from Python."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str, *, always: bool = False) -> None:
+        self.notes.append(text)
+
+    def opened(self) -> None: ...
+
+    def see(self, now: "Snapshot") -> None: ...
+
+    def ended(self, now: "Snapshot") -> None: ...
+
+    def closed(self) -> None: ...
+
+    def fault(self, loop: object, context: dict[str, Any]) -> None:
+        self.notes.append(f"error in the event loop: {context.get('exception') or context.get('message')}")

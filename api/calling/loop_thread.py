@@ -1,0 +1,158 @@
+"""Runs work in a thread of its own, on the fast event loop; Ctrl-C in the calling thread ends it in good order.
+
+Theory of operation. The calling thread waits for the work; there Python raises `KeyboardInterrupt`, by its own handler
+or by that of the command line. The first one asks the work to stop and is waited for, so that rows and summaries are
+whole; the second one is raised at once. So the library needs no signal handler, and works in threads that get none.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, Final, TypeVar
+
+from logreplay.core.errors import Interrupted, LogreplayError
+
+T = TypeVar("T")
+_FEWEST_FILES: Final = 48
+"""Descriptors that a run needs before it sends."""
+_LOOK_S: Final = 0.2
+"""Longest wait of the calling thread: a signal that the system gives to another thread does not end it."""
+Main = Callable[[asyncio.Event], Coroutine[Any, Any, T]]
+Fault = Callable[[Any, dict[str, Any]], object]
+
+
+class Stop:
+    """The wish to stop, from any thread.
+
+    Attributes:
+        heeded: a loop ran when the wish came, or began after it.
+    """
+
+    def __init__(self) -> None:
+        self.heeded = False
+        self._asked = False
+        self._lock = threading.Lock()
+        self._tell: Callable[[], object] | None = None
+
+    def ask(self) -> None:
+        """Ask the loop that runs, or the next one, to stop."""
+        with self._lock:
+            self._asked = True
+            if self._tell:
+                self.heeded = True
+                self._tell()
+
+    def bind(self, tell: Callable[[], object] | None) -> None:
+        """Let a loop hear the wish from now on; None: it has ended."""
+        with self._lock:
+            self._tell = tell
+            if tell and self._asked:
+                self.heeded = True
+                tell()
+
+    @property
+    def missed(self) -> bool:
+        """Whether somebody asked, and no loop heard it."""
+        return self._asked and not self.heeded
+
+
+def protected(work: Callable[[Stop], T]) -> T:
+    """Do work in another thread; the first `KeyboardInterrupt` asks it to stop, the second one is raised.
+
+    Raises:
+        Interrupted: it was asked to stop when no loop ran; the work was done nevertheless.
+    """
+    stop, done = Stop(), SimpleQueue[tuple[Any, BaseException | None]]()
+
+    def do() -> None:
+        try:
+            done.put((work(stop), None))
+        except BaseException as error:  # raised in the calling thread
+            done.put((None, error))
+
+    thread = threading.Thread(target=do, name="logreplay", daemon=True)
+    found, asked = None, False
+    while found is None:
+        try:
+            if thread.ident is None:
+                thread.start()
+            with suppress(Empty):
+                found = done.get(timeout=_LOOK_S)
+        except KeyboardInterrupt:
+            if asked:
+                raise
+            asked = True
+            stop.ask()
+    result, error = found
+    if error:
+        raise error
+    if stop.missed:
+        raise Interrupted
+    return result  # type: ignore[no-any-return]  # of `work`
+
+
+def loop_in_this_thread(main: Main[T], stop: Stop, fault: Fault | None = None) -> T:
+    """Run ``main(event)`` on uvloop; the event is set by the wish to stop, and ``main`` then ends.
+
+    Args:
+        main: makes the coroutine.
+        stop: the wish.
+        fault: handles what the loop reports; None: as asyncio does.
+    """
+    import uvloop
+
+    _check_descriptors()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        event, loop = asyncio.Event(), runner.get_loop()
+        loop.set_exception_handler(fault)
+        stop.bind(lambda: loop.call_soon_threadsafe(event.set))
+        try:
+            return runner.run(main(event))
+        finally:
+            stop.bind(None)
+
+
+def run_in_loop(main: Main[T], fault: Fault | None = None) -> T:
+    """Run ``main(stop)`` on uvloop in a thread of its own; Ctrl-C sets ``stop``, and ``main`` then ends."""
+    return protected(lambda stop: loop_in_this_thread(main, stop, fault))
+
+
+def run_until_stopped(main: Callable[[], Coroutine[Any, Any, T]], fault: Fault | None = None) -> T:
+    """Run ``main()`` in the same way; Ctrl-C cancels it.
+
+    Raises:
+        Interrupted: it was cancelled so.
+    """
+    return run_in_loop(lambda stop: unless_stopped(stop, main()), fault)
+
+
+async def unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """Await something that the wish to stop cancels.
+
+    Raises:
+        Interrupted: it was cancelled so.
+    """
+    task, stopped = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if not task.done():
+        task.cancel()
+        await asyncio.wait((task,))
+    if task.cancelled():
+        raise Interrupted
+    return await task
+
+
+def _check_descriptors() -> None:
+    """Raise the limit where it is allowed; with too few nothing can begin, not even the loop.
+
+    Raises:
+        LogreplayError: too few are allowed.
+    """
+    from logreplay.replay.senders.descriptors import allow_descriptors
+
+    if (hard := allow_descriptors(_FEWEST_FILES)) < _FEWEST_FILES:
+        text = f"only {hard} file descriptors are allowed (ulimit -Hn), and a run needs {_FEWEST_FILES} before it sends"
+        raise LogreplayError(f"{text}; raise the limit")

@@ -1,0 +1,1 @@
+"""The values that calls take, each frozen, and the rules between them."""

@@ -1,0 +1,247 @@
+"""When to send: at a rate, at the log's own times, along a shape over time, or by users who wait."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from logreplay.core.errors import UsageError
+from logreplay.core.quantities import positive_rate, seconds_of
+from logreplay.options.shaping import INDEPENDENT, Shaping, arriving, base
+from logreplay.options.think import Pauses, parse_pauses, said, thinking
+
+if TYPE_CHECKING:
+    from logreplay.replay.requests.plan import RequestStream
+    from logreplay.replay.schedules.rates import Schedule
+
+
+_DELAY_S: Final = 5.0
+_LOWEST_SUM = 1e-6
+_SLOWEST = 1e-9
+
+
+def ramp_of(text: str) -> tuple[float, float]:
+    first, dots, last = text.partition("..")
+    try:
+        rates = float(first), float(last)
+    except ValueError:
+        rates = (0.0, 0.0)
+    if not dots or not min(rates) >= 0 or not _LOWEST_SUM <= sum(rates) <= 20_000_000:
+        raise ValueError(f"{text!r}: expected the first and the last rate, such as 50..400")
+    return rates
+
+
+def steps_of(text: str) -> tuple[tuple[float, float], ...]:
+    levels = []
+    for part in text.split(","):
+        rate, colon, duration = part.partition(":")
+        if not colon:
+            raise ValueError(f"{part!r}: expected rates with their durations, such as 50:10s,100:20s")
+        levels.append((positive_rate(rate), seconds_of(duration)))
+    return tuple(levels)
+
+
+def speed_of(text: str) -> float:
+    try:
+        speed = float(text.lower().removesuffix("x"))
+    except ValueError:
+        speed = 0.0
+    if not _SLOWEST <= speed <= 1 / _SLOWEST:
+        raise ValueError(f"{text!r}: expected a speed above 0; 1 replays at the log's own times, 3 three times as fast")
+    return speed
+
+
+def think_of(text: str) -> Pauses | None:
+    return None if text == "log" else parse_pauses(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pacing:
+    """When to send, as the user asked for it. Times in seconds."""
+
+    tps: float | None = None
+    arrivals: str | None = None
+    speed: float | None = None
+    ramp: tuple[float, float] | None = None
+    steps: tuple[tuple[float, float], ...] | None = None
+    vusers: int | None = None
+    follow: bool = False
+    delay: float | None = None
+    think: Pauses | None = 0.0
+    duration: float | None = None
+    requests: int | None = None
+    loop: bool | None = None
+    skip_idle: float | None = None
+
+    def checked(self, *, users: bool = True) -> Self:
+        """Return the same, with the arrivals named if a rate is given.
+
+        Args:
+            users: the command takes ``--vusers``.
+
+        Raises:
+            UsageError: two options exclude each other; names both.
+        """
+        self._check(users=users)
+        return replace(self, arrivals=self.arrivals or INDEPENDENT) if self.peak else self
+
+    def _check(self, *, users: bool) -> None:
+        modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers, self.follow or None]
+        if (said := sum(mode is not None for mode in modes)) != 1:
+            raise UsageError(
+                ("one of these is needed: " if not said else "these exclude each other; give one only: ")
+                + "--tps R, --speed X, --ramp R..R, --steps"
+                + ", --vusers N" * users
+                + " or --follow"
+            )
+        if self.delay is not None and not self.follow:
+            raise UsageError("--delay needs --follow: it is the time from a line of the log to its request")
+        if self.ramp and self.duration is None:
+            raise UsageError("--ramp needs a duration: add --for, such as --for 1m")
+        if self.steps and self.duration is not None:
+            raise UsageError("--steps and --for exclude each other: steps have durations; leave out --for")
+        if self.follow:
+            return
+        if self.arrivals == "log" and self.tps is None:
+            raise UsageError(
+                "--arrivals log needs one mean rate: give --tps R, and none of --speed, --ramp, --steps and --vusers; "
+                "--speed X without --arrivals has the log's own rate"
+            )
+        if self.arrivals and not self.peak:
+            raise UsageError(f"--arrivals {self.arrivals} needs a rate: --tps R, --ramp R..R or --steps")
+        if self.think != 0.0 and self.vusers is None:
+            raise UsageError("--think needs users: add --vusers N")
+        if self.skip_idle is not None and not self.in_time:
+            raise UsageError("--skip-idle needs the log's own times: add --speed X or --arrivals log")
+
+    @property
+    def in_time(self) -> bool:
+        """Whether the log's times count."""
+        return self.speed is not None or self.arrivals == "log"
+
+    @property
+    def loops(self) -> bool:
+        """Whether to go round the log: if asked to, or if so many or so long was asked for at a rate."""
+        if self.loop is not None:
+            return self.loop
+        asked = self.duration is not None or self.requests is not None or self.steps is not None
+        return asked and self.speed is None and not self.follow
+
+    @property
+    def answers_decide(self) -> bool:
+        """Whether the target's answers decide how many requests are sent: users, for some time."""
+        return self.vusers is not None and self.duration is not None and self.requests is None
+
+    @property
+    def endless(self) -> bool:
+        """Whether nothing but the log's end ends it."""
+        return self.duration is None and self.requests is None and self.steps is None
+
+    @property
+    def peak(self) -> float:
+        """The highest rate that was asked for; 0 where none was."""
+        rates: list[float] = [self.tps or 0.0, *(self.ramp or ()), *(rate for rate, _ in self.steps or ())]
+        return max(rates)
+
+    @property
+    def steady(self) -> float | None:
+        """The rate, if it is the same all the time."""
+        return None if self.arrivals == "log" else self.tps
+
+    def said(self, seed: int) -> dict[str, Any]:
+        """What the user said, for the summary; random think times with the seed they are drawn from."""
+        given = {name: getattr(self, name) for name in sorted(_NAMES)} | {"think": said(self.think, seed)}
+        return {
+            "for" if name == "duration" else name: value
+            for name, value in given.items()
+            if value not in (None, False) and (name != "think" or self.vusers)
+        }
+
+    @property
+    def keep(self) -> Sequence[str]:
+        """Columns of the log that the schedule needs."""
+        return ("thinktime",) if self.think is None else ()
+
+    def planned(self, schedule: "Schedule") -> str:
+        """How many requests a schedule of these options holds, in words; empty if the log or the answers decide."""
+        if self.requests is not None and self.duration is None:
+            return f"{self.requests:,}" if self.loops else ""
+        if not self.peak or schedule.duration is None:
+            return ""
+        count = round(min(schedule.rate * schedule.duration, self.requests or inf))
+        return f"{'' if self.arrivals == 'even' else 'about '}{count:,}"
+
+    def schedule(self, shaping: Shaping, stream: "RequestStream") -> "Schedule":
+        """The schedule that was asked for.
+
+        Raises:
+            LogreplayError: the log's times are asked for, and it has none.
+        """
+        from logreplay.replay.schedules.arrivals import LogTimes, independent
+        from logreplay.replay.schedules.live import Live
+        from logreplay.replay.schedules.rates import Limited, Ramp, Steps
+        from logreplay.replay.schedules.users import Users
+
+        if self.vusers is not None:
+            think = None if self.think is None else thinking(self.think, shaping.seed)
+            return Users(self.vusers, think, self.duration, self.requests)
+        schedule: Schedule
+        if self.follow:
+            schedule = Live(_DELAY_S if self.delay is None else self.delay)
+        elif self.speed is not None:
+            schedule = Limited(LogTimes(self.speed), seconds=self.duration)
+        elif self.tps is not None:
+            schedule = arriving(self.arrivals or INDEPENDENT, stream, shaping)(self.tps, self.duration, 0)
+        else:
+            profile = Ramp(*self.ramp, self.duration or 0) if self.ramp else Steps(self.steps or ())
+            schedule = profile if self.arrivals == "even" else independent(profile, shaping.seed + 1)
+        return schedule if self.requests is None else Limited(schedule, requests=self.requests)
+
+
+def log_report(stream: "RequestStream", schedule: "Schedule", sent: int) -> dict[str, Any]:
+    """The log, its changes, and how often it was repeated; for the summary."""
+    from logreplay.replay.requests.hook import hooked
+
+    figures, requests = stream.figures, base(stream)
+    rate = schedule.rate or figures.mean * _speed_of(schedule)
+    report: dict[str, Any] = {
+        "log_mean": figures.mean or None,
+        "log_peak": figures.peak if figures.peak >= max(figures.mean, 1) else None,
+        "log_s": figures.period / 1e6 if figures.mean else None,
+        "log_requests": figures.requests if figures.mean else None,
+        "factor": rate / figures.mean if figures.mean and rate else None,
+        "rounds": sent / stream.usable if stream.usable else None,
+    }
+    if requests.skip_idle is not None:
+        report["skipped_idle_s"] = requests.skipped_s
+    if hook := hooked(stream):
+        report["hook_us"] = hook.cost * 1e6
+    return report
+
+
+def _speed_of(schedule: "Schedule") -> float:
+    inner: Any = schedule
+    while hasattr(inner, "schedule"):
+        inner = inner.schedule
+    return float(getattr(inner, "speed", 0.0))
+
+
+def log_sentence(report: dict[str, Any]) -> str:
+    """The same in words; empty if there is nothing to say."""
+    parts = []
+    if report["log_mean"] and report["log_peak"]:
+        parts.append(
+            f"the log holds {report['log_mean']:.4g} requests/s on average, {report['log_peak']} in its busiest second"
+        )
+    elif report["log_mean"]:  # too short for a busiest second
+        parts.append(f"the log holds {report['log_requests']} requests in {report['log_s']:.3g} s")
+    if report["factor"]:
+        parts.append(f"this run offered {report['factor']:.4g} times its mean rate")
+    if report["rounds"] and report["rounds"] > 1:
+        parts.append(f"the log was replayed {report['rounds']:.2f} times")
+    if report.get("skipped_idle_s"):
+        parts.append(f"{report['skipped_idle_s']:.1f} s of idle time were skipped")
+    return "; ".join(parts)
+
+
+_NAMES = frozenset(Pacing.__dataclass_fields__)

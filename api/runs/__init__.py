@@ -1,0 +1,1 @@
+"""The calls themselves: one run, its senders, engine and files."""

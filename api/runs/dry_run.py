@@ -1,0 +1,60 @@
+"""What a run would send, and when; sends nothing."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from logreplay.core.errors import UsageError
+from logreplay.core.masking import masked
+from logreplay.inputs.streams import changed_routes
+from logreplay.replay.requests.preview import Preview, preview
+from logreplay.runs.single import RunCall, plan_of, sources
+
+if TYPE_CHECKING:
+    from logreplay.calling.events import CallListener
+    from logreplay.replay.requests.plan import RequestStream
+
+Routes = list[tuple[str, str, int]]
+"""Method, route and number of requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a run would send.
+
+    Attributes:
+        seen: head, rates and counts of the plan.
+        head: when each of the first requests is due, its method and URL, secrets masked.
+        changes: requests that may change data on the target.
+        logins: requests of logins; None: there are none.
+        stream: says what is left out.
+        pacing: as of the call.
+    """
+
+    call: RunCall
+    seen: Preview
+    head: list[tuple[float, str, str]]
+    changes: Routes
+    logins: Routes | None
+    stream: "RequestStream"
+
+
+def dry_run(call: RunCall, listener: "CallListener") -> DryRun:
+    """Plan a run.
+
+    Raises:
+        UsageError: parameters exclude each other.
+        LogreplayError: the log cannot be read.
+    """
+    if call.pacing.loop and call.pacing.endless:
+        raise UsageError("--dry-run and --loop need an end: add --for 1m or --requests 1000")
+    call = call.checked()
+    with ExitStack() as stack:
+        _, source = sources(call, stack, listener.note, dry=True)
+        plan = plan_of(call, source, stack, listener.note, once=call.pacing.answers_decide)
+        sessions = call.sending.session_plan()
+        logins = sessions.logins if sessions else None
+        seen = preview(plan, clients=bool(logins))
+        head = [(due, op, url if call.sending.show_secrets else masked(url)) for due, op, url in seen.head]
+        sent = changed_routes(logins.sent_by(seen.clients)) if logins else None
+        return DryRun(call, seen, head, changed_routes(seen.changes), sent, plan.requests)

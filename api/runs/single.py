@@ -1,0 +1,279 @@
+"""Makes one replay: from its frozen value to its result log, its summary and its result."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from logreplay.analysis.output.file_names import belonging, logins_beside, summary_beside
+from logreplay.analysis.output.folder import write_beside
+from logreplay.analysis.summary import About
+from logreplay.calling.audience import Telling
+from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, unless_stopped
+from logreplay.calling.stopping import stop_rule, watched
+from logreplay.core.errors import UsageError
+from logreplay.core.plural import number_of
+from logreplay.inputs.logs import followed, replayable
+from logreplay.inputs.streams import aim, request_stream, tell_lacking
+from logreplay.inputs.targets import TargetChoice, expect_target, target_or_builtin
+from logreplay.options.conflicts import reconciled
+from logreplay.options.pacing import Pacing, log_report
+from logreplay.options.sending import Sending
+from logreplay.options.shaping import Shaping, base
+from logreplay.replay.engine.engine import Engine, stopped_by
+from logreplay.replay.monitor.snapshot import Stage
+from logreplay.replay.requests.plan import Plan
+from logreplay.replay.results.outcome import describe_course
+from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
+from logreplay.replay.results.verdict import SEE_FIRST
+from logreplay.replay.schedules.users import Users
+from logreplay.replay.senders.trace import Watch, describe_counts
+from logreplay.results import RunCheck, RunResult
+from logreplay.runs.engines import replayer
+from logreplay.runs.result_files import check_apart, claim, inputs, place_for
+from logreplay.runs.sessions import report_sessions
+
+if TYPE_CHECKING:
+    from logreplay.calling.events import CallListener
+    from logreplay.inputs.logs import Log, Tell
+    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.siege_list import UrlList
+    from logreplay.replay.requests.sources import RequestSource
+    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.stop_rules import Condition, StopRule
+    from logreplay.replay.results.verdict import Finding
+
+
+_NOTHING: Final = " before the first request: nothing was measured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCall:
+    """One replay, as the caller asked for it.
+
+    Attributes:
+        log: what to replay; None: the bundled log.
+        choice: the target.
+        pacing, shaping, sending, telling: when, what and how to send, and whom to tell.
+        stop_at: conditions that end the run.
+        crash: end the run at the first failure.
+        show: is given the text of each exchange.
+        output: the result log; None: a name made of the time.
+        force: replace an earlier result.
+        written: further files that the caller writes, by parameter: they must not be among those that are read.
+        announce: is given the sentence that this is the demo.
+    """
+
+    log: "Log | None"
+    choice: TargetChoice = field(default_factory=TargetChoice)
+    pacing: Pacing
+    shaping: Shaping = field(default_factory=Shaping)
+    sending: Sending = field(default_factory=Sending)
+    telling: Telling = field(default_factory=Telling)
+    stop_at: "Sequence[Condition]" = ()
+    crash: bool = False
+    show: Callable[[str], object] | None = None
+    output: Path | None = None
+    force: bool = False
+    written: Mapping[str, Path | None] = field(default_factory=dict)
+    announce: "Tell | None" = None
+
+    def checked(self) -> Self:
+        """Return the same, with one worker where others of its values need that.
+
+        Raises:
+            UsageError: two of them exclude each other; names both.
+        """
+        pacing = self.pacing.checked()
+        fewest = {"--vusers": pacing.vusers} if pacing.vusers else {}
+        return replace(self, pacing=pacing, sending=reconciled(self.sending, self.shaping, pacing, users=fewest))
+
+
+def run_once(call: RunCall, listener: "CallListener") -> RunResult:
+    """Replay a log.
+
+    Raises:
+        UsageError: parameters exclude each other.
+        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
+        Interrupted: the calling thread was interrupted outside the sending.
+    """
+    call = call.checked()
+    sending = call.sending
+    with ExitStack() as stack:
+        reads = inputs(call.log, call.shaping, sending)
+        check_apart(call.written, reads)
+        force = call.force and call.output is not None
+        path = place_for(call.output, lambda path: claim(path, reads, stack, force=force), "run", ".csv")
+        log, source = sources(call, stack, listener.note)
+        plan = plan_of(call, source, stack, listener.note)
+        url = stack.enter_context(
+            target_or_builtin(call.choice, log, listener.note, given=call.log is not None, announce=call.announce)
+        )
+        aim(call.shaping, url)
+        watch = Watch(call.crash, call.show, secrets=sending.show_secrets)
+        return _OneRun(call, path, plan, url, watch, stop_rule(call.stop_at), listener).replay()
+
+
+def plan_of(
+    call: RunCall, source: "Path | RequestSource", stack: ExitStack, tell: "Tell", *, once: bool = False
+) -> Plan:
+    """The requests of a run and when they are due; ``once``: the log is not begun anew."""
+    pacing = call.pacing
+    stream = request_stream(
+        call.shaping,
+        call.sending,
+        source,
+        stack,
+        tell,
+        loop=pacing.loops and not once,
+        keep=pacing.keep,
+        skip_idle=pacing.skip_idle,
+        in_time=pacing.in_time,
+        ahead=pacing.vusers is not None,
+    )
+    return Plan(stream, pacing.schedule(call.shaping, stream))
+
+
+def sources(
+    call: RunCall, stack: ExitStack, tell: "Tell", *, dry: bool = False
+) -> "tuple[Path | Stored | UrlList, Path | Stored | UrlList | RequestSource]":
+    """What a built-in target answers from, and where the requests come from; ``dry``: nothing will be sent."""
+    if not call.pacing.follow:
+        expect = None if dry else partial(expect_target, call.choice)
+        csv = stack.enter_context(replayable(call.log, tell, expect_target=expect))
+        return csv, csv
+    if call.log is None or call.choice.named is None or dry:
+        raise UsageError("--follow needs LOG and TARGET, and excludes --dry-run: its requests are not written yet")
+    if not isinstance(call.log, Path):
+        raise UsageError(f"--follow {call.log}: expected a log file that a server writes")
+    return call.log, followed(call.log, call.pacing.duration)
+
+
+@dataclass(frozen=True, slots=True)
+class _OneRun:
+    """A replay under way."""
+
+    call: RunCall
+    path: Path
+    plan: Plan
+    url: str
+    watch: Watch
+    rule: "StopRule"
+    listener: "CallListener"
+
+    def replay(self) -> RunResult:
+        """Run the plan, tell how it goes, and write the summary: before anything that may wait for a reader."""
+        call, grows = self.call, grows_at(self.path, belonging)
+        try:
+            with call.telling.audience("run", self.url, grows, self.listener) as audience:
+
+                async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding], list[str], dict[str, Any]]":
+                    with audience.may_set(stop):
+                        return await self._send(stop, audience)
+
+                def work(stop: Stop) -> RunResult:
+                    outcome, findings, course, counts = loop_in_this_thread(main, stop, self.listener.fault)
+                    return self._result(outcome, findings, course, counts)
+
+                return protected(work)
+        except KeyboardInterrupt:
+            kept = (
+                f"; the rows are kept: {grows}" if grows.exists() else " before the first request: nothing was measured"
+            )
+            self.listener.note(f"interrupted{kept}")
+            raise
+        finally:
+            if not grows.exists():  # no row came, so what was watched belongs to nothing
+                for beside in belonging(grows):
+                    beside.unlink(missing_ok=True)
+
+    async def _send(
+        self, stop: asyncio.Event, audience: Any
+    ) -> "tuple[Outcome, list[Finding], list[str], dict[str, Any]]":
+        call, schedule, path = self.call, self.plan.schedule, self.path
+        sending, peak = call.sending, call.pacing.peak
+        ready = sending.ready(self.url, path, rate=peak, duration=schedule.duration)
+        sender, findings = await unless_stopped(stop, ready)
+        log = ResultLog(path, force=call.force, belonging=belonging)
+        results = InSteps(log, call.pacing.steps) if call.pacing.steps else log
+        closed = isinstance(schedule, Users)
+        async with (
+            replayer(sending, sender, results, self.watch, rate=peak, closed=closed) as engine,
+            stopped_by(stop, engine),
+        ):
+            audience.begin(Stage(rate=call.pacing.steady, planned=schedule.duration))
+            outcome = await engine.run(self.plan, watched(self.rule, engine, audience.see))
+            audience.end(outcome)
+        how = f"{sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}"
+        course = [f"target {self.url}; {how}", describe_course(outcome)]
+        course += [describe_counts(engine.counts)] if isinstance(engine, Engine) else []
+        counts = {"sessions": engine.sessions.as_dict()} if engine.sessions else {}
+        told, answers = outcome.health.findings, outcome.counters.completed * sending.cookies
+        findings += audience.findings + report_sessions(engine, path, answers=answers, told=told)
+        return outcome, findings, course, counts
+
+    def _result(
+        self, outcome: "Outcome", findings: "list[Finding]", course: list[str], counts: dict[str, Any]
+    ) -> RunResult:
+        """Write the summary, and put the result together."""
+        findings = [*findings, *self._advising(outcome.health.findings)]
+        besides = {"replay": log_report(self.plan.requests, self.plan.schedule, outcome.scheduled), **counts}
+        summary = self._summary(outcome, findings, besides) if outcome.scheduled else {}
+        logins = logins_beside(self.path)
+        if self.call.pacing.follow:
+            tell_lacking(self.call.shaping, self.call.sending, base(self.plan.requests).source, self.listener.note)
+        return RunResult(
+            outcome=outcome,
+            findings=tuple(findings),
+            summary=summary,
+            files=(self.path, summary_beside(self.path), *((logins,) if logins.exists() else ())),
+            course=tuple(course),
+            culprit=self.watch.culprit,
+            stopped=self._stopped(outcome),
+            by_rule=bool(self.rule.hit),
+            checks=tuple(self._checks(outcome)),
+            requests_left_out=self.plan.requests,
+        )
+
+    def _stopped(self, outcome: "Outcome") -> str:
+        """Why the run ended before its plan did, in words; empty if it did not."""
+        if self.rule.hit:
+            return f"stopped: {self.rule.hit}"
+        if not outcome.stopped or self.watch.culprit or not outcome.scheduled:
+            return outcome.stopped
+        planned = self.call.pacing.planned(self.plan.schedule)
+        sent = outcome.counters.sent
+        were = f"{sent:,} of {planned} requests were" if planned else number_of(sent, "request was", "requests were")
+        return f"{outcome.stopped}: {were} sent; their rows are kept"
+
+    def _checks(self, outcome: "Outcome") -> Iterator[RunCheck]:
+        """The conditions of ``--stop``, and the validity of the run."""
+        for condition in self.call.stop_at:
+            hit = self.rule.hit.startswith(f"{condition.text}: ")
+            yield RunCheck(f"--stop {condition.text}", "failed" if hit else "passed", self.rule.hit if hit else "")
+        why = "; ".join(finding.text for finding in outcome.health.findings)
+        yield RunCheck("valid run", "passed" if outcome.health.valid else "unjudged", why)
+
+    def _advising(self, findings: "Sequence[Finding]") -> "list[Finding]":
+        """The findings, without the advice to use --crash where it is in use."""
+        needless = SEE_FIRST if self.call.crash else ""
+        return [replace(finding, text=finding.text.removesuffix(needless)) for finding in findings]
+
+    def _summary(self, outcome: "Outcome", findings: "list[Finding]", besides: dict[str, Any]) -> dict[str, Any]:
+        """Write the summary and the histograms of the result log beside it, and return the summary."""
+        call = self.call
+        said = {**call.pacing.said(call.shaping.seed), **call.shaping.said(), **call.sending.said()}
+        more = {
+            "verdict": str(outcome.health.verdict),
+            "unexpected_status": dict(outcome.counters.unexpected.most_common()),
+            "left_out": outcome.left_out,
+            "stopped": outcome.stopped or None,
+            "received_bytes": outcome.received,
+            "retried": outcome.evidence.retried,
+            **besides,
+        }
+        log = str(call.log) if call.log else None
+        return write_beside(self.path, About(log, self.url, said, [each.as_dict() for each in findings], more))

@@ -1,0 +1,54 @@
+"""Shows what a run would send: the head of its plan, its rate over time, and what would be left out."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from logreplay.cli.display.left_out import report_left_out
+from logreplay.core.plural import number_of
+from logreplay.replay.senders.trace import printable
+
+if TYPE_CHECKING:
+    from logreplay.runs.dry_run import DryRun
+
+
+def show_dry_run(found: "DryRun", *, as_json: bool, quiet: bool) -> None:
+    """Print it."""
+    seen, pacing = found.seen, found.call.pacing
+    if as_json:
+        figures = {"requests": seen.requests, "seconds": seen.last, "per_second": seen.per_second}
+        head = [{"scheduled": due, "op": op, "url": url} for due, op, url in found.head]
+        changes, login_requests = (
+            [{"op": op, "route": route, "requests": count} for op, route, count in rows]
+            for rows in (found.changes, found.logins or [])
+        )
+        left_out = dict(found.stream.left_out)
+        may_change = {"changes": changes, "logins": login_requests}
+        click.echo(json.dumps({**figures, "head": head, **may_change, "left_out": left_out}, indent=2))
+        return
+    for due, op, url in found.head:
+        click.echo(f"{due:12.6f} s  {op} {printable(url.encode())}")
+    once = ", the log once; the answers decide how many are sent" if pacing.answers_decide else ""
+    click.echo(number_of(seen.requests, "request") + (once if pacing.vusers else f" in {seen.last:.3f} s"))
+    if not pacing.vusers:
+        rates = seen.rates()
+        most = max((rate for _, _, rate in rates), default=1.0)
+        for first, last, rate in rates:
+            click.echo(f"{first:6d}..{last + 1:<6d} s {rate:10.2f}/s {'#' * round(40 * rate / most)}")
+    if found.changes:
+        click.echo("these may change data on the target:")
+        _show_routes(found.changes)
+    if found.logins is not None:
+        click.echo(
+            f"logins: {number_of(sum(count for _, _, count in found.logins), 'request')} of "
+            f"{number_of(len(seen.clients), 'client')}"
+        )
+        _show_routes(found.logins)
+    report_left_out(found.stream, quiet=quiet)
+
+
+def _show_routes(routes: Sequence[tuple[str, str, int]]) -> None:
+    for op, route, count in routes:
+        click.echo(f"{count:10d} {op} {printable(route.encode())}")

@@ -1,0 +1,133 @@
+"""Shows one replay: its tables and findings, and the exchanges as they are made."""
+
+import json
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from logreplay.analysis.output.history import append, of_run
+from logreplay.cli.display.junit import Check, write_junit
+from logreplay.cli.display.left_out import report_left_out
+from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.display.terminal import say, say_finding
+from logreplay.cli.display.words import print_arrivals
+from logreplay.cli.exit_codes import Exit
+from logreplay.core.plural import number_of
+from logreplay.options.pacing import log_sentence
+from logreplay.replay.senders.trace import describe
+
+if TYPE_CHECKING:
+    from logreplay.results import RunResult
+
+_STATUSES: Final = 8
+"""Most kinds of unexpected statuses that are printed."""
+_EXITS: Final = {"passed": Exit.OK, "failed": Exit.CONDITION, "unjudged": Exit.INVALID}
+
+
+def show_run(
+    result: "RunResult",
+    *,
+    as_json: bool,
+    classic: bool,
+    debug: bool,
+    quiet: bool,
+    secrets: bool,
+    junit: Path | None,
+    history: Path | None,
+) -> Exit:
+    """Print the summary and the findings; return the exit code."""
+    summary, outcome = result.summary, result.outcome
+    if as_json:
+        click.echo(json.dumps(summary, indent=2))
+    elif not quiet:
+        print_arrivals(summary["options"])
+        _print_summary(summary, classic=classic)
+    for line in result.course if debug else ():
+        say(line)
+    for sentence in (log_sentence(summary["replay"]), _punctuality(summary)):
+        if sentence:
+            say(sentence, quiet=quiet)
+    report_left_out(result.requests_left_out, quiet=quiet)
+    for finding in result.findings:
+        say_finding(finding.severity, finding.text, quiet=quiet)
+    if result.culprit:
+        say(f"stopped at the first failure:\n{describe(result.culprit, secrets=secrets)}")
+    if result.stopped and not (result.culprit and not result.by_rule):
+        say(result.stopped, quiet=quiet)
+    invalid = "" if result.valid else "; invalid run: its response times do not describe the target"
+    say(f"verdict: {result.verdict}{invalid}", quiet=quiet)
+    say(f"results: {', '.join(map(str, result.files))}", quiet=quiet)
+    if junit:
+        write_junit(junit, "run", [Check(check.name, _EXITS[check.state], check.text) for check in result.checks])
+    if history:
+        append(history, of_run(summary))
+    if result.culprit or result.by_rule:
+        return Exit.CONDITION
+    if outcome.stopped:
+        return Exit.INTERRUPTED
+    return Exit.OK if result.valid else Exit.INVALID
+
+
+def finish(exchanges: Outlet, path: Path) -> None:
+    """Wait until the exchanges are printed, as long as the reader likes; the results are on disk.
+
+    Raises:
+        OSError: standard output is full. A reader that went away may have seen enough.
+    """
+    from logreplay.core.files import FULL
+
+    if not exchanges.drain():
+        say(f"waiting for the reader of standard output; Ctrl-C ends this; results: {path}")
+        exchanges.drain(inf)
+    exchanges.close()
+    if exchanges.failure and exchanges.failure.errno in FULL:
+        raise exchanges.failure
+    if exchanges.left_out:
+        say(
+            f"warning: {number_of(exchanges.left_out, 'exchange was', 'exchanges were')} not printed: the reader of "
+            "standard output was too slow; write to a file, or lower the rate"
+        )
+
+
+def _punctuality(summary: dict[str, Any]) -> str:
+    """How true the replay was to its schedule; empty where there was none."""
+    from logreplay.analysis.tables.schedule_accuracy import Punctuality
+
+    found = summary.get("punctuality")
+    return Punctuality(**found).sentence() if found else ""
+
+
+def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
+    """The figures of a run on stdout, with the tables of siege and ab."""
+    from logreplay.analysis.summary import protocol
+    from logreplay.cli.display.tables import print_classic, print_summary, print_times
+
+    counts = summary["requests"]
+    if "by_step" in summary:
+        import polars as pl
+
+        print_summary(summary, pl.DataFrame(summary["steps"], infer_schema_length=None), classic=classic)
+    else:
+        print_times(summary)
+    cancelled = summary["errors"].get("cancelled", 0)
+    stopped = f", {cancelled} of them cancelled" if cancelled else ""
+    click.echo(
+        f"scheduled {counts['scheduled']} = sent {counts['sent']} + dropped {counts['dropped']}; "
+        f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}{stopped}"
+    )
+    rates = ""
+    if rate := summary.get("rate"):
+        rates = (
+            f"offered {rate['offered']:.6g}/s, sent {rate['sent']:.6g}/s, completed {rate['completed']:.6g}/s, "
+            f"goodput {rate['goodput']:.6g}/s; "
+        )
+    click.echo(f"{rates}protocol {protocol(summary['target'], summary['options'])}")
+    if found := summary["unexpected_status"]:
+        more = f", {len(found) - _STATUSES} more in the summary" if len(found) > _STATUSES else ""
+        named = ", ".join(f"{count:,} x {change}" for change, count in list(found.items())[:_STATUSES])
+        click.echo(f"status other than in the log: {named}{more}")
+    if classic and "by_step" not in summary:
+        click.echo()
+        print_classic(summary)

@@ -1,0 +1,19 @@
+"""Words for what the summary names shortly."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+ARRIVALS: Final = {
+    "poisson": "at random (poisson), as of independent visitors; --arrivals even spaces them evenly",
+    "even": "evenly spaced (even); independent visitors arrive at random: --arrivals poisson",
+    "log": "in the bursts of the log (log)",
+}
+"""How requests arrived at their rate, in words."""
+
+
+def print_arrivals(options: Mapping[str, Any]) -> None:
+    """Print on stdout how requests arrived; nothing if no rate was given."""
+    if kind := options.get("arrivals"):
+        click.echo(f"arrivals: {ARRIVALS[kind]}")

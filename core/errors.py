@@ -1,0 +1,32 @@
+"""The errors that callers catch; this module loads nothing else.
+
+`logreplay.LogreplayError` is the root. Texts name parameters as options of the command line; the Python functions
+spell them anew.
+"""
+
+from typing import Any
+
+
+class LogreplayError(Exception):
+    """An error whose text says where, what is wrong and what to do."""
+
+
+class UsageError(LogreplayError, ValueError):
+    """Parameters are wrong, or exclude each other; the text names them."""
+
+
+class TakenError(LogreplayError):
+    """A file of this name exists, or another process is writing it."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, or a signal of the command line, ended a call.
+
+    Of its own kind, because the interpreter kills itself at its end (exit code -2) if a plain `KeyboardInterrupt` ever
+    came up in `exec`, which dataclasses use while a module is loaded, though it was caught.
+
+    Attributes:
+        result: what was measured until then; None: nothing.
+    """
+
+    result: Any = None

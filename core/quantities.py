@@ -1,0 +1,129 @@
+"""Reads quantities as people write them: durations, shares, rates, ranges of rates."""
+
+import math
+import re
+from pathlib import Path
+from typing import Final
+
+_SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(us|ms|s|m|h|)")
+
+_SHORTEST_S: Final = 1e-6
+_LONGEST_S: Final = 87_600 * 3600.0
+_LOWEST_RATE: Final = 1e-6
+
+
+def seconds_of(text: str) -> float:
+    """Read a duration.
+
+    Returns:
+        Seconds, from a microsecond to ten years.
+
+    Raises:
+        ValueError: not a duration, or not within these limits.
+    """
+    match = _DURATION.fullmatch(text.strip().lower())
+    seconds = round(float(match[1]) * _SECONDS[match[2]], 9) if match else 0.0
+    if seconds <= 0:
+        raise ValueError(f"{text!r}: expected a duration above 0, such as 300ms, 10s or 5m")
+    if not _SHORTEST_S <= seconds <= _LONGEST_S:
+        raise ValueError(f"{text!r}: too {'short' if seconds < 1 else 'long'}; expected 1us to 87600h (ten years)")
+    return seconds
+
+
+def pause_of(text: str) -> float:
+    """Read a duration, or 0 for none.
+
+    Raises:
+        ValueError: neither.
+    """
+    zero = _DURATION.fullmatch(text.strip().lower())
+    return 0.0 if zero and not float(zero[1]) else seconds_of(text)
+
+
+def fraction_of(text: str, *, most: float = 1.0) -> float:
+    """Read a share as a fraction. ``5`` could mean 5 % or 500 %, and is refused.
+
+    Raises:
+        ValueError: not a share, or above ``most``.
+    """
+    share = text.strip()
+    try:
+        number = float(share.removesuffix("%"))
+    except ValueError:
+        number = -1.0
+    if not share.endswith("%") and 1 <= number < math.inf:
+        raise ValueError(f"{text!r} is ambiguous: write {number:g}%, or {number / 100:g}")
+    fraction = number / 100 if share.endswith("%") else number
+    if not 0 <= fraction <= most:
+        raise ValueError(f"{text!r}: expected a share from 0% to {most:.0%}, such as 20% or 0.2")
+    return fraction
+
+
+def percentage_of(text: str) -> float:
+    """Read ``5%`` or ``0.05`` as 5.0, above 0 and at most 100.
+
+    Raises:
+        ValueError: not such a share.
+    """
+    percent = round(fraction_of(text) * 100, 12)
+    if not percent:
+        raise ValueError(f"{text!r}: expected a share above 0%, such as 5% or 0.05")
+    return percent
+
+
+def picture(text: str) -> Path:
+    """Read the name of a file to draw into.
+
+    Raises:
+        ValueError: neither ``.png`` nor ``.svg``.
+    """
+    path = Path(text)
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise ValueError(f"{path}: expected a file that ends with .png or .svg")
+    return path
+
+
+def positive_rate(text: str) -> float:
+    """Read a rate in requests per second.
+
+    Raises:
+        ValueError: not a number from a millionth to 10 million.
+    """
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate <= 10_000_000:
+        raise ValueError(f"{text!r}: expected a rate above 0 requests/s, such as 100 or 0.5")
+    if rate < _LOWEST_RATE:
+        raise ValueError(f"{text!r}: the lowest rate is {_LOWEST_RATE:g} requests/s")
+    return rate
+
+
+def parse_rates(text: str) -> tuple[float, ...]:
+    """Read the rates of a sweep: a range in equal steps (about eight where no step is said), or a list.
+
+    Raises:
+        ValueError: not of one of these forms, or the range is empty.
+    """
+    if ".." not in text:
+        return tuple(positive_rate(part) for part in text.split(","))
+    ends, _, step_text = text.partition(":")
+    low, high = (positive_rate(part) for part in ends.split("..", 1))
+    if high <= low:
+        raise ValueError(f"{text!r}: {high:g} is not above {low:g}; expected a range such as 50..400")
+    step = positive_rate(step_text) if step_text else _round_step((high - low) / 7)
+    count = int((high - low) / step + 1e-9)
+    if count > 10_000:
+        raise ValueError(f"{text!r}: {count + 1} steps are too many; choose a larger step")
+    rates = [low + index * step for index in range(count + 1)]
+    if high - rates[-1] > 1e-9 * high:
+        rates.append(high)
+    return tuple(rates)
+
+
+def _round_step(step: float) -> float:
+    """The next of 1, 2, 2.5, 5 times a power of ten that is not below nine tenths of the step."""
+    power = 10.0 ** int(f"{step:e}".partition("e")[2])
+    return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= 0.9 * step)

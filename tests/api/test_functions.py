@@ -1,0 +1,103 @@
+"""The functions of the library, as a program calls them."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+import pytest
+
+import logreplay
+from logreplay.inputs.logs import bundled_log
+
+RUN: dict[str, Any] = {"tps": 40, "duration": "500ms", "demo_target": True}
+INTERRUPTED = """
+import logreplay, os, signal, threading, time
+from pathlib import Path
+
+rows = Path("rows.csv").absolute()
+
+def interrupt():
+    while not (rows.exists() and rows.stat().st_size > 500):
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    logreplay.run(None, tps=40, duration="60s", demo_target=True, output=rows)
+except logreplay.Interrupted as ended:
+    print(len(ended.result.requests), ended.result.outcome.stopped)
+"""
+
+
+def scratch() -> set[Path]:
+    return set(Path(gettempdir()).glob("logreplay-*"))
+
+
+def test_a_run_prints_nothing_and_leaves_nothing_behind(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = scratch()
+    with bundled_log() as log:
+        result = logreplay.run(log, **RUN)
+    assert result.summary["requests"]["scheduled"] == len(result.requests) == 20
+    assert result.folder is None
+    result.close()
+    assert capfd.readouterr() == ("", "")
+    assert not list(tmp_path.iterdir())
+    assert not scratch() - before
+
+
+def test_a_run_keeps_its_rows_where_it_is_told_to(tmp_path: Path) -> None:
+    result = logreplay.run(None, output=tmp_path / "rows.csv", **RUN)
+    assert result.folder == tmp_path
+    assert Path(result).exists()
+    with pytest.raises(logreplay.TakenError, match="exists already"):
+        logreplay.run(None, output=tmp_path / "rows.csv", **RUN)
+
+
+def test_a_run_leaves_signals_and_the_switch_interval_as_they_were() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    interval = sys.getswitchinterval()
+    logreplay.run(None, **RUN)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+    assert sys.getswitchinterval() == interval
+
+
+def test_a_run_works_in_another_thread_and_inside_a_running_loop() -> None:
+    async def inside() -> logreplay.RunResult:
+        return logreplay.run(None, **RUN)
+
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(logreplay.run, None, **RUN).result().outcome.scheduled == 20
+    assert asyncio.run(inside()).outcome.scheduled == 20
+    assert threading.active_count() < 10
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [({}, "--tps"), ({"tps": 1, "speed": 2.0}, "exclude each other"), ({"ramp": "1..2"}, "needs a duration")],
+)
+def test_contradicting_parameters_are_refused_before_anything_is_read(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(logreplay.UsageError, match=named) as refused:
+        logreplay.run("no such log", "http://127.0.0.1:1", **given)
+    assert isinstance(refused.value, ValueError)
+
+
+def test_ctrl_c_ends_a_run_with_its_rows_and_its_result(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    rows, _, stopped = ended.stdout.strip().partition(" ")
+    assert (stopped, ended.stderr) == ("interrupted", "")
+    assert int(rows) > 0
