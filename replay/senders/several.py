@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from logreplay.replay.clock import Clock
 from logreplay.replay.requests.header_columns import HTTP2, PROTOCOL
 from logreplay.replay.requests.mix import TARGET
-from logreplay.replay.senders.contract import Done, Holding, Sender, SenderCounts, Trace
+from logreplay.replay.senders.contract import Done, Sender, SenderCounts, Trace
 
 
 class SeveralSenders:
-    """Sends through several senders.
+    """Sends through several senders, in the order in which requests are given to it.
+
+    It holds no requests back (`logreplay.replay.senders.contract.Holding`): written together, those of one sender would
+    all go before those of the next, and the target that is always asked first looks faster.
 
     Args:
         senders: not opened. They share one set of counts.
@@ -24,7 +27,6 @@ class SeveralSenders:
 
     def __init__(self, senders: Sequence[Sender], choose: Callable[[pl.DataFrame], NDArray[np.integer[Any]]]) -> None:
         self._senders, self._choose = senders, choose
-        self._holding = [sender for sender in senders if isinstance(sender, Holding)]
         self.counts = SenderCounts()
 
     @property
@@ -55,14 +57,6 @@ class SeveralSenders:
     def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
         send, prepared = request
         send(seq, prepared, start, latest)
-
-    def hold(self) -> None:
-        for sender in self._holding:
-            sender.hold()
-
-    def flush(self) -> None:
-        for sender in self._holding:
-            sender.flush()
 
     def cancel(self) -> None:
         for sender in self._senders:

@@ -8,9 +8,10 @@ order of their start, so those that timed out are at its front: one sweep, no ti
 Responses of one kind have equal heads, but for their date. The heads of whole responses that came in one piece and
 left the connection open are remembered by their bytes: what the parser said of the first one is true of the next.
 
-The bytes are written with ``os.write`` on the transport's own descriptor, not with ``transport.write``, which keeps
-them until the end of the loop's turn: then the clock would be read before the bytes are sent. Bytes that the kernel
-does not take at once go through the transport. A target may answer before it has read the whole request; a connection
+The bytes are written with ``os.write`` on the transport's own descriptor. ``transport.write`` of uvloop before 0.23
+keeps them until the end of the loop's turn: the clock would be read before they are sent, and requests to several
+targets would lose their order. TLS needs it, therefore 0.23 is required. Bytes that the kernel does not take at once go
+through the transport. A target may answer before it has read the whole request; a connection
 that still holds a part of one is closed, never used again.
 """
 
