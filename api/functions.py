@@ -16,8 +16,8 @@ from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import seconds_of
 from logreplay.inputs.logs import log_named
 from logreplay.inputs.targets import TargetChoice
-from logreplay.options.pacing import Pacing, ramp_of, speed_of, steps_of
-from logreplay.options.sending import Sending
+from logreplay.options.load import Load, ramp_of, speed_of, steps_of
+from logreplay.options.sender_rules import SenderRules
 from logreplay.results import RunResult
 
 Seconds = float | str | timedelta
@@ -57,7 +57,7 @@ def run(
     from logreplay.runs.single import RunCall, run_once
 
     try:
-        pacing = Pacing(
+        load = Load(
             tps=tps,
             speed=speed_of(speed) if isinstance(speed, str) else speed,
             ramp=ramp_of(ramp) if ramp else None,
@@ -69,7 +69,7 @@ def run(
             loop=loop,
         )
         named = None if log is None else log_named(str(log))
-        sending = Sending(
+        sender_rules = SenderRules(
             timeout=_seconds(timeout),
             allow_target=(allow_target,) if isinstance(allow_target, str) else allow_target,
             asked=frozenset({"timeout"}),
@@ -82,8 +82,8 @@ def run(
         call = RunCall(
             log=named,
             choice=TargetChoice(target, demo_target),
-            pacing=pacing,
-            sending=sending,
+            load=load,
+            sender_rules=sender_rules,
             crash=crash,
             output=path,
             force=force,

@@ -95,7 +95,7 @@ NOT_YET = {
     "api": {"functions", "results"},
     "api/calling": {"audience", "events", "loop_thread", "stopping"},
     "api/inputs": {"logs", "streams", "targets"},
-    "api/options": {"conflicts", "pacing", "sending", "shaping", "think"},
+    "api/options": {"conflicts", "load", "sender_rules", "request_rules", "think"},
     "api/runs": {"dry_run", "engines", "result_files", "sessions", "single"},
     "core": {"errors", "quantities"},
     "analysis/search": {"report"},

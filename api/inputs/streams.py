@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
 from logreplay.inputs.logs import Tell, replayable
-from logreplay.options.shaping import Shaping, base
+from logreplay.options.request_rules import RequestRules, base
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from logreplay.options.sending import Sending
+    from logreplay.options.sender_rules import SenderRules
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.results.verdict import Finding
 
 
 def request_stream(
-    shaping: Shaping,
-    sending: "Sending",
+    request_rules: RequestRules,
+    sender_rules: "SenderRules",
     log: "Path | RequestSource",
     stack: ExitStack,
     tell: Tell,
@@ -36,8 +36,8 @@ def request_stream(
     """The requests of a log as they are to be sent.
 
     Args:
-        shaping: how the log is to be shaped.
-        sending: what may be sent, the version of HTTP, and the headers that sessions give in place of the log's.
+        request_rules: how the log is to be shaped.
+        sender_rules: what may be sent, the version of HTTP, and the headers that sessions give in place of the log's.
         log: a normalized CSV, a raw request, or another source of rows.
         stack: keeps temporary files for as long as they are needed.
         tell: takes the report of the conversion of injected logs, and what the log lacks.
@@ -59,59 +59,59 @@ def request_stream(
     from logreplay.replay.requests.sources import RequestFile
     from logreplay.replay.requests.tail import Followed
 
-    if in_time and (shaping.shuffle or shaping.random):
+    if in_time and (request_rules.shuffle or request_rules.random):
         raise UsageError("--shuffle and --random exclude the log's own times; give a rate with --tps")
-    if shaping.shuffle and shaping.random:
+    if request_rules.shuffle and request_rules.random:
         raise UsageError("--shuffle and --random exclude each other: one sends each request once, the other draws them")
-    methods, unlogged = sending.methods, sending.session_headers
-    versions = (LoggedProtocol(),) if sending.http == "log" else ()
+    methods, unlogged = sender_rules.methods, sender_rules.session_headers
+    versions = (LoggedProtocol(),) if sender_rules.http == "log" else ()
     requests = Requests(
         _source(log),
         methods,
         loop=loop,
-        shapes=(*shaping.filters(), *shaping.changes(unlogged=unlogged), *versions),
+        shapes=(*request_rules.filters(), *request_rules.changes(unlogged=unlogged), *versions),
         keep=keep,
         skip_idle=skip_idle,
         sorted_within=32_768 if in_time and _by_completion(log) else 0,
     )
     stream: RequestStream = requests
-    if shaping.shuffle:
-        stream = Shuffled(requests, shaping.seed)
-    elif shaping.random:
-        stream = Drawn(requests, shaping.seed)
+    if request_rules.shuffle:
+        stream = Shuffled(requests, request_rules.seed)
+    elif request_rules.random:
+        stream = Drawn(requests, request_rules.seed)
     needed = [*([_PROTOCOL] if versions else []), *([_THINK] if "thinktime" in keep else [])]
     if not isinstance(log, Followed):  # it is not there yet
         single = isinstance(requests.source, RequestFile)  # which is due at once
         _expect([*needed, *([_TIMES] if in_time and not single else [])], requests.source, methods)
-        tell_lacking(shaping, sending, requests.source, tell)
-    for place, (path, share) in enumerate(shaping.inject):
+        tell_lacking(request_rules, sender_rules, requests.source, tell)
+    for place, (path, share) in enumerate(request_rules.inject):
         other = stack.enter_context(replayable(path, tell))
-        tell_lacking(replace(shaping, client_key=None), sending, _source(other), tell, where=f"{path}: ")
+        tell_lacking(replace(request_rules, client_key=None), sender_rules, _source(other), tell, where=f"{path}: ")
         _expect(needed, _source(other), methods, path)
-        shapes = (*shaping.changes(rewriting=False, unlogged=unlogged), *versions)
+        shapes = (*request_rules.changes(rewriting=False, unlogged=unlogged), *versions)
         among = Requests(_source(other), methods, shapes=shapes, keep=keep)
-        later = sum(share for _, share in shaping.inject[place + 1 :])
+        later = sum(share for _, share in request_rules.inject[place + 1 :])
         stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out
-    if shaping.hook:
-        stream = hook.Hooked(stream, hook.load(shaping.hook), methods)
-    if shaping.auth:
-        shaping.auth.load()
-        stream = Authorized(stream, shaping.auth, ahead)
+    if request_rules.hook:
+        stream = hook.Hooked(stream, hook.load(request_rules.hook), methods)
+    if request_rules.auth:
+        request_rules.auth.load()
+        stream = Authorized(stream, request_rules.auth, ahead)
     return stream
 
 
-def aim(shaping: Shaping, target: str) -> None:
+def aim(request_rules: RequestRules, target: str) -> None:
     """Tell a scheme that signs requests which target they go to."""
     from logreplay.replay.senders.endpoint import parse_target
 
-    if shaping.auth:
+    if request_rules.auth:
         aimed = parse_target(target)
-        shaping.auth.origin = f"{aimed.scheme}://{aimed.authority}"
+        request_rules.auth.origin = f"{aimed.scheme}://{aimed.authority}"
 
 
 def repeated_urls(
     stream: "RequestStream",
-    shaping: Shaping,
+    request_rules: RequestRules,
     folder: Path,
     restarts: Sequence[str],
     *,
@@ -124,7 +124,7 @@ def repeated_urls(
     Args:
         stream: the requests that were sent.
         folder: with the result log, and with the one of the warm-up if there was one.
-        shaping: how the log was shaped.
+        request_rules: how the log was shaped.
         restarts: the options for which each step began at the start of the log; empty if steps read on.
         each: ``step`` or ``trial``.
         bundled: the log is that of the package, which nobody can make longer.
@@ -153,8 +153,8 @@ def repeated_urls(
     if not (folder / JUDGED).exists():
         return {}, []
     log = replace(base(stream).anew(), loop=False)
-    mixed = shaping.shuffle or shaping.random  # the start of the log may have other URLs than its end
-    once = Shuffled(log, shaping.seed).frames() if mixed else log.one_pass()
+    mixed = request_rules.shuffle or request_rules.random  # the start of the log may have other URLs than its end
+    once = Shuffled(log, request_rules.seed).frames() if mixed else log.one_pass()
     found = url_repeats(sent, (frame["url"] for frame in once))
     if not found:
         return {}, []
@@ -163,7 +163,7 @@ def repeated_urls(
     if restarts:
         options = " and ".join(restarts)
         remedies.append(f"leave out {options}, so that each {each} reads on where the last one ended")
-    if shaping.random:
+    if request_rules.random:
         remedies.append("send each request once, with --shuffle instead of --random")
     if found.requests > found.log_requests or not remedies:
         remedies.append("give a longer log")
@@ -254,7 +254,12 @@ def _expect(
 
 
 def tell_lacking(
-    shaping: Shaping, sending: "Sending", log: "Path | RequestSource", tell: Tell, *, where: str = ""
+    request_rules: RequestRules,
+    sender_rules: "SenderRules",
+    log: "Path | RequestSource",
+    tell: Tell,
+    *,
+    where: str = "",
 ) -> None:
     """Tell which options take from a log what it does not have; of a log that is followed, what it had not so far."""
     from logreplay.core.headers import HEADERS
@@ -263,35 +268,35 @@ def tell_lacking(
     from logreplay.replay.requests.sources import LogFile, lacking
     from logreplay.replay.requests.tail import Followed
 
-    source, methods = LogFile(log) if isinstance(log, Path) else log, sending.methods
+    source, methods = LogFile(log) if isinstance(log, Path) else log, sender_rules.methods
 
     def absent(columns: Sequence[str], rendered: str, methods: frozenset[str], value: "pl.Expr | None" = None) -> int:
         if isinstance(source, Followed):
             return min(source.lacking(column, methods) for column in columns)
         return lacking(source, columns, rendered, methods, value)
 
-    if sending.by_client and not shaping.client_key and (count := absent(("client",), "", methods)):
+    if sender_rules.by_client and not request_rules.client_key and (count := absent(("client",), "", methods)):
         text = f"none of {number_of(count, 'request')} has a value in column client; all of them share one connection"
         tell(f"warning: --by-client: {where}{text}")
-    if (key := shaping.client_key) and key.columns and (count := absent(key.columns, "", methods, key.value)):
+    if (key := request_rules.client_key) and key.columns and (count := absent(key.columns, "", methods, key.value)):
         text = f"none of {number_of(count, 'request')} has a value; clients are told apart by their addresses"
         tell(f"warning: --client-key {key}: {where}{text}")
     for option, value, column, name in (
-        ("--host", shaping.host, "host", "Host"),
-        ("--agent", shaping.agent, "agent", "User-Agent"),
-        ("--referer", shaping.referer, "referer", "Referer"),
+        ("--host", request_rules.host, "host", "Host"),
+        ("--agent", request_rules.agent, "agent", "User-Agent"),
+        ("--referer", request_rules.referer, "referer", "Referer"),
     ):
         if value == "log" and (count := absent((column,), name, methods)):
             instead = "no Referer is sent" if name == "Referer" else f"logreplay's own {name} is sent"
             text = f"none of {number_of(count, 'request')} has a value in column {column}; {instead}"
             tell(f"warning: {option} log: {where}{text}")
-    if any(isinstance(header, LoggedHeaders) for header in shaping.header) and (
+    if any(isinstance(header, LoggedHeaders) for header in request_rules.header) and (
         count := absent((HEADERS,), "", methods)
     ):
         text = f"none of {number_of(count, 'request')} has a value in column headers; none of the log's headers is sent"
         tell(f"warning: --header log: {where}{text}")
-    if shaping.body:
-        columns = [name for name in shaping.body.columns if name != HEADERS]
+    if request_rules.body:
+        columns = [name for name in request_rules.body.columns if name != HEADERS]
         if count := absent(columns, PAYLOAD, methods - {*BODILESS}):
             text = f"none of {number_of(count, 'request')} that may have a body has a value in column "
             tell(f"warning: --body: {where}{text}{' or '.join(columns)}; no body is sent")

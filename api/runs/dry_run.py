@@ -28,7 +28,7 @@ class DryRun:
         changes: requests that may change data on the target.
         logins: requests of logins; None: there are none.
         stream: says what is left out.
-        pacing: as of the call.
+        load: as of the call.
     """
 
     call: RunCall
@@ -46,15 +46,15 @@ def dry_run(call: RunCall, listener: "CallListener") -> DryRun:
         UsageError: parameters exclude each other.
         LogreplayError: the log cannot be read.
     """
-    if call.pacing.loop and call.pacing.endless:
+    if call.load.loop and call.load.endless:
         raise UsageError("--dry-run and --loop need an end: add --for 1m or --requests 1000")
     call = call.checked()
     with ExitStack() as stack:
         _, source = sources(call, stack, listener.note, dry=True)
-        plan = plan_of(call, source, stack, listener.note, once=call.pacing.answers_decide)
-        sessions = call.sending.session_plan()
+        plan = plan_of(call, source, stack, listener.note, once=call.load.answers_decide)
+        sessions = call.sender_rules.session_plan()
         logins = sessions.logins if sessions else None
         seen = preview(plan, clients=bool(logins))
-        head = [(due, op, url if call.sending.show_secrets else masked(url)) for due, op, url in seen.head]
+        head = [(due, op, url if call.sender_rules.show_secrets else masked(url)) for due, op, url in seen.head]
         sent = changed_routes(logins.sent_by(seen.clients)) if logins else None
         return DryRun(call, seen, head, changed_routes(seen.changes), sent, plan.requests)

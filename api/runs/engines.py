@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from logreplay.options.sending import Sending
+from logreplay.options.sender_rules import SenderRules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class _OnCluster(Executor):
 
 @asynccontextmanager
 async def replayer(
-    sending: Sending,
+    sender_rules: SenderRules,
     sender: "Callable[[], Sender]",
     results: "Results",
     watch: "Watch | None" = None,
@@ -58,7 +58,7 @@ async def replayer(
     """What runs plans as the options ask for, until the block ends.
 
     Args:
-        sending: the options.
+        sender_rules: the options.
         sender: makes senders.
         results: takes the rows; closed at the end.
         watch: looks at the exchanges; is told how to stop.
@@ -68,29 +68,29 @@ async def replayer(
     Raises:
         LogreplayError: a process or the cluster cannot be had.
     """
-    processes = sending.processes(rate)
-    if processes == 1 and not sending.cluster:
+    processes = sender_rules.processes(rate)
+    if processes == 1 and not sender_rules.cluster:
         from logreplay.replay.engine.engine import Engine
 
         trace = watch.see if watch and watch.needed else None
-        async with Engine(sender(), results, limits=sending.limits, trace=trace, closed=closed) as engine:
+        async with Engine(sender(), results, limits=sender_rules.limits, trace=trace, closed=closed) as engine:
             if watch:
                 watch.stop = engine.stop
             yield engine
         return
     from logreplay.replay.workers.coordinator import Coordinator
 
-    with closing(results), _processes(sending, processes) as workers:
+    with closing(results), _processes(sender_rules, processes) as workers:
         async with Coordinator(
             workers,
             sender,
             results,
-            limits=sending.limits,
+            limits=sender_rules.limits,
             watch=watch,
             closed=closed,
-            by_client=sending.by_client,
-            connections=sending.connections,
-            in_parts=sending.login is not None,
+            by_client=sender_rules.by_client,
+            connections=sender_rules.connections,
+            in_parts=sender_rules.login is not None,
         ) as coordinator:
             if watch:
                 watch.stop = coordinator.stop
@@ -98,14 +98,14 @@ async def replayer(
 
 
 @contextmanager
-def _processes(sending: Sending, count: int) -> "Iterator[Sequence[WorkerProcess]]":
+def _processes(sender_rules: SenderRules, count: int) -> "Iterator[Sequence[WorkerProcess]]":
     """The processes for the workers."""
-    if sending.cluster is None:
+    if sender_rules.cluster is None:
         from logreplay.replay.workers.processes import processes
 
         yield processes(count)
         return
     from logreplay.replay.workers.dask_workers import cluster_client, workers
 
-    with cluster_client(sending.cluster) as client:
-        yield workers(client, sending.workers)
+    with cluster_client(sender_rules.cluster) as client:
+        yield workers(client, sender_rules.workers)

@@ -9,8 +9,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
-from logreplay.options.sending import Sending
-from logreplay.options.shaping import Shaping
+from logreplay.options.request_rules import RequestRules
+from logreplay.options.sender_rules import SenderRules
 
 _Place = TypeVar("_Place")
 
@@ -19,16 +19,16 @@ _IN_A_SECOND: Final = 100
 """Names that are tried for results without ``-o`` within one second."""
 
 
-def inputs(log: object, shaping: Shaping, sending: Sending) -> list[tuple[str, Path]]:
+def inputs(log: object, request_rules: RequestRules, sender_rules: SenderRules) -> list[tuple[str, Path]]:
     """The files that a run reads, each after the argument or option that names it."""
     from logreplay.replay.requests.bodies import BodyFrom
 
     read = [("LOG", Path(log))] if isinstance(log, Path | str) else []
-    read += [("--cacert", sending.cacert)] if sending.cacert else []
-    read += [("--login", sending.login.path)] if sending.login else []
-    read += [("--auth", shaping.auth.reads)] if shaping.auth and shaping.auth.reads else []
-    read += [("--inject", path) for path, _ in shaping.inject]
-    return read + ([("--body", shaping.body.table)] if isinstance(shaping.body, BodyFrom) else [])
+    read += [("--cacert", sender_rules.cacert)] if sender_rules.cacert else []
+    read += [("--login", sender_rules.login.path)] if sender_rules.login else []
+    read += [("--auth", request_rules.auth.reads)] if request_rules.auth and request_rules.auth.reads else []
+    read += [("--inject", path) for path, _ in request_rules.inject]
+    return read + ([("--body", request_rules.body.table)] if isinstance(request_rules.body, BodyFrom) else [])
 
 
 def check_apart(written: Mapping[str, Path | None], reads: Sequence[tuple[str, Path]]) -> None:

@@ -20,9 +20,9 @@ from logreplay.inputs.logs import followed, replayable
 from logreplay.inputs.streams import aim, request_stream, tell_lacking
 from logreplay.inputs.targets import TargetChoice, expect_target, target_or_builtin
 from logreplay.options.conflicts import reconciled
-from logreplay.options.pacing import Pacing, log_report
-from logreplay.options.sending import Sending
-from logreplay.options.shaping import Shaping, base
+from logreplay.options.load import Load, log_report
+from logreplay.options.request_rules import RequestRules, base
+from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.engine.engine import Engine, stopped_by
 from logreplay.replay.monitor.snapshot import Stage
 from logreplay.replay.requests.plan import Plan
@@ -57,7 +57,7 @@ class RunCall:
     Attributes:
         log: what to replay; None: the bundled log.
         choice: the target.
-        pacing, shaping, sending, telling: when, what and how to send, and whom to tell.
+        load, request_rules, sender_rules, telling: when, what and how to send, and whom to tell.
         stop_at: conditions that end the run.
         crash: end the run at the first failure.
         show: is given the text of each exchange.
@@ -69,9 +69,9 @@ class RunCall:
 
     log: "Log | None"
     choice: TargetChoice = field(default_factory=TargetChoice)
-    pacing: Pacing
-    shaping: Shaping = field(default_factory=Shaping)
-    sending: Sending = field(default_factory=Sending)
+    load: Load
+    request_rules: RequestRules = field(default_factory=RequestRules)
+    sender_rules: SenderRules = field(default_factory=SenderRules)
     telling: Telling = field(default_factory=Telling)
     stop_at: "Sequence[Condition]" = ()
     crash: bool = False
@@ -87,9 +87,11 @@ class RunCall:
         Raises:
             UsageError: two of them exclude each other; names both.
         """
-        pacing = self.pacing.checked()
-        fewest = {"--vusers": pacing.vusers} if pacing.vusers else {}
-        return replace(self, pacing=pacing, sending=reconciled(self.sending, self.shaping, pacing, users=fewest))
+        load = self.load.checked()
+        fewest = {"--vusers": load.vusers} if load.vusers else {}
+        return replace(
+            self, load=load, sender_rules=reconciled(self.sender_rules, self.request_rules, load, users=fewest)
+        )
 
 
 def run_once(call: RunCall, listener: "CallListener") -> RunResult:
@@ -101,9 +103,9 @@ def run_once(call: RunCall, listener: "CallListener") -> RunResult:
         Interrupted: the calling thread was interrupted outside the sending.
     """
     call = call.checked()
-    sending = call.sending
+    sender_rules = call.sender_rules
     with ExitStack() as stack:
-        reads = inputs(call.log, call.shaping, sending)
+        reads = inputs(call.log, call.request_rules, sender_rules)
         check_apart(call.written, reads)
         force = call.force and call.output is not None
         path = place_for(call.output, lambda path: claim(path, reads, stack, force=force), "run", ".csv")
@@ -112,8 +114,8 @@ def run_once(call: RunCall, listener: "CallListener") -> RunResult:
         url = stack.enter_context(
             target_or_builtin(call.choice, log, listener.note, given=call.log is not None, announce=call.announce)
         )
-        aim(call.shaping, url)
-        watch = Watch(call.crash, call.show, secrets=sending.show_secrets)
+        aim(call.request_rules, url)
+        watch = Watch(call.crash, call.show, secrets=sender_rules.show_secrets)
         return _OneRun(call, path, plan, url, watch, stop_rule(call.stop_at), listener).replay()
 
 
@@ -121,27 +123,27 @@ def plan_of(
     call: RunCall, source: "Path | RequestSource", stack: ExitStack, tell: "Tell", *, once: bool = False
 ) -> Plan:
     """The requests of a run and when they are due; ``once``: the log is not begun anew."""
-    pacing = call.pacing
+    load = call.load
     stream = request_stream(
-        call.shaping,
-        call.sending,
+        call.request_rules,
+        call.sender_rules,
         source,
         stack,
         tell,
-        loop=pacing.loops and not once,
-        keep=pacing.keep,
-        skip_idle=pacing.skip_idle,
-        in_time=pacing.in_time,
-        ahead=pacing.vusers is not None,
+        loop=load.loops and not once,
+        keep=load.keep,
+        skip_idle=load.skip_idle,
+        in_time=load.in_time,
+        ahead=load.vusers is not None,
     )
-    return Plan(stream, pacing.schedule(call.shaping, stream))
+    return Plan(stream, load.schedule(call.request_rules, stream))
 
 
 def sources(
     call: RunCall, stack: ExitStack, tell: "Tell", *, dry: bool = False
 ) -> "tuple[Path | Stored | UrlList, Path | Stored | UrlList | RequestSource]":
     """What a built-in target answers from, and where the requests come from; ``dry``: nothing will be sent."""
-    if not call.pacing.follow:
+    if not call.load.follow:
         expect = None if dry else partial(expect_target, call.choice)
         csv = stack.enter_context(replayable(call.log, tell, expect_target=expect))
         return csv, csv
@@ -149,7 +151,7 @@ def sources(
         raise UsageError("--follow needs LOG and TARGET, and excludes --dry-run: its requests are not written yet")
     if not isinstance(call.log, Path):
         raise UsageError(f"--follow {call.log}: expected a log file that a server writes")
-    return call.log, followed(call.log, call.pacing.duration)
+    return call.log, followed(call.log, call.load.duration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,24 +196,24 @@ class _OneRun:
         self, stop: asyncio.Event, audience: Any
     ) -> "tuple[Outcome, list[Finding], list[str], dict[str, Any]]":
         call, schedule, path = self.call, self.plan.schedule, self.path
-        sending, peak = call.sending, call.pacing.peak
-        ready = sending.ready(self.url, path, rate=peak, duration=schedule.duration)
+        sender_rules, peak = call.sender_rules, call.load.peak
+        ready = sender_rules.ready(self.url, path, rate=peak, duration=schedule.duration)
         sender, findings = await unless_stopped(stop, ready)
         log = ResultLog(path, force=call.force, belonging=belonging)
-        results = InSteps(log, call.pacing.steps) if call.pacing.steps else log
+        results = InSteps(log, call.load.steps) if call.load.steps else log
         closed = isinstance(schedule, Users)
         async with (
-            replayer(sending, sender, results, self.watch, rate=peak, closed=closed) as engine,
+            replayer(sender_rules, sender, results, self.watch, rate=peak, closed=closed) as engine,
             stopped_by(stop, engine),
         ):
-            audience.begin(Stage(rate=call.pacing.steady, planned=schedule.duration))
+            audience.begin(Stage(rate=call.load.steady, planned=schedule.duration))
             outcome = await engine.run(self.plan, watched(self.rule, engine, audience.see))
             audience.end(outcome)
-        how = f"{sending.sender} sender, workers {sending.processes(peak)}, {sending.limits}"
+        how = f"{sender_rules.sender} sender, workers {sender_rules.processes(peak)}, {sender_rules.limits}"
         course = [f"target {self.url}; {how}", describe_course(outcome)]
         course += [describe_counts(engine.counts)] if isinstance(engine, Engine) else []
         counts = {"sessions": engine.sessions.as_dict()} if engine.sessions else {}
-        told, answers = outcome.health.findings, outcome.counters.completed * sending.cookies
+        told, answers = outcome.health.findings, outcome.counters.completed * sender_rules.cookies
         findings += audience.findings + report_sessions(engine, path, answers=answers, told=told)
         return outcome, findings, course, counts
 
@@ -223,8 +225,10 @@ class _OneRun:
         besides = {"replay": log_report(self.plan.requests, self.plan.schedule, outcome.scheduled), **counts}
         summary = self._summary(outcome, findings, besides) if outcome.scheduled else {}
         logins = logins_beside(self.path)
-        if self.call.pacing.follow:
-            tell_lacking(self.call.shaping, self.call.sending, base(self.plan.requests).source, self.listener.note)
+        if self.call.load.follow:
+            tell_lacking(
+                self.call.request_rules, self.call.sender_rules, base(self.plan.requests).source, self.listener.note
+            )
         return RunResult(
             outcome=outcome,
             findings=tuple(findings),
@@ -244,7 +248,7 @@ class _OneRun:
             return f"stopped: {self.rule.hit}"
         if not outcome.stopped or self.watch.culprit or not outcome.scheduled:
             return outcome.stopped
-        planned = self.call.pacing.planned(self.plan.schedule)
+        planned = self.call.load.planned(self.plan.schedule)
         sent = outcome.counters.sent
         were = f"{sent:,} of {planned} requests were" if planned else number_of(sent, "request was", "requests were")
         return f"{outcome.stopped}: {were} sent; their rows are kept"
@@ -265,7 +269,7 @@ class _OneRun:
     def _summary(self, outcome: "Outcome", findings: "list[Finding]", besides: dict[str, Any]) -> dict[str, Any]:
         """Write the summary and the histograms of the result log beside it, and return the summary."""
         call = self.call
-        said = {**call.pacing.said(call.shaping.seed), **call.shaping.said(), **call.sending.said()}
+        said = {**call.load.said(call.request_rules.seed), **call.request_rules.said(), **call.sender_rules.said()}
         more = {
             "verdict": str(outcome.health.verdict),
             "unexpected_status": dict(outcome.counters.unexpected.most_common()),

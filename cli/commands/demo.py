@@ -13,8 +13,8 @@ from logreplay.cli.running.sweep import limited_steps
 from logreplay.cli.running.sweep_runner import sweep_into
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.inputs.logs import BUNDLED, bundled_log
-from logreplay.options.sending import Sending
-from logreplay.options.shaping import INDEPENDENT, Shaping, arriving
+from logreplay.options.request_rules import INDEPENDENT, RequestRules, arriving
+from logreplay.options.sender_rules import SenderRules
 from logreplay.runs.result_files import ResultFolder
 
 RATES = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)
@@ -53,9 +53,16 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
         say(f"3. replaying the log at {rates} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
         course = Course(RATES, STEP_SECONDS)
         manifest, requests = Manifest(place.path, {}), Requests(csv)
-        at = arriving(INDEPENDENT, requests, Shaping())
+        at = arriving(INDEPENDENT, requests, RequestRules())
         outcomes, _ = sweep_into(
-            manifest, requests, url, course, Sending(http=http), stop_rule(()), at=at, terminal=Terminal(quiet=quiet)
+            manifest,
+            requests,
+            url,
+            course,
+            SenderRules(http=http),
+            stop_rule(()),
+            at=at,
+            terminal=Terminal(quiet=quiet),
         )
     folder = place.keep()
     said = {"rates": list(RATES), "arrivals": INDEPENDENT, "for": STEP_SECONDS, "http": http}

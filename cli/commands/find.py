@@ -97,7 +97,7 @@ def find(**given: Any) -> int:
     """
     limits = {name: given.pop(name) for name in BOUNDS}
     if click.get_current_context().get_parameter_source("seed") is ParameterSource.DEFAULT:
-        given["shaping"] = replace(given["shaping"], seed=randbelow(1_000_000))
+        given["request_rules"] = replace(given["request_rules"], seed=randbelow(1_000_000))
     return find_rate(FindOptions(limits=limits, **given))
 
 

@@ -16,7 +16,7 @@ from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import FILE, REFUSED, shared
 from logreplay.cli.settings.option_names import key_of
 from logreplay.inputs.logs import normalized
-from logreplay.options.sending import Sending
+from logreplay.options.sender_rules import SenderRules
 
 _COMMANDS = ("run", "sweep", "find", "convert")
 _EXAMPLES = {"duration": "10s", "rate": 100, "percent": "5%", "integer range": 1, "path": "FILE"}
@@ -71,9 +71,9 @@ def _ask(target: str, allow_target: tuple[str, ...], *, quiet: bool) -> None:
     from logreplay.replay.checks import preflight
 
     async def ask() -> None:
-        sending = Sending(allow_target=allow_target)
-        endpoint, findings = await preflight.reachable(await sending.endpoint(target))
-        findings += await preflight.answers(sending.sender_to(endpoint), endpoint, cacert=sending.cacert)
+        sender_rules = SenderRules(allow_target=allow_target)
+        endpoint, findings = await preflight.reachable(await sender_rules.endpoint(target))
+        findings += await preflight.answers(sender_rules.sender_to(endpoint), endpoint, cacert=sender_rules.cacert)
         for finding in findings:
             say_finding(finding.severity, finding.text, quiet=quiet)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def show_dry_run(found: "DryRun", *, as_json: bool, quiet: bool) -> None:
     """Print it."""
-    seen, pacing = found.seen, found.call.pacing
+    seen, load = found.seen, found.call.load
     if as_json:
         figures = {"requests": seen.requests, "seconds": seen.last, "per_second": seen.per_second}
         head = [{"scheduled": due, "op": op, "url": url} for due, op, url in found.head]
@@ -30,9 +30,9 @@ def show_dry_run(found: "DryRun", *, as_json: bool, quiet: bool) -> None:
         return
     for due, op, url in found.head:
         click.echo(f"{due:12.6f} s  {op} {printable(url.encode())}")
-    once = ", the log once; the answers decide how many are sent" if pacing.answers_decide else ""
-    click.echo(number_of(seen.requests, "request") + (once if pacing.vusers else f" in {seen.last:.3f} s"))
-    if not pacing.vusers:
+    once = ", the log once; the answers decide how many are sent" if load.answers_decide else ""
+    click.echo(number_of(seen.requests, "request") + (once if load.vusers else f" in {seen.last:.3f} s"))
+    if not load.vusers:
         rates = seen.rates()
         most = max((rate for _, _, rate in rates), default=1.0)
         for first, last, rate in rates:

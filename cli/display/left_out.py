@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from logreplay.cli.display.terminal import say
 from logreplay.core.plural import number_of
-from logreplay.options.shaping import base
+from logreplay.options.request_rules import base
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream

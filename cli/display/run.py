@@ -15,7 +15,7 @@ from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.display.words import print_arrivals
 from logreplay.cli.exit_codes import Exit
 from logreplay.core.plural import number_of
-from logreplay.options.pacing import log_sentence
+from logreplay.options.load import log_sentence
 from logreplay.replay.senders.trace import describe
 
 if TYPE_CHECKING:

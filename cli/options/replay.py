@@ -18,8 +18,8 @@ from logreplay.cli.options.requests import shaping_options
 from logreplay.cli.options.sender import sending_options
 from logreplay.cli.options.stop import stop_option
 from logreplay.inputs.targets import TargetChoice
-from logreplay.options.sending import Sending
-from logreplay.options.shaping import Shaping
+from logreplay.options.request_rules import RequestRules
+from logreplay.options.sender_rules import SenderRules
 
 if TYPE_CHECKING:
     from logreplay.replay.results.stop_rules import Condition
@@ -37,16 +37,16 @@ class ReplayOptions:
     demo_target: bool
     stop_at: "Sequence[Condition]"
     telling: Telling
-    shaping: Shaping
-    sending: Sending
+    request_rules: RequestRules
+    sender_rules: SenderRules
 
     def warn_beyond_timeout(self, bounds: Mapping[str, float]) -> None:
         """Warn of bounds (seconds, by their option) and of conditions of ``--stop`` that no response can exceed."""
         stops = {f"--stop '{each.text}'": each.limit for each in self.stop_at if each.figure in ("p50", "p99")}
         for option, limit in (dict(bounds) | stops).items():
-            if limit > self.sending.timeout:
+            if limit > self.sender_rules.timeout:
                 self.say(
-                    f"warning: {option}: {limit:g} s is longer than --timeout {self.sending.timeout:g} s, so no "
+                    f"warning: {option}: {limit:g} s is longer than --timeout {self.sender_rules.timeout:g} s, so no "
                     f"response can exceed it; a bare number means seconds: write {limit:g}ms for milliseconds"
                 )
 

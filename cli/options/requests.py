@@ -8,8 +8,8 @@ import click
 from logreplay.cli.options.groups import Option, bundle
 from logreplay.cli.options.types import Once, ParsedType, Whole
 from logreplay.core.quantities import percentage_of
-from logreplay.options import shaping
-from logreplay.options.shaping import Shaping
+from logreplay.options import request_rules
+from logreplay.options.request_rules import RequestRules
 
 
 def arrivals_option(*kinds: str) -> Option:
@@ -29,16 +29,19 @@ _option, _many = click.option, partial(click.option, multiple=True)
 _OPTIONS = (
     _many(
         "--match",
-        type=ParsedType(shaping.pattern),
+        type=ParsedType(request_rules.pattern),
         metavar="REGEX",
         help="Send only URLs that contain REGEX. Repeatable.",
     ),
     _many(
-        "--exclude", type=ParsedType(shaping.pattern), metavar="REGEX", help="Skip URLs that contain REGEX. Repeatable."
+        "--exclude",
+        type=ParsedType(request_rules.pattern),
+        metavar="REGEX",
+        help="Skip URLs that contain REGEX. Repeatable.",
     ),
     _option(
         "--status",
-        type=ParsedType(shaping.status),
+        type=ParsedType(request_rules.status),
         metavar="SET",
         help="Send only these logged statuses: 2xx,404,500-504.",
     ),
@@ -58,7 +61,7 @@ _OPTIONS = (
         "--from",
         "--since",
         "beginning",
-        type=ParsedType(shaping.beginning),
+        type=ParsedType(request_rules.beginning),
         metavar="ROW|TIME",
         help="Start at this row or ISO 8601 time (UTC) of LOG.",
     ),
@@ -66,7 +69,7 @@ _OPTIONS = (
     _option("--random", is_flag=True, help="Draw each request at random from LOG."),
     _option("--seed", type=Whole(0), default=0, show_default=True, metavar="N", help="Seed for every random choice."),
     _many("--rewrite", type=_REWRITTEN, metavar="s|FROM|TO|", help="Replace regex FROM by TO in URLs. Repeatable."),
-    _many("--param", type=ParsedType(shaping.param), metavar="K=V", help="Set a query parameter. Repeatable."),
+    _many("--param", type=ParsedType(request_rules.param), metavar="K=V", help="Set a query parameter. Repeatable."),
     _many("-H", "--header", type=_HEADER, metavar="'K: V'|log", help="Send a header, or those of LOG. Repeatable."),
     _option("--host", metavar="log|NAME", help="Host header: as logged, or NAME.  [default: the target's]"),
     _option("--agent", metavar="log|TEXT", help="User-Agent header: as logged, or TEXT.  [default: logreplay]"),
@@ -74,17 +77,20 @@ _OPTIONS = (
     _option("--no-cache", is_flag=True, help="Ask caches to fetch from the origin."),
     _option(
         "--body",
-        type=ParsedType(shaping.body),
+        type=ParsedType(request_rules.body),
         metavar="log|size|FILE:COLUMN",
         help="Send bodies: as logged, of logged size, or from FILE.",
     ),
     _many(
-        "--inject", type=ParsedType(shaping.injection), metavar="FILE:P%", help="Mix in requests of FILE. Repeatable."
+        "--inject",
+        type=ParsedType(request_rules.injection),
+        metavar="FILE:P%",
+        help="Mix in requests of FILE. Repeatable.",
     ),
     _option("--auth", cls=Once, type=_AUTH, metavar="bearer:FILE|…", help="Send a token, password or AWS signature."),
     _option("--hook", metavar="MODULE:FUNCTION", help="Pass each request through a Python function."),
 )
 
 
-shaping_options = bundle("shaping", Shaping, _OPTIONS)
-"""Gives a command the options of shaping; it receives them as one ``shaping``."""
+shaping_options = bundle("request_rules", RequestRules, _OPTIONS)
+"""Gives a command the options of shaping; it receives them as one ``request_rules``."""

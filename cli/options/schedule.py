@@ -7,25 +7,25 @@ from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.requests import arrivals_option
 from logreplay.cli.options.types import DURATION, RATE, ParsedType, Whole
 from logreplay.cli.settings.precedence import exclusive
-from logreplay.options import pacing
-from logreplay.options.pacing import Pacing
+from logreplay.options import load
+from logreplay.options.load import Load
 
 _option = click.option
 _OPTIONS = (
     _option("--tps", "--rate", "tps", type=RATE, metavar="R", help="Send R requests/s."),
     arrivals_option("poisson", "even", "log"),
     _option(
-        "--speed", type=ParsedType(pacing.speed_of), metavar="X", help="Replay at the log's own times, X times as fast."
+        "--speed", type=ParsedType(load.speed_of), metavar="X", help="Replay at the log's own times, X times as fast."
     ),
     _option(
         "--ramp",
-        type=ParsedType(pacing.ramp_of),
+        type=ParsedType(load.ramp_of),
         metavar="R..R",
         help="Change the rate steadily from the first to the last R.",
     ),
     _option(
         "--steps",
-        type=ParsedType(pacing.steps_of),
+        type=ParsedType(load.steps_of),
         metavar="R:D,…",
         help="Send at one rate after the other: 50:10s,100:20s.",
     ),
@@ -38,7 +38,7 @@ _OPTIONS = (
     ),
     _option(
         "--think",
-        type=ParsedType(pacing.think_of),
+        type=ParsedType(load.think_of),
         default=0.0,
         metavar="D|D..D|log",
         help="Pause of a user after each response.  [default: 0]",
@@ -85,5 +85,5 @@ NEEDS = {
     "arrivals=even": {"tps", "ramp", "steps"},
     "skip_idle": {"speed", "arrivals=log"},
 }
-pacing_options = bundle("pacing", Pacing, _OPTIONS)
-"""Gives a command the options of pacing; it receives them as one ``pacing``."""
+pacing_options = bundle("load", Load, _OPTIONS)
+"""Gives a command the options of pacing; it receives them as one ``load``."""

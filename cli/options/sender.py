@@ -7,7 +7,7 @@ import click
 from logreplay.cli.options import sessions
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.types import DURATION, ParsedType, Whole
-from logreplay.options.sending import KEPT, Sending, late, methods
+from logreplay.options.sender_rules import KEPT, SenderRules, late, methods
 
 _OPTIONS = (
     click.option(
@@ -86,5 +86,5 @@ NEEDS = {
     "connections": {"http=2", "http=log"},
     "streams": {"http=2", "http=log"},
 }
-sending_options = bundle("sending", Sending, _OPTIONS)
-"""Gives a command the options of sending; it receives them as one ``sending``."""
+sending_options = bundle("sender_rules", SenderRules, _OPTIONS)
+"""Gives a command the options of sending; it receives them as one ``sender_rules``."""

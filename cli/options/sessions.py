@@ -5,7 +5,7 @@ from typing import Final
 import click
 
 from logreplay.cli.options.types import Once, ParsedType
-from logreplay.options.sending import KEPT
+from logreplay.options.sender_rules import KEPT
 
 SESSION_OPTIONS: Final = (
     click.option("--cookies", is_flag=True, help="With --by-client: send back the cookies that TARGET sets."),

@@ -30,7 +30,7 @@ from logreplay.cli.running.signals import SIGNALS
 from logreplay.inputs.logs import followed, replayable
 from logreplay.inputs.streams import request_stream
 from logreplay.options.conflicts import reconciled
-from logreplay.options.pacing import Pacing, log_report, log_sentence
+from logreplay.options.load import Load, log_report, log_sentence
 from logreplay.runs.engines import replayer
 from logreplay.runs.result_files import ResultFolder, check_apart, inputs
 from logreplay.runs.sessions import report_sessions
@@ -65,7 +65,7 @@ class DuetOptions(ReplayOptions):
     baseline: str
     candidate: str
     noise: str | None
-    pacing: Pacing
+    load: Load
     comparing: Comparing
     alternate: bool
     fail_above: float | None
@@ -84,7 +84,7 @@ class DuetOptions(ReplayOptions):
     @property
     def compares_answers(self) -> bool:
         """Whether both targets get each request, and digests are wanted."""
-        return not self.alternate and self.sending.digest is not False
+        return not self.alternate and self.sender_rules.digest is not False
 
     def checked(self) -> Self:
         """Return the options, with one worker where others of them need that.
@@ -92,7 +92,7 @@ class DuetOptions(ReplayOptions):
         Raises:
             UsageError: two of them exclude each other; names both.
         """
-        if (users := self.pacing.vusers is not None) or self.pacing.think != 0.0:
+        if (users := self.load.vusers is not None) or self.load.think != 0.0:
             raise click.UsageError(
                 f"duet and {'--vusers' if users else '--think'} exclude each other: a user (--vusers) waits for one "
                 "response, and a pair has two; give a rate, such as --tps 100"
@@ -106,20 +106,20 @@ class DuetOptions(ReplayOptions):
             raise click.UsageError(
                 "--fail-different needs both answers to a request: leave out --no-digest and --alternate"
             )
-        if self.sending.cluster:
+        if self.sender_rules.cluster:
             raise click.UsageError(
                 "duet and --cluster exclude each other: pairs are compared on this machine; use --workers"
             )
         if (given := self.comparing.given) and not self.compares_answers:
             other = "--alternate" if self.alternate else "--no-digest"
             raise click.UsageError(f"{given} and {other} exclude each other: {other} compares no answers")
-        if (auth := self.shaping.auth) and auth.expires:
+        if (auth := self.request_rules.auth) and auth.expires:
             raise click.UsageError(
                 f"duet and --auth {auth} exclude each other: each target would need its own signature"
             )
-        pacing = self.pacing.checked(users=False)
-        sending = reconciled(self.sending, self.shaping, pacing)
-        return replace(self, pacing=pacing, sending=replace(sending, digest=sending.digest is not False))
+        load = self.load.checked(users=False)
+        sender_rules = reconciled(self.sender_rules, self.request_rules, load)
+        return replace(self, load=load, sender_rules=replace(sender_rules, digest=sender_rules.digest is not False))
 
 
 def duet_once(options: DuetOptions) -> Exit:
@@ -135,8 +135,8 @@ def duet_once(options: DuetOptions) -> Exit:
 
     options = options.checked()
     options.warn_beyond_timeout({})
-    pacing, sending, terminal = options.pacing, options.sending, options.terminal()
-    reads = inputs(options.log, options.shaping, sending)
+    load, sender_rules, terminal = options.load, options.sender_rules, options.terminal()
+    reads = inputs(options.log, options.request_rules, sender_rules)
     check_apart({"--junit": options.junit, "--history": options.history}, reads)
     if options.history:
         from logreplay.analysis.output.history import check, of_duet
@@ -145,15 +145,15 @@ def duet_once(options: DuetOptions) -> Exit:
     with ResultFolder.named(options.output, "duet", reads, force=options.force) as folder:
         with ExitStack() as stack:
             stream = request_stream(
-                options.shaping,
-                sending,
+                options.request_rules,
+                sender_rules,
                 _source(options, stack, terminal),
                 stack,
                 terminal.note,
-                loop=pacing.loops,
-                keep=pacing.keep,
-                skip_idle=pacing.skip_idle,
-                in_time=pacing.in_time,
+                loop=load.loops,
+                keep=load.keep,
+                skip_idle=load.skip_idle,
+                in_time=load.in_time,
                 ahead=True,
             )
             if signing_part(stream):
@@ -161,9 +161,13 @@ def duet_once(options: DuetOptions) -> Exit:
                     "duet and a --hook that is marked as signing exclude each other: each target would need a "
                     "signature of its own; remove the mark"
                 )
-            several = ForTargets(stream, len(options.targets), options.shaping.seed + 2, options.alternate)
+            several = ForTargets(stream, len(options.targets), options.request_rules.seed + 2, options.alternate)
             duet = _OneDuet(
-                options, folder.path, several, duet_plan(several, pacing.schedule(options.shaping, stream)), terminal
+                options,
+                folder.path,
+                several,
+                duet_plan(several, load.schedule(options.request_rules, stream)),
+                terminal,
             )
             with measuring(folder.path, lambda: folder.measured, quiet=options.quiet):
                 try:
@@ -190,10 +194,10 @@ def _source(options: DuetOptions, stack: ExitStack, terminal: Terminal) -> "Path
     """
     from logreplay.replay.requests.siege_list import UrlList
 
-    if options.pacing.follow:
+    if options.load.follow:
         if not isinstance(options.log, Path):
             raise click.UsageError(f"--follow {options.log}: expected a log file that a server writes")
-        return followed(options.log, options.pacing.duration)
+        return followed(options.log, options.load.duration)
     source = stack.enter_context(replayable(options.log, terminal.note))
     if isinstance(source, UrlList) and source.target:
         raise click.UsageError(
@@ -232,18 +236,18 @@ class _OneDuet:
         from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
         from logreplay.replay.senders.endpoint import are_one
 
-        options, schedule, pacing = self.options, self.plan.schedule, self.options.pacing
-        sending, together = options.sending, self.stream.together
+        options, schedule, load = self.options, self.plan.schedule, self.options.load
+        sender_rules, together = options.sender_rules, self.stream.together
         paths = [self.folder / f"{name}.csv" for name in options.targets]
-        rule, peak = stop_rule(options.stop_at), pacing.peak * together
+        rule, peak = stop_rule(options.stop_at), load.peak * together
         share = together / len(paths)
-        keep = answers.keeping(self.folder, together, sending.timeout)
+        keep = answers.keeping(self.folder, together, sender_rules.timeout)
         keeping = keep if options.compares_answers else None
-        levels = [(rate * share, seconds) for rate, seconds in pacing.steps or ()]
+        levels = [(rate * share, seconds) for rate, seconds in load.steps or ()]
 
         async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
             # all permissions before the first request
-            endpoints = [await sending.endpoint(url) for url in options.targets.values()]
+            endpoints = [await sender_rules.endpoint(url) for url in options.targets.values()]
             for (name, one), (other, another) in combinations(zip(_GIVEN_AS, endpoints, strict=False), 2):
                 if are_one(one, another):
                     chance = "any difference between them is due to chance"
@@ -251,22 +255,22 @@ class _OneDuet:
             makers: list[Callable[..., Sender]] = []
             findings: dict[str, Finding] = {}
             for url in options.targets.values():
-                ready = sending.ready(url, paths[0], rate=peak, duration=schedule.duration, together=together)
+                ready = sender_rules.ready(url, paths[0], rate=peak, duration=schedule.duration, together=together)
                 make, found = await unless_stopped(stop, ready)
                 makers.append(make)
                 findings |= {finding.text: finding for finding in found}
             logs = [ResultLog(path, force=True, belonging=belonging) for path in paths]
             results = ByTarget([InSteps(log, levels) if levels else log for log in logs], together)
             async with (
-                replayer(sending, partial(_several, makers, keeping), results, rate=peak) as engine,
+                replayer(sender_rules, partial(_several, makers, keeping), results, rate=peak) as engine,
                 stopped_by(stop, engine),
             ):
                 with audience.may_set(stop):
-                    steady = pacing.steady and pacing.steady * together
+                    steady = load.steady and load.steady * together
                     audience.begin(Stage(rate=steady, planned=schedule.duration))
                     outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
                     audience.end(outcome)
-            log, answers = self.folder / "results.csv", outcome.counters.completed * sending.cookies
+            log, answers = self.folder / "results.csv", outcome.counters.completed * sender_rules.cookies
             told = report_sessions(engine, log, answers=answers, told=outcome.health.findings, several=True)
             return outcome, [*findings.values(), *audience.findings, *told]
 
@@ -357,9 +361,9 @@ class _OneDuet:
         options, log, schedule = self.options, str(self.options.log), self.plan.schedule
         of_one = schedule.schedule if isinstance(schedule, Together) else schedule
         said = {
-            **options.pacing.said(options.shaping.seed),
-            **options.shaping.said(),
-            **options.sending.said(),
+            **options.load.said(options.request_rules.seed),
+            **options.request_rules.said(),
+            **options.sender_rules.said(),
             **options.comparing.said(),
         }
         verdict, told = str(outcome.health.verdict), [each.as_dict() for each in findings]

@@ -30,7 +30,7 @@ from logreplay.inputs.logs import replayable
 from logreplay.inputs.streams import aim, repeated_urls, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.options.conflicts import reconciled
-from logreplay.options.shaping import INDEPENDENT
+from logreplay.options.request_rules import INDEPENDENT
 from logreplay.options.think import Pauses, said, thinking
 from logreplay.runs.engines import replayer
 from logreplay.runs.result_files import ResultFolder, check_apart, inputs
@@ -106,8 +106,8 @@ class FindOptions(ReplayOptions):
     def schedule_of(self) -> "Callable[[Trial], Schedule]":
         """What makes the schedule of a trial."""
         if self.vusers:
-            return users(thinking(self.think or 0.0, self.shaping.seed))
-        return evenly if self.arrivals == "even" else by_chance(self.shaping.seed)
+            return users(thinking(self.think or 0.0, self.request_rules.seed))
+        return evenly if self.arrivals == "even" else by_chance(self.request_rules.seed)
 
     @property
     def arrives(self) -> str | None:
@@ -120,8 +120,9 @@ class FindOptions(ReplayOptions):
             **{str(bound.statistic): bound.limit for bound in goal.bounds},
             "start": goal.start, "max_tps": self.max_tps, "precision": self.precision, "trial": self.trial_s,
             "trials": self.trials, "budget": self.budget, "arrivals": self.arrives, "vusers": self.vusers,
-            "restart": self.restart, "seed": self.shaping.seed, "think": said(self.think, self.shaping.seed),
-            **self.sending.said(), **self.shaping.said(),
+            "restart": self.restart, "seed": self.request_rules.seed,
+            "think": said(self.think, self.request_rules.seed),
+            **self.sender_rules.said(), **self.request_rules.said(),
         }  # fmt: skip
 
 
@@ -136,10 +137,10 @@ def find_rate(options: FindOptions) -> Exit:
 
     search, quiet, terminal, choice = Search(options.goal), options.quiet, options.terminal(), options.choice
     fewest = {"--start": int(search.goal.start)} if options.vusers else {}
-    sending = reconciled(options.sending, options.shaping, users=fewest, numbered="find")
-    options = replace(options, sending=sending)
+    sender_rules = reconciled(options.sender_rules, options.request_rules, users=fewest, numbered="find")
+    options = replace(options, sender_rules=sender_rules)
     options.warn_beyond_timeout({f"--{name}": limit for name, limit in options.limits.items() if limit is not None})
-    reads = inputs(options.log, options.shaping, sending)
+    reads = inputs(options.log, options.request_rules, sender_rules)
     check_apart({"--junit": options.junit}, reads)
     with ResultFolder.named(options.output, "find", reads, force=options.force) as place:
         with ExitStack() as stack:
@@ -150,15 +151,15 @@ def find_rate(options: FindOptions) -> Exit:
                 target_or_builtin(choice, csv, terminal.note, given=options.log is not None, announce=options.announce)
             )
             requests = request_stream(
-                options.shaping,
-                sending,
+                options.request_rules,
+                sender_rules,
                 csv,
                 stack,
                 terminal.note,
                 loop=True,
                 ahead=bool(options.vusers),
             )
-            aim(options.shaping, url)
+            aim(options.request_rules, url)
             rule = stop_rule(options.stop_at)
             try:
                 ended, findings = _search(search, options, place.path, requests, url, rule, terminal)
@@ -171,7 +172,13 @@ def find_rate(options: FindOptions) -> Exit:
             restarts, bundled = ("--restart",) * options.restart, not options.log
             with evaluating("logreplay", "analyze", str(place.path)):
                 urls, repeated = repeated_urls(
-                    requests, options.shaping, place.path, restarts, each="trial", bundled=bundled, tell=terminal.note
+                    requests,
+                    options.request_rules,
+                    place.path,
+                    restarts,
+                    each="trial",
+                    bundled=bundled,
+                    tell=terminal.note,
                 )
             findings += repeated
         folder = place.keep()
@@ -201,7 +208,7 @@ def _report(
     from logreplay.analysis.search.report import answer_of, sentence, slo, weaknesses
     from logreplay.analysis.summary import About
 
-    text, facts = sentence(search, options.tps), slo(search, options.tps) | {"seed": options.shaping.seed}
+    text, facts = sentence(search, options.tps), slo(search, options.tps) | {"seed": options.request_rules.seed}
     log, more = str(options.log) if options.log else None, {"answer": text, "slo": facts, **urls}
     answer = answer_of(search)
     if not search.trials or answer.why == "generator":
@@ -214,7 +221,8 @@ def _report(
         click.echo(text)
         if not options.quiet:
             print_arrivals(about.options)
-            click.echo(f"seed: {options.shaping.seed}; --seed {options.shaping.seed} repeats the same random choices")
+            seed = options.request_rules.seed
+            click.echo(f"seed: {seed}; --seed {seed} repeats the same random choices")
 
     summary = report(folder, about, show, plots=plots, as_json=options.as_json, quiet=options.quiet)
     if plots:
@@ -248,18 +256,18 @@ def _search(
     from logreplay.replay.results.result_log import ResultLog
     from logreplay.replay.results.verdict import held_back_in_steps
 
-    path, sending, goal = folder / "results.csv", options.sending, search.goal
+    path, sender_rules, goal = folder / "results.csv", options.sender_rules, search.goal
 
     async def ready() -> "tuple[Callable[[], Sender], list[Finding], bool]":
-        made = await sending.ready(target, path, rate=goal.start, duration=_FULL_S)
-        return *made, await sending.is_here(target)
+        made = await sender_rules.ready(target, path, rate=goal.start, duration=_FULL_S)
+        return *made, await sender_rules.is_here(target)
 
     async def main(stop: asyncio.Event) -> "tuple[bool, list[Finding]]":
         sender, findings, here = await unless_stopped(stop, ready())
         responses = RecentRequests(ResultLog(path))
         rate = goal.start if goal.users else goal.highest or goal.start
         async with (
-            replayer(sending, sender, responses, rate=rate, closed=goal.users) as engine,
+            replayer(sender_rules, sender, responses, rate=rate, closed=goal.users) as engine,
             stopped_by(stop, engine),
         ):
             teller = _Teller(search, audience, terminal, drawn=options.telling.progress == "auto")
@@ -271,7 +279,7 @@ def _search(
                     engine,
                     responses,
                     requests,
-                    timeout_s=sending.timeout,
+                    timeout_s=sender_rules.timeout,
                     schedule_of=options.schedule_of,
                     restart=options.restart,
                     contention=cpu_contention if here else None,
@@ -279,7 +287,7 @@ def _search(
                     on_progress=watched(rule, engine, audience.see),
                     on_end=teller.end,
                 )
-        answers = teller.answered * sending.cookies
+        answers = teller.answered * sender_rules.cookies
         sessions = report_sessions(engine, path, answers=answers)
         return ended, [*findings, *audience.findings, *held_back_in_steps(teller.evidence), *sessions]
 

@@ -11,7 +11,7 @@ from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.replay import ReplayOptions
 from logreplay.cli.running.signals import SIGNALS
-from logreplay.options.pacing import Pacing
+from logreplay.options.load import Load
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import Log
@@ -22,7 +22,7 @@ class RunOptions(ReplayOptions):
     """One replay, as the user asked for it."""
 
     log: "Log | None"
-    pacing: Pacing
+    load: Load
     crash: bool
     verbose: bool
     debug: bool
@@ -72,9 +72,9 @@ def replay_once(options: RunOptions) -> Exit:
     call = RunCall(
         log=options.log,
         choice=options.choice,
-        pacing=options.pacing,
-        shaping=options.shaping,
-        sending=options.sending,
+        load=options.load,
+        request_rules=options.request_rules,
+        sender_rules=options.sender_rules,
         telling=options.telling,
         stop_at=options.stop_at,
         crash=options.crash,
@@ -110,7 +110,7 @@ def replay_once(options: RunOptions) -> Exit:
         classic=options.classic,
         debug=options.debug,
         quiet=options.quiet,
-        secrets=options.sending.show_secrets,
+        secrets=options.sender_rules.show_secrets,
         junit=options.junit,
         history=options.history,
     )

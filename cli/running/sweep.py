@@ -24,7 +24,7 @@ from logreplay.inputs.logs import replayable
 from logreplay.inputs.streams import aim, repeated_urls, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.options.conflicts import reconciled
-from logreplay.options.shaping import INDEPENDENT, arriving
+from logreplay.options.request_rules import INDEPENDENT, arriving
 from logreplay.options.think import Pauses, mean_of, said, thinking
 from logreplay.runs.result_files import ResultFolder, inputs
 
@@ -68,7 +68,9 @@ class SweepOptions(ReplayOptions):
             UsageError: two of them exclude each other; names both.
         """
         users = {"--vusers": min(self.vusers)} if self.vusers else {}
-        sending = reconciled(self.sending, self.shaping, users=users, numbered="--settle" if self.settle else "")
+        sender_rules = reconciled(
+            self.sender_rules, self.request_rules, users=users, numbered="--settle" if self.settle else ""
+        )
         if self.think and not self.vusers:
             raise click.UsageError("--think needs users: add --vusers 1,10,50")
         if self.vusers and self.arrivals:
@@ -84,7 +86,7 @@ class SweepOptions(ReplayOptions):
         for option, given in (("--vusers", self.vusers), ("--arrivals log", self.arrivals == "log")):
             if self.settle and given:
                 raise click.UsageError(f"--settle and {option} exclude each other; use a longer --for instead")
-        return replace(self, sending=sending, arrivals=None if self.vusers else self.arrivals or INDEPENDENT)
+        return replace(self, sender_rules=sender_rules, arrivals=None if self.vusers else self.arrivals or INDEPENDENT)
 
     @property
     def levels(self) -> Sequence[float]:
@@ -124,7 +126,9 @@ class SweepOptions(ReplayOptions):
 
         order, going = cast("Order", self.order), self.keep_going or bool(self.vusers)
         warmup, settle, restart = self.warmup or 0, self.settle or 0, bool(self.restarts)
-        return Course(self.levels, self.duration, warmup, settle, self.repeat, order, self.shaping.seed, going, restart)
+        return Course(
+            self.levels, self.duration, warmup, settle, self.repeat, order, self.request_rules.seed, going, restart
+        )
 
     @property
     def restarts(self) -> tuple[str, ...]:
@@ -139,8 +143,8 @@ class SweepOptions(ReplayOptions):
         from logreplay.replay.schedules.users import Users
 
         if not self.vusers:
-            return arriving(self.arrivals or INDEPENDENT, stream, self.shaping)
-        think = thinking(self.think, self.shaping.seed)
+            return arriving(self.arrivals or INDEPENDENT, stream, self.request_rules)
+        think = thinking(self.think, self.request_rules.seed)
         return lambda count, seconds, _: Users(int(count), think, seconds)
 
     @property
@@ -155,10 +159,11 @@ class SweepOptions(ReplayOptions):
         """What the user said, for the summary and for whoever resumes the sweep."""
         levels = list(self.levels)
         return {
-            **({"vusers": levels, "think": said(self.think, self.shaping.seed)}
+            **({"vusers": levels, "think": said(self.think, self.request_rules.seed)}
                if self.vusers else {"rates": levels, "arrivals": self.arrivals}),
             "for": self.duration, "warmup": self.warmup, "settle": self.settle, "repeat": self.repeat,
-            "order": self.order, "restart": bool(self.restarts), **self.shaping.said(), **self.sending.said(),
+            "order": self.order, "restart": bool(self.restarts),
+            **self.request_rules.said(), **self.sender_rules.said(),
         }  # fmt: skip
 
 
@@ -181,8 +186,8 @@ def sweep_rates(options: SweepOptions) -> Exit:
                 target_or_builtin(choice, csv, terminal.note, given=options.log is not None, announce=options.announce)
             )
             stream = request_stream(
-                options.shaping,
-                options.sending,
+                options.request_rules,
+                options.sender_rules,
                 csv,
                 stack,
                 terminal.note,
@@ -190,14 +195,20 @@ def sweep_rates(options: SweepOptions) -> Exit:
                 in_time=options.arrivals == "log",
                 ahead=bool(options.vusers),
             )
-            aim(options.shaping, url)
+            aim(options.request_rules, url)
             outcomes, findings = sweep_into(
-                manifest, stream, url, options.course, options.sending, rule, options.telling,
+                manifest, stream, url, options.course, options.sender_rules, rule, options.telling,
                 at=options.at(stream), closed=bool(options.vusers), refine=options.refine,
                 described=options.described, terminal=terminal,
             )  # fmt: skip
             urls, repeated = repeated_urls(
-                stream, options.shaping, folder.path, options.restarts, each="step", bundled=not log, tell=terminal.note
+                stream,
+                options.request_rules,
+                folder.path,
+                options.restarts,
+                each="step",
+                bundled=not log,
+                tell=terminal.note,
             )
             findings += repeated
         if not folder.measured:
@@ -243,7 +254,7 @@ def _resuming(options: SweepOptions, folder: Path) -> str:
 
 
 def _folder(options: SweepOptions) -> ResultFolder:
-    reads = inputs(options.log, options.shaping, options.sending)
+    reads = inputs(options.log, options.request_rules, options.sender_rules)
     if options.resume:
         return ResultFolder.resumed(options.resume, reads)
     return ResultFolder.named(options.output, "sweep", reads, force=options.force)
@@ -258,8 +269,8 @@ def _manifest(options: SweepOptions, csv: "Path | Stored | UrlList", folder: Pat
     from logreplay.replay.sweeps.manifest import Manifest, fingerprint
 
     what = {"log": fingerprint(csv), "target": options.target or "built-in", **options.said()}
-    if options.shaping.files:
-        what["files"] = {str(path): fingerprint(path) for path in options.shaping.files}
+    if options.request_rules.files:
+        what["files"] = {str(path): fingerprint(path) for path in options.request_rules.files}
     if not options.resume:
         return Manifest(folder, what)
     manifest = Manifest.read(options.resume)

@@ -15,7 +15,7 @@ from logreplay.cli.display.live_curve import GrowingCurve, point_of
 from logreplay.cli.display.progress import Terminal
 from logreplay.cli.running.signals import SIGNALS
 from logreplay.core.plural import number_of
-from logreplay.options.sending import Sending
+from logreplay.options.sender_rules import SenderRules
 from logreplay.runs.engines import replayer
 from logreplay.runs.sessions import report_sessions
 
@@ -37,7 +37,7 @@ def sweep_into(
     requests: "RequestStream",
     target: str,
     course: "Course",
-    sending: Sending,
+    sender_rules: SenderRules,
     rule: "StopRule",
     telling: Telling | None = None,
     *,
@@ -64,7 +64,7 @@ def sweep_into(
             terminal.note(described)
         drawn, unit = telling.progress == "auto", "users" if closed else "req/s"
         curve = GrowingCurve(terminal.write, quiet=terminal.quiet, drawn=drawn, unit=unit)
-        sweep = _Sweep(manifest, requests, target, course, sending, rule, at or evenly, closed, audience, curve)
+        sweep = _Sweep(manifest, requests, target, course, sender_rules, rule, at or evenly, closed, audience, curve)
         outcomes, findings = sweep.make([step for step in course.steps() if step.index not in made])
         if refine and not any(outcome.stopped or outcome.lost for outcome in outcomes):
             more, _ = sweep.make([step for step in sweep.finer() if step.index not in made])
@@ -80,7 +80,7 @@ class _Sweep:
     requests: "RequestStream"
     target: str
     course: "Course"
-    sending: Sending
+    sender_rules: SenderRules
     rule: "StopRule"
     at: "At"
     closed: bool
@@ -100,13 +100,15 @@ class _Sweep:
         async def main(stop: asyncio.Event) -> "tuple[Sequence[Outcome], list[Finding]]":
             length = sum(step.seconds + self.course.settle for step in steps) + self.course.warm_up
             rate = max(step.rate for step in steps)
-            ready = self.sending.ready(self.target, folder / JUDGED, rate=rate, duration=length)
+            ready = self.sender_rules.ready(self.target, folder / JUDGED, rate=rate, duration=length)
             sender, findings = await unless_stopped(stop, ready)
             results = StepLog(folder, self.manifest.mark)
             self.manifest.write()
             spare = _SpareDescriptors()
             async with (
-                replayer(self.sending, sender, results, rate=0 if self.closed else rate, closed=self.closed) as engine,
+                replayer(
+                    self.sender_rules, sender, results, rate=0 if self.closed else rate, closed=self.closed
+                ) as engine,
                 stopped_by(stop, engine),
             ):
                 with self.audience.may_set(stop):
@@ -123,7 +125,7 @@ class _Sweep:
                         on_end=lambda done, outcome: self._end(done, outcome, results, spare),
                     )
                     spare.free()
-            answers = sum(outcome.counters.completed for outcome in outcomes) * self.sending.cookies
+            answers = sum(outcome.counters.completed for outcome in outcomes) * self.sender_rules.cookies
             return outcomes, findings + report_sessions(engine, folder / JUDGED, answers=answers, append=True)
 
         with SIGNALS.hearing():

@@ -76,9 +76,9 @@ def words_of(case: Case, urls: Mapping[str, str]) -> list[str]:
         first = [log]
     options = [word for words in given.values() for word in shlex.split(words)]
     if case.command == "sweep":
-        pacing = shlex.split(given["pacing"])
-        options = options[len(pacing) :]
-        first = [*pacing, *first]
+        load = shlex.split(given["load"])
+        options = options[len(load) :]
+        first = [*load, *first]
     return [case.command, *first, *options]
 
 
@@ -158,7 +158,7 @@ def _companions(
         yield lambda: _feed(world.folder / "pipe.log", world.inputs["access.log"], ended)
     if case.choice["signal"] != "-":
         yield lambda: _signal(case, process, ran, ended)
-    if case.choice.get("pacing") == "follow":
+    if case.choice.get("load") == "follow":
         yield lambda: _grow(world.folder / "access.log", ended)
 
 

@@ -44,8 +44,8 @@ def test_both_targets_get_the_same_requests_at_the_same_instants(
     servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, more: tuple[object, ...]
 ) -> None:
     folder = tmp_path / "out"
-    pacing = () if "--steps" in more else ("--tps", 100, "--for", "1s")
-    assert duet(log, servers[0].url, servers[1].url, *pacing, "-o", folder, *more) in (0, 3)
+    load = () if "--steps" in more else ("--tps", 100, "--for", "1s")
+    assert duet(log, servers[0].url, servers[1].url, *load, "-o", folder, *more) in (0, 3)
     one, other = (scan(folder / f"{name}.csv").collect().sort("seq") for name in ("baseline", "candidate"))
     assert one.columns == list(RESULT_COLUMNS)
     assert 60 < one.height == one["seq"].n_unique()
@@ -61,8 +61,8 @@ def test_alternating_shares_the_requests_out_at_one_rate(
     servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "out"
-    pacing = ("--tps", 200, "--arrivals", "even")
-    assert duet(log, servers[0].url, servers[1].url, *pacing, "--alternate", "-o", folder, "-q") in (0, 3)
+    load = ("--tps", 200, "--arrivals", "even")
+    assert duet(log, servers[0].url, servers[1].url, *load, "--alternate", "-o", folder, "-q") in (0, 3)
     both = [scan(folder / f"{name}.csv").select("row", "scheduled").collect() for name in ("baseline", "candidate")]
     rows = pl.concat(both).sort("scheduled")
     assert sorted(rows["row"].to_list()) == list(range(60))

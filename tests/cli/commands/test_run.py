@@ -414,14 +414,14 @@ def test_a_log_without_pauses_cannot_say_how_long_users_think(
     assert "connection refused" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("pacing", ["--speed 1", "--tps 5 --arrivals log"])
+@pytest.mark.parametrize("load", ["--speed 1", "--tps 5 --arrivals log"])
 def test_a_log_without_times_cannot_be_replayed_at_its_own(
-    pacing: str, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    load: str, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With --speed all requests were sent at once."""
     timeless = tmp_path / "timeless.csv"
     pl.read_csv(log).with_columns(date=pl.lit(None), time=pl.lit(None)).write_csv(timeless)
-    assert logreplay("run", timeless, "http://127.0.0.1:1", *pacing.split(), "-o", tmp_path / "r.csv") == 1
+    assert logreplay("run", timeless, "http://127.0.0.1:1", *load.split(), "-o", tmp_path / "r.csv") == 1
     text = "none of 50 requests has a value in column date, which --speed and --arrivals log need; use --tps"
     assert f"Error: {timeless}: {text}" in capsys.readouterr().err
 

@@ -11,8 +11,8 @@ import pytest
 
 from logreplay.cli import main
 from logreplay.options.conflicts import reconciled
-from logreplay.options.sending import Sending
-from logreplay.options.shaping import Shaping
+from logreplay.options.request_rules import RequestRules
+from logreplay.options.sender_rules import SenderRules
 
 LOG = '127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n'
 HOOK = "def same(request):\n    return request\n"
@@ -89,8 +89,8 @@ def test_what_tells_requests_by_their_numbers_refuses_clients_shared_by_several_
 def test_one_process_sends_where_numbers_must_follow_the_plan(
     by_client: bool, numbered: str, workers: int | None
 ) -> None:
-    sending = reconciled(Sending(by_client=by_client), Shaping(), numbered=numbered)
-    assert sending.workers == workers
+    sender_rules = reconciled(SenderRules(by_client=by_client), RequestRules(), numbered=numbered)
+    assert sender_rules.workers == workers
 
 
 @pytest.mark.parametrize("several", ["--workers 2", "--cluster local:2"])

@@ -12,8 +12,8 @@ import pytest
 
 from logreplay.cli.main import run
 from logreplay.core.record import scan
-from logreplay.options.sending import Sending
-from logreplay.options.shaping import Shaping
+from logreplay.options.request_rules import RequestRules
+from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
 from logreplay.replay.sessions.insertion import Insertion
 from support.background_server import beside
@@ -452,12 +452,12 @@ def test_a_template_that_cannot_be_filled_says_so(
 
 def test_each_option_has_a_line_in_the_documentation() -> None:
     from logreplay.cli.commands.run import run as command
-    from logreplay.cli.options import requests, schedule
+    from logreplay.options import load, request_rules
 
     text = (Path(__file__).parents[3] / "docs" / "shaping.md").read_text("utf-8")
     expected = {
-        *schedule.Pacing.__dataclass_fields__,
-        *requests.Shaping.__dataclass_fields__,
+        *load.Load.__dataclass_fields__,
+        *request_rules.RequestRules.__dataclass_fields__,
         "by_client",
         "methods",
         "dry_run",
@@ -477,8 +477,8 @@ def test_the_python_of_the_documentation_runs() -> None:
 
 
 def test_sessions_of_the_replay_leave_out_the_headers_of_those_in_the_log() -> None:
-    shaping = Shaping(header=(LoggedHeaders(), FixedHeader("X-Mine", "1")))
-    sending = Sending(cookies=True, use=(Insertion.parse("csrf=header:X-CSRF-Token"),))
-    first, *rest = shaping.changes(unlogged=sending.session_headers)
+    request_rules = RequestRules(header=(LoggedHeaders(), FixedHeader("X-Mine", "1")))
+    sender_rules = SenderRules(cookies=True, use=(Insertion.parse("csrf=header:X-CSRF-Token"),))
+    first, *rest = request_rules.changes(unlogged=sender_rules.session_headers)
     assert first == LoggedHeaders(frozenset({"x-mine", "cookie", "x-csrf-token"}))
     assert rest == [FixedHeader("X-Mine", "1")]

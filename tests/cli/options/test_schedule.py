@@ -9,8 +9,8 @@ import pytest
 from logreplay.cli.commands.run import run as command
 from logreplay.cli.options.schedule import NEEDS, YIELDS_TO
 from logreplay.core.errors import UsageError
-from logreplay.options.pacing import Pacing, log_report, log_sentence
-from logreplay.options.shaping import Shaping
+from logreplay.options.load import Load, log_report, log_sentence
+from logreplay.options.request_rules import RequestRules
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson, Scattered
 from logreplay.replay.schedules.live import Live
@@ -66,17 +66,17 @@ MODES: dict[str, Any] = {
 @pytest.mark.parametrize("second", [None, *MODES])
 def test_just_one_mode_is_given(first: str, second: str | None) -> None:
     given = {name: MODES[name] for name in (first, second) if name}
-    pacing = Pacing(**given, duration=60.0 if "ramp" in given else None)
+    load = Load(**given, duration=60.0 if "ramp" in given else None)
     if len(given) == 1:
-        pacing.checked()
+        load.checked()
     else:
         with pytest.raises(UsageError, match=r"these exclude each other; give one only: --tps R, --speed X"):
-            pacing.checked()
+            load.checked()
 
 
 def test_a_command_without_users_does_not_ask_for_them() -> None:
     with pytest.raises(UsageError, match="--steps or --follow"):
-        Pacing().checked(users=False)
+        Load().checked(users=False)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_command_without_users_does_not_ask_for_them() -> None:
 )
 def test_options_that_need_or_exclude_another_name_it(given: dict[str, Any], both: tuple[str, str]) -> None:
     with pytest.raises(UsageError) as told:
-        Pacing(**given).checked()
+        Load(**given).checked()
     assert all(name in str(told.value) for name in both)
 
 
@@ -116,17 +116,17 @@ def test_options_that_need_or_exclude_another_name_it(given: dict[str, Any], bot
     ],
 )
 def test_each_mode_has_its_schedule(given: dict[str, Any], kind: type) -> None:
-    assert isinstance(Pacing(**given).schedule(Shaping(), UNREAD), kind)
+    assert isinstance(Load(**given).schedule(RequestRules(), UNREAD), kind)
 
 
 def test_what_the_user_said_is_in_the_schedule() -> None:
-    users = Pacing(vusers=3, think=(1.0, 2.0), requests=7).schedule(Shaping(seed=5), UNREAD)
+    users = Load(vusers=3, think=(1.0, 2.0), requests=7).schedule(RequestRules(seed=5), UNREAD)
     assert users == Users(3, UniformThink(1.0, 2.0, 5), None, 7)
-    assert Pacing(vusers=3, think=None).schedule(Shaping(), UNREAD) == Users(3, None)
-    fast = Pacing(speed=4.0, duration=8.0).schedule(Shaping(), UNREAD)
+    assert Load(vusers=3, think=None).schedule(RequestRules(), UNREAD) == Users(3, None)
+    fast = Load(speed=4.0, duration=8.0).schedule(RequestRules(), UNREAD)
     assert fast == Limited(LogTimes(4.0), seconds=8.0)
-    assert Pacing(follow=True).schedule(Shaping(), UNREAD) == Live(5.0)
-    assert Pacing(follow=True, delay=1.0).schedule(Shaping(), UNREAD) == Live(1.0)
+    assert Load(follow=True).schedule(RequestRules(), UNREAD) == Live(5.0)
+    assert Load(follow=True, delay=1.0).schedule(RequestRules(), UNREAD) == Live(1.0)
 
 
 @pytest.mark.parametrize(
@@ -143,23 +143,23 @@ def test_what_the_user_said_is_in_the_schedule() -> None:
     ],
 )
 def test_the_log_is_gone_round_where_more_is_asked_for_at_a_rate(given: dict[str, Any], loops: bool) -> None:
-    assert Pacing(**given).loops is loops
+    assert Load(**given).loops is loops
 
 
 def test_what_the_user_said_is_told_and_no_more() -> None:
-    assert Pacing(tps=5.0, arrivals="even", duration=2.0, loop=False).said(1) == {
+    assert Load(tps=5.0, arrivals="even", duration=2.0, loop=False).said(1) == {
         "arrivals": "even",
         "for": 2.0,
         "tps": 5.0,
     }
-    think = Pacing(vusers=2, think=(1.0, 2.0)).said(9)["think"]
+    think = Load(vusers=2, think=(1.0, 2.0)).said(9)["think"]
     assert (think["low"], think["high"], think["seed"]) == (1.0, 2.0, 9)
 
 
 def test_the_highest_rate_is_that_of_any_part() -> None:
-    assert Pacing(steps=((5.0, 1.0), (9.0, 1.0), (2.0, 1.0))).peak == 9
-    assert Pacing(ramp=(9.0, 1.0)).peak == 9
-    assert Pacing(vusers=5).peak == 0
+    assert Load(steps=((5.0, 1.0), (9.0, 1.0), (2.0, 1.0))).peak == 9
+    assert Load(ramp=(9.0, 1.0)).peak == 9
+    assert Load(vusers=5).peak == 0
 
 
 def test_the_report_of_a_log_is_told_in_a_sentence(log_of_two_seconds: Requests) -> None:
@@ -202,6 +202,6 @@ def test_the_tables_of_settings_name_parameters_of_the_command(names: dict[str, 
 
 
 def test_a_rate_without_arrivals_has_independent_ones() -> None:
-    assert Pacing(tps=5.0).checked().arrivals == "poisson"
-    assert Pacing(tps=5.0, arrivals="even").checked().arrivals == "even"
-    assert Pacing(vusers=5).checked().arrivals is None
+    assert Load(tps=5.0).checked().arrivals == "poisson"
+    assert Load(tps=5.0, arrivals="even").checked().arrivals == "even"
+    assert Load(vusers=5).checked().arrivals is None

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from logreplay.inputs.streams import repeated_urls, request_stream
-from logreplay.options.sending import Sending
-from logreplay.options.shaping import Shaping
+from logreplay.options.request_rules import RequestRules
+from logreplay.options.sender_rules import SenderRules
 
 HALF_UNIQUE = [*(f"/{number}" for number in range(1000)), *["/same"] * 1000]
 READS_ON, LONGER = "so that each trial reads on where the last one ended", "give a longer log"
@@ -21,14 +21,20 @@ def write(path: Path, urls: Sequence[str]) -> None:
 
 
 def remedy(
-    folder: Path, urls: Sequence[str], count: int, *, shaping: Shaping, restarts: Sequence[str] = (), trials: int = 1
+    folder: Path,
+    urls: Sequence[str],
+    count: int,
+    *,
+    request_rules: RequestRules,
+    restarts: Sequence[str] = (),
+    trials: int = 1,
 ) -> str:
     """The remedies for trials that send the first requests of a log, each from the start; empty without a finding."""
     log = folder / "log.csv"
     write(log, urls)
     with ExitStack() as stack:
         stream = request_stream(
-            shaping, Sending(methods=frozenset({"GET"})), log, stack, loop=True, tell=lambda _: None
+            request_rules, SenderRules(methods=frozenset({"GET"})), log, stack, loop=True, tell=lambda _: None
         )
         sent: list[str] = []
         for frame in stream.frames():
@@ -36,31 +42,37 @@ def remedy(
             if len(sent) >= count:
                 break
         write(folder / "results.csv", sent[:count] * trials)
-        _, found = repeated_urls(stream, shaping, folder, restarts, each="trial", bundled=False, tell=lambda _: None)
+        _, found = repeated_urls(
+            stream, request_rules, folder, restarts, each="trial", bundled=False, tell=lambda _: None
+        )
     return found[0].text.partition("than was measured; ")[2] if found else ""
 
 
 @pytest.mark.parametrize(
-    "shaping", [Shaping(), Shaping(shuffle=True), Shaping(shuffle=True, seed=7)], ids=["as logged", "shuffled", "seed"]
+    "request_rules",
+    [RequestRules(), RequestRules(shuffle=True), RequestRules(shuffle=True, seed=7)],
+    ids=["as logged", "shuffled", "seed"],
 )
-def test_a_part_of_a_log_that_is_sent_once_repeats_no_more_than_the_log(tmp_path: Path, shaping: Shaping) -> None:
-    assert remedy(tmp_path, HALF_UNIQUE, 500, shaping=shaping) == ""
+def test_a_part_of_a_log_that_is_sent_once_repeats_no_more_than_the_log(
+    tmp_path: Path, request_rules: RequestRules
+) -> None:
+    assert remedy(tmp_path, HALF_UNIQUE, 500, request_rules=request_rules) == ""
 
 
 @pytest.mark.parametrize(
-    ("shaping", "restarts", "count", "expected"),
+    ("request_rules", "restarts", "count", "expected"),
     [
-        (Shaping(), ("--restart",), 500, f"leave out --restart, {READS_ON}"),
-        (Shaping(), ("--restart", "--arrivals log"), 500, f"leave out --restart and --arrivals log, {READS_ON}"),
-        (Shaping(random=True), ("--restart",), 400, f"leave out --restart, {READS_ON}; {ONCE}"),
-        (Shaping(shuffle=True), ("--restart",), 400, f"leave out --restart, {READS_ON}"),
-        (Shaping(), ("--restart",), 600, f"leave out --restart, {READS_ON}; {LONGER}"),
-        (Shaping(random=True), (), 600, f"{ONCE}; {LONGER}"),
-        (Shaping(), (), 600, LONGER),
+        (RequestRules(), ("--restart",), 500, f"leave out --restart, {READS_ON}"),
+        (RequestRules(), ("--restart", "--arrivals log"), 500, f"leave out --restart and --arrivals log, {READS_ON}"),
+        (RequestRules(random=True), ("--restart",), 400, f"leave out --restart, {READS_ON}; {ONCE}"),
+        (RequestRules(shuffle=True), ("--restart",), 400, f"leave out --restart, {READS_ON}"),
+        (RequestRules(), ("--restart",), 600, f"leave out --restart, {READS_ON}; {LONGER}"),
+        (RequestRules(random=True), (), 600, f"{ONCE}; {LONGER}"),
+        (RequestRules(), (), 600, LONGER),
     ],
 )
 def test_the_remedies_are_the_options_that_repeat_urls(
-    tmp_path: Path, shaping: Shaping, restarts: Sequence[str], count: int, expected: str
+    tmp_path: Path, request_rules: RequestRules, restarts: Sequence[str], count: int, expected: str
 ) -> None:
     urls = [f"/{number}" for number in range(1000)]
-    assert remedy(tmp_path, urls, count, shaping=shaping, restarts=restarts, trials=2) == expected
+    assert remedy(tmp_path, urls, count, request_rules=request_rules, restarts=restarts, trials=2) == expected

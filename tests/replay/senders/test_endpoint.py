@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from logreplay.core.record import LogreplayError
-from logreplay.options.sending import Sending
+from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.engine.engine import Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults
@@ -162,8 +162,8 @@ def test_the_addresses_that_were_checked_are_the_ones_that_are_used(
         async with raw_server() as server:
             port = int(server.url.rpartition(":")[2])
             other, hit = await trap(port)
-            sending = Sending(sender=sender, keep_alive=keep_alive, workers=1)
-            make, _ = await sending.ready(f"http://rebind.test:{port}", tmp_path / "r.csv", rate=100, duration=1)
+            sender_rules = SenderRules(sender=sender, keep_alive=keep_alive, workers=1)
+            make, _ = await sender_rules.ready(f"http://rebind.test:{port}", tmp_path / "r.csv", rate=100, duration=1)
             await replay(Plan(Requests(tmp_path / "log.csv"), Constant(100, 0.2)), make(), results, limits=Limits())
             other.close()
             return server, hit
@@ -204,7 +204,9 @@ def test_a_proxy_of_the_environment_is_not_used(tmp_path: Path, proxied: socket.
 
     async def main() -> None:
         async with raw_server() as server:
-            make, _ = await Sending(sender=sender, workers=1).ready(server.url, tmp_path / "r.csv", rate=9, duration=1)
+            make, _ = await SenderRules(sender=sender, workers=1).ready(
+                server.url, tmp_path / "r.csv", rate=9, duration=1
+            )
             await replay(Plan(Requests(tmp_path / "log.csv"), Constant(100, 0.1)), make(), results, limits=Limits())
 
     asyncio.run(main())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.core.errors import UsageError
 from logreplay.core.quantities import positive_rate, seconds_of
-from logreplay.options.shaping import INDEPENDENT, Shaping, arriving, base
+from logreplay.options.request_rules import INDEPENDENT, RequestRules, arriving, base
 from logreplay.options.think import Pauses, parse_pauses, said, thinking
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def think_of(text: str) -> Pauses | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pacing:
+class Load:
     """When to send, as the user asked for it. Times in seconds."""
 
     tps: float | None = None
@@ -171,7 +171,7 @@ class Pacing:
         count = round(min(schedule.rate * schedule.duration, self.requests or inf))
         return f"{'' if self.arrivals == 'even' else 'about '}{count:,}"
 
-    def schedule(self, shaping: Shaping, stream: "RequestStream") -> "Schedule":
+    def schedule(self, request_rules: RequestRules, stream: "RequestStream") -> "Schedule":
         """The schedule that was asked for.
 
         Raises:
@@ -183,7 +183,7 @@ class Pacing:
         from logreplay.replay.schedules.users import Users
 
         if self.vusers is not None:
-            think = None if self.think is None else thinking(self.think, shaping.seed)
+            think = None if self.think is None else thinking(self.think, request_rules.seed)
             return Users(self.vusers, think, self.duration, self.requests)
         schedule: Schedule
         if self.follow:
@@ -191,10 +191,10 @@ class Pacing:
         elif self.speed is not None:
             schedule = Limited(LogTimes(self.speed), seconds=self.duration)
         elif self.tps is not None:
-            schedule = arriving(self.arrivals or INDEPENDENT, stream, shaping)(self.tps, self.duration, 0)
+            schedule = arriving(self.arrivals or INDEPENDENT, stream, request_rules)(self.tps, self.duration, 0)
         else:
             profile = Ramp(*self.ramp, self.duration or 0) if self.ramp else Steps(self.steps or ())
-            schedule = profile if self.arrivals == "even" else independent(profile, shaping.seed + 1)
+            schedule = profile if self.arrivals == "even" else independent(profile, request_rules.seed + 1)
         return schedule if self.requests is None else Limited(schedule, requests=self.requests)
 
 
@@ -244,4 +244,4 @@ def log_sentence(report: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
-_NAMES = frozenset(Pacing.__dataclass_fields__)
+_NAMES = frozenset(Load.__dataclass_fields__)

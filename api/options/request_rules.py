@@ -76,7 +76,7 @@ def body(text: str) -> "Shape":
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shaping:
+class RequestRules:
     """How to shape a log, as the user asked for it."""
 
     match: Sequence[str] = ()
@@ -165,8 +165,8 @@ class Shaping:
         )
 
 
-_NONE = Shaping()
-_NAMES = frozenset(Shaping.__dataclass_fields__)
+_NONE = RequestRules()
+_NAMES = frozenset(RequestRules.__dataclass_fields__)
 
 
 def _plain(value: Any) -> Any:
@@ -180,7 +180,7 @@ INDEPENDENT: Final = "poisson"
 
 
 def arriving(
-    arrivals: str, stream: "RequestStream", shaping: Shaping
+    arrivals: str, stream: "RequestStream", request_rules: RequestRules
 ) -> "Callable[[float, float | None, int], Schedule]":
     """What makes a schedule of a rate, a length, and the index of a step: random arrivals differ from step to step.
 
@@ -191,10 +191,10 @@ def arriving(
     from logreplay.replay.schedules.rates import Constant, Limited
 
     if arrivals == "poisson":
-        return lambda rate, seconds, index: independent(Constant(rate, seconds), shaping.seed + index + 1)
+        return lambda rate, seconds, index: independent(Constant(rate, seconds), request_rules.seed + index + 1)
     if arrivals == "log":
         log = base(stream).survey()
-        own = 1 - sum(share for _, share in shaping.inject)  # what is mixed in comes on top of the log's times
+        own = 1 - sum(share for _, share in request_rules.inject)  # what is mixed in comes on top of the log's times
         return lambda rate, seconds, _: Limited(LogTimes.at_rate(rate * own, log.mean, offered=rate), seconds=seconds)
     return lambda rate, seconds, _: Constant(rate, seconds)
 

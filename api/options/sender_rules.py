@@ -41,7 +41,7 @@ def methods(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sending:
+class SenderRules:
     """How to send, as the user asked for it. Times in seconds."""
 
     timeout: float = 30.0
@@ -272,12 +272,12 @@ KEPT: Final = ("cookies", "login", "extract", "use")
 """The options by which a client keeps something."""
 
 
-def session_option(sending: object) -> str:
+def session_option(sender_rules: object) -> str:
     """The first of these options that was given; empty if none was."""
-    return next((f"--{name}" for name in KEPT if getattr(sending, name)), "")
+    return next((f"--{name}" for name in KEPT if getattr(sender_rules, name)), "")
 
 
-_NONE = Sending()
+_NONE = SenderRules()
 _USUAL_STREAMS = 100
 """Requests at once on a connection of HTTP/2 that servers usually allow."""
 _MEASURED = (
