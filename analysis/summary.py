@@ -15,16 +15,18 @@ from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.closed_loop import ClosedLoop
 from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
-from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile, rank
+from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile, rank, valid_rank
+from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.schedule_accuracy import punctuality
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.tables.windows import run_spans, step_windows
 from logreplay.analysis.verdict.saturation import SaturationVerdict
-from logreplay.analysis.verdict.stability import ERROR_SHARE, TRIALS, late_from
+from logreplay.analysis.verdict.stability import ERROR_SHARE, TRIALS
 from logreplay.analysis.wording import between, show
 from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
+from logreplay.core.validity import deepest, holds_lag, percentile
 
 SCHEMA: Final = "logreplay/1"
 LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -73,7 +75,8 @@ def summarise(
     ``verdict`` is a word: whether the target was measured; ``answer`` is the sentence that the steps support. Times
     are seconds. In ``response_s`` a request that failed counts as later than any other, and one that the run
     cancelled as it stopped is left out; a percentile that falls on a failed one is null, and ``failed`` says how
-    many there are; min, mean and max are those of the others. ``ok_response_s`` has only these.
+    many there are; min, mean and max are those of the others. ``ok_response_s`` has only these. A figure of both that
+    the generator's lag reaches is null: ``valid_up_to`` is the share of the times, the shortest, that are the target's.
     ``lag_s`` is of all requests, as in the findings and in the step table.
 
     Several rates have no common percentile: times, rates and the figures of siege and ab of a sweep
@@ -140,7 +143,8 @@ def _of_one_step(figures: Mapping[str, Any], *, timed: bool) -> str:
     """Return the answer of a run of one step: it has one rate, so no saturation."""
     counts, times = figures["requests"], figures["response_s"]
     known = [f"{name} {show(times[name], failed=True)}" for name in ("p50", "p99") if times[name] is not None]
-    told = ", ".join(known) or ("no response as expected" if timed else f"{NO_TIMES}; {LOG_TIMES}")
+    none = "the response times hold the generator's lag" if times["min"] is not None else "no response as expected"
+    told = ", ".join(known) or (none if timed else f"{NO_TIMES}; {LOG_TIMES}")
     sentence = f"{figures['rate']['sent']:.4g} requests/s: {told}"
     cancelled, dropped = figures["errors"].get("cancelled", 0), counts["dropped"]
     if failed := counts["unexpected"] - dropped:
@@ -316,20 +320,22 @@ def latency_rows(summary: Mapping[str, Any]) -> list[tuple[str, ...]]:
     response = summary["response_s"]
     others = [summary[name] for name in ("service_s", "lag_s", "queued_s")][: len(latency_heads(summary)) - 1]
     return [
-        (name, show(response[name], failed=fell_on_failure(response, name)), *(show(times[name]) for times in others))
+        (name, shown(response, name), *(show(times[name]) for times in others))
         for name in ("min", "mean", *LADDER, "max")
     ]
 
 
-def fell_on_failure(response: Mapping[str, Any], name: str) -> bool:
-    """Return whether a figure of the response times is null because a request failed, and not for too few requests.
+def shown(response: Mapping[str, Any], name: str) -> str:
+    """Return a figure of the response times as text, such as ``35.1 ms``; where it is null the reason, if it has one.
 
     Args:
         response: as in summary.json: ``response_s`` of a run or of a step.
         name: of a percentile; or ``min``, ``mean`` or ``max``, which fail where all requests did.
     """
     count, failed, p = response["count"], response["failed"], LADDER.get(name, 0.0)
-    return bool(failed and _enough(count, p) and rank(count, p) > count - failed)
+    fell_on_failure = bool(failed and _enough(count, p) and rank(count, p) > count - failed)
+    late = _is_late(response) and (_enough(count, p) or name not in LADDER)
+    return show(response[name], failed=fell_on_failure, late=late)
 
 
 def _enough(count: int, p: float) -> bool:
@@ -400,8 +406,7 @@ def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
             f"{row['users']}" if "users" in row else f"{row['rate']:.4g}",
             *("–" if row[name] is None else f"{row[name]:.1f}" for name in ("sent", "goodput")),
             str(row["errors"]),
-            show(row["mean"]),
-            *(show(row[name], failed=row[name] == math.inf) for name in ("p50", "p90", "p95", "p99")),
+            *(in_step(row, name) for name in ("mean", "p50", "p90", "p95", "p99")),
             between(row),
             show(row["lag_p95"]),
             row["verdict"] or "–",
@@ -410,23 +415,57 @@ def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
     ]
 
 
+def in_step(step: Mapping[str, Any], name: str) -> str:
+    """Return a figure of a row of the step table as text; where there is none the reason, if it has one."""
+    enough = step["errors"] < step["scheduled"] if name == "mean" else _enough(step["scheduled"], LADDER[name])
+    return show(step[name], failed=step[name] == math.inf, late=enough and _is_late(step))
+
+
+def _is_late(times: Mapping[str, Any]) -> bool:
+    """Whether the generator's lag reaches some of these response times."""
+    valid = times.get("valid_up_to")
+    return valid is not None and valid < 1
+
+
 def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str, dict[str, Any]]:
     """Response times of all and of the answered, service times, waits that an option or the target made necessary."""
     answered = requests.outcome <= HTTP_ERROR
     ordered = requests.judged
     ordered.sort()  # in place: 20 million take 80 MB
-    good = ordered[: len(ordered) - failed]
+    good, without_lag = len(ordered) - failed, ordered
+    if requests.has_late:
+        without_lag = requests.judged_without_lag
+        without_lag.sort()
     times = {
-        "response_s": {**_times(ordered, good), "failed": failed},
-        "ok_response_s": _times(good, good),
+        "response_s": {**_valid_times(ordered, without_lag, good), "failed": failed},
+        "ok_response_s": _valid_times(ordered[:good], without_lag[:good], good),
     }
-    del ordered, good
+    del ordered, without_lag
     of_sent = served if answered.all() else np.sort(those(requests.service, requests.sent))
     return {
         **times,
         "service_s": _times(of_sent, served),
         "queued_s": _times(np.sort(requests.queued), requests.queued),
     }
+
+
+def _valid_times(ordered: Micros, without_lag: Micros, good: int) -> dict[str, Any]:
+    """`_times` of response times without those figures that the generator's lag reaches, and how far it does not.
+
+    Args:
+        ordered: (n,) sorted.
+        without_lag: (n,) sorted.
+        good: how many of the first are of requests answered as expected.
+    """
+    times, lagless = (_times(part, part[:good]) for part in (ordered, without_lag))
+    valid = valid_rank((ordered[part], without_lag[part]) for part in slices(len(ordered)))
+    for name, p in LADDER.items():
+        if rank(len(ordered), p) > valid and math.isfinite(times[name] or 0.0):
+            times[name] = None
+    for name in ("mean", "max"):
+        if times[name] is not None and holds_lag(*(np.array(1e6 * each[name]) for each in (times, lagless))):
+            times[name] = None
+    return {**times, "valid_up_to": valid / len(ordered) if len(ordered) else 1.0}
 
 
 def _times(ordered: Micros, some: Micros) -> dict[str, Any]:
@@ -491,11 +530,20 @@ def _of_the_target(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
         text = f"the target fell behind or failed at {rates}, and carried higher rates: a pause, other load, a cold "
         text += f"cache or late scaling; repeat each rate: sweep --repeat {TRIALS}"
         yield {"code": "passing_overload", "severity": "warning", "text": text}
-    late = steps.filter(~pl.col("generator") & (pl.col("lag_p95") > late_from(pl.col("service_p50"))))
-    if len(steps) > 1 and (rates := _rates(late)):
-        text = f"some requests at {rates} were sent late (lag p95 up to {show(late['lag_p95'].to_numpy().max())}), "
-        text += "but the rate was kept: response times include the lag; stop other processes, and repeat the run"
-        yield {"code": "lag", "severity": "warning", "text": text}
+    yield from _late(verdict)
+
+
+def _late(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
+    """Finding on steps of which a percentile is not given, because requests were sent late."""
+    steps = verdict.steps.filter(~pl.col("generator"))
+    deep = pl.col("scheduled").map_elements(deepest, return_dtype=pl.Float64)
+    if (late := steps.filter(pl.col("valid_up_to") < deep)).is_empty():
+        return
+    at = f"at {_rates(late)} " if len(verdict.steps) > 1 else ""
+    lag, valid = late["lag_p95"].to_numpy().max(), percentile(late["valid_up_to"].to_numpy().min())
+    text = f"{at}requests were sent late (lag p95 up to {show(lag)}): response times are the target's up to {valid} "
+    text += "only, and figures that the lag reaches are left out; stop other processes, and repeat the run"
+    yield {"code": "lag", "severity": "warning", "text": text}
 
 
 def _rates(steps: pl.DataFrame) -> str:

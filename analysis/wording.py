@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def show(seconds: float | None, *, failed: bool = False) -> str:
-    """Write a time so that it can be read: ``1.24 s``, ``35.1 ms``; ``failed`` where no answer came, ``–`` for none."""
+def show(seconds: float | None, *, failed: bool = False, late: bool = False) -> str:
+    """Write a time so that it can be read: ``1.24 s``, ``35.1 ms``; ``–`` for none.
+
+    Where there is none because a request ``failed``, or was sent too ``late``, it is ``failed`` or ``lag``.
+    """
     if seconds is None or not math.isfinite(seconds):
-        return "failed" if failed else "–"
+        return "failed" if failed else "lag" if late else "–"
     if seconds >= 999.5:
         return f"{seconds:,.0f} s"
     for scale, unit in ((1.0, "s"), (1e-3, "ms")):

@@ -21,7 +21,7 @@ HEAVY = {
 ORDER = {
     "core": (
         "errors", "installation", "zstd", "plural", "quantities", "record", "masking", "files", "stores", "headers",
-        "bodies", "__init__",
+        "bodies", "validity", "__init__",
     ),
     "parsers": ("fields", "formats", "captures", "redaction", "lines", "conversion", "__init__"),
     "replay": (

@@ -29,6 +29,7 @@ from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.statistics.step_finder import LONGEST_S, steps_of_seconds, usual_rate
 from logreplay.core.plural import number_of
 from logreplay.core.record import LogreplayError
+from logreplay.core.validity import LAG_US
 
 _WINDOWS_S: Final = (10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)
 _MOST_WINDOWS: Final = 1000
@@ -165,6 +166,16 @@ class RequestArrays:
     def judged(self) -> npt.NDArray[np.uint32]:
         """(n,) `response`, and `FAILED` where the request was not answered as expected."""
         return np.where(self.good, self.response, np.uint32(FAILED))
+
+    @cached_property
+    def has_late(self) -> bool:
+        """Whether the generator sent any request late enough to make its response time another."""
+        return any(bool((self.lag[rows] > LAG_US).any()) for rows in slices(len(self)))
+
+    @property
+    def judged_without_lag(self) -> npt.NDArray[np.uint32]:
+        """(n,) `judged` without the generator's lag."""
+        return np.where(self.good, self.response - self.lag, np.uint32(FAILED))
 
     @cached_property
     def outcome(self) -> npt.NDArray[np.uint8]:

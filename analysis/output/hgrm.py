@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.statistics.quantiles import Floats, average, deviation, ranks
+from logreplay.analysis.statistics.quantiles import Floats, average, deviation, ranks, valid_rank
 from logreplay.core.files import atomic_path
 
 TICKS: Final = 5
@@ -35,6 +35,10 @@ def write_hgrm(path: str | Path, requests: RequestArrays) -> None:
         mean, spread = average(ordered) / _MILLISECOND, deviation(ordered) / _MILLISECOND
         lines.append(f"#[Mean    = {mean:12.3f}, StdDeviation   = {spread:12.3f}]")
         lines.append(f"#[Max     = {ordered[-1] / _MILLISECOND:12.3f}, Total count    = {len(ordered):12d}]")
+    if requests.has_late:
+        without_lag = np.sort((requests.response - requests.lag)[requests.good])
+        if (valid := valid_rank([(ordered, without_lag)])) < len(ordered):
+            lines.append(f"#[Values above the percentile {valid / len(ordered):.12f} hold the generator's lag]")
     with atomic_path(Path(path)) as fresh:
         fresh.write_text("\n".join(lines) + "\n", encoding="ascii")
 

@@ -105,6 +105,7 @@ def html(analysis: Analysis) -> str:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters["time"] = lambda seconds: show(seconds, failed=seconds == np.inf)
+    environment.filters["figure"] = summary.in_step
     environment.filters["between"] = between
     environment.filters["count"] = lambda number: "–" if number is None else f"{number:,.0f}"
     environment.filters["shown"] = shown
@@ -219,9 +220,8 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
     times = best or run.get("response_s", {})
     for name in ("p50", "p99"):
         if times.get(name) is not None or (not best and name in times):
-            value = times.get(name)
-            failed = value == np.inf or (not best and summary.fell_on_failure(times, name))
-            tiles.append((f"response time {name}", show(value, failed=failed), where))
+            value = summary.in_step(best, name) if best else summary.shown(times, name)
+            tiles.append((f"response time {name}", value, where))
     lag, late = run.get("lag_s", {}).get("p99"), "how late this machine sent"
     if best:
         worst = analysis.steps.sort(pl.col("lag_p99").fill_null(-1.0)).row(-1, named=True)

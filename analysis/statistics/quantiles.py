@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logreplay.analysis.statistics.slices import slices
+from logreplay.core.validity import valid_up_to
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -73,6 +74,20 @@ def quantile(values: Micros, p: float) -> float:
         return math.nan
     micros = int(values[rank(len(values), p) - 1])
     return math.inf if micros >= FAILED else micros / 1e6
+
+
+def valid_rank(parts: Iterable[tuple[Micros, Micros]]) -> int:
+    """Return up to which rank sorted response times are the target's: `validity.valid_up_to`, one part after another.
+
+    Args:
+        parts: of the response times, and of the same without the generator's lag, which is sorted for itself.
+    """
+    rank = 0
+    for response, without_lag in parts:
+        rank += (found := valid_up_to(response, without_lag))
+        if found < len(response):
+            break
+    return rank
 
 
 def interval_ranks(count: int, p: float) -> tuple[int, int] | None:
@@ -174,8 +189,21 @@ class Grouped:
             largest[some] = (self._keys[last - 1] & FAILED) / 1e6
         return number.astype(np.int64), mean, largest
 
-    def values(self, group: int) -> Ints:
-        """Return one group's values, sorted, microseconds."""
+    def valid_up_to(self, without_lag: "Grouped") -> Ints:
+        """Return up to which rank each group's response times are the target's: (groups,), see `validity.valid_up_to`.
+
+        Args:
+            without_lag: the same times without the generator's lag; groups of which it has none had no lag.
+        """
+        valid = self.counts.copy()
+        for group in np.flatnonzero(without_lag.counts).tolist():
+            valid[group] = valid_rank(
+                (self.values(group, part), without_lag.values(group, part)) for part in slices(int(valid[group]))
+            )
+        return valid
+
+    def values(self, group: int, part: slice = slice(None)) -> Ints:
+        """Return one group's values, sorted, microseconds; or a part of them."""
         end = int(self._ends[group])
-        result: Ints = self._keys[end - int(self.counts[group]) : end] & FAILED
+        result: Ints = self._keys[end - int(self.counts[group]) : end][part] & FAILED
         return result

@@ -7,7 +7,7 @@ times at all.
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Floats, Grouped, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables.certainty import design_effects
+from logreplay.analysis.tables.group_times import GroupTimes, service
 
 Bools = npt.NDArray[np.bool_]
 
@@ -38,7 +39,8 @@ SECONDS: Final = (
 )
 
 _TIMED: Final = (
-    *("in_flight", "mean", "p50", "p90", "p95", "p99", "p999", "max", "ok_p50", "ok_p99", "service_p50", "service_p99"),
+    *("in_flight", "mean", "p50", "p90", "p95", "p99", "p999", "max", "valid_up_to", "ok_p50", "ok_p99"),
+    *("service_p50", "service_p99"),
     *("lag_p50", "lag_p95", "lag_p99", "lag_max", "design_effect", "p99_low", "p99_high", "growth", "trend_z", "drift"),
     *("slope", "over", "verdict"),
 )
@@ -60,7 +62,8 @@ def seconds(requests: RequestArrays) -> pl.DataFrame:
         both at the time they happened. ``errors``: of those scheduled in it, how many failed.
         ``in_flight``: at its end. ``mean``, ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time of those
         scheduled in it, seconds; a percentile counts failures as never answered (inf) and is null where it cannot
-        be known (p99 under 368 requests); mean and max are of those answered as expected. No time is of a request
+        be known (p99 under 368 requests); mean and max are of those answered as expected. Each is null where the
+        generator's lag reaches it (`logreplay.core.validity`). No time is of a request
         that the run cancelled as it stopped. ``bytes``: of bodies, by schedule. ``ok``: answered with a status below
         400. ``service_p50``: without generator lag. ``lag_p50``, ``lag_max``: generator lag. ``step``: of the first
         request scheduled in it. Times are null where nothing happened.
@@ -99,7 +102,7 @@ def _due(first: int, stop: int, part: RequestArrays) -> pl.DataFrame:
             "second": np.arange(first, stop),
             "offered": due,
             "errors": _counts(at, part.failed, number),
-            **_times(Grouped(over_at, over.judged, number)),
+            **GroupTimes.of(lambda: [(over_at, over)], number, len(over)).figures(),
             "bytes": np.bincount(at, part.bytes, number).astype(np.int64),
             "ok": due - _counts(at, part.outcome != OK, number),
             "service_p50": Grouped(those(over_at, sent), those(over.service, sent), number).quantile(0.5),
@@ -124,7 +127,8 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
         ``scheduled``, ``dropped``, ``ok``, ``http_errors``, ``net_errors``, ``errors`` (failed);
         ``offered`` (scheduled per second), ``sent`` (started per second of the step), ``completed`` (answered per
         second, without the first fifth of the step), ``goodput`` (answered as expected, likewise); ``mean``,
-        ``p50``, ``p90``, ``p95``, ``p99``, ``p999``, ``max`` as in `seconds`, ``ok_p50`` and ``ok_p99`` of those
+        ``p50``, ``p90``, ``p95``, ``p99``, ``p999``, ``max`` as in `seconds`; ``valid_up_to``: the share of the
+        response times, the shortest, that are the target's and not the generator's; ``ok_p50`` and ``ok_p99`` of those
         answered as expected only; ``service_p50``, ``service_p99``, ``lag_p50``, ``lag_p95``, ``lag_p99``,
         seconds; ``bytes``; ``in_flight`` at the end of the step; ``design_effect``: so many requests say as much about
         p99 as one independent request would; ``p99_low``, ``p99_high``: between what p99 lies (95 %) with that few,
@@ -165,17 +169,17 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
 def _step_times(requests: RequestArrays, windows: "Windows") -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Response times, service times and lag of each step; and how sure its p99 is. One sort at a time in memory."""
     number = len(requests.labels)
-    judged = _judged(requests, "step", number)
-    times = _times(judged, p999=0.999)
-    times["ok_p50"] = judged.quantile(0.5, answered=True)
-    times["ok_p99"] = judged.quantile(0.99, SMALLEST_SAMPLE[0.99], answered=True)
+    found = GroupTimes.by(requests, "step", number)
+    times = found.figures(p999=0.999)
+    times["valid_up_to"] = found.valid_up_to
+    times["ok_p50"], times["ok_p99"] = (found.quantile(p, answered=True) for p in (0.5, 0.99))
     effects = design_effects(requests, windows.start, windows.stop, times["p99"])
-    low, high = judged.interval(0.99, effects)
-    del judged
-    service = _service(requests, "step", number)
-    times["service_p50"] = service.quantile(0.5)
-    times["service_p99"] = service.quantile(0.99, SMALLEST_SAMPLE[0.99])
-    del service
+    low, high = found.judged.interval(0.99, effects)
+    del found
+    served = service(requests, "step", number)
+    times["service_p50"] = served.quantile(0.5)
+    times["service_p99"] = served.quantile(0.99, SMALLEST_SAMPLE[0.99])
+    del served
     lag = Grouped(requests.step, requests.lag, number)
     times |= {f"lag_p{q}": lag.quantile(q / 100) for q in (50, 95, 99)}
     return times, {"design_effect": effects, "p99_low": low, "p99_high": high}
@@ -209,7 +213,7 @@ def by_route(requests: RequestArrays) -> pl.DataFrame:
         count += np.bincount(part.route, minlength=number)
         errors += _counts(part.route, part.failed, number)
         volume += np.bincount(part.route, part.bytes, number).astype(np.int64)
-    times = _times(_judged(requests, "route", number))
+    times = GroupTimes.by(requests, "route", number).figures()
     table = pl.DataFrame(
         {
             "route": requests.routes,
@@ -217,7 +221,7 @@ def by_route(requests: RequestArrays) -> pl.DataFrame:
             "errors": errors,
             "bytes": volume,
             **times,
-            "service_p50": _service(requests, "route", number).quantile(0.5),
+            "service_p50": service(requests, "route", number).quantile(0.5),
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
     return table.filter(pl.col("requests") > 0).sort("requests", descending=True, maintain_order=True)
@@ -404,25 +408,3 @@ def _step_of_each_second(requests: RequestArrays, number: int) -> Ints:
     over = (windows.last[order][at] < begins) & (windows.start[order][following] < begins + SECOND)
     result: Ints = np.asarray(requests.labels)[order[np.where(over, following, at)]]
     return result
-
-
-def _times(judged: Grouped, **more: float) -> dict[str, Floats]:
-    """Response times by group: percentiles of all, mean and max of those answered as expected."""
-    _, mean, longest = judged.answered()
-    ladder = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, **more}
-    return {
-        "mean": mean,
-        **{name: judged.quantile(p, SMALLEST_SAMPLE[p] if p >= 0.99 else 1) for name, p in ladder.items()},
-        "max": longest,
-    }
-
-
-def _judged(requests: RequestArrays, by: Literal["step", "route"], number: int) -> Grouped:
-    parts = (requests.take(rows).finished for rows in slices(len(requests)))
-    return Grouped.of_parts(((getattr(part, by), part.judged) for part in parts), number, len(requests))
-
-
-def _service(requests: RequestArrays, by: Literal["step", "route"], number: int) -> Grouped:
-    parts = (requests.take(rows).finished for rows in slices(len(requests)))
-    sent = ((those(getattr(part, by), part.sent), those(part.service, part.sent)) for part in parts)
-    return Grouped.of_parts(sent, number, len(requests))

@@ -64,9 +64,9 @@ def capacity(
 
     One machine is taken to carry the highest rate up to which all valid steps kept the bound without a growing
     backlog or errors, and which is below saturation by `NEAR` at least. Closer to it, a step may look stable by chance,
-    and machines that carry their share of the load would run full. Steps whose requests were sent late are not valid:
-    their response times hold the lag. Load is taken to be split evenly, without a shared resource behind the machines:
-    measure two machines once to know.
+    and machines that carry their share of the load would run full. Steps whose requests were sent late are not valid,
+    nor are those whose bounded figure the generator's lag reaches. Load is taken to be split evenly, without a shared
+    resource behind the machines: measure two machines once to know.
 
     Args:
         steps: step table with evidence, as `logreplay.analysis.verdict.stability.judged_steps` returns it.
@@ -90,6 +90,7 @@ def capacity(
         return of_plateau(users, tps=tps, headroom=headroom)
     needed = SMALLEST_SAMPLE[PERCENTILES[percentile]] if percentile in PERCENTILES else 1
     late = pl.col("lag_p95").fill_null(0.0) > late_from(pl.col("service_p50"))  # the bound is that of the target
+    late |= _reached(percentile)
     too_late = steps.filter(late)["rate"].unique().sort().to_list()
     not_counted = (
         f"; not counted, because sent late: {', '.join(f'{rate:g}/s' for rate in too_late)}" if too_late else ""
@@ -152,6 +153,13 @@ def capacity(
         mean if isinstance(mean, float) else None,
         saturation,
     )
+
+
+def _reached(figure: str) -> pl.Expr:
+    """Whether the generator's lag reaches a figure of a step, which is left out for that."""
+    if figure == "mean":
+        return pl.col("mean").is_null() & (pl.col("errors") < pl.col("scheduled"))
+    return pl.col(figure).is_null() & (pl.col("valid_up_to").fill_null(1.0) < PERCENTILES[figure])
 
 
 def _rate(rate: float) -> str:

@@ -1,6 +1,6 @@
 """Reads two runs and finds the pairs of their requests: the same row at the same rate, or the same pair of a duet."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -15,10 +15,12 @@ from logreplay.analysis.input.compact import CANCELLED, compact
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import bootstrap, estimates
+from logreplay.analysis.statistics.quantiles import PERCENTILES
 from logreplay.analysis.tables.windows import SETTLE
 from logreplay.analysis.verdict import stability
 from logreplay.analysis.verdict.change import (
     FEWEST_PAIRS,
+    QUANTILES,
     Change,
     answered,
     median_change,
@@ -27,8 +29,11 @@ from logreplay.analysis.verdict.change import (
     shared_change,
 )
 from logreplay.analysis.verdict.shares import Hits, hits
+from logreplay.core.validity import LAG_US, percentile, valid_up_to
 
 _SAME_LOG: Final = 0.9
+FEWEST_VALID: Final = 0.9
+"""Share of the response times that must be the target's: a tenth of the pairs hardly moves a median."""
 _SAME_INSTANT: Final = timedelta(milliseconds=1)
 _BATCH: Final = 1 << 14
 _ANSWERS: Final = ("second", "kind", "kind_new", "bytes", "bytes_new")
@@ -45,7 +50,8 @@ Sides = tuple[pl.DataFrame, pl.DataFrame]
 class PairOfRuns:
     """One baseline, one candidate: their requests in pairs, and what differs; ``sides`` where they ran at once.
 
-    ``count`` requests of each, over ``span`` seconds, can be compared.
+    ``count`` requests of each, over ``span`` seconds, can be compared; none if the generator's lag reaches too many of
+    their response times (``late``).
     """
 
     paired: bool
@@ -57,10 +63,13 @@ class PairOfRuns:
     quantiles: dict[str, Change]
     failed: tuple[Hits, Hits]
     notes: list[str]
+    late: bool
     sides: Sides | None = None
 
     def of_group(self, by: str, name: object) -> Change | None:
         """The change of a group of requests."""
+        if self.late:
+            return None
         if self.sides:
             return shared_change([side.filter(pl.col(by) == name) for side in self.sides], paired=self.paired)
         return median_change(self.timed.filter(pl.col(by) == name))
@@ -68,6 +77,8 @@ class PairOfRuns:
     @property
     def too_few(self) -> str:
         """Why the change of the times is unknown."""
+        if self.late:
+            return "requests were sent late, so that the response times hold the generator's lag"
         if self.count < FEWEST_PAIRS:
             few = f"fewer than {FEWEST_PAIRS} requests were answered as expected, with a time above 0, in both runs"
             return f"{few}: run longer, or at a higher rate"
@@ -87,6 +98,8 @@ def pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False) 
     failed = hits(whole[0], pl.col("failed")), hits(whole[1], pl.col("failed"))
     old, new = _comparable((baseline, candidate), whole, notes)
     del whole
+    valid = _valid_up_to(old), _valid_up_to(new)
+    notes += _sent_late(valid)
     if at_once:
         old = old.sort("seq")
     pairs = old.select(*dict.fromkeys((*key, *_OF_BOTH, *_OF_BASELINE))).join(
@@ -109,12 +122,34 @@ def pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False) 
         quantiles = ratio_changes(sides)
     else:
         quantiles = quantile_changes(old, new)
+    quantiles = {name: change for name, change in quantiles.items() if PERCENTILES[name] <= min(valid)}
     apart = median_change(timed) if paired else quantiles.get("p50")
     change = shared_change(sides, paired=paired) if sides else apart
+    if late := min(valid) < FEWEST_VALID:
+        change = None
     times = [run["scheduled"] for run in ([timed] if paired else [answered(old), answered(new)])]
     count = min(map(len, times))
     span = min(float(np.ptp(each.to_numpy())) for each in times) if count else 0.0
-    return PairOfRuns(paired, pairs, timed, count, span, change, quantiles, failed, notes, sides)
+    return PairOfRuns(paired, pairs, timed, count, span, change, quantiles, failed, notes, late, sides)
+
+
+def _valid_up_to(run: pl.DataFrame) -> float:
+    """The share of the response times, the shortest, that are the target's and not the generator's."""
+    good = run.filter("good").select("lag", micros=pl.col("response") * 1e6)
+    if good.filter(pl.col("lag") > LAG_US).is_empty():
+        return 1.0
+    response, without_lag = good.select(pl.col("micros").sort(), free=(pl.col("micros") - pl.col("lag")).sort())
+    return valid_up_to(response.to_numpy(), without_lag.to_numpy()) / good.height
+
+
+def _sent_late(valid: tuple[float, float]) -> Iterator[str]:
+    """Name the percentiles that are not compared, because requests were sent late; shares as of `_valid_up_to`."""
+    for run, share in zip(("baseline", "candidate"), valid, strict=True):
+        if names := [name for name, p in PERCENTILES.items() if p in QUANTILES and p > share]:
+            yield (
+                f"requests of the {run} were sent late: its response times are the target's up to {percentile(share)} "
+                f"only, and {', '.join(names)} is not compared; stop other processes, and repeat the run"
+            )
 
 
 def sides_of(timed: pl.DataFrame) -> Sides:
@@ -143,7 +178,8 @@ def rows(source: Source, *, at_once: bool = False) -> pl.DataFrame:
 
     Returns:
         The key of a pair: of a duet (``at_once``) ``seq``; of runs made apart ``rate`` (asked of the step), ``row`` of
-        the log, and ``turn`` (how often the row came before in the step), in the order of ``seq``. ``step``; ``route``;
+        the log, and ``turn`` (how often the row came before in the step), in the order of ``seq``. ``step``; ``lag``:
+        microseconds; ``route``;
         ``what``: hash of method and URL; ``scheduled``, ``response``: seconds; ``good``, ``failed``, ``kind``,
         ``bytes`` as in `intake.Requests`.
     """
@@ -152,7 +188,7 @@ def rows(source: Source, *, at_once: bool = False) -> pl.DataFrame:
         "rate": pl.col("offered").fill_nan(0.0),
         "seq": pl.coalesce("seq", "position"),
     }
-    found = readable(source, "step", **columns)
+    found = readable(source, "step", "lag", **columns)
     if at_once:
         return found.drop("row")
     return found.sort("seq").with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))

@@ -421,9 +421,12 @@ def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) ->
 def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame, outages: str) -> SaturationVerdict:
     usable = usable.filter(~pl.col("over") & ~pl.col("failing"))
     high = float(usable["rate"].to_numpy().max())
-    name = _known(usable, "p99", "ok_p99", "p95", "mean")
+    name = _known(usable, "p99", "ok_p99", "p95", "p90", "mean")
     tail = usable[name].drop_nulls().to_numpy()
     tail = tail[np.isfinite(tail)]
+    if not len(tail):
+        text = f"no saturation up to {round(high, 1):g}/s: no backlog grows; how response times rise is unknown"
+        return SaturationVerdict(text + outages, onset, Bend(False, text), None, table)
     rise = float(tail.max() / tail[0]) if len(tail) and tail[0] > 0 else 1.0
     name = "p99 of the good responses" if name == "ok_p99" else name
     if rise < RISE:

@@ -221,7 +221,7 @@ class _OneRun:
         self, outcome: "Outcome", findings: "list[Finding]", course: list[str], counts: dict[str, Any]
     ) -> RunResult:
         """Write the summary, and put the result together."""
-        findings = [*findings, *self._advising(outcome.health.findings)]
+        findings = [*findings, *self._advising(outcome.health.findings), *self.rule.findings()]
         besides = {"replay": log_report(self.plan.requests, self.plan.schedule, outcome.scheduled), **counts}
         summary = self._summary(outcome, findings, besides) if outcome.scheduled else {}
         logins = logins_beside(self.path)
@@ -256,8 +256,13 @@ class _OneRun:
     def _checks(self, outcome: "Outcome") -> Iterator[RunCheck]:
         """The conditions of ``--stop``, and the validity of the run."""
         for condition in self.call.stop_at:
-            hit = self.rule.hit.startswith(f"{condition.text}: ")
-            yield RunCheck(f"--stop {condition.text}", "failed" if hit else "passed", self.rule.hit if hit else "")
+            name, refused = f"--stop {condition.text}", self.rule.refused.get(condition.text)
+            if self.rule.hit.startswith(f"{condition.text}: "):
+                yield RunCheck(name, "failed", self.rule.hit)
+            elif refused:
+                yield RunCheck(name, "unjudged", f"{refused} with the generator's lag, and not without it")
+            else:
+                yield RunCheck(name, "passed", "")
         why = "; ".join(finding.text for finding in outcome.health.findings)
         yield RunCheck("valid run", "passed" if outcome.health.valid else "unjudged", why)
 

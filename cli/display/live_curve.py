@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from logreplay.replay.results.outcome import Outcome
 
 _HIGHEST: Final = 18
+_DRAWN: Final = 0.99
 _ROOM: Final = 6
 """Lines of the terminal left to earlier lines, and to the live line."""
 
@@ -63,10 +64,11 @@ class GrowingCurve:
 
 
 def point_of(rate: float, outcome: "Outcome", *, good: bool) -> CurvePoint | None:
-    """The point of a step on the curve; None where nothing was answered, or this machine was the limit."""
+    """The point of a step on the curve; None where nothing was answered, or p99 holds this machine's lag."""
     from logreplay.replay.results.verdict import RunVerdict
 
     p50, p99 = (outcome.counters.response.quantile(share) for share in (0.5, 0.99))
-    if p50 is None or p99 is None or outcome.health.verdict is RunVerdict.GENERATOR_BOUND:
+    late = outcome.health.verdict is RunVerdict.GENERATOR_BOUND or outcome.counters.valid_up_to < _DRAWN
+    if p50 is None or p99 is None or late:
         return None
     return CurvePoint(rate, p50, p99, good)

@@ -67,7 +67,7 @@ def show_run(
         return Exit.CONDITION
     if outcome.stopped:
         return Exit.INTERRUPTED
-    return Exit.OK if result.valid else Exit.INVALID
+    return Exit.INVALID if any(check.state == "unjudged" for check in result.checks) else Exit.OK
 
 
 def finish(exchanges: Outlet, path: Path) -> None:

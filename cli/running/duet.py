@@ -272,7 +272,7 @@ class _OneDuet:
                     audience.end(outcome)
             log, answers = self.folder / "results.csv", outcome.counters.completed * sender_rules.cookies
             told = report_sessions(engine, log, answers=answers, told=outcome.health.findings, several=True)
-            return outcome, [*findings.values(), *audience.findings, *told]
+            return outcome, [*findings.values(), *audience.findings, *told, *rule.findings()]
 
         grows, where = grows_at(paths[0], belonging), " and ".join(options.targets.values())
         with (
@@ -312,7 +312,7 @@ class _OneDuet:
         if outcome.stopped:
             options.say(f"stopped: {outcome.stopped}; the rows are kept")
         options.say(f"verdict: {outcome.health.verdict}\nresults: {folder}")
-        checks = list(self._checks(outcome, found, differences))
+        checks = list(self._checks(outcome, findings, found, differences))
         if options.junit:
             write_junit(options.junit, "duet", checks)
         if options.history:
@@ -324,12 +324,19 @@ class _OneDuet:
         return worst(checks) if outcome.health.valid else Exit.INVALID
 
     def _checks(
-        self, outcome: "Outcome", found: "Comparison", differences: "AnswerDifferences | None"
+        self,
+        outcome: "Outcome",
+        findings: "list[Finding]",
+        found: "Comparison",
+        differences: "AnswerDifferences | None",
     ) -> Iterator[Check]:
-        """The validity of the duet, its times, failures and answers."""
+        """The validity of the duet, conditions of --stop that were refused, its times, failures and answers."""
+        from logreplay.replay.results.stop_rules import STOP_REFUSED
+
         options = self.options
         why = "; ".join(finding.text for finding in outcome.health.findings)
         yield Check("valid duet", Exit.OK if outcome.health.valid else Exit.INVALID, why)
+        yield from (Check("--stop", Exit.INVALID, each.text) for each in findings if each.code == STOP_REFUSED)
         if options.fail_above is None:
             yield Check("times", text=found.sentence)
         else:

@@ -289,7 +289,8 @@ def _search(
                 )
         answers = teller.answered * sender_rules.cookies
         sessions = report_sessions(engine, path, answers=answers)
-        return ended, [*findings, *audience.findings, *held_back_in_steps(teller.evidence), *sessions]
+        told = [*findings, *audience.findings, *held_back_in_steps(teller.evidence), *rule.findings()]
+        return ended, [*told, *sessions]
 
     with options.telling.audience("find", target, path, terminal) as audience, SIGNALS.hearing():
         return run_in_loop(main, tell_of_loop)

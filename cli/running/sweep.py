@@ -220,7 +220,8 @@ def sweep_rates(options: SweepOptions) -> Exit:
         place = folder.path if half else folder.keep()
         with _telling_of_steps(options, folder) if half else nullcontext():
             return _report(
-                options, place, url, stream, outcomes, findings + warnings_of_steps(manifest, outcomes), urls,
+                options, place, url, stream, outcomes,
+                findings + warnings_of_steps(manifest, outcomes) + rule.findings(), urls,
                 limited_steps(manifest, outcomes), by_rule=bool(rule.hit),
             )  # fmt: skip
 

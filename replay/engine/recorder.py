@@ -107,6 +107,7 @@ class Recorder:
         self._taken = self._written = 0
         self._results, self._run_clock = results, run_clock
         self._chunks: list[Registered] = []
+        self._looks: list[tuple[int, int]] = []
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True) if threaded else None
         if self._thread:
@@ -140,14 +141,19 @@ class Recorder:
     def count_waiting(self, next_seq: int, now: int) -> None:
         """Note in the counters how long requests under way have been waiting. Call it with `sync`.
 
+        A request that was started late has waited since it was first seen under way, not since it was due.
+
         Args:
             next_seq: all requests before this one were taken up.
             now: nanoseconds of the clock.
         """
-        waiting = Histogram()
+        waiting, oldest = Histogram(), self._chunks[0].first if self._chunks else next_seq
+        self._looks = [look for look in self._looks if look[0] > oldest] + [(next_seq, now)]
+        taken_up, instants = np.array(self._looks).T
         for chunk in self._chunks:
-            taken_up = max(0, next_seq - chunk.first)
-            waiting.add(now - chunk.due[:taken_up][chunk.open[:taken_up]])
+            under_way = np.flatnonzero(chunk.open[: max(0, next_seq - chunk.first)])
+            seen = instants[np.searchsorted(taken_up, under_way + chunk.first, side="right")]
+            waiting.add(now - np.maximum(chunk.due[under_way], seen))
         self.counters.waiting = waiting
 
     def _put(self, item: _Item) -> None:

@@ -16,6 +16,7 @@ from logreplay.replay.senders.contract import ERROR_CODES
 _DROPPED: Final = ERROR_CODES["dropped"]
 _WORDS: Final = ("", *ERRORS)
 _SAMPLE_LENGTH: Final = 300
+_TIMES: Final = ("lag", "response", "without_lag")
 
 
 @dataclass(slots=True)
@@ -37,7 +38,8 @@ class Counters:
         samples: for each error and each status of 400 and above the first request, as method and url.
         lag: of all requests, the dropped ones too.
         response: response times of those that were sent.
-        waiting: time since they were due, of requests in flight at the last look.
+        without_lag: of these, the time that is not the generator's lag.
+        waiting: for how long requests in flight at the last look had been seen under way, without lag.
     """
 
     sent: int = 0
@@ -53,6 +55,7 @@ class Counters:
     samples: dict[str, str] = field(default_factory=dict)
     lag: Histogram = field(default_factory=Histogram)
     response: Histogram = field(default_factory=Histogram)
+    without_lag: Histogram = field(default_factory=Histogram)
     waiting: Histogram = field(default_factory=Histogram)
 
     def add(self, records: NDArray[np.void], due: NDArray[np.int64], expected_rc: NDArray[np.int64]) -> None:
@@ -85,13 +88,19 @@ class Counters:
                 self.unexpected[f"{logged or 'none'} → {code}"] += count
         lag = records["start"] - due
         self.lag.add(lag)
-        response = lag + records["queued"] + records["connect"] + records["latency"] + records["xfertime"]
-        self.response.add(response[sent])
+        without_lag = records["queued"] + records["connect"] + records["latency"] + records["xfertime"]
+        self.response.add((lag + without_lag)[sent])
+        self.without_lag.add(without_lag[sent])
 
     @property
     def completed(self) -> int:
         """Requests that ended with a response, whatever its status."""
         return self.ok + self.http_error
+
+    @property
+    def valid_up_to(self) -> float:
+        """The share of the response times, the shortest, that are the target's and not the generator's."""
+        return self.response.valid_up_to(self.without_lag)
 
     @property
     def new_errors(self) -> int:
@@ -107,7 +116,8 @@ class Counters:
             unexpected=self.unexpected.copy(),
             samples=self.samples.copy(),
         )
-        whole.lag, whole.response = self.lag + Histogram(), self.response + Histogram()
+        for name in _TIMES:
+            setattr(whole, name, getattr(self, name) + Histogram())
         return whole
 
     def sample(self, records: NDArray[np.void], rows: pl.DataFrame) -> None:
@@ -127,11 +137,12 @@ class Counters:
     def __add__(self, other: "Counters") -> "Counters":
         """Both together."""
         return Counters(
-            **{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[:-4]},
+            **{
+                item.name: getattr(self, item.name) + getattr(other, item.name)
+                for item in fields(self)
+                if item.name != "samples"
+            },
             samples={**other.samples, **self.samples},
-            lag=self.lag + other.lag,
-            response=self.response + other.response,
-            waiting=self.waiting + other.waiting,
         )
 
 

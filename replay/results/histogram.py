@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from logreplay.core.validity import valid_up_to
+
 _PER_OCTAVE = 64
 _OCTAVES = 42  # of microseconds: some 50 days
 _MIDDLES = (2 ** ((np.arange(_PER_OCTAVE * _OCTAVES) + 0.5) / _PER_OCTAVE) - 1) / 1e6
@@ -44,6 +46,21 @@ class Histogram:
         """How many were no longer than each of these bounds, in seconds."""
         below = np.searchsorted(_MIDDLES, bounds, side="right")
         return np.concatenate(([0], np.cumsum(self._counts)))[below].tolist()  # type: ignore[no-any-return]
+
+    def valid_up_to(self, without_lag: "Histogram") -> float:
+        """The share of these response times, the shortest, that are the target's: see `validity.valid_up_to`.
+
+        Args:
+            without_lag: the same times without the generator's lag.
+        """
+        ends, others = np.cumsum(self._counts), np.cumsum(without_lag._counts)
+        ranks = np.union1d(ends, others)  # between two of them both quantiles stay the same
+        ranks = ranks[(ranks > 0) & (ranks <= min(ends[-1], others[-1]))]  # another thread may be counting
+        if not len(ranks):
+            return 1.0
+        times = (_MIDDLES[np.searchsorted(counts, ranks)] * 1e6 for counts in (ends, others))
+        valid = valid_up_to(*times)
+        return float(ranks[valid - 1] / ranks[-1]) if valid else 0.0
 
     @staticmethod
     def _with(counts: NDArray[np.int64]) -> "Histogram":

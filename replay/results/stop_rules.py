@@ -2,6 +2,9 @@
 
 When a target hangs, no request ends, so p50 and p99 also count requests in flight. Each request counts once: as above
 the limit when its response time passes the limit, whether it has ended by then or not, and otherwise when it ends.
+
+Response times hold the generator's lag. A percentile that is above its limit only with the lag says nothing of the
+target, so it does not end the run; it is noted as refused.
 """
 
 import re
@@ -13,8 +16,12 @@ from typing import Final
 
 from logreplay.core.plural import number_of
 from logreplay.replay.results.counters import Counters
+from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.outcome import Progress
+from logreplay.replay.results.verdict import Finding, Severity
 
+STOP_REFUSED: Final = "stop_refused"
+"""The code of a finding on a condition that was refused."""
 _SHARES: Final = {"p50": 0.5, "p99": 0.99}
 FIGURES: Final = ("errors", *_SHARES, "in_flight")
 _CONDITION: Final = re.compile(r"(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%|us|ms|s|m|)\s*(?:/\s*(\d+(?:\.\d+)?)\s*(ms|s|m|))?")
@@ -64,11 +71,13 @@ class StopRule:
     Attributes:
         conditions: any of them ends the run.
         hit: which did, in words; empty if none.
+        refused: conditions that would have, with the generator's lag, and the figure with it, in words.
     """
 
     conditions: Sequence[Condition]
     hit: str = ""
-    _since: dict[str, float] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    _since: dict[tuple[str, str], float] = field(default_factory=dict)
     _last: deque[Progress] = field(default_factory=lambda: deque(maxlen=1))
 
     def see(self, now: Progress) -> str:
@@ -78,22 +87,40 @@ class StopRule:
         if last is None:
             self._since.clear()  # another plan has begun
         for condition in self.conditions:
-            above = _above(condition, now, last)
-            if above is None:
-                continue
-            if not above:
-                self._since.pop(condition.text, None)
-                continue
-            since = self._since.setdefault(condition.text, last.elapsed if last else 0.0)
-            if not self.hit and now.elapsed - since >= condition.window - 0.05:
-                self.hit = f"{condition.text}: {above}"
+            if above := self._lasting(condition, now, last, "without_lag"):
+                self.hit = self.hit or f"{condition.text}: {above}"
+            elif condition.figure in _SHARES and (above := self._lasting(condition, now, last, "response")):
+                self.refused[condition.text] = above
         return self.hit
 
+    def findings(self) -> list[Finding]:
+        """Findings on conditions that were refused, and did not come true later."""
+        texts = (
+            f"--stop '{condition}' was not applied: {above} with the generator's lag, and not without it; stop other "
+            "processes, and repeat the run"
+            for condition, above in self.refused.items()
+            if not self.hit.startswith(f"{condition}: ")
+        )
+        return [Finding(STOP_REFUSED, Severity.WARNING, text) for text in texts]
 
-def _above(condition: Condition, now: Progress, last: Progress | None) -> str | None:
-    """The figure since the last look, in words, if it is above the limit, otherwise empty; None where it is unknown."""
+    def _lasting(self, condition: Condition, now: Progress, last: Progress | None, times: str) -> str:
+        """The figure, in words, if it has been above its limit for the whole window; empty if not."""
+        key, above = (condition.text, times), _above(condition, now, last, times)
+        if above == "":
+            self._since.pop(key, None)
+        if not above:
+            return ""
+        since = self._since.setdefault(key, last.elapsed if last else 0.0)
+        return above if now.elapsed - since >= condition.window - 0.05 else ""
+
+
+def _above(condition: Condition, now: Progress, last: Progress | None, times: str) -> str | None:
+    """The figure since the last look, in words, if it is above the limit, otherwise empty; None where it is unknown.
+
+    Percentiles are those of ``times``, a histogram of the counters.
+    """
     if condition.figure in _SHARES:
-        return _late(condition, now.counters, last.counters if last else Counters())
+        return _late(condition, now.counters, last.counters if last else Counters(), times)
     if condition.figure == "in_flight":
         return f"{now.in_flight:g} in flight" if now.in_flight > condition.limit else ""
     counted, before = now.counters, last.counters if last else Counters()
@@ -104,13 +131,16 @@ def _above(condition: Condition, now: Progress, last: Progress | None) -> str | 
     return f"{errors / ended:.1%} errors" if errors / ended > condition.limit else ""
 
 
-def _late(condition: Condition, now: Counters, last: Counters) -> str | None:
+def _late(condition: Condition, now: Counters, last: Counters, times: str) -> str | None:
     """`_above` for a percentile of the response time."""
 
-    def passed(counters: Counters) -> int:
-        return sum(times.total - times.up_to([condition.limit])[0] for times in (counters.response, counters.waiting))
+    def beyond(histogram: Histogram) -> int:
+        return histogram.total - histogram.up_to([condition.limit])[0]
 
-    ended, waiting = now.response - last.response, now.waiting.total - now.waiting.up_to([condition.limit])[0]
+    def passed(counters: Counters) -> int:
+        return beyond(getattr(counters, times)) + beyond(counters.waiting)
+
+    ended, waiting = getattr(now, times) - getattr(last, times), beyond(now.waiting)
     over = max(0, passed(now) - passed(last))
     counted = over + ended.up_to([condition.limit])[0]
     if not counted and not waiting:

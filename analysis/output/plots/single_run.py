@@ -28,7 +28,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
     plain_numbers,
     sent_in_time,
 )
-from logreplay.analysis.statistics.quantiles import FAILED, Micros, quantile
+from logreplay.analysis.statistics.quantiles import FAILED, Micros, quantile, valid_rank
 from logreplay.analysis.wording import show
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _nines(share: Any) -> Any:
 def spread(requests: RequestArrays) -> dict[str, Micros]:
     """Return the curves of `percentiles` for one run: response time, service time and any generator lag."""
     curves: dict[str, Micros] = {
-        "response time": np.sort(requests.judged),
+        "response time": _without_the_generators(requests),
         "service time": np.sort(requests.service[requests.sent]),
     }
     if requests.lag.any():
@@ -135,8 +135,16 @@ def spread(requests: RequestArrays) -> dict[str, Micros]:
 def spread_by_step(requests: RequestArrays, names: Mapping[int, str]) -> dict[str, Micros]:
     """Return the curves of `percentiles` for some steps, given by label and name: response times."""
     return {
-        name: np.sort(requests.judged[requests.step == requests.labels.index(label)]) for label, name in names.items()
+        name: _without_the_generators(requests.of_step(requests.labels.index(label))) for label, name in names.items()
     }
+
+
+def _without_the_generators(requests: RequestArrays) -> Micros:
+    """Sorted response times, `FAILED` from where on the generator's lag reaches them: the curve ends there."""
+    response = np.sort(requests.judged)
+    if requests.has_late:
+        response[valid_rank([(response, np.sort(requests.judged_without_lag))]) :] = FAILED
+    return response
 
 
 def heat_map(ax: "Axes", requests: RequestArrays) -> "Axes":

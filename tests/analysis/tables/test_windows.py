@@ -55,10 +55,10 @@ def test_a_request_that_ends_later_is_counted_where_it_was_scheduled_and_complet
 
 
 def test_our_own_lag_counts_in_the_response_time_and_moves_the_sending() -> None:
-    table = per_second({"scheduled": 0.9, "lag": 0.25, "latency": 0.01})
-    assert [row["sent"] for row in table] == [0, 1]
-    assert table[0]["p50"] == 0.26
-    assert table[0]["service_p50"] == 0.01
+    table = per_second({"scheduled": 0.9, "lag": 0.25, "latency": 3})
+    assert [row["sent"] for row in table] == [0, 1, 0, 0, 0]
+    assert table[0]["p50"] == 3.25
+    assert table[0]["service_p50"] == 3
 
 
 def test_a_microsecond_before_the_edge_belongs_to_the_second_before() -> None:

@@ -25,6 +25,8 @@ def table(
                 "duration": seconds,
                 "scheduled": scheduled,
                 "completed": min(rate, answered),
+                "errors": 0,
+                "valid_up_to": 1.0,
             }
             for rate, p90, verdict in rows
         ],
@@ -154,6 +156,21 @@ def test_steps_sent_late_are_left_out_and_named() -> None:
     nothing = ask(late.filter(pl.col("rate") == 20), within=0.2)
     assert nothing.machines is None
     assert nothing.sentence.endswith("use longer steps; not counted, because sent late: 20/s")
+
+
+@pytest.mark.parametrize(("figure", "valid"), [("p90", 0.88), ("mean", 0.97)])
+def test_steps_whose_bounded_figure_the_lag_reaches_are_left_out_and_named(figure: str, valid: float) -> None:
+    """The figure is left out of the step table, which says up to which share of the requests times are the target's."""
+    reached = pl.col("rate") == 38
+    steps = BRACKET.with_columns(
+        pl.when(reached).then(None).otherwise(figure).alias(figure),
+        valid_up_to=pl.when(reached).then(valid).otherwise(1.0),
+    )
+    found = ask(steps, percentile=figure, within=0.15)
+    assert found.low == 30
+    assert found.sentence.endswith("; not counted, because sent late: 38/s")
+    if figure == "mean":
+        assert "not counted" not in ask(steps, percentile="p90").sentence
 
 
 def test_a_bound_that_was_never_kept_has_no_answer() -> None:

@@ -39,7 +39,7 @@ def counted(ended: Sequence[Ended]) -> Counters:
 
 def figures(counters: Counters) -> dict[str, Any]:
     """What the counters say, in a form that can be compared."""
-    histograms = {name: getattr(counters, name) for name in ("lag", "response", "waiting")}
+    histograms = {name: getattr(counters, name) for name in ("lag", "response", "without_lag", "waiting")}
     plain = {name: getattr(counters, name) for name in Counters.__dataclass_fields__ if name not in histograms}
     quantiles = {name: (each.total, each.quantile(0.5), each.quantile(1.0)) for name, each in histograms.items()}
     return {**plain, **quantiles}
@@ -53,6 +53,7 @@ def test_each_request_is_counted_once(ended: list[Ended]) -> None:
     assert counters.errors.total() == counters.net_error + counters.dropped
     assert 0 <= counters.new_errors <= counters.http_error
     assert (counters.lag.total, counters.response.total) == (len(ended), counters.sent)
+    assert counters.without_lag.total == counters.sent
     assert counters.status.total() == sum(status > 0 for status, *_ in ended)
     assert counters.bytes == 10 * len(ended)
 

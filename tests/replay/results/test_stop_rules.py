@@ -17,11 +17,19 @@ from support.background_server import beside
 from support.raw_server import raw_server
 
 
-def progress(second: float, *, ok: int = 0, failed: int = 0, in_flight: int = 0, p99: float = 0.1) -> Progress:
+def ended(counters: Counters, number: int, seconds: float, lag: float = 0.0) -> None:
+    """Count so many requests whose response took so long, the generator's lag included."""
+    counters.response.add(np.full(number, int(seconds * 1e9)))
+    counters.without_lag.add(np.full(number, int((seconds - lag) * 1e9)))
+
+
+def progress(
+    second: float, *, ok: int = 0, failed: int = 0, in_flight: int = 0, p99: float = 0.1, lag: float = 0.0
+) -> Progress:
     """After so many seconds, in each of which one exchange ended; this long it took."""
     sent = ok + failed
     counters = Counters(sent=sent, ok=ok, http_error=failed, failed=failed)
-    counters.response.add(np.full(int(second), p99 * 1e9))
+    ended(counters, int(second), p99, lag)
     return Progress(second, sent + in_flight, in_flight, counters)
 
 
@@ -91,11 +99,22 @@ def test_a_second_in_which_nothing_ended_says_nothing() -> None:
     assert rule.hit.startswith("p99>2s/3s: p99 3")
 
 
-def hanging(second: int, *, quick: int, stuck: int, ended: int = 0) -> Progress:
+def test_a_percentile_that_only_lag_lifts_above_its_limit_is_refused() -> None:
+    rule = StopRule([parse("p99>2s/3s"), parse("p50>4s")])
+    assert seconds_until(rule, [progress(s, p99=3, lag=1.5) for s in range(1, 7)]) is None
+    assert [finding.text for finding in rule.findings()] == [
+        "--stop 'p99>2s/3s' was not applied: p99 3.01 s with the generator's lag, and not without it; stop other "
+        "processes, and repeat the run"
+    ]
+    assert seconds_until(rule, [progress(s, p99=3, lag=0.5) for s in range(7, 11)]) == 3
+    assert rule.findings() == []
+
+
+def hanging(second: int, *, quick: int, stuck: int, late: int = 0) -> Progress:
     """After so many seconds, in each of which so many requests ended in 0.1 s; so many wait for 9 s, or ended in it."""
     counters = Counters()
-    counters.response.add(np.full(second * quick, int(1e8)))
-    counters.response.add(np.full(ended, int(9e9)))
+    ended(counters, second * quick, 0.1)
+    ended(counters, late, 9.0)
     counters.waiting.add(np.full(stuck, int(9e9)))
     return replace(progress(second, in_flight=stuck), counters=counters)
 
@@ -118,7 +137,7 @@ def test_a_share_that_hangs_is_seen_beside_the_answers() -> None:
 
 def test_a_request_counts_once_however_long_it_waits_and_when_it_ends() -> None:
     seen = [hanging(1, quick=100, stuck=20), *(hanging(s, quick=100, stuck=20) for s in range(2, 6))]
-    seen += [hanging(6, quick=100, stuck=0, ended=20), hanging(7, quick=100, stuck=0, ended=20)]
+    seen += [hanging(6, quick=100, stuck=0, late=20), hanging(7, quick=100, stuck=0, late=20)]
     assert seconds_until(StopRule([parse("p99>2s/2s")]), seen) is None
 
 

@@ -33,8 +33,11 @@ def evidence(**change: Any) -> RunEvidence:
     counts = {item.name: change.pop(item.name) for item in fields(Counters) if item.name in change}
     counters = Counters(**{"sent": 10_000, **counts})
     p50, p95, p99 = (change.pop(name, usual) for name, usual in LAGS.items())
-    counters.lag.add((np.array([p50] * 50 + [p95] * 45 + [p99] * 5) * 1e9).astype(np.int64))
-    counters.response.add(np.array([int(change.pop("response_p50", 0.010) * 1e9)]))
+    lag = (np.array([p50] * 50 + [p95] * 45 + [p99] * 5) * 1e9).astype(np.int64)
+    without_lag = np.full(100, int(change.pop("response_p50", 0.010) * 1e9))
+    counters.lag.add(lag)
+    counters.response.add(lag + without_lag)
+    counters.without_lag.add(without_lag)
     good = RunEvidence(
         offered=1000,
         scheduled=10_000,
@@ -93,6 +96,23 @@ def test_each_kind_of_evidence_has_its_verdict(
     assert health.verdict is verdict
     assert health.valid == (verdict is RunVerdict.VALID)
     assert any(finding.severity is Severity.VOID for finding in health.findings) != health.valid
+
+
+def test_a_run_is_not_valid_for_a_percentile_that_its_lag_reaches() -> None:
+    """Of a target that answers in 5 ms, 4 % of the requests were sent 2 s late."""
+    lag = (np.array([0.0] * 96 + [2.0] * 4) * 1e9).astype(np.int64)
+    seen = evidence()
+    seen = replace(seen, counters=Counters(sent=10_000))
+    seen.counters.lag.add(lag)
+    seen.counters.response.add(lag + 5_000_000)
+    seen.counters.without_lag.add(np.full(100, 5_000_000))
+    assert seen.counters.valid_up_to == 0.96
+    (finding,) = judge(seen).findings
+    assert (finding.code, finding.severity) == ("lag", Severity.WARNING)
+    assert finding.text == (
+        "requests were started late: lag p95 5.43e-06 ms, p99 2 s; response times are the target's up to p96 only; the "
+        "machine was busy; check that it is idle, and repeat the run"
+    )
 
 
 def test_steps_in_which_requests_waited_are_named_and_their_requests_added_up() -> None:

@@ -1,0 +1,70 @@
+"""A quantile is the target's unless the generator's lag makes it longer by more than 5 ms and a tenth."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE
+from logreplay.core.validity import deepest, percentile, valid_up_to
+from logreplay.replay.results.histogram import Histogram
+
+MS = 1000
+
+
+def ranks(service: Sequence[float], lag: Sequence[float]) -> int:
+    """Up to which rank times are the target's, of requests with these service times and lags, ms."""
+    without_lag = np.array(service) * MS
+    response = without_lag + np.array(lag) * MS
+    histograms = Histogram(), Histogram()
+    for histogram, times in zip(histograms, (response, without_lag), strict=True):
+        histogram.add((times * 1000).astype(np.int64))
+    found = valid_up_to(np.sort(response), np.sort(without_lag))
+    assert histograms[0].valid_up_to(histograms[1]) == pytest.approx(found / len(service))
+    return found
+
+
+def test_requests_that_were_late_lift_the_percentiles_above_the_others() -> None:
+    assert ranks([5] * 100, [0] * 96 + [2000] * 4) == 96
+
+
+def test_late_requests_below_a_slow_tail_do_no_harm_to_it() -> None:
+    """2 % take 2 s whatever the generator does; 4 others are 400 ms late, and change what lies between."""
+    service = [5] * 94 + [5] * 4 + [2000] * 2
+    assert ranks(service, [0] * 94 + [400] * 4 + [0] * 2) == 94
+    assert ranks([5] * 50 + [2000] * 50, [0] * 49 + [400] + [0] * 50) == 49
+
+
+def test_the_others_of_late_requests_shift_a_percentile_that_no_late_request_has() -> None:
+    """The 90th of 100 is on time, but without the lag of ten it would be the eightieth of the slow ones."""
+    service = [8] * 10 + [10] * 80 + [100] * 10
+    assert ranks(service, [1000] * 10 + [0] * 90) == 80
+
+
+def test_lag_within_5_ms_or_a_tenth_does_no_harm() -> None:
+    assert ranks([1] * 10, [4.9] * 10) == 10
+    assert ranks([1] * 10, [5.2] * 10) == 0
+    assert ranks([1000] * 10, [100] * 10) == 10
+    assert ranks([1000] * 10, [130] * 10) == 0
+
+
+def test_nothing_is_valid_up_to_nothing() -> None:
+    assert valid_up_to(np.zeros(0), np.zeros(0)) == 0
+    assert Histogram().valid_up_to(Histogram()) == 1.0
+
+
+def test_times_beyond_one_block_are_seen() -> None:
+    response = np.full(200_000, 10 * MS)
+    response[150_000:] = 90 * MS
+    assert valid_up_to(response, np.full(200_000, 10 * MS)) == 150_000
+
+
+@pytest.mark.parametrize(("count", "share"), [(1, 0.95), (367, 0.95), (368, 0.99), (3687, 0.99), (3688, 0.999)])
+def test_the_deepest_percentile_is_the_highest_that_is_given(count: int, share: float) -> None:
+    assert deepest(count) == share
+    assert share == 0.95 or SMALLEST_SAMPLE[share] <= count
+
+
+@pytest.mark.parametrize(("share", "name"), [(0.96, "p96"), (0.9989, "p99.8"), (0.999, "p99.9"), (0.0, "p0")])
+def test_a_quantile_is_written_rounded_down(share: float, name: str) -> None:
+    assert percentile(share) == name
