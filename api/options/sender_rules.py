@@ -101,12 +101,12 @@ class SenderRules:
         return int(max(1, min(most, math.ceil(rate / can))))
 
     async def ready(
-        self, target: str, output: Path, *, rate: float, duration: float | None, together: int = 1
+        self, endpoint: "Endpoint", output: Path, *, rate: float, duration: float | None, together: int = 1
     ) -> "tuple[Callable[[], Sender], list[Finding]]":
-        """Find the target, check that it may be loaded, and that it and this machine are fit for the run.
+        """Check that a target and this machine are fit for the run.
 
         Args:
-            target: as the user named it.
+            endpoint: as `endpoint` returned it.
             output: the result log; its folder is there.
             rate: requests/s, the highest of the run.
             duration: seconds, of all of it; None: unknown.
@@ -116,14 +116,13 @@ class SenderRules:
             What makes senders to the target (here or in another process), and findings on the way.
 
         Raises:
-            LogreplayError: the target cannot be resolved, needs permission, or does not answer; or the disk is full.
+            LogreplayError: the target does not answer, or the disk is full.
         """
         from logreplay.replay.checks import preflight
         from logreplay.replay.checks.calibrate import remembered_ceiling
         from logreplay.replay.results.verdict import Finding, Severity
 
-        plan, endpoint = self.session_plan(), await self.endpoint(target)
-        processes = self.processes(rate)
+        plan, processes = self.session_plan(), self.processes(rate)
         streams = (self.streams or _USUAL_STREAMS) if self.http == "2" and self.keep_alive else 1
         demand = preflight.Demand(
             rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes, streams, together
@@ -163,6 +162,8 @@ class SenderRules:
     async def endpoint(self, target: str) -> "Endpoint":
         """Resolve a target and check that it may be loaded.
 
+        Call it once for each target of a command: a name may have another address the next time.
+
         Raises:
             LogreplayError: it cannot be resolved, or needs permission.
         """
@@ -172,15 +173,11 @@ class SenderRules:
         check_permission(endpoint, self.allow_target)
         return endpoint
 
-    async def is_here(self, target: str) -> bool:
-        """Whether a target runs on this machine, as far as its address tells, and the sender too.
-
-        Raises:
-            LogreplayError: as `endpoint`.
-        """
+    def is_here(self, endpoint: "Endpoint") -> bool:
+        """Whether a target runs on this machine, as far as its address tells, and the sender too."""
         from logreplay.replay.senders.endpoint import is_loopback
 
-        return not self.cluster and all(map(is_loopback, (await self.endpoint(target)).addresses))
+        return not self.cluster and all(map(is_loopback, endpoint.addresses))
 
     def sender_to(
         self,

@@ -197,7 +197,8 @@ class _OneRun:
     ) -> "tuple[Outcome, list[Finding], list[str], dict[str, Any]]":
         call, schedule, path = self.call, self.plan.schedule, self.path
         sender_rules, peak = call.sender_rules, call.load.peak
-        ready = sender_rules.ready(self.url, path, rate=peak, duration=schedule.duration)
+        endpoint = await unless_stopped(stop, sender_rules.endpoint(self.url))
+        ready = sender_rules.ready(endpoint, path, rate=peak, duration=schedule.duration)
         sender, findings = await unless_stopped(stop, ready)
         log = ResultLog(path, force=call.force, belonging=belonging)
         results = InSteps(log, call.load.steps) if call.load.steps else log

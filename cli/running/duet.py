@@ -247,15 +247,15 @@ class _OneDuet:
 
         async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
             # all permissions before the first request
-            endpoints = [await sender_rules.endpoint(url) for url in options.targets.values()]
+            endpoints = [await unless_stopped(stop, sender_rules.endpoint(url)) for url in options.targets.values()]
             for (name, one), (other, another) in combinations(zip(_GIVEN_AS, endpoints, strict=False), 2):
                 if are_one(one, another):
                     chance = "any difference between them is due to chance"
                     options.say(f"{name} and {other} name one target, {one.target}; {chance}")
             makers: list[Callable[..., Sender]] = []
             findings: dict[str, Finding] = {}
-            for url in options.targets.values():
-                ready = sender_rules.ready(url, paths[0], rate=peak, duration=schedule.duration, together=together)
+            for endpoint in endpoints:
+                ready = sender_rules.ready(endpoint, paths[0], rate=peak, duration=schedule.duration, together=together)
                 make, found = await unless_stopped(stop, ready)
                 makers.append(make)
                 findings |= {finding.text: finding for finding in found}

@@ -259,8 +259,9 @@ def _search(
     path, sender_rules, goal = folder / "results.csv", options.sender_rules, search.goal
 
     async def ready() -> "tuple[Callable[[], Sender], list[Finding], bool]":
-        made = await sender_rules.ready(target, path, rate=goal.start, duration=_FULL_S)
-        return *made, await sender_rules.is_here(target)
+        endpoint = await sender_rules.endpoint(target)
+        made = await sender_rules.ready(endpoint, path, rate=goal.start, duration=_FULL_S)
+        return *made, sender_rules.is_here(endpoint)
 
     async def main(stop: asyncio.Event) -> "tuple[bool, list[Finding]]":
         sender, findings, here = await unless_stopped(stop, ready())

@@ -100,7 +100,8 @@ class _Sweep:
         async def main(stop: asyncio.Event) -> "tuple[Sequence[Outcome], list[Finding]]":
             length = sum(step.seconds + self.course.settle for step in steps) + self.course.warm_up
             rate = max(step.rate for step in steps)
-            ready = self.sender_rules.ready(self.target, folder / JUDGED, rate=rate, duration=length)
+            endpoint = await unless_stopped(stop, self.sender_rules.endpoint(self.target))
+            ready = self.sender_rules.ready(endpoint, folder / JUDGED, rate=rate, duration=length)
             sender, findings = await unless_stopped(stop, ready)
             results = StepLog(folder, self.manifest.mark)
             self.manifest.write()

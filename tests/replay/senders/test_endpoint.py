@@ -163,7 +163,8 @@ def test_the_addresses_that_were_checked_are_the_ones_that_are_used(
             port = int(server.url.rpartition(":")[2])
             other, hit = await trap(port)
             sender_rules = SenderRules(sender=sender, keep_alive=keep_alive, workers=1)
-            make, _ = await sender_rules.ready(f"http://rebind.test:{port}", tmp_path / "r.csv", rate=100, duration=1)
+            endpoint = await sender_rules.endpoint(f"http://rebind.test:{port}")
+            make, _ = await sender_rules.ready(endpoint, tmp_path / "r.csv", rate=100, duration=1)
             await replay(Plan(Requests(tmp_path / "log.csv"), Constant(100, 0.2)), make(), results, limits=Limits())
             other.close()
             return server, hit
@@ -204,9 +205,8 @@ def test_a_proxy_of_the_environment_is_not_used(tmp_path: Path, proxied: socket.
 
     async def main() -> None:
         async with raw_server() as server:
-            make, _ = await SenderRules(sender=sender, workers=1).ready(
-                server.url, tmp_path / "r.csv", rate=9, duration=1
-            )
+            rules = SenderRules(sender=sender, workers=1)
+            make, _ = await rules.ready(await rules.endpoint(server.url), tmp_path / "r.csv", rate=9, duration=1)
             await replay(Plan(Requests(tmp_path / "log.csv"), Constant(100, 0.1)), make(), results, limits=Limits())
 
     asyncio.run(main())
