@@ -3,9 +3,9 @@
 from typing import Final
 
 from logreplay.replay.senders.contract import KEPT_BODY
-from logreplay.replay.senders.http2.connection_state import MAX_HEAD, ConnectionState
+from logreplay.replay.senders.http2.connection_state import ConnectionState
 from logreplay.replay.senders.http2.frames import END_HEADERS, END_STREAM, HEADERS, frame
-from logreplay.replay.senders.http2.header_blocks import MOST_KNOWN, ResponseFields, block, field
+from logreplay.replay.senders.http2.header_blocks import MAX_HEAD, MOST_KNOWN, ResponseFields, block, field
 from logreplay.replay.senders.http2.stream import Stream
 
 _FIELDS: Final = ((b":scheme", b"http"), (b":authority", b"a"), (b":path", b"/"))

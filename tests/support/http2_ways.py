@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from logreplay.replay.senders.http2 import frames
-from logreplay.replay.senders.http2.connection_state import MAX_HEAD
-from logreplay.replay.senders.http2.header_blocks import block
+from logreplay.replay.senders.http2.header_blocks import MAX_HEAD, block
 from logreplay.replay.senders.http2.stream import Stream
 from support import http2_frames as peer
 from support.hostile_target import Seen
@@ -99,6 +98,8 @@ OF_STREAM: Final = (
     Way("a window opened too far", peer.window(1, 2**31 - 1), LOST, reset=3),
 )
 OF_CONNECTION: Final = (
+    Way("a second answer behind the first", answer(1) + answer(1), broken=5),
+    Way("a reset behind an answer, and data behind it", answer(1) + peer.rst(1, 8) + data(1), broken=5),
     Way("a push", peer.push(1, 2), LOST, broken=1),
     Way("data on stream 0", raw(0, 0, 0, b"x"), LOST, broken=1),
     Way("headers on stream 0", raw(1, 4, 0, coded()), LOST, broken=1),
@@ -134,11 +135,28 @@ OF_CONNECTION: Final = (
     Way("a block that cannot be decoded", peer.headers(1, b"\x80", "END_HEADERS"), LOST, broken=9),
     Way("a table that was not offered", peer.headers(1, b"\x3f\xe1\x01" + coded(), "END_HEADERS"), LOST, broken=9),
     Way("a flood of empty pieces", peer.headers(1, coded()) + peer.continuation(1, b"") * 1001, LOST, broken=11),
-    Way("a header of more than a megabyte",
+    Way("a header of more than 256 kB",
         peer.headers(1, coded()) + peer.continuation(1, b"x" * 16384) * (MAX_HEAD // 16384 + 1), LOST, broken=11),
     Way("a flood of pings", peer.ping() * 20_001, LOST, broken=11),
     Way("a flood of settings", peer.settings() * 20_001, LOST, broken=11),
     Way("a flood of empty data", head(1) + data(1, b"", end=False) * 20_001, Seen("protocol", 200, 0), broken=11),
     Way("a flood of unknown frames", raw(0x42, 0, 0) * 20_001, LOST, broken=11),
+    Way("a flood of interim answers", head(1, 103) * 20_001, LOST, broken=11),
+    Way("a flood of long interim answers", head(1, 103, [("link", "x" * 2600)]) * 120, LOST, broken=11),
+    Way("a flood of windows", peer.window(1, 1) * 20_001, LOST, broken=11),
+    Way("a flood of windows of the connection", peer.window(0, 1) * 20_001, LOST, broken=11),
+    Way("a flood of priorities", peer.priority(1) * 20_001, LOST, broken=11),
+    Way("a flood of pings between bytes of a body", head(1) + (peer.ping() * 2000 + data(1, b"x", end=False)) * 20,
+        Seen("protocol", 200, 10), broken=11),
+    Way("a flood of headers of a stream that was reset", head(1) + head(1, 200, [("link", "x" * 2600)]) * 120,
+        Seen("protocol", 200, 0), broken=11, reset=1),
+    Way("a flood of data of a stream that was reset", head(1) + head(1) + data(1, end=False) * 20_001,
+        Seen("protocol", 200, 0), broken=11, reset=1),
+    Way("settings of a hundred and one values", raw(4, 0, 0, b"\x00\x04\x00\x00\xff\xff" * 101), LOST, broken=11),
+    Way("a table that is resized three times", peer.headers(1, b"\x20\x3f\x00\x20" + coded(), "END_HEADERS"), LOST,
+        broken=9),
+    Way("a header that unpacks to more than 256 kB",
+        peer.headers(1, b"\x88\x40\x01a\x7f\xa1\x1e" + b"x" * 4000 + b"\xbe" * 70, "END_HEADERS"), LOST, broken=9),
+    Way("an integer without end", peer.headers(1, b"\x88" + b"\xff" * 1000, "END_HEADERS"), LOST, broken=9),
 )  # fmt: skip
 WAYS: Final = (*GOOD, *OF_STREAM, *OF_CONNECTION)

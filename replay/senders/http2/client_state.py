@@ -4,14 +4,27 @@ from abc import ABC, abstractmethod
 from typing import Final
 
 from logreplay.replay.senders.errors import loss_fault
+from logreplay.replay.senders.http2.frames import ENHANCE_YOUR_CALM, ConnectionFault
+from logreplay.replay.senders.http2.header_blocks import MAX_HEAD
 from logreplay.replay.senders.http2.stream import Stream
 
 UNKNOWN_LIMIT: Final = 100
 """Streams that a peer allows, until its SETTINGS say so."""
 MAX_RESETS: Final = 100
 """Streams that are reset on one connection. Then it is retired: peers defend themselves against many resets."""
+MOST_CONTROL: Final = 20_000
+"""Frames that bring no response further and no body of a request, in excess of those that do; more is a flood."""
+MOST_SETTINGS: Final = 100
+"""Values of a SETTINGS frame."""
+_CREDIT: Final = 100
+"""Such frames for which one with bytes of a body makes up."""
 MOST_STREAMS: Final = 1 << 29
 """Streams of one connection: their numbers end at 2^31."""
+
+
+def too_long(what: str) -> ConnectionFault:
+    """The fault of header blocks of more than `MAX_HEAD` bytes."""
+    return ConnectionFault(ENHANCE_YOUR_CALM, f"the {what} are longer than {MAX_HEAD} bytes")
 
 
 class ClientState(ABC):
@@ -37,6 +50,7 @@ class ClientState(ABC):
         self.goaway: int | None = None
         self.why = ""
         self.out: list[bytes] = []
+        self._control = 0
 
     @property
     def retired(self) -> bool:
@@ -59,6 +73,32 @@ class ClientState(ABC):
             data: any bytes.
             now: when they arrived.
         """
+
+    def _count_control(self) -> None:
+        """Take note of a frame that brings nothing further.
+
+        Raises:
+            ConnectionFault: there were too many.
+        """
+        self._control += 1
+        if self._control > MOST_CONTROL:
+            raise ConnectionFault(ENHANCE_YOUR_CALM, f"{MOST_CONTROL} frames that bring no response further")
+
+    def _count_interim(self, stream: Stream, size: int) -> None:
+        """Take note of an interim answer with a header block of so many bytes.
+
+        Raises:
+            ConnectionFault: they were too many, or too long.
+        """
+        self._count_control()
+        stream.interim += size
+        if stream.interim > MAX_HEAD:
+            raise too_long("interim answers before the response")
+
+    def _count_progress(self) -> None:
+        """Take note of a frame with bytes of a body. A response that begins or ends makes up for all before it."""
+        if self._control:
+            self._control = max(0, self._control - _CREDIT)
 
     def lost(self, error: BaseException | None) -> list[Stream]:
         """The connection is closed; returns the streams that ended by it. None: it was closed in order."""

@@ -17,7 +17,7 @@ from typing import Final
 
 from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.http2 import frames
-from logreplay.replay.senders.http2.client_state import MAX_RESETS, MOST_STREAMS, ClientState
+from logreplay.replay.senders.http2.client_state import MAX_RESETS, MOST_SETTINGS, MOST_STREAMS, ClientState, too_long
 from logreplay.replay.senders.http2.frames import (
     CONTINUATION,
     DATA,
@@ -33,6 +33,7 @@ from logreplay.replay.senders.http2.frames import (
 from logreplay.replay.senders.http2.header_blocks import (
     ANY,
     INDEXED,
+    MAX_HEAD,
     NO_TABLE,
     NONE,
     USUAL_TABLE,
@@ -43,10 +44,6 @@ from logreplay.replay.senders.http2.header_blocks import (
 from logreplay.replay.senders.http2.send_windows import SendWindows
 from logreplay.replay.senders.http2.stream import Stream
 
-MAX_HEAD: Final = 1 << 20
-"""Bytes of a response's header block, coded or decoded; more is an error of the connection."""
-_MOST_CONTROL: Final = 20_000
-"""Frames without a byte of a response or of progress of a request's body, one after the other; more is a flood."""
 _MOST_PIECES: Final = 1_000
 """CONTINUATION frames of a header block."""
 _REFILL: Final = 1 << 30
@@ -80,15 +77,15 @@ class ConnectionState(ClientState):
     ) -> None:
         super().__init__()
         self.out.append(greeting())
-        self._reader = BlockReader(known, MAX_HEAD)
+        self._reader = BlockReader(known)
         self._kept_body, self._digests, self._disclaims_table = kept_body, digests, False
         self._next = 1
         self._windows = SendWindows(self.out)
-        self._abandoned: set[int] = set()
+        self._abandoned: dict[int, int] = {}
         self._ended: list[Stream] = []
         self._rest = b""
         self._left, self._left_stream, self._left_flags = 0, 0, 0
-        self._taken = self._control = 0
+        self._taken = 0
         self._block: list[bytes] = []
         self._block_stream = self._block_flags = self._block_size = 0
         self._now = 0
@@ -125,7 +122,7 @@ class ConnectionState(ClientState):
         number = stream.number
         del self.streams[number]
         self._windows.forget(number)
-        self._abandoned.add(number)
+        self._abandoned[number] = 0
         if self.resets < MAX_RESETS:
             self.out.append(frames.rst_stream(number, code))
         self.resets += 1
@@ -263,26 +260,21 @@ class ConnectionState(ClientState):
                 raise ConnectionFault(frames.PROTOCOL_ERROR, "the target does not begin with a SETTINGS frame")
             self.greeted = True
 
-    def _count_control(self) -> None:
-        self._control += 1
-        if self._control > _MOST_CONTROL:
-            raise ConnectionFault(frames.ENHANCE_YOUR_CALM, f"{_MOST_CONTROL} frames without a response")
-
     # frames of a stream
 
     def _data(self, number: int, flags: int, size: int, data: bytes, start: int) -> None:
         """Bytes of a body, which need not be a whole frame."""
-        if size:
-            self._control = 0
-            self._taken += size
-            if self._taken >= _REFILL:
-                self._refill()
-        else:
-            self._count_control()
+        self._taken += size
+        if self._taken >= _REFILL:
+            self._refill()
         stream = self.streams.get(number)
         if stream is None:
             self._unknown(number, "DATA")
             return
+        if size:
+            self._count_progress()
+        else:
+            self._count_control()
         if stream.fields is None:
             self._stream_error(stream, "protocol", "a body before the header of the response")
             return
@@ -334,30 +326,29 @@ class ConnectionState(ClientState):
         self._block.append(payload)
         self._block_size += len(payload)
         if self._block_size > MAX_HEAD or len(self._block) > _MOST_PIECES:
-            raise ConnectionFault(
-                frames.ENHANCE_YOUR_CALM, f"the header of the response is longer than {MAX_HEAD} bytes"
-            )
+            raise too_long("headers of the response")
         if flags & END_HEADERS:
             block, self._block, self._block_stream = b"".join(self._block), [], 0
             self._headers(number, self._block_flags, block)
 
     def _headers(self, number: int, flags: int, block: bytes) -> None:
         """A whole header block: an interim response, a response, or trailers."""
-        self._control = 0
         try:
             fields = self._reader.read(block)
         except BlockError as error:
             raise ConnectionFault(frames.COMPRESSION_ERROR, str(error)) from None
         stream = self.streams.get(number)
         if stream is None:
-            self._unknown(number, "HEADERS")
+            self._unknown(number, "HEADERS", len(block))
         elif stream.fields is not None:
             self._trailers(stream, flags, fields)
         elif 100 <= fields.status < 200 and not fields.fault:
+            self._count_interim(stream, len(block))
             stream.first = 0
             if flags & END_STREAM or fields.status == 101:
                 self._stream_error(stream, "protocol", f"an answer with the status {fields.status}")
         else:
+            self._control = 0
             stream.first, stream.fields = stream.first or self._now, fields
             if fields.fault or not fields.status:
                 self._stream_error(stream, "protocol", fields.fault or "a response without a status")
@@ -372,6 +363,7 @@ class ConnectionState(ClientState):
 
     def _end(self, stream: Stream) -> None:
         """The response is whole."""
+        self._control = 0
         stream.last = self._now
         fields = stream.fields
         if fields is None or fields.body != stream.size or not stream.request[HEADER_BYTES] & INDEXED:
@@ -387,9 +379,19 @@ class ConnectionState(ClientState):
         self._abandon(stream, code)
         self._ended.append(stream)
 
-    def _unknown(self, number: int, what: str) -> None:
-        """Frames of a stream that has ended here are ignored, others are not."""
+    def _unknown(self, number: int, what: str, head: int = 0) -> None:
+        """Frames of a stream that was given up here are ignored, up to a limit; others are not.
+
+        Args:
+            number: of the stream.
+            what: they are.
+            head: bytes of a header block.
+        """
         if number in self._abandoned:
+            self._count_control()
+            self._abandoned[number] += head
+            if self._abandoned[number] > MAX_HEAD:
+                raise too_long("headers of a response that was given up")
             return
         if not number & 1 or number >= self._next:
             raise ConnectionFault(frames.PROTOCOL_ERROR, f"{what} on stream {number}, which was not opened")
@@ -437,6 +439,8 @@ class ConnectionState(ClientState):
             return
         if len(payload) % 6:
             raise ConnectionFault(frames.FRAME_SIZE_ERROR, f"a SETTINGS frame of {len(payload)} bytes")
+        if len(payload) > 6 * MOST_SETTINGS:
+            raise ConnectionFault(frames.ENHANCE_YOUR_CALM, f"a SETTINGS frame of more than {MOST_SETTINGS} values")
         self.out.append(frames.frame(frames.SETTINGS, frames.ACK, 0))  # before what the new values allow
         for name, value in frames.read_settings(payload):
             self._set(name, value)
@@ -480,7 +484,7 @@ class ConnectionState(ClientState):
         for stream in [stream for stream in self.streams.values() if stream.number > last]:
             del self.streams[stream.number]
             self._windows.forget(stream.number)
-            self._abandoned.add(stream.number)
+            self._abandoned[stream.number] = 0
             stream.error, stream.detail = "closed", self.why or "GOAWAY before the request was looked at"
             stream.unprocessed = True
             self._ended.append(stream)
@@ -498,7 +502,7 @@ class ConnectionState(ClientState):
         elif (stream := self.streams.get(number)) and (fault := self._windows.open_stream(stream, increment)):
             self._stream_error(stream, "protocol", str(fault), fault.code)
         if len(self.out) > written:  # a body goes on
-            self._control = 0
+            self._count_progress()
 
 
 def _unpadded(payload: bytes) -> bytes:

@@ -23,11 +23,20 @@ from h2.events import (
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 from hpack import Decoder
+from hyperframe.frame import Frame, HeadersFrame, SettingsFrame
 
 from logreplay.replay.senders.digests import Digests
-from logreplay.replay.senders.http2.client_state import MAX_RESETS, MOST_STREAMS, ClientState
-from logreplay.replay.senders.http2.frames import DEFAULT_WINDOW, HEADER_BYTES, LARGEST_WINDOW, code_name
-from logreplay.replay.senders.http2.header_blocks import checked
+from logreplay.replay.senders.http2.client_state import MAX_RESETS, MOST_SETTINGS, MOST_STREAMS, ClientState
+from logreplay.replay.senders.http2.frames import (
+    COMPRESSION_ERROR,
+    DEFAULT_WINDOW,
+    ENHANCE_YOUR_CALM,
+    HEADER_BYTES,
+    LARGEST_WINDOW,
+    ConnectionFault,
+    code_name,
+)
+from logreplay.replay.senders.http2.header_blocks import BlockError, check_block, checked
 from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.http2.stream import Stream
 
@@ -43,7 +52,27 @@ class H2Sender(Http2Sender):
 
 
 class _Connection(H2Connection):
-    """The package's connection, which goes on after GOAWAY: streams that the peer has accepted are answered."""
+    """The package's connection, which goes on after GOAWAY: streams that the peer has accepted are answered.
+
+    Args:
+        take: called with each frame and its events. `receive_data` does not return the events before a fault.
+    """
+
+    def __init__(self, take: Callable[[Frame, list[Event]], None]) -> None:
+        super().__init__(H2Configuration(client_side=True, header_encoding=None))
+        self._take = take
+
+    def _receive_frame(self, frame: Any) -> Any:
+        if isinstance(frame, HeadersFrame):
+            try:
+                check_block(frame.data)
+            except BlockError as error:
+                raise ConnectionFault(COMPRESSION_ERROR, str(error)) from None
+        elif isinstance(frame, SettingsFrame) and frame.body_len > 6 * MOST_SETTINGS:
+            raise ConnectionFault(ENHANCE_YOUR_CALM, f"a SETTINGS frame of more than {MOST_SETTINGS} values")
+        events = super()._receive_frame(frame)
+        self._take(frame, events)
+        return events
 
     def _receive_goaway_frame(self, frame: Any) -> Any:
         frames, events = super()._receive_goaway_frame(frame)
@@ -62,7 +91,7 @@ class H2State(ClientState):
     def __init__(self, *, kept_body: int = 0, digests: Digests | None = None) -> None:
         super().__init__()
         self._kept_body, self._digests = kept_body, digests
-        self._http = _Connection(H2Configuration(client_side=True, header_encoding=None))
+        self._http = _Connection(self._take)
         self._http.local_settings = Settings(client=True, initial_values=_OFFERED)
         self._http.initiate_connection()
         self._http.increment_flow_control_window(LARGEST_WINDOW - DEFAULT_WINDOW)
@@ -96,6 +125,7 @@ class H2State(ClientState):
             if size <= 0:
                 return
             http.send_data(number, bytes(stream.unsent[:size]), end_stream=size == len(stream.unsent))
+            self._count_progress()
             stream.unsent = stream.unsent[size:]
 
     def cancel(self, stream: Stream) -> None:
@@ -114,17 +144,38 @@ class H2State(ClientState):
         try:
             if not self.greeted and data.startswith(b"HTTP/"):
                 raise ProtocolError("the target answers with HTTP/1")
-            for event in self._http.receive_data(data):
-                _TAKES.get(type(event), _ignore)(self, event)
+            self._http.receive_data(data)
         except ProtocolError as error:
-            self.dead, self.why = True, f"{code_name(error.error_code)}: {error}"
-            for stream in self.streams.values():
-                stream.error, stream.detail = "protocol", self.why
-            self._ended += self.streams.values()
-            self.streams.clear()
+            self._break(f"{code_name(error.error_code)}: {error}")
+        except ConnectionFault as fault:
+            self._http.close_connection(fault.code)
+            self._break(str(fault))
         self._write()
         ended, self._ended = self._ended, []
         return ended
+
+    def _take(self, frame: Frame, events: list[Event]) -> None:
+        """Take a frame and its events."""
+        stream = self.streams.get(frame.stream_id)
+        if stream and any(isinstance(event, ResponseReceived | StreamEnded) for event in events):
+            self._control = 0
+        elif stream and any(isinstance(event, DataReceived) and event.data for event in events):
+            self._count_progress()
+        elif stream and isinstance(frame, HeadersFrame):
+            self._count_interim(stream, len(frame.data))
+        else:
+            self._count_control()
+        for event in events:
+            if take := _TAKES.get(type(event)):
+                take(self, event)
+
+    def _break(self, why: str) -> None:
+        """End all streams by an error of the connection."""
+        self.dead, self.why = True, why
+        for stream in self.streams.values():
+            stream.error, stream.detail = "protocol", why
+        self._ended += self.streams.values()
+        self.streams.clear()
 
     def _end(self, stream: Stream, error: str = "", detail: str = "") -> None:
         del self.streams[stream.number]
@@ -185,10 +236,6 @@ class H2State(ClientState):
             if stream.number > (event.last_stream_id or 0):
                 stream.unprocessed = True
                 self._end(stream, "closed", self.why or "GOAWAY before the request was looked at")
-
-
-def _ignore(state: H2State, event: Event) -> None:
-    """An event that changes nothing for a request."""
 
 
 _TAKES: Final[dict[type[Event], Callable[[H2State, Any], None]]] = {

@@ -15,10 +15,18 @@ from typing import Any, Final
 from hpack import Decoder, HPACKError
 from hpack.table import HeaderTable
 
+MAX_HEAD: Final = 1 << 18
+"""Bytes of a response's header block, coded or decoded, as in Chromium; more is an error of the connection.
+
+Decoding takes a time that grows with the square of the length, and holds up all other requests: at 1 MB for seconds.
+"""
 MOST_KNOWN: Final = 4096
 """Blocks that are recognised by their bytes; with one more all are forgotten."""
 _LONGEST_KNOWN: Final = 4096
-"""Bytes of a block that is worth recognising."""
+_MOST_FIELDS: Final = 100
+"""Bytes and fields of a block that is worth recognising. One byte may stand for a field."""
+_TOO_MANY_RESIZES: Final = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]*[\x00-\x7f]){3}")
+"""More updates of the size of the dynamic table than a block may begin with (RFC 7541, 4.2)."""
 
 _STATIC: Final = HeaderTable.STATIC_TABLE
 _PAIRS: Final = {pair: number for number, pair in reversed([*enumerate(_STATIC, 1)])}
@@ -115,12 +123,11 @@ class BlockReader:
 
     Args:
         known: blocks that were decoded before, on this connection or another one.
-        largest: bytes of a decoded header list; more cannot be decoded.
     """
 
-    def __init__(self, known: dict[bytes, ResponseFields], largest: int) -> None:
+    def __init__(self, known: dict[bytes, ResponseFields]) -> None:
         self._known, self._none_offered = known, False
-        self._decoder = Decoder(largest)
+        self._decoder = Decoder(MAX_HEAD)
         self._table = self._decoder.header_table
 
     def known_now(self) -> dict[bytes, ResponseFields] | None:
@@ -143,17 +150,31 @@ class BlockReader:
         resizes = coded[:1] > b"\x1f" and coded[:1] < b"\x40"
         if resizes and self._none_offered and coded[:1] != b"\x20":
             raise BlockError("a dynamic table that was not offered")
+        check_block(coded)
         try:
             fields: Any = self._decoder.decode(coded, raw=True)
         except HPACKError as error:
             text, *_ = str(error).split(" from <memory")  # where the octets are in memory
             raise BlockError(text or type(error).__name__) from None
         read = checked([(bytes(name), bytes(value)) for name, value in fields])
-        if empty and not resizes and not self._table.dynamic_entries and len(coded) <= _LONGEST_KNOWN:
+        stateless = empty and not resizes and not self._table.dynamic_entries
+        if stateless and len(coded) <= _LONGEST_KNOWN and len(fields) <= _MOST_FIELDS:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
             self._known[coded] = read
         return read
+
+
+def check_block(coded: bytes) -> None:
+    """Refuse a block that would take long to decode.
+
+    Raises:
+        BlockError: it is too long, or resizes the dynamic table too often.
+    """
+    if len(coded) > MAX_HEAD:
+        raise BlockError(f"the header of the response is longer than {MAX_HEAD} bytes")
+    if _TOO_MANY_RESIZES.match(coded):
+        raise BlockError("more than two updates of the size of the dynamic table")
 
 
 def checked(fields: Iterable[tuple[bytes, bytes]]) -> ResponseFields:

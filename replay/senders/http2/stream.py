@@ -25,6 +25,7 @@ class Stream:
         unsent: bytes of the body that are not sent.
         first, last: when the response's header arrived, when its end did; 0: not yet.
         size: bytes of the response's body.
+        interim: bytes of the header blocks of interim answers.
         fields: of the response; None before they came.
         error, detail: word of the result log, and the text behind it; empty: success.
         unprocessed: the peer says that it has not looked at the request, so that it may be sent again.
@@ -33,8 +34,8 @@ class Stream:
     """
 
     __slots__ = (
-        "attempts", "began", "body", "carrier", "connect", "detail", "error", "fields", "first", "kept", "last",
-        "number", "refill", "request", "seq", "since", "size", "start", "unprocessed", "unsent", "window",
+        "attempts", "began", "body", "carrier", "connect", "detail", "error", "fields", "first", "interim", "kept",
+        "last", "number", "refill", "request", "seq", "since", "size", "start", "unprocessed", "unsent", "window",
     )  # fmt: skip
 
     def __init__(self, seq: int, request: bytes, start: int) -> None:
@@ -46,7 +47,7 @@ class Stream:
 
     def clear(self) -> None:
         """Nothing is sent, no byte of a response has arrived."""
-        self.number = self.first = self.last = self.size = 0
+        self.number = self.first = self.last = self.size = self.interim = 0
         self.window, self.refill = DEFAULT_WINDOW, 1 << 30
         self.unsent: bytes | memoryview = b""
         self.fields: ResponseFields | None = None

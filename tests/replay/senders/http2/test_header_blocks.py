@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from logreplay.replay.senders.http2.header_blocks import (
     ANY,
+    MAX_HEAD,
     MOST_KNOWN,
     BlockError,
     BlockReader,
@@ -17,6 +18,7 @@ from logreplay.replay.senders.http2.header_blocks import (
     checked,
     field,
     integer,
+    text,
 )
 
 NAMES = st.from_regex(r"[!#$%&'*+.^_`|~0-9a-z-]{1,20}", fullmatch=True).map(str.encode)
@@ -25,7 +27,7 @@ FIELDS = st.lists(st.tuples(st.one_of(COMMON, NAMES), st.binary(max_size=300)), 
 
 
 def reader(*, acknowledged: bool = False) -> BlockReader:
-    made = BlockReader({}, 1 << 20)
+    made = BlockReader({})
     if acknowledged:
         made.offer_no_table()
     return made
@@ -135,7 +137,7 @@ def test_a_table_of_another_size_than_offered_is_an_error() -> None:
 
 def test_known_blocks_are_bounded() -> None:
     known: dict[bytes, ResponseFields] = {}
-    read = BlockReader(known, 1 << 20)
+    read = BlockReader(known)
     for number in range(MOST_KNOWN + 10):
         read.read(b"\x88" + field(b"etag", str(number).encode()))
     assert len(known) == 10
@@ -159,8 +161,26 @@ def test_what_is_no_hpack_is_an_error(coded: str) -> None:
 
 
 def test_a_list_too_large_is_an_error() -> None:
+    with pytest.raises(BlockError, match="longer"):
+        reader().read(b"\x88" + field(b"etag", b"x" * MAX_HEAD))
+
+
+def test_a_list_that_unpacks_to_too_much_is_an_error() -> None:
     with pytest.raises(BlockError, match="larger"):
-        BlockReader({}, 1000).read(b"\x88" + field(b"etag", b"x" * 2000))
+        reader().read(b"\x88\x40" + text(b"a") + text(b"x" * 4000) + b"\xbe" * (MAX_HEAD // 4000))
+
+
+def test_a_block_of_many_fields_is_not_kept() -> None:
+    """A byte may stand for a field: thousands of such blocks would fill the memory."""
+    known: dict[bytes, ResponseFields] = {}
+    assert len(BlockReader(known).read(b"\x88" + b"\x90" * 1000).headers) == 1000
+    assert not known
+
+
+@pytest.mark.parametrize("coded", ["20202088", "3fe11f203f0188"])
+def test_a_table_that_is_resized_more_than_twice_is_an_error(coded: str) -> None:
+    with pytest.raises(BlockError, match="two updates"):
+        reader().read(bytes.fromhex(coded))
 
 
 @given(st.binary(max_size=60), st.booleans())
