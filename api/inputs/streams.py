@@ -253,6 +253,15 @@ def _expect(
             raise LogreplayError(f"{path or log}: none of {number_of(count, 'request')} has {each.text}")
 
 
+def _traces_in(source: "RequestSource") -> set[str]:
+    """The headers of traces in the first rows of a log, by their names in lower case."""
+    from logreplay.core.headers import HEADERS, header_pairs
+    from logreplay.replay.requests.headers import is_of_trace
+
+    texts = next((frame[HEADERS].drop_nulls().to_list() for frame in source.batches((HEADERS,))), [])
+    return {name.lower() for text in texts for name, _ in header_pairs(text) if is_of_trace(name.lower())}
+
+
 def tell_lacking(
     request_rules: RequestRules,
     sender_rules: "SenderRules",
@@ -290,11 +299,13 @@ def tell_lacking(
             instead = "no Referer is sent" if name == "Referer" else f"logreplay's own {name} is sent"
             text = f"none of {number_of(count, 'request')} has a value in column {column}; {instead}"
             tell(f"warning: {option} log: {where}{text}")
-    if any(isinstance(header, LoggedHeaders) for header in request_rules.header) and (
-        count := absent((HEADERS,), "", methods)
-    ):
-        text = f"none of {number_of(count, 'request')} has a value in column headers; none of the log's headers is sent"
-        tell(f"warning: --header log: {where}{text}")
+    if any(isinstance(header, LoggedHeaders) for header in request_rules.header):
+        if count := absent((HEADERS,), "", methods):
+            text = f"none of {number_of(count, 'request')} has a value in column headers; none of its headers is sent"
+            tell(f"warning: --header log: {where}{text}")
+        elif left_out := sorted(_traces_in(source) - {header.name.lower() for header in request_rules.header}):
+            text = "the requests would join the traces of production; send one with "
+            tell(f"--header log: {where}not sent: {', '.join(left_out)}; {text}--header '{left_out[0]}: log'")
     if request_rules.body:
         columns = [name for name in request_rules.body.columns if name != HEADERS]
         if count := absent(columns, PAYLOAD, methods - {*BODILESS}):

@@ -146,6 +146,7 @@ def _versions(sender_rules: SenderRules) -> Iterator[str]:
 def _headers(request_rules: RequestRules) -> Iterator[str]:
     """Of headers that may stand once only, those that are given twice."""
     from logreplay.replay.requests.header_columns import HEADER
+    from logreplay.replay.requests.headers import LoggedHeaders, TraceHeader
 
     options = {"host": request_rules.host, "user-agent": request_rules.agent, "referer": request_rules.referer}
     said = {header: f"--{header.rpartition('-')[2]}" for header, value in options.items() if value is not None}
@@ -154,8 +155,10 @@ def _headers(request_rules: RequestRules) -> Iterator[str]:
         name, option = header.name.lower(), f"--header '{header.name}: ...'"
         if name in said:
             yield f"{said[name]} and {option} exclude each other: a request has one {header.name}; leave one out"
-        if name in HEADER.single:
+        if name in HEADER.single or isinstance(header, TraceHeader):
             said[name] = option
+        if isinstance(header, TraceHeader) and LoggedHeaders() not in request_rules.header:
+            yield f"--header '{header.name}: log' needs --header log, which sends the headers of a capture"
 
 
 def _sessions(sender_rules: SenderRules, request_rules: RequestRules) -> Iterator[str]:

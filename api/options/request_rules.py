@@ -10,7 +10,7 @@ from logreplay.core.quantities import fraction_of
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.auth.schemes import Scheme
-    from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
+    from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders, TraceHeader
     from logreplay.replay.requests.plan import Requests, RequestStream, Shape
     from logreplay.replay.schedules.rates import Schedule
     from logreplay.replay.sessions.client_key import ClientKey
@@ -90,7 +90,7 @@ class RequestRules:
     seed: int = 0
     rewrite: "Sequence[Shape]" = ()
     param: "Sequence[Shape]" = ()
-    header: "Sequence[FixedHeader | LoggedHeaders]" = ()
+    header: "Sequence[FixedHeader | LoggedHeaders | TraceHeader]" = ()
     host: str | None = None
     agent: str | None = None
     referer: str | None = None
@@ -139,7 +139,14 @@ class RequestRules:
             rewriting: with those of URLs.
             unlogged: headers, in lower case, that ``--header log`` leaves out.
         """
-        from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHeaders, LoggedHost
+        from logreplay.replay.requests.headers import (
+            NO_CACHE,
+            FixedHeader,
+            LoggedHeader,
+            LoggedHeaders,
+            LoggedHost,
+            TraceHeader,
+        )
 
         def logged(name: str, column: str, value: str | None) -> "Iterator[Shape]":
             if value == "log":
@@ -152,10 +159,12 @@ class RequestRules:
 
         fixed = [header for header in self.header if isinstance(header, FixedHeader)]
         said = frozenset(header.name.lower() for header in (*fixed, *(NO_CACHE if self.no_cache else ())))
+        traces = frozenset(header.name.lower() for header in self.header if isinstance(header, TraceHeader))
+        everything = any(isinstance(header, LoggedHeaders) for header in self.header)
         return (
             *(self.rewrite if rewriting else ()),
             *self.param,
-            *([LoggedHeaders(said | unlogged)] if len(fixed) < len(self.header) else []),
+            *([LoggedHeaders(said | unlogged, traces)] if everything else []),
             *logged("Host", "host", self.host),
             *logged("User-Agent", "agent", self.agent),
             *logged("Referer", "referer", self.referer),

@@ -3,6 +3,7 @@
 `logreplay.replay.senders.encode` renders their columns; control bytes of a log become blanks.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -100,14 +101,29 @@ class LoggedProtocol:
 
 
 @dataclass(frozen=True, slots=True)
+class TraceHeader:
+    """A header of traces that `LoggedHeaders` sends as it is in the log, as the user named it.
+
+    Attributes:
+        name: of the header.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class LoggedHeaders:
-    """All headers of the log's column ``headers``, but for Host, those of the connection and those of the body.
+    """All headers of the log's column ``headers``, but for Host and those of the connection, the body and traces.
+
+    With the headers of traces the requests would join the traces of those that were logged.
 
     Attributes:
         without: names, in lower case, of further headers to leave out.
+        traces: names, in lower case, of headers of traces to send.
     """
 
     without: frozenset[str] = frozenset()
+    traces: frozenset[str] = frozenset()
     name: ClassVar[str] = "log"
     columns: ClassVar[Sequence[str]] = (HEADERS,)
 
@@ -116,12 +132,14 @@ class LoggedHeaders:
             return frame
         found: dict[str, list[str | None]] = {}
         odd = [False] * frame.height
-        unwanted = _NOT_LOGGED | self.without
+        unwanted, names = _NOT_LOGGED | self.without, dict[str, bool]()
         for row, text in enumerate(frame[HEADERS].to_list()):
             own: set[str] = set()
             for name, value in header_pairs(text):
                 lower = name.lower()
-                if lower in unwanted or (lower in HEADER.single and header_column(lower, ()) in own):
+                if lower not in names:
+                    names[lower] = lower not in unwanted and (lower in self.traces or not is_of_trace(lower))
+                if not names[lower] or (lower in HEADER.single and header_column(lower, ()) in own):
                     continue
                 column = header_column(lower, own)
                 own.add(column)
@@ -139,13 +157,44 @@ _MOST_NAMES: Final = 300
 """Different headers of some thousand requests. A log has some dozens, an attack any number."""
 
 
-def parse_header(text: str) -> FixedHeader | LoggedHeaders:
-    """Read ``Name: value``, or ``log`` for the headers of the log.
+_OF_TRACE: Final = re.compile(
+    r"traceparent|tracestate|sentry-trace|uber-trace-id|x-(?:amzn-trace|request|correlation)-id|x-cloud-trace-context"
+    r"|b3|(?:x-b3|x-datadog|ot-tracer)-.*"
+)
+"""Headers that name a request or its trace: W3C, B3, AWS, Google, Jaeger, OpenTracing, Datadog, Sentry.
+
+Source: https://opentelemetry.io/docs/specs/otel/context/api-propagators/#propagators-distribution, and their pages.
+"""
+
+
+def is_of_trace(name: str) -> bool:
+    """Whether a header, by its name in lower case, says which trace a request belongs to."""
+    return _OF_TRACE.fullmatch(name) is not None
+
+
+def parse_header(text: str) -> FixedHeader | LoggedHeaders | TraceHeader:
+    """Read ``Name: value``, or ``log`` for the headers of the log, or ``Name: log`` for a header of traces.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it is none of these.
     """
-    return LoggedHeaders() if text == "log" else FixedHeader.parse(text)
+    if text == "log":
+        return LoggedHeaders()
+    header = FixedHeader.parse(text)
+    name, lower = header.name, header.name.lower()
+    if header.value != "log" and not header.value.startswith("log:"):
+        return header
+    if is_of_trace(lower) and header.value == "log":
+        return TraceHeader(name)
+    if lower in _OPTIONS:
+        remedy = f"write {_OPTIONS[lower]} log"
+    else:
+        remedy = f"--header log sends all headers of a capture, and a --hook can set request.headers[{name!r}]"
+    raise ValueError(f"'{name}: {header.value}' would send this word, not the value of the log; {remedy}")
+
+
+_OPTIONS: Final = {"host": "--host", "user-agent": "--agent", "referer": "--referer"}
+"""Options that send the value of the log."""
 
 
 NO_CACHE: Final = (FixedHeader("Cache-Control", "no-cache"), FixedHeader("Pragma", "no-cache"))

@@ -294,6 +294,21 @@ def test_rounds_through_the_log_are_told(
     assert len(received(server, log, "--requests", 33, "--no-loop")) == 11
 
 
+def test_headers_of_traces_are_left_out_of_a_capture_s_and_that_is_said(
+    server: RecordingServer, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = "X-Mine: 1\ttraceparent: 00-abc-def-01\tX-B3-TraceId: 1\tX-Request-Id: 7\tAccept: a/b"
+    pl.read_csv(log, infer_schema=False).with_columns(headers=pl.lit(sent)).write_csv(log)
+    first = received(server, log, "--header", "log")[0]
+    assert {name for name, _ in first.headers} == {"host", "user-agent", "accept", "x-mine"}
+    text = "--header log: not sent: traceparent, x-b3-traceid, x-request-id; the requests would join the traces of "
+    assert f"{text}production; send one with --header 'traceparent: log'" in capsys.readouterr().err
+    named = ("--header", "log", "--header", "X-B3-Traceid: log", "--header", "X-Request-Id: 8")
+    first = received(server, log, *named)[0]
+    assert (first.header("traceparent"), first.header("x-b3-traceid"), first.header("x-request-id")) == (None, "1", "8")
+    assert "--header log: not sent: traceparent; " in capsys.readouterr().err
+
+
 def test_a_header_s_value_is_not_told(server: RecordingServer, log: Path) -> None:
     received(server, log, "--header", "Authorization: secret")
     assert "secret" not in log.with_name("results.summary.json").read_text()
@@ -343,6 +358,15 @@ def test_a_dry_run_of_users_who_ask_for_some_time_goes_through_the_log_once(
         (("--tps", 1, "--rewrite", "s|old|a#b|"), "a # begins a fragment, which is never sent"),
         (("--tps", 1, "--header", "a"), "is not a header"),
         (("--tps", 1, "--header", "Content-Length: 5"), "is written by the sender"),
+        (("--tps", 1, "--header", "X-Forwarded-For: log"), "would send this word, not the value of the log; --header"),
+        (("--tps", 1, "--header", "X-Real-IP:log:client"), "a --hook can set request.headers['X-Real-IP']"),
+        (("--tps", 1, "--header", "user-agent: log"), "not the value of the log; write --agent log"),
+        (("--tps", 1, "--header", "Host: log"), "not the value of the log; write --host log"),
+        (("--tps", 1, "--header", "traceparent: log"), "--header 'traceparent: log' needs --header log"),
+        (
+            ("--tps", 1, "--header", "log", "--header", "b3: log", "--header", "B3: 0"),
+            "--header 'b3: ...' and --header 'B3: ...' exclude each other",
+        ),
         (("--tps", 1, "--host", "a\nb"), "holds a control byte"),
         (("--tps", 1, "--host", "a", "--header", "host: b"), "--host and --header 'host: ...' exclude each other"),
         (("--tps", 1, "--agent", "log", "--header", "User-Agent: b"), "--agent and --header 'User-Agent: ...' exclude"),

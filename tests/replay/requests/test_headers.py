@@ -8,7 +8,14 @@ import pytest
 from logreplay.replay.requests.filters import (
     Custom,
 )
-from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHost, LoggedProtocol
+from logreplay.replay.requests.headers import (
+    NO_CACHE,
+    FixedHeader,
+    LoggedHeader,
+    LoggedHost,
+    LoggedProtocol,
+    is_of_trace,
+)
 from support.shaped_replay import HOSTILE, both_senders, server_saw, shaped, written
 
 
@@ -99,6 +106,18 @@ def test_a_header_is_read_at_its_first_colon(text: str, name: str, value: str) -
 def test_a_text_that_is_no_header_is_told_only_to_its_first_blank() -> None:
     with pytest.raises(ValueError, match=r"^'Bearer'… is not a header; write 'Name: value', or log$"):
         FixedHeader.parse("Bearer hunter2")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((name, True) for name in ("traceparent", "tracestate", "b3", "x-b3-sampled", "x-amzn-trace-id")),
+        *((name, True) for name in ("x-request-id", "x-datadog-parent-id", "x-cloud-trace-context", "uber-trace-id")),
+        *((name, False) for name in ("accept", "x-b30", "cookie", "x-request", "idempotency-key", "my-traceparent")),
+    ],
+)
+def test_headers_of_traces_are_known_by_their_names(name: str, expected: bool) -> None:
+    assert is_of_trace(name) == expected
 
 
 @pytest.mark.parametrize(
