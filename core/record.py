@@ -21,7 +21,6 @@ from logreplay.core.errors import LogreplayError as LogreplayError
 from logreplay.core.zstd import zstd
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
 CORE_COLUMNS: Final = ("date", "time", "latency", "xfertime", "thinktime", "bytes", "url", "rc", "op")
@@ -388,31 +387,6 @@ def _instants(texts: pl.Series) -> pl.Series:
             break
         left = texts.set(start.is_not_null(), None)
     return start
-
-
-@contextmanager
-def pandas_installed() -> Iterator[None]:
-    """While the block runs, a missing library is reported as the extra that brings it.
-
-    Raises:
-        LogreplayError: pandas or PyArrow is not installed.
-    """
-    try:
-        yield
-    except ImportError:
-        from logreplay.core.installation import needs_extra
-
-        raise LogreplayError(f"a table of pandas {needs_extra('pandas')}") from None
-
-
-def to_pandas(frame: pl.DataFrame) -> "pd.DataFrame":
-    """Make a table of pandas.
-
-    Raises:
-        LogreplayError: pandas or PyArrow is not installed.
-    """
-    with pandas_installed():
-        return frame.to_pandas()
 
 
 def to_csv(frame: pl.DataFrame, *, header: bool, exact: Collection[str] = ()) -> bytes:

@@ -30,8 +30,8 @@ from logreplay.analysis.verdict.shares import (
     transitions,
     verdict_of,
 )
+from logreplay.core.frames import to_pandas
 from logreplay.core.plural import number_of
-from logreplay.core.record import to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

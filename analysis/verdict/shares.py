@@ -9,7 +9,7 @@ import polars as pl
 from logreplay.analysis.input import arrays
 from logreplay.analysis.statistics.intervals import cluster_size, newcombe, wilson
 from logreplay.analysis.statistics.quantiles import Ints
-from logreplay.core.record import to_pandas
+from logreplay.core.frames import to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from logreplay.core.bodies import REF
-from logreplay.core.record import to_pandas
+from logreplay.core.frames import to_pandas
 from logreplay.parsers.conversion.ingest import Intake
 from logreplay.parsers.conversion.job import ConvertOptions, find_reading, open_logs, output_columns, with_date_and_time
 from logreplay.parsers.conversion.report import ConvertReport
